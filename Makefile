@@ -1,0 +1,33 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test lint check bench study clean
+
+demo: $(READY)  ## a first look: accountants on built-in settings
+	$(BIN)/python examples/first_look.py
+
+test: lint check  ## everything CI runs
+
+check: $(READY)
+	$(BIN)/python -m pytest -n auto
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+study: $(READY)  ## the long studies, left out of `make test`
+	$(BIN)/python -m pytest -m study
+
+bench: $(READY)  ## ours against the peers, ratios measured in one run
+	PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.run
+
+clean:
+	rm -rf $(VENV) .venv-peers build dist out
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $(READY)

@@ -1,0 +1,104 @@
+"""The exceptions, and the one-line checks that raise them: name, requirement, what was got, what to do."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+class LastIterateError(Exception):
+    """Everything this library raises on purpose."""
+
+
+class InvalidInput(LastIterateError, ValueError):
+    """An argument lies outside what the function is defined for."""
+
+
+class Incompatible(LastIterateError, ValueError):
+    """Two guarantees cannot be combined, because they speak of different adjacencies."""
+
+
+class Unavailable(LastIterateError, ValueError):
+    """The quantity asked for does not exist for this guarantee."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A real interval; its text is the one that error messages show."""
+
+    low: float
+    high: float
+    low_included: bool = False
+    high_included: bool = False
+
+    def holds(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        above = values >= self.low if self.low_included else values > self.low
+        below = values <= self.high if self.high_included else values < self.high
+        return above & below
+
+    def __str__(self) -> str:
+        return f"{'[' if self.low_included else '('}{self.low:g}, {self.high:g}{']' if self.high_included else ')'}"
+
+
+Choice = TypeVar("Choice", bound=Enum)
+
+POSITIVE = Interval(0.0, math.inf)
+NON_NEGATIVE = Interval(0.0, math.inf, low_included=True)
+INSIDE_UNIT = Interval(0.0, 1.0)
+UNIT = Interval(0.0, 1.0, low_included=True, high_included=True)
+RATE = Interval(0.0, 1.0, high_included=True)
+ABOVE_ONE = Interval(1.0, math.inf)
+
+
+def checked_array(name: str, values: ArrayLike, within: Interval) -> NDArray[np.float64]:
+    """`values` as float64, every entry inside `within` (NaN never is)."""
+    array = _as_floats(name, values, f"a float or an array of floats in {within}")
+    outside = ~within.holds(array)
+    if outside.any():
+        raise InvalidInput(f"{name} must be in {within}. Got {_shown(array[outside].flat[0])}.")
+    return array
+
+
+def checked_number(name: str, value: Any, within: Interval) -> float:
+    """`value` as a Python float inside `within`."""
+    array = _as_floats(name, value, f"a float in {within}")
+    if array.ndim != 0:
+        raise InvalidInput(f"{name} must be a float in {within}. Got an array of shape {array.shape}.")
+    if not within.holds(array):
+        raise InvalidInput(f"{name} must be a float in {within}. Got {_shown(array)}.")
+    return float(array)
+
+
+def checked_count(name: str, value: Any, least: int = 1) -> int:
+    """`value` as a Python int, at least `least`; 3.0 is accepted, 3.5, True and "3" are not."""
+    number = _as_floats(name, value, f"an integer >= {least}")
+    if number.ndim != 0 or not math.isfinite(number) or number != int(number) or number < least:
+        raise InvalidInput(f"{name} must be an integer >= {least}. Got {value!r}.")
+    return int(value)
+
+
+def checked_choice(name: str, value: Any, kind: type[Choice]) -> Choice:
+    """`value` itself, if it is one of the members of the enumeration `kind`."""
+    if not isinstance(value, kind):
+        members = ", ".join(f"li.{member.name}" for member in kind)
+        raise InvalidInput(f"{name} must be one of {members}. Got {value!r}.")
+    return value
+
+
+def _as_floats(name: str, values: Any, requirement: str) -> NDArray[np.float64]:
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{name} must be {requirement}. Got a {type(values).__name__}.") from error
+    if array.dtype.kind not in "iuf":
+        raise InvalidInput(f"{name} must be {requirement}. Got {values!r}.")
+    return array.astype(np.float64)
+
+
+def _shown(value: Any) -> str:
+    return f"{float(value):.6g}"

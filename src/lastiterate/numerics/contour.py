@@ -1,0 +1,214 @@
+"""E(1 − e^{t − X})_+ for a sum X of independent log-likelihood ratios, by the trapezoid rule on a vertical line.
+
+With K the cumulant of X, the excess is (1/2πi)∫ e^{K(s) − s·t}/(s(s + 1)) ds over Re s = c > 0. By Poisson summation the
+trapezoid rule of step h = 2π/P returns Σ_m e^{c·m·P}·excess(t + m·P): every alias is positive, so the rule itself is an
+upper bound, and Chernoff bounds at smaller and larger abscissae say by how much. What else can go wrong is bounded
+term by term: the cut at the frequency Ω, quadrature, and rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from lastiterate.numerics.arrays import ROUNDOFF, Complexes, Floats
+from lastiterate.numerics.cumulant import Cumulant
+from lastiterate.numerics.excess import log_aliases, log_less, log_or_lowest, log_peak
+from lastiterate.numerics.panels import TooFine
+from lastiterate.numerics.tilted import Tilted, variation
+
+_MESH_RATIO = 1.1
+_MOST_WORK = 4_000_000  # node × frequency pairs
+_LEFT_FRACTIONS = (0.0, 0.2, 0.4, 0.6, 0.75, 0.9)
+_RETREAT, _MOST_RETREATS = 0.65, 4
+_RIGHT_FRACTIONS = (1.08, 1.2, 1.4, 1.7, 2.2, 3.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Contour:
+    """The line Re s = abscissa, ready to be evaluated at any threshold; sharpest near the one it was drawn for."""
+
+    cumulant: Cumulant
+    abscissa: float
+    alias_abscissae: tuple[float, float]
+    spacing: float
+    frequencies: Floats
+    log_scale: float  # K(abscissa)
+    log_scale_error: float
+    ratios: Complexes  # e^{K(c + iω) − K(c)}
+    ratio_errors: Floats
+    log_cut: float  # log of (1/π)∫_Ω^∞ |ratio|/ω² dω
+
+    def log_upper(self, threshold: float) -> float:
+        """log of an upper bound on the excess over `threshold`."""
+        value, error, exponent, doubt = self._sum(threshold)
+        return min(exponent + doubt + log_or_lowest(value + error), 0.0)
+
+    def log_lower(self, threshold: float) -> float:
+        """log of a lower bound; −∞ where nothing is certain."""
+        value, error, exponent, doubt = self._sum(threshold)
+        taken = log_aliases(self.aliases, self.abscissa, 2 * math.pi / self.spacing, threshold)
+        return log_less(exponent - doubt + log_or_lowest(value - error), taken)
+
+    def _sum(self, threshold: float) -> tuple[float, float, float, float]:
+        """(sum, its error, log of its scale, error of that)."""
+        turned = self._weighted_ratios * np.exp(-1j * self.frequencies * threshold)
+        step = self.spacing / math.pi
+        value = step * (0.5 / (self.abscissa * (self.abscissa + 1)) + float(turned.real.sum()))
+        flat, steep = self._error_sums
+        error = step * (flat + steep * abs(threshold)) + math.exp(self.log_cut) + 8 * ROUNDOFF * abs(value)
+        exponent = self.log_scale - self.abscissa * threshold
+        doubt = self.log_scale_error + 4 * ROUNDOFF * (abs(self.log_scale) + self.abscissa * abs(threshold) + 1)
+        return value, error, exponent, doubt
+
+    @cached_property
+    def _weighted_ratios(self) -> Complexes:
+        s = self.abscissa + 1j * self.frequencies
+        return self.ratios / (s * (s + 1))
+
+    @cached_property
+    def _error_sums(self) -> tuple[float, float]:
+        """What the terms may err together: at threshold 0, and per unit of threshold."""
+        s = self.abscissa + 1j * self.frequencies
+        flat = (self.ratio_errors + 16 * ROUNDOFF * np.abs(self.ratios)) / np.abs(s * (s + 1))
+        return float(flat.sum()), float((2 * ROUNDOFF * self.frequencies * np.abs(self._weighted_ratios)).sum())
+
+    @cached_property
+    def aliases(self) -> tuple[tuple[float, float], ...]:
+        """(abscissa, bound on K there), from below and from above; only the lower bound needs them."""
+        return tuple((a, sum(self.cumulant.certified(a)) if a else 0.0) for a in self.alias_abscissae)
+
+
+def draw_contour(
+    cumulant: Cumulant, abscissa: float, threshold: float, log_excess: float, log_tolerance: float
+) -> Contour | None:
+    """A contour near `abscissa` whose bracket at `threshold` is e^log_tolerance wide, relative to about e^log_excess.
+
+    None where that would cost too much: few steps, or an atom, make the transform decay too slowly.
+    """
+    try:
+        return _draw(cumulant, abscissa, threshold, log_excess + log_tolerance)
+    except TooFine:
+        return None
+
+
+def _draw(cumulant: Cumulant, abscissa: float, threshold: float, log_allowed: float) -> Contour | None:
+    for _ in range(_MOST_RETREATS):
+        left, left_period = _alias(cumulant, abscissa, threshold, log_allowed, _LEFT_FRACTIONS)
+        right, right_period = _alias(cumulant, abscissa, threshold, log_allowed, _RIGHT_FRACTIONS)
+        if right_period < 1.5 * left_period:
+            break
+        abscissa *= _RETREAT  # a heavy right tail: the saddle lies where the aliases from above are large
+    spacing = 2 * math.pi / max(left_period, right_period)
+    still = cumulant.tilted(abscissa, 0.0)
+    log_scale, log_scale_error = cumulant.of_tilts(abscissa, still)
+    highest, log_cut = _cut(cumulant, still, spacing, log_allowed - log_scale + abscissa * threshold)
+    if not highest / spacing < _MOST_WORK:
+        return None
+    frequencies = spacing * np.arange(1, math.ceil(highest / spacing) + 1)
+    tilts = cumulant.tilted(abscissa, float(frequencies[-1]))
+    if sum(t.losses.size for t in tilts) * frequencies.size > _MOST_WORK:
+        return None
+    ratios, errors = _ratios(cumulant, abscissa, tilts, frequencies)
+    return Contour(
+        cumulant, abscissa, (left, right), spacing, frequencies, log_scale, log_scale_error, ratios, errors, log_cut
+    )
+
+
+def _alias(
+    cumulant: Cumulant, abscissa: float, threshold: float, log_allowed: float, fractions: tuple[float, ...]
+) -> tuple[float, float]:
+    """The abscissa, among the fractions of this one, whose Chernoff bound asks for the shortest period."""
+    periods = []
+    for other in (abscissa * fraction for fraction in fractions):
+        value = cumulant.scout(other)[0] if other else 0.0
+        periods.append(((value - other * threshold + log_peak(other) - log_allowed) / abs(abscissa - other), other))
+    period, best = min(periods)
+    return best, max(period, 1e-6 / abscissa)
+
+
+def _cut(cumulant: Cumulant, still: tuple[Tilted, ...], spacing: float, log_allowed: float) -> tuple[float, float]:
+    """(Ω, log of the integral beyond Ω): bounded variation far out, a mesh of measured values nearer in."""
+    spread = math.sqrt(cumulant.variance + sum(float(t.family.counts @ t.spread() ** 2) for t in still))
+    first = max(2.0 / spread, spacing)
+    edges = first * _MESH_RATIO ** np.arange(400)
+    log_bounds = [log_decay(tilt, edges) for tilt in still]
+    highest, _ = _first_allowed(cumulant, still, edges, log_bounds, log_allowed)
+    if still and math.isfinite(highest) and highest > 2 * edges[0]:
+        mesh = edges[edges <= highest * 1.0001]
+        tilts = cumulant.tilted(still[0].abscissa, float(mesh[-1]), log_tolerance=-8.0)
+        if sum(t.losses.size for t in tilts) * mesh.size > _MOST_WORK:
+            return math.inf, 0.0
+        for bound, tilt in zip(log_bounds, tilts, strict=True):
+            bound[: mesh.size - 1] = np.minimum(bound[: mesh.size - 1], _measured_decay(tilt, mesh))
+    return _first_allowed(cumulant, still, edges, log_bounds, log_allowed)
+
+
+def _first_allowed(
+    cumulant: Cumulant, still: tuple[Tilted, ...], edges: Floats, log_bounds: list[Floats], log_allowed: float
+) -> tuple[float, float]:
+    log_ratio = -0.5 * cumulant.variance * edges**2
+    for tilt, bound in zip(still, log_bounds, strict=True):
+        log_ratio = log_ratio + bound @ tilt.family.counts
+    log_shell = np.minimum(log_ratio, 0.0) - np.log(edges)
+    log_shell[:-1] += math.log(1 - 1 / _MESH_RATIO)
+    log_tail = np.logaddexp.accumulate(log_shell[::-1])[::-1] - math.log(math.pi)
+    allowed = np.flatnonzero(log_tail <= log_allowed)
+    return (float(edges[allowed[0]]), float(log_tail[allowed[0]])) if allowed.size else (math.inf, 0.0)
+
+
+def log_decay(tilt: Tilted, frequencies: Floats) -> Floats:
+    """Bound on log |M(c + iω)/M(c)| for all larger frequencies too: one row per frequency, one column per ratio.
+
+    |ratio| ≤ atom + V/ω. Nearer in, ψ = |ratio|² is a characteristic function, so 1 − ψ(ω) ≥ (1 − ψ(nω))/n² for whole n
+    (because 1 − cos nx ≤ n²(1 − cos x)): take n = ⌈Ω/ω⌉, with Ω where atom + V/Ω has fallen to `level`.
+    """
+    atom, total_variation = variation(tilt)
+    level = atom + (1 - atom) / math.sqrt(2)
+    reached = total_variation / (level - atom)
+    omega = frequencies[:, None]
+    with np.errstate(divide="ignore", over="ignore"):
+        gap = (1 - level**2) / (1 + reached / omega) ** 2
+        return np.minimum(0.5 * np.log1p(-gap), np.log(np.minimum(atom + total_variation / omega, 1.0)))
+
+
+def _measured_decay(tilt: Tilted, mesh: Floats) -> Floats:
+    """Bound on log |ratio| between neighbours of the mesh.
+
+    √(1 − ψ) is subadditive in ω and at most spread·ω, so it cannot fall faster than that between two measured values;
+    nor can |ratio| rise faster than excursion·ω, which is the better bound for skewed laws.
+    """
+    modulus = np.abs(1 + tilt.ratio_minus_one(mesh)) + tilt.ratio_error(mesh)
+    apart = 1.001 * np.diff(mesh)[:, None]
+    gap = np.sqrt(np.maximum(1 - modulus**2, 0.0))
+    least = np.maximum(0.5 * (gap[1:] + gap[:-1] - tilt.spread() * apart), 0.0)
+    most = 0.5 * (modulus[1:] + modulus[:-1] + tilt.excursion() * apart)
+    return np.minimum(0.5 * np.log1p(-np.minimum(least**2, 1 - 1e-12)), np.log(most))
+
+
+def _ratios(
+    cumulant: Cumulant, abscissa: float, tilts: tuple[Tilted, ...], frequencies: Floats
+) -> tuple[Complexes, Floats]:
+    """e^{K(c + iω) − K(c)} and a bound on its error.
+
+    If each modulus is at most r_i and off by at most e_i, the product is off by at most Π(r_i + e_i)^n − Π r_i^n, which
+    grows with r_i: raising r_i to 1e-3 keeps it a bound.
+    """
+    log_ratio = -0.5 * cumulant.variance * frequencies**2 + 1j * cumulant.variance * frequencies * (abscissa + 0.5)
+    log_modulus, log_growth = log_ratio.real.copy(), np.zeros_like(frequencies)
+    size = np.abs(log_ratio)
+    for tilt in tilts:
+        minus_one, error, counts = tilt.ratio_minus_one(frequencies), tilt.ratio_error(frequencies), tilt.family.counts
+        a, b = minus_one.real, minus_one.imag
+        log_abs = 0.5 * np.log1p(np.maximum(2 * a + a * a + b * b, -1 + 1e-30))
+        angle = np.arctan2(b, 1 + a)
+        log_ratio = log_ratio + (log_abs + 1j * angle) @ counts
+        size = size + (np.abs(log_abs) + np.abs(angle)) @ counts
+        at_least = np.maximum(log_abs, math.log(1e-3))
+        log_modulus = log_modulus + at_least @ counts
+        log_growth = log_growth + np.log1p(error * np.exp(-at_least)) @ counts
+    ratios = np.exp(log_ratio)
+    return ratios, np.exp(log_modulus) * np.expm1(log_growth) + 4 * ROUNDOFF * np.abs(ratios) * size

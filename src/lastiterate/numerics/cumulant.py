@@ -1,0 +1,77 @@
+"""The cumulant generating function of a sum of independent log-likelihood ratios: normal ones, and families of mixtures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from lastiterate.numerics.excess import log_peak
+from lastiterate.numerics.mixture_ratio import Family
+from lastiterate.numerics.roots import increasing_guess
+from lastiterate.numerics.tilted import Tilted, tilted
+
+_LOG_TOLERANCE = -30.0
+
+
+@dataclass(frozen=True, eq=False)
+class Cumulant:
+    """K(s) = variance·s(s + 1)/2 + Σ counts·log M(s); every summand has E e^{−L} ≤ 1."""
+
+    families: tuple[Family, ...]
+    variance: float
+
+    def scout(self, abscissa: float) -> tuple[float, float, float]:
+        """K, K', K'' without certificate: good enough to choose where to work."""
+        values = np.array([family.scout(abscissa) for family in self.families]).reshape(-1, 3).sum(axis=0)
+        normal = self.variance * np.array([abscissa * (abscissa + 1) / 2, abscissa + 0.5, 1.0])
+        value, slope, curvature = (values + normal).tolist()
+        return value, slope, curvature
+
+    def tilted(self, abscissa: float, frequency: float, log_tolerance: float = _LOG_TOLERANCE) -> tuple[Tilted, ...]:
+        """Each family at the tilt; the tolerance is for the whole product, so each ratio gets its share."""
+        return tuple(
+            tilted(family, abscissa, frequency, log_tolerance - math.log(family.counts.sum())) for family in self.families
+        )
+
+    def certified(self, abscissa: float) -> tuple[float, float]:
+        """(K(abscissa), bound on its error)."""
+        return self.of_tilts(abscissa, self.tilted(abscissa, 0.0))
+
+    def of_tilts(self, abscissa: float, tilts: tuple[Tilted, ...]) -> tuple[float, float]:
+        value = self.variance * abscissa * (abscissa + 1) / 2
+        error = 8e-16 * value
+        for tilt in tilts:
+            value += float(tilt.family.counts @ tilt.log_mgf)
+            error += float(tilt.family.counts @ (tilt.log_mgf_error + 4e-16 * np.abs(tilt.log_mgf)))
+        return value, error
+
+    def log_excess_bound(self, threshold: float, abscissa: float) -> float:
+        """log of Chernoff's bound on E(1 − e^{threshold − X})_+."""
+        value, error = self.certified(abscissa)
+        return value + error - abscissa * threshold + log_peak(abscissa)
+
+    def saddle_at(self, threshold: float) -> float:
+        """The abscissa where e^{K(s) − s·threshold}/(s(s + 1)) is least on the positive axis."""
+        return _positive_root(lambda c: self._saddle_threshold(c) - threshold)
+
+    def saddle_for(self, log_excess: float) -> tuple[float, float]:
+        """(abscissa, threshold) at which the saddle-point estimate of the excess is e^log_excess."""
+        abscissa = _positive_root(lambda c: log_excess - self.log_estimate(c))
+        return abscissa, self._saddle_threshold(abscissa)
+
+    def log_estimate(self, abscissa: float) -> float:
+        """The saddle-point estimate of the log excess over the threshold whose saddle is the abscissa."""
+        value, slope, curvature = self.scout(abscissa)
+        threshold = slope - 1 / abscissa - 1 / (1 + abscissa)
+        width = curvature + abscissa**-2 + (1 + abscissa) ** -2
+        return value - abscissa * threshold - math.log(abscissa * (1 + abscissa)) - 0.5 * math.log(2 * math.pi * width)
+
+    def _saddle_threshold(self, abscissa: float) -> float:
+        return self.scout(abscissa)[1] - 1 / abscissa - 1 / (1 + abscissa)
+
+
+def _positive_root(increasing: Callable[[float], float]) -> float:
+    return math.exp(increasing_guess(lambda log_c: increasing(math.exp(log_c)), 0.0, -30.0, 30.0))

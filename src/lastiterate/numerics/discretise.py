@@ -1,0 +1,178 @@
+"""Log-likelihood ratios on a lattice: from above by connecting the dots, from below by merging.
+
+Above: a cell's mass goes to its two ends so that P and Q are both kept (Doroshenko et al. 2022), a mean-preserving
+spread of e^{−L}. Below: a cell is merged into one outcome, which is post-processing, and its ratio is then rounded down;
+cells are placed around the lattice points, so that almost nothing is lost by the rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from lastiterate.numerics.arrays import ROUNDOFF, Floats
+from lastiterate.numerics.lattice import Masses
+from lastiterate.numerics.mixture_ratio import (
+    MIXTURE_OVER_MIRROR,
+    MIXTURE_OVER_NORMAL,
+    NORMAL_OVER_MIXTURE,
+    SYMMETRISED,
+    Shape,
+)
+
+Cells = Callable[[Floats], tuple[Floats, Floats]]
+"""From increasing edges in L to the masses (P, Q) of the cells between them; the outer cells reach to ±∞."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """log dP/dQ for one shape, weight on the far mode and distance; weight 1 is the plain normal pair."""
+
+    shape: Shape
+    mode: float
+    weight: float
+
+    @property
+    def anchor(self) -> float:
+        """A value of L that should be a lattice point: an atom, or the end near which the mass piles up."""
+        if self.weight == 1 or self.shape in (MIXTURE_OVER_MIRROR, SYMMETRISED):
+            return 0.0
+        return math.log1p(-self.weight) * (1 if self.shape is MIXTURE_OVER_NORMAL else -1)
+
+    @property
+    def atom(self) -> float:
+        if self.shape is not SYMMETRISED or self.weight == 1:
+            return 0.0
+        beyond = self.weight * ndtr(self.mode / 2) + (2 - self.weight) * ndtr(-self.mode / 2)
+        return max(1.0 - float(beyond), 0.0)
+
+    def range(self, reach: float) -> tuple[float, float]:
+        """An interval of L that leaves out at most the normal mass beyond `reach`, on each side."""
+        if self.weight == 1:
+            return self.mode * (self.mode / 2 - reach), self.mode * (self.mode / 2 + reach)
+        floor = math.log1p(-self.weight)
+        ceiling = float(np.logaddexp(floor, math.log(self.weight) + self.mode * (self.mode / 2 + reach)))
+        if self.shape is MIXTURE_OVER_NORMAL:
+            return floor, ceiling
+        if self.shape is NORMAL_OVER_MIXTURE:
+            return -float(np.logaddexp(floor, math.log(self.weight) + self.mode * (reach - self.mode / 2))), -floor
+        return -ceiling + floor, ceiling - floor
+
+    def cells(self, edges: Floats) -> tuple[Floats, Floats]:
+        """Masses (P, Q) of L in (−∞, e_0], (e_0, e_1], …, (e_last, ∞), the atom at 0 left out."""
+        if self.weight == 1:
+            at = edges / self.mode + self.mode / 2
+            return _between(at - self.mode), _between(at)
+        if self.shape is MIXTURE_OVER_NORMAL:
+            at = self._position(edges)
+            return self._mixture(at, self.mode), _between(at)
+        if self.shape is NORMAL_OVER_MIXTURE:
+            at = self._position(-edges[::-1])
+            return _between(at)[::-1], self._mixture(at, self.mode)[::-1]
+        if self.shape is MIXTURE_OVER_MIRROR:
+            at = self._mirror_position(edges)
+            return self._mixture(at, self.mode), self._mixture(at, -self.mode)
+        return self._symmetrised(edges)
+
+    def _position(self, loss: Floats) -> Floats:
+        """x with log u_+(x) = loss."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            excess = np.expm1(loss) / self.weight
+            exponent = np.where(loss > 300, loss - math.log(self.weight), np.log1p(np.maximum(excess, -1.0)))
+        return exponent / self.mode + self.mode / 2
+
+    def _mirror_position(self, loss: Floats) -> Floats:
+        """x with log u_+(x) − log u_−(x) = loss: a quadratic in e^{mx}, odd in x."""
+        size = np.abs(loss)
+        far = self.weight * math.exp(-(self.mode**2) / 2)
+        half = (1 - self.weight) * -np.expm1(-size) / 2
+        # far·z² − 2·half·e^{size}·z − far·e^{size} = 0, divided by e^{size}
+        scaled = half + np.sqrt(half**2 + far**2 * np.exp(-size))
+        return np.sign(loss) * (size + np.log(scaled) - math.log(far)) / self.mode
+
+    def _mixture(self, at: Floats, mode: float) -> Floats:
+        return (1 - self.weight) * _between(at) + self.weight * _between(at - mode)
+
+    def _symmetrised(self, edges: Floats) -> tuple[Floats, Floats]:
+        above = self._position(np.maximum(edges, 0.0))
+        below = self._position(np.maximum(-edges[::-1], 0.0))
+        p_above, q_above = self._mixture(above, self.mode), _between(above)
+        p_below, q_below = _between(below)[::-1], self._mixture(below, self.mode)[::-1]
+        p_above[0], q_above[0] = p_above[0] - ndtr_mixture(self, self.mode / 2), q_above[0] - ndtr(self.mode / 2)
+        p_below[-1], q_below[-1] = p_below[-1] - ndtr(self.mode / 2), q_below[-1] - ndtr_mixture(self, self.mode / 2)
+        return np.maximum(p_above, 0) + np.maximum(p_below, 0), np.maximum(q_above, 0) + np.maximum(q_below, 0)
+
+
+def ndtr_mixture(ratio: Ratio, at: float) -> float:
+    return float((1 - ratio.weight) * ndtr(at) + ratio.weight * ndtr(at - ratio.mode))
+
+
+def _between(at: Floats) -> Floats:
+    """Normal masses between neighbours, each difference taken in the tail where it keeps its digits."""
+    full = np.concatenate([[-np.inf], at, [np.inf]])
+    left, right = full[:-1], full[1:]
+    return np.where(left > 0, ndtr(-left) - ndtr(-right), ndtr(right) - ndtr(left))
+
+
+def from_above(ratio: Ratio, spacing: float, low: float, high: float) -> Masses:
+    """Dominates the ratio; what lies above `high` goes to +∞, what lies below `low` is raised to it."""
+    first, count = _lattice(ratio, spacing, low, high)
+    points = first + spacing * np.arange(count)
+    p, q = ratio.cells(points)
+    masses = np.zeros(count)
+    masses[0] += p[0]
+    inner_p, inner_q = p[1:-1], q[1:-1]
+    step = -math.expm1(-spacing)
+    up = (inner_p - np.exp(points[:-1]) * inner_q) / step
+    up = np.clip(up + 16 * ROUNDOFF * inner_p / step, 0.0, inner_p)
+    masses[1:] += up
+    masses[:-1] += inner_p - up
+    masses[_index_of_zero(first, spacing)] += ratio.atom
+    return Masses(first, spacing, masses * (1 + 1e-13), float(p[-1]) * (1 + 1e-12))
+
+
+def from_below(ratio: Ratio, spacing: float, low: float, high: float) -> Masses:
+    """Dominated by the ratio."""
+    first, count = _lattice(ratio, spacing, low, high)
+    points = first + spacing * np.arange(count)
+    middles = points + spacing / 2
+    p, log_ratio = _merged(ratio, middles)
+    middles = middles + _best_shift(points - log_ratio[:-1], p[:-1], spacing)
+    p, log_ratio = _merged(ratio, middles)
+    doubt = 64 * ROUNDOFF * (1 + 1 / spacing)
+    heaviest = int(p.argmax())
+    if p[heaviest] > 0.5:  # nearly an atom: the lattice is moved under it, so that rounding down costs it nothing
+        first += (log_ratio[heaviest] - 2 * doubt - first) % spacing
+    index = np.floor((log_ratio - doubt - first) / spacing)
+    kept = (p > 0) & np.isfinite(index) & (index >= 0)
+    masses = np.bincount(np.minimum(index[kept], count - 1).astype(int), weights=p[kept], minlength=count)
+    masses[_index_of_zero(first, spacing)] += ratio.atom
+    return Masses(first, spacing, masses * (1 - 1e-12))
+
+
+def _best_shift(lacking: Floats, masses: Floats, spacing: float) -> float:
+    """How far to move all edges up: every cell loses the shift, and a cell that still lacks loses a whole spacing."""
+    order = np.argsort(-np.where(np.isfinite(lacking), lacking, -np.inf))
+    left_lacking = np.concatenate([[0.0], np.cumsum(masses[order])[:-1]])
+    shifts = np.clip(lacking[order] * (1 + 1e-6) + 1e-9 * spacing, 0.0, spacing / 2)
+    return float(shifts[np.nanargmin(shifts + spacing * left_lacking)])
+
+
+def _merged(ratio: Ratio, edges: Floats) -> tuple[Floats, Floats]:
+    p, q = ratio.cells(edges)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return p, np.log(p) - np.log(q)
+
+
+def _index_of_zero(first: float, spacing: float) -> int:
+    return round(-first / spacing) if first <= 0 else 0
+
+
+def _lattice(ratio: Ratio, spacing: float, low: float, high: float) -> tuple[float, int]:
+    below = math.ceil((ratio.anchor - low) / spacing)
+    first = ratio.anchor - below * spacing
+    return first, max(2, math.ceil((high - first) / spacing) + 1)

@@ -1,0 +1,150 @@
+"""Sums of independent log-likelihood ratios: brackets on the excess E(1 − e^{t − X})_+, and on the t that gives one.
+
+A contour at the saddle point where the transform decays (many steps), a lattice where it does not (few steps, atoms).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from lastiterate.numerics.contour import Contour, draw_contour
+from lastiterate.numerics.cumulant import Cumulant
+from lastiterate.numerics.discretise import Ratio, from_above, from_below
+from lastiterate.numerics.lattice import Masses, TiltedSum, lattice_sum
+from lastiterate.numerics.mixture_ratio import MIXTURE_OVER_NORMAL, Family
+from lastiterate.numerics.roots import decreasing_crossing
+
+_TOLERANCES = (1e-9, 1e-7)
+_LONGEST_EXTRAPOLATION = 3.0  # in units of 1/abscissa, from the threshold something was drawn for
+_MOST_CELLS = 2**20
+_HIGHEST = 1e15
+
+
+
+@dataclass(frozen=True, eq=False)
+class LatticePair:
+    """The sum on a lattice, from below and from above."""
+
+    below: TiltedSum
+    above: TiltedSum
+
+    def log_upper(self, threshold: float) -> float:
+        return self.above.log_upper(threshold)
+
+    def log_lower(self, threshold: float) -> float:
+        return self.below.log_lower(threshold)
+
+
+Drawn = Contour | LatticePair
+
+
+@dataclass(frozen=True, eq=False)
+class RatioSum:
+    """X = Σ counts copies of each ratio, plus a normal ratio of the given variance."""
+
+    ratios: tuple[tuple[Ratio, int], ...]
+    variance: float = 0.0
+    _drawn: list[tuple[float, float, Drawn]] = field(default_factory=list, init=False, repr=False)
+    _solved: dict[float, tuple[float, Drawn]] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def cumulant(self) -> Cumulant:
+        shapes = {ratio.shape for ratio, _ in self.ratios}
+        families = []
+        for shape in shapes:
+            members = [(ratio, n) for ratio, n in self.ratios if ratio.shape == shape]
+            modes, weights = (np.array([getattr(r, name) for r, _ in members]) for name in ("mode", "weight"))
+            families.append(Family(shape, modes, weights, np.array([float(n) for _, n in members])))
+        return Cumulant(tuple(families), self.variance)
+
+    def log_upper(self, threshold: float) -> float:
+        """log of an upper bound on the excess over `threshold`."""
+        return self._sharp_at(threshold).log_upper(threshold)
+
+    def log_lower(self, threshold: float) -> float:
+        """log of a lower bound on it."""
+        return self._sharp_at(threshold).log_lower(threshold)
+
+    def threshold_upper(self, log_excess: float) -> float:
+        """An upper bound on the least t ≥ 0 whose excess is at most e^log_excess."""
+        return self._solve(log_excess)[0]
+
+    def threshold_lower(self, log_excess: float) -> float:
+        """A lower bound on it."""
+        upper, drawn = self._solve(log_excess)
+        step = 1e-10 * max(upper, 1e-10)
+        lower = decreasing_crossing(
+            lambda t: log_excess - drawn.log_lower(-t), -upper, 0.0, -upper, step, _closeness(drawn)
+        )
+        return abs(lower)
+
+    def _solve(self, log_excess: float) -> tuple[float, Drawn]:
+        if log_excess not in self._solved:
+            self._solved[log_excess] = self._solve_anew(log_excess)
+        return self._solved[log_excess]
+
+    def _solve_anew(self, log_excess: float) -> tuple[float, Drawn]:
+        abscissa, guess = self.cumulant.saddle_for(log_excess)
+        drawn = self._draw(abscissa, max(guess, 0.0), log_excess)
+        upper = self._crossing(drawn, log_excess, max(guess, 0.0), abscissa)
+        if abs(upper - guess) * abscissa > _LONGEST_EXTRAPOLATION and not isinstance(drawn, LatticePair):
+            abscissa = self.cumulant.saddle_at(upper)
+            drawn = self._draw(abscissa, upper, log_excess)
+            upper = min(upper, self._crossing(drawn, log_excess, upper, abscissa))
+        return upper, drawn
+
+    def _crossing(self, drawn: Drawn, log_excess: float, guess: float, abscissa: float) -> float:
+        return decreasing_crossing(
+            lambda t: drawn.log_upper(t) - log_excess, 0.0, _HIGHEST, guess, 0.1 / abscissa, _closeness(drawn)
+        )
+
+    def _sharp_at(self, threshold: float) -> Drawn:
+        for drawn_at, abscissa, drawn in self._drawn:
+            if abs(threshold - drawn_at) * abscissa <= _LONGEST_EXTRAPOLATION:
+                return drawn
+        abscissa = self.cumulant.saddle_at(threshold)
+        return self._draw(abscissa, threshold, self.cumulant.log_estimate(abscissa))
+
+    def _draw(self, abscissa: float, threshold: float, log_excess: float) -> Drawn:
+        drawn: Drawn | None = None
+        for tolerance in _TOLERANCES:
+            if drawn is None:
+                drawn = draw_contour(self.cumulant, abscissa, threshold, log_excess, math.log(tolerance))
+        drawn = drawn or self._lattice_pair(abscissa, threshold, log_excess)
+        self._drawn.append((threshold, abscissa, drawn))
+        return drawn
+
+    def _lattice_pair(self, abscissa: float, threshold: float, log_excess: float) -> LatticePair:
+        parts = [*self.ratios]
+        if self.variance:
+            parts.append((_normal_ratio(self.variance), 1))
+        total = sum(n for _, n in parts)
+        reach = math.sqrt(2 * (26.0 - log_excess + math.log(total)))
+        ranges = [ratio.range(reach) for ratio, _ in parts]
+        # Below −(the most that all others can add) a step cannot end above 0, so its mass may be raised to there.
+        most = sum(n * max(high, 0.0) for (_, n), (_, high) in zip(parts, ranges, strict=True))
+        ranges = [(max(low, max(high, 0.0) - most - 1e-9), high) for low, high in ranges]
+        # Connecting the dots adds at most h²/4, on average h²/6, to a step's variance, and so n·h²·c(c + 1)/12 to K(c).
+        allowed = 2e-7 * max(abscissa * threshold, 1.0)
+        spacing = math.sqrt(12 * allowed / (total * abscissa * (1 + abscissa)))
+        period = (36.0 - log_excess) / abscissa
+        spacing = max(spacing, max(period, *(high - low for low, high in ranges)) / _MOST_CELLS)
+
+        def tilted(discretise: Callable[[Ratio, float, float, float], Masses]) -> TiltedSum:
+            masses = [(discretise(ratio, spacing, *ends), n) for (ratio, n), ends in zip(parts, ranges, strict=True)]
+            return lattice_sum(masses).tilt_for(threshold, abscissa)
+
+        return LatticePair(tilted(from_below), tilted(from_above))
+
+
+def _normal_ratio(variance: float) -> Ratio:
+    return Ratio(MIXTURE_OVER_NORMAL, math.sqrt(variance), 1.0)
+
+
+def _closeness(drawn: Drawn) -> float:
+    return 1e-8 if isinstance(drawn, LatticePair) else 1e-11
