@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
-Complexes = NDArray[np.complex128]
+Floats = NDArray[np.floating[Any]]
+Complexes = NDArray[np.complexfloating[Any, Any]]
 
 ROUNDOFF = float(np.finfo(np.float64).eps)
 
@@ -16,9 +16,3 @@ ROUNDOFF = float(np.finfo(np.float64).eps)
 def like_input(result: Floats, given: ArrayLike) -> Any:
     """A Python float where the caller gave a number, an array of the same shape where it gave an array."""
     return float(result.reshape(-1)[0]) if np.ndim(given) == 0 else result.reshape(np.shape(given))
-
-
-def log1mexp(x: Floats) -> Floats:
-    """log(1 − e^x) for x ≤ 0, accurate near both ends."""
-    with np.errstate(divide="ignore"):
-        return np.where(x > -0.6931471805599453, np.log(-np.expm1(x)), np.log1p(-np.exp(x)))

@@ -18,10 +18,11 @@ from lastiterate.numerics.arrays import ROUNDOFF, Complexes, Floats
 from lastiterate.numerics.cumulant import Cumulant
 from lastiterate.numerics.excess import log_aliases, log_less, log_or_lowest, log_peak
 from lastiterate.numerics.panels import TooFine
-from lastiterate.numerics.tilted import Tilted, variation
+from lastiterate.numerics.tilted import Tilted, variations
 
-_MESH_RATIO = 1.1
-_MOST_WORK = 4_000_000  # node × frequency pairs
+_PER_OCTAVE = 4
+_MESH_RATIO = 2 ** (1 / _PER_OCTAVE)
+_MOST_WORK = 4_000_000  # node × frequency pairs, for each ratio: about what a lattice would cost
 _LEFT_FRACTIONS = (0.0, 0.2, 0.4, 0.6, 0.75, 0.9)
 _RETREAT, _MOST_RETREATS = 0.65, 4
 _RIGHT_FRACTIONS = (1.08, 1.2, 1.4, 1.7, 2.2, 3.0)
@@ -45,7 +46,9 @@ class Contour:
     def log_upper(self, threshold: float) -> float:
         """log of an upper bound on the excess over `threshold`."""
         value, error, exponent, doubt = self._sum(threshold)
-        return min(exponent + doubt + log_or_lowest(value + error), 0.0)
+        bound = value + error
+        # The exact sum is positive, so a bound that is not (or is not a number) has lost its meaning.
+        return min(exponent + doubt + math.log(bound), 0.0) if 0 < bound < math.inf else 0.0
 
     def log_lower(self, threshold: float) -> float:
         """log of a lower bound; −∞ where nothing is certain."""
@@ -110,7 +113,7 @@ def _draw(cumulant: Cumulant, abscissa: float, threshold: float, log_allowed: fl
         return None
     frequencies = spacing * np.arange(1, math.ceil(highest / spacing) + 1)
     tilts = cumulant.tilted(abscissa, float(frequencies[-1]))
-    if sum(t.losses.size for t in tilts) * frequencies.size > _MOST_WORK:
+    if max((t.losses.shape[1] for t in tilts), default=0) * frequencies.size > _MOST_WORK:
         return None
     ratios, errors = _ratios(cumulant, abscissa, tilts, frequencies)
     return Contour(
@@ -133,14 +136,14 @@ def _alias(
 def _cut(cumulant: Cumulant, still: tuple[Tilted, ...], spacing: float, log_allowed: float) -> tuple[float, float]:
     """(Ω, log of the integral beyond Ω): bounded variation far out, a mesh of measured values nearer in."""
     spread = math.sqrt(cumulant.variance + sum(float(t.family.counts @ t.spread() ** 2) for t in still))
-    first = max(2.0 / spread, spacing)
-    edges = first * _MESH_RATIO ** np.arange(400)
+    first = max(5.0 / spread, spacing)  # nearer in, no cut is small enough
+    edges = first * _MESH_RATIO ** np.arange(120)
     log_bounds = [log_decay(tilt, edges) for tilt in still]
     highest, _ = _first_allowed(cumulant, still, edges, log_bounds, log_allowed)
     if still and math.isfinite(highest) and highest > 2 * edges[0]:
         mesh = edges[edges <= highest * 1.0001]
         tilts = cumulant.tilted(still[0].abscissa, float(mesh[-1]), log_tolerance=-8.0)
-        if sum(t.losses.size for t in tilts) * mesh.size > _MOST_WORK:
+        if max(t.losses.shape[1] for t in tilts) * mesh.size > _MOST_WORK:
             return math.inf, 0.0
         for bound, tilt in zip(log_bounds, tilts, strict=True):
             bound[: mesh.size - 1] = np.minimum(bound[: mesh.size - 1], _measured_decay(tilt, mesh))
@@ -161,18 +164,19 @@ def _first_allowed(
 
 
 def log_decay(tilt: Tilted, frequencies: Floats) -> Floats:
-    """Bound on log |M(c + iω)/M(c)| for all larger frequencies too: one row per frequency, one column per ratio.
+    """Bound on log |M(c + iω)/M(c)|, decreasing in ω: one row per frequency, one column per ratio.
 
-    |ratio| ≤ atom + V/ω. Nearer in, ψ = |ratio|² is a characteristic function, so 1 − ψ(ω) ≥ (1 − ψ(nω))/n² for whole n
-    (because 1 − cos nx ≤ n²(1 − cos x)): take n = ⌈Ω/ω⌉, with Ω where atom + V/Ω has fallen to `level`.
+    |ratio| ≤ A + V/ω for each of the `variations`. Nearer in, ψ = |ratio|² is a characteristic function, so that
+    1 − ψ(ω) ≥ (1 − ψ(nω))/n² for whole n (because 1 − cos nx ≤ n²(1 − cos x)): take n = ⌈Ω/ω⌉, with Ω where A + V/Ω has
+    come down to `level`.
     """
-    atom, total_variation = variation(tilt)
-    level = atom + (1 - atom) / math.sqrt(2)
-    reached = total_variation / (level - atom)
+    counted, total_variation = (array[:, None, :] for array in variations(tilt))
     omega = frequencies[:, None]
+    level = counted + (1 - counted) / math.sqrt(2)
     with np.errstate(divide="ignore", over="ignore"):
-        gap = (1 - level**2) / (1 + reached / omega) ** 2
-        return np.minimum(0.5 * np.log1p(-gap), np.log(np.minimum(atom + total_variation / omega, 1.0)))
+        gap = (1 - level**2) / (1 + total_variation / np.maximum(level - counted, 1e-300) / omega) ** 2
+        near = 0.5 * np.log1p(-np.maximum(gap.max(axis=0), 0.0))
+        return np.minimum(near, np.log(np.minimum((counted + total_variation / omega).min(axis=0), 1.0)))
 
 
 def _measured_decay(tilt: Tilted, mesh: Floats) -> Floats:
@@ -181,7 +185,7 @@ def _measured_decay(tilt: Tilted, mesh: Floats) -> Floats:
     √(1 − ψ) is subadditive in ω and at most spread·ω, so it cannot fall faster than that between two measured values;
     nor can |ratio| rise faster than excursion·ω, which is the better bound for skewed laws.
     """
-    modulus = np.abs(1 + tilt.ratio_minus_one(mesh)) + tilt.ratio_error(mesh)
+    modulus = np.abs(1 + tilt.on_octaves(mesh[0], _PER_OCTAVE, mesh.size)) + tilt.ratio_error(mesh)
     apart = 1.001 * np.diff(mesh)[:, None]
     gap = np.sqrt(np.maximum(1 - modulus**2, 0.0))
     least = np.maximum(0.5 * (gap[1:] + gap[:-1] - tilt.spread() * apart), 0.0)
@@ -201,9 +205,10 @@ def _ratios(
     log_modulus, log_growth = log_ratio.real.copy(), np.zeros_like(frequencies)
     size = np.abs(log_ratio)
     for tilt in tilts:
-        minus_one, error, counts = tilt.ratio_minus_one(frequencies), tilt.ratio_error(frequencies), tilt.family.counts
+        minus_one = tilt.on_grid(frequencies[0], frequencies.size)
+        error, counts = tilt.ratio_error(frequencies), tilt.family.counts
         a, b = minus_one.real, minus_one.imag
-        log_abs = 0.5 * np.log1p(np.maximum(2 * a + a * a + b * b, -1 + 1e-30))
+        log_abs = 0.5 * np.log1p(np.maximum(2 * a + a * a + b * b, -1 + 1e-15))
         angle = np.arctan2(b, 1 + a)
         log_ratio = log_ratio + (log_abs + 1j * angle) @ counts
         size = size + (np.abs(log_abs) + np.abs(angle)) @ counts

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from lastiterate.numerics.excess import log_peak
 from lastiterate.numerics.mixture_ratio import Family
-from lastiterate.numerics.roots import increasing_guess
+from lastiterate.numerics.roots import positive_guess
 from lastiterate.numerics.tilted import Tilted, tilted
 
 _LOG_TOLERANCE = -30.0
@@ -33,7 +32,8 @@ class Cumulant:
     def tilted(self, abscissa: float, frequency: float, log_tolerance: float = _LOG_TOLERANCE) -> tuple[Tilted, ...]:
         """Each family at the tilt; the tolerance is for the whole product, so each ratio gets its share."""
         return tuple(
-            tilted(family, abscissa, frequency, log_tolerance - math.log(family.counts.sum())) for family in self.families
+            tilted(family, abscissa, frequency, log_tolerance - math.log(family.counts.sum()))
+            for family in self.families
         )
 
     def certified(self, abscissa: float) -> tuple[float, float]:
@@ -55,23 +55,34 @@ class Cumulant:
 
     def saddle_at(self, threshold: float) -> float:
         """The abscissa where e^{K(s) − s·threshold}/(s(s + 1)) is least on the positive axis."""
-        return _positive_root(lambda c: self._saddle_threshold(c) - threshold)
+
+        def newton(c: float) -> tuple[float, float]:
+            _, slope, curvature = self.scout(c)
+            return slope - 1 / c - 1 / (1 + c) - threshold, c * _width(c, curvature)
+
+        return positive_guess(newton)
 
     def saddle_for(self, log_excess: float) -> tuple[float, float]:
         """(abscissa, threshold) at which the saddle-point estimate of the excess is e^log_excess."""
-        abscissa = _positive_root(lambda c: log_excess - self.log_estimate(c))
-        return abscissa, self._saddle_threshold(abscissa)
 
-    def log_estimate(self, abscissa: float) -> float:
-        """The saddle-point estimate of the log excess over the threshold whose saddle is the abscissa."""
-        value, slope, curvature = self.scout(abscissa)
-        threshold = slope - 1 / abscissa - 1 / (1 + abscissa)
-        width = curvature + abscissa**-2 + (1 + abscissa) ** -2
-        return value - abscissa * threshold - math.log(abscissa * (1 + abscissa)) - 0.5 * math.log(2 * math.pi * width)
+        def newton(c: float) -> tuple[float, float]:
+            value, slope, curvature = self.scout(c)
+            threshold = slope - 1 / c - 1 / (1 + c)
+            return log_excess - _log_estimate(c, threshold, value, curvature), c * c * _width(c, curvature)
 
-    def _saddle_threshold(self, abscissa: float) -> float:
-        return self.scout(abscissa)[1] - 1 / abscissa - 1 / (1 + abscissa)
+        abscissa = positive_guess(newton)
+        return abscissa, self.scout(abscissa)[1] - 1 / abscissa - 1 / (1 + abscissa)
+
+    def log_estimate(self, abscissa: float, threshold: float) -> float:
+        """The saddle-point estimate of the log excess, best where the abscissa is the saddle of the threshold."""
+        value, _, curvature = self.scout(abscissa)
+        return _log_estimate(abscissa, threshold, value, curvature)
 
 
-def _positive_root(increasing: Callable[[float], float]) -> float:
-    return math.exp(increasing_guess(lambda log_c: increasing(math.exp(log_c)), 0.0, -30.0, 30.0))
+def _width(abscissa: float, curvature: float) -> float:
+    return curvature + abscissa**-2 + (1 + abscissa) ** -2
+
+
+def _log_estimate(abscissa: float, threshold: float, value: float, curvature: float) -> float:
+    peak = value - abscissa * threshold - math.log(abscissa * (1 + abscissa))
+    return peak - 0.5 * math.log(2 * math.pi * _width(abscissa, curvature))

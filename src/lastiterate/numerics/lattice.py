@@ -17,7 +17,7 @@ from scipy import fft
 
 from lastiterate.numerics.arrays import ROUNDOFF, Floats
 from lastiterate.numerics.excess import log_aliases, log_less, log_or_lowest, log_peak
-from lastiterate.numerics.roots import increasing_guess
+from lastiterate.numerics.roots import positive_guess
 
 _LARGEST_TRANSFORM = 2**22
 _LOG_RELATIVE_TOLERANCE = math.log(1e-10)
@@ -69,33 +69,47 @@ class LatticeSum:
         return math.fsum(n * part.first for n, part in zip(self.counts, self.parts, strict=True))
 
     @property
+    def last(self) -> float:
+        """The largest finite value of X."""
+        return math.fsum(n * float(part.points[-1]) for n, part in zip(self.counts, self.parts, strict=True))
+
+    @property
+    def mean(self) -> float:
+        """Of the finite part."""
+        return sum(n * float(part.masses @ part.points) for n, part in zip(self.counts, self.parts, strict=True))
+
+    @property
     def infinite(self) -> float:
         """P(X = ∞), rounded up."""
+        if any(part.infinite >= 1 for part in self.parts):
+            return 1.0
         log_finite = sum(n * math.log1p(-p.infinite) for n, p in zip(self.counts, self.parts, strict=True))
         return -math.expm1(log_finite) * (1 + 1e-12)
 
-    def cumulant(self, abscissa: float) -> tuple[float, float]:
-        """K and K' of the finite part."""
-        value = slope = 0.0
+    def cumulant(self, abscissa: float) -> tuple[float, float, float]:
+        """K, K' and K'' of the finite part."""
+        value = slope = curvature = 0.0
         for n, part in zip(self.counts, self.parts, strict=True):
             log_mass, tilted = part.tilted(abscissa)
+            mean = float(tilted @ part.points)
             value += n * log_mass
-            slope += n * float(tilted @ part.points)
-        return value, slope
+            slope += n * mean
+            curvature += n * max(float(tilted @ (part.points * part.points)) - mean**2, 0.0)
+        return value, slope, curvature
 
     def saddle_at(self, threshold: float) -> float:
         """Where e^{K(s) − s·threshold}/(s(s + 1)) is least, s > 0."""
 
-        def slope(log_c: float) -> float:
-            c = math.exp(log_c)
-            return self.cumulant(c)[1] - 1 / c - 1 / (1 + c) - threshold
+        def newton(c: float) -> tuple[float, float]:
+            _, slope, curvature = self.cumulant(c)
+            return slope - 1 / c - 1 / (1 + c) - threshold, c * (curvature + c**-2 + (1 + c) ** -2)
 
-        return math.exp(increasing_guess(slope, 0.0, -30.0, 30.0))
+        return positive_guess(newton)
 
     def tilt_for(self, threshold: float, abscissa: float | None = None) -> TiltedSum:
         """The law of X, tilted and transformed so that the excess over `threshold` and its neighbours is sharp."""
         abscissa = abscissa or self.saddle_at(threshold)
-        log_mgf, _ = self.cumulant(abscissa)
+        log_mgf = self.cumulant(abscissa)[0]
         guess = log_mgf - abscissa * threshold + log_peak(abscissa)
         left, right, period = self._aliases(abscissa, threshold, guess - 7.0 + _LOG_RELATIVE_TOLERANCE)
         span = int(min(max(period / self.spacing, 64.0), _LARGEST_TRANSFORM))
@@ -147,7 +161,10 @@ class TiltedSum:
     def log_upper(self, threshold: float) -> float:
         """log of an upper bound on E(1 − e^{threshold − X})_+, with what is at +∞."""
         value, doubt, exponent, slack, wrapped = self._sum(threshold)
-        finite = np.logaddexp(exponent + slack + log_or_lowest(value + doubt), wrapped)
+        bound = value + doubt
+        if not 0 < bound < math.inf:  # the exact sum is positive: nothing is known
+            return 0.0
+        finite = np.logaddexp(exponent + slack + math.log(bound), wrapped)
         return min(float(np.logaddexp(finite, log_or_lowest(self.total.infinite))), 0.0)
 
     def log_lower(self, threshold: float) -> float:

@@ -75,10 +75,13 @@ class Family:
     def log_u(self, sign: int, y: Floats) -> Floats:
         """log u_sign, one row per ratio; relative error of a few ulps also near u = 1."""
         exponent, weight = self.exponent(sign, y), self.weights[:, None]
-        far = np.maximum(exponent, 30.0)
         moderate = np.log1p(weight * np.expm1(np.minimum(exponent, 30.0)))
-        large = far + np.log(weight) + np.log1p((1 - weight) / weight * np.exp(-far))
-        return np.where(exponent < 30.0, moderate, large)
+        if exponent.max(initial=0.0) < 30.0:
+            return moderate
+        far = np.maximum(exponent, 30.0)
+        return np.where(
+            exponent < 30.0, moderate, far + np.log(weight) + np.log1p((1 - weight) / weight * np.exp(-far))
+        )
 
     def exponent(self, sign: int, y: Floats) -> Floats:
         return sign * self.modes[:, None] * (y + (self.origins - sign * self.modes / 2)[:, None])

@@ -93,11 +93,11 @@ def _log_tail(family: Family, abscissa: float, end: float, decay: Floats) -> Flo
     return worst + math.log(2 * losses.shape[1]) - np.log(decay)
 
 
-def _log_panel_error(
-    family: Family, abscissa: float, frequency: float, starts: Floats, widths: Floats
-) -> Floats:
+def _log_panel_error(family: Family, abscissa: float, frequency: float, starts: Floats, widths: Floats) -> Floats:
     rho = np.repeat(_ELLIPSES, starts.size)
-    supremum = _log_supremum(family, abscissa, frequency, np.tile(starts, _ELLIPSES.size), np.tile(widths, _ELLIPSES.size), rho)
+    supremum = _log_supremum(
+        family, abscissa, frequency, np.tile(starts, _ELLIPSES.size), np.tile(widths, _ELLIPSES.size), rho
+    )
     bound = supremum + np.log(32 / 15 / (1 - rho**-2)) - 2 * (POINTS - 1) * np.log(rho)
     return np.log(widths) + bound.reshape(-1, _ELLIPSES.size, starts.size).min(axis=1)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -16,14 +17,14 @@ from lastiterate.numerics.contour import Contour, draw_contour
 from lastiterate.numerics.cumulant import Cumulant
 from lastiterate.numerics.discretise import Ratio, from_above, from_below
 from lastiterate.numerics.lattice import Masses, TiltedSum, lattice_sum
-from lastiterate.numerics.mixture_ratio import MIXTURE_OVER_NORMAL, Family
+from lastiterate.numerics.mixture_ratio import MIXTURE_OVER_NORMAL, NORMAL_OVER_MIXTURE, Family
+from lastiterate.numerics.panels import TooFine
 from lastiterate.numerics.roots import decreasing_crossing
 
 _TOLERANCES = (1e-9, 1e-7)
 _LONGEST_EXTRAPOLATION = 3.0  # in units of 1/abscissa, from the threshold something was drawn for
 _MOST_CELLS = 2**20
 _HIGHEST = 1e15
-
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +63,47 @@ class RatioSum:
             families.append(Family(shape, modes, weights, np.array([float(n) for _, n in members])))
         return Cumulant(tuple(families), self.variance)
 
+    @cached_property
+    def ceiling(self) -> float:
+        """The supremum of X."""
+        if self.variance or any(ratio.shape is not NORMAL_OVER_MIXTURE for ratio, _ in self.ratios):
+            return math.inf
+        return math.fsum(-n * math.log1p(-ratio.weight) for ratio, n in self.ratios) * (1 + 1e-14)
+
+    @property
+    def _highest(self) -> float:
+        return min(self.ceiling, _HIGHEST)
+
     def log_upper(self, threshold: float) -> float:
         """log of an upper bound on the excess over `threshold`."""
+        if threshold >= self.ceiling:
+            return -math.inf
         return self._sharp_at(threshold).log_upper(threshold)
 
     def log_lower(self, threshold: float) -> float:
         """log of a lower bound on it."""
+        if threshold >= self.ceiling:
+            return -math.inf
         return self._sharp_at(threshold).log_lower(threshold)
+
+    def log_chernoff(self, threshold: float) -> float:
+        """log of Chernoff's upper bound on the excess: loose, but certified and quick."""
+        if threshold >= self.ceiling:
+            return -math.inf
+        abscissa = self.cumulant.saddle_at(threshold)
+        for retreat in (1.0, 0.1, 0.01, 0.001):  # near the ceiling the best abscissa is too large to integrate at
+            with suppress(TooFine):
+                return min(self.cumulant.log_excess_bound(threshold, retreat * abscissa), 0.0)
+        return 0.0
+
+    def log_estimate(self, threshold: float) -> float:
+        """The saddle-point estimate of the log excess over `threshold`, without certificate."""
+        return self.cumulant.log_estimate(self.cumulant.saddle_at(threshold), threshold)
+
+    def renyi_upper(self, order: float) -> float:
+        """An upper bound on log E e^{(order − 1)X}/(order − 1)."""
+        value, error = self.cumulant.certified(order - 1)
+        return (value + error) / (order - 1) * (1 + 1e-15)
 
     def threshold_upper(self, log_excess: float) -> float:
         """An upper bound on the least t ≥ 0 whose excess is at most e^log_excess."""
@@ -90,8 +125,9 @@ class RatioSum:
 
     def _solve_anew(self, log_excess: float) -> tuple[float, Drawn]:
         abscissa, guess = self.cumulant.saddle_for(log_excess)
-        drawn = self._draw(abscissa, max(guess, 0.0), log_excess)
-        upper = self._crossing(drawn, log_excess, max(guess, 0.0), abscissa)
+        guess = min(max(guess, 0.0), 0.999 * self._highest)
+        drawn = self._draw(abscissa, guess, log_excess)
+        upper = self._crossing(drawn, log_excess, guess, abscissa)
         if abs(upper - guess) * abscissa > _LONGEST_EXTRAPOLATION and not isinstance(drawn, LatticePair):
             abscissa = self.cumulant.saddle_at(upper)
             drawn = self._draw(abscissa, upper, log_excess)
@@ -100,7 +136,7 @@ class RatioSum:
 
     def _crossing(self, drawn: Drawn, log_excess: float, guess: float, abscissa: float) -> float:
         return decreasing_crossing(
-            lambda t: drawn.log_upper(t) - log_excess, 0.0, _HIGHEST, guess, 0.1 / abscissa, _closeness(drawn)
+            lambda t: drawn.log_upper(t) - log_excess, 0.0, self._highest, guess, 0.1 / abscissa, _closeness(drawn)
         )
 
     def _sharp_at(self, threshold: float) -> Drawn:
@@ -108,7 +144,7 @@ class RatioSum:
             if abs(threshold - drawn_at) * abscissa <= _LONGEST_EXTRAPOLATION:
                 return drawn
         abscissa = self.cumulant.saddle_at(threshold)
-        return self._draw(abscissa, threshold, self.cumulant.log_estimate(abscissa))
+        return self._draw(abscissa, threshold, self.cumulant.log_estimate(abscissa, threshold))
 
     def _draw(self, abscissa: float, threshold: float, log_excess: float) -> Drawn:
         drawn: Drawn | None = None

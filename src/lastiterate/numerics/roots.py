@@ -9,6 +9,7 @@ import numpy as np
 
 from lastiterate.numerics.arrays import Floats
 
+_LARGEST_LOG, _LONGEST_STEP = 30.0, 2.0
 _BISECTION_SLACK = 2  # evaluations that ITP may spend beyond plain bisection
 
 
@@ -47,29 +48,22 @@ def decreasing_root(
     return high
 
 
-def increasing_guess(function: Callable[[float], float], start: float, low: float, high: float) -> float:
-    """About where an increasing function vanishes, to 1e-3: brackets around `start`, then Illinois' false position."""
-    step, value = 1.0, function(start)
-    left = right = start
-    at_left = at_right = value
-    while at_left > 0 and left > low:
-        left, right, at_right, step = max(left - step, low), left, at_left, 2 * step
-        at_left = function(left)
-    while at_right < 0 and right < high:
-        right, left, at_left, step = min(right + step, high), right, at_right, 2 * step
-        at_right = function(right)
-    for _ in range(60):
-        if right - left < 1e-3 or at_left >= 0 or at_right <= 0:
-            break
-        point = (left * at_right - right * at_left) / (at_right - at_left)
-        value = function(point)
-        if abs(value) < 1e-3:
-            return point
-        if value < 0:
-            left, at_left, at_right = point, value, at_right / 2
-        else:
-            right, at_right, at_left = point, value, at_left / 2
-    return left if abs(at_left) < abs(at_right) else right
+def positive_guess(newton: Callable[[float], tuple[float, float]]) -> float:
+    """About where an increasing function of x > 0 vanishes, to 1e-4 relative, by Newton's method in log x.
+
+    `newton(x)` is (value, estimate of d value/d log x). Steps are cut to the bracket seen so far.
+    """
+    low, high, log_x = -_LARGEST_LOG, _LARGEST_LOG, 0.0
+    for _ in range(100):
+        value, slope = newton(math.exp(log_x))
+        low, high = (log_x, high) if value < 0 else (low, log_x)
+        step = -value / slope if slope > 0 else -math.copysign(1.0, value)
+        moved = log_x + min(max(step, -_LONGEST_STEP), _LONGEST_STEP)
+        moved = moved if low < moved < high else 0.5 * (low + high)
+        if abs(moved - log_x) < 1e-4 or high - low < 1e-4:
+            return math.exp(moved)
+        log_x = moved
+    return math.exp(log_x)
 
 
 def decreasing_crossing(

@@ -13,7 +13,7 @@ from lastiterate.numerics.mixture_ratio import Family, Term
 from lastiterate.numerics.panels import place_panels
 
 _LARGEST_EXPONENT = 500.0
-_CHUNK = 2_000_000
+_SPLITS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,24 +43,43 @@ class Tilted:
         away = sum(self.family.log_u(sign, self.nodes) - floor for sign in signs)
         return np.asarray((self.masses * np.tile(away, len(self.family.shape.terms))).sum(axis=1))
 
-    def ratio_minus_one(self, frequencies: Floats) -> Complexes:
-        """M(c + iω)/M(c) − 1: one row per frequency, one column per ratio."""
-        result = np.empty((frequencies.size, len(self.losses)), complex)
-        rows = max(1, _CHUNK // self.losses.shape[1])
-        for first in range(0, frequencies.size, rows):
-            part = slice(first, first + rows)
-            for i, (loss, mass) in enumerate(zip(self.losses, self.masses, strict=True)):
-                # e^{iθ} − 1 = 2i·sin(θ/2)·e^{iθ/2}: nothing cancels for small θ.
-                half = np.multiply.outer(0.5 * frequencies[part], loss)
-                sine = np.sin(half)
-                result[part, i].real = -2 * ((sine * sine) @ mass)
-                result[part, i].imag = 2 * ((sine * np.cos(half)) @ mass)
+    def on_grid(self, spacing: float, count: int) -> Complexes:
+        """M(c + iω)/M(c) − 1 at ω = spacing·(1, …, count): one row per frequency, one column per ratio.
+
+        By w ← w + w₁(1 + w) for w = e^{iωL} − 1, without transcendental functions. Each step rounds by a few ulps of
+        |w| ≤ ω|L|, so that after j steps the error is below 8j ulps of ω|L|.
+        """
+        result = np.empty((count, len(self.losses)), complex)
+        first = self._turned(spacing)
+        turned = np.zeros_like(first)
+        for j in range(count):
+            turned += first * (1 + turned)
+            result[j] = np.einsum("ij,ij->i", turned, self.masses)
         return result
 
+    def on_octaves(self, first: float, per_octave: int, count: int) -> Complexes:
+        """The same at ω = first·2^{j/per_octave}, j < count: doubling a frequency is w ← w(2 + w)."""
+        result = np.empty((count, len(self.losses)), complex)
+        for start in range(min(per_octave, count)):
+            turned = self._turned(first * 2 ** (start / per_octave))
+            for j in range(start, count, per_octave):
+                result[j] = np.einsum("ij,ij->i", turned, self.masses)
+                turned *= 2 + turned
+        return result
+
+    def _turned(self, frequency: float) -> Complexes:
+        """e^{iωL} − 1 = 2i·sin(ωL/2)·e^{iωL/2}: nothing cancels for small ωL."""
+        half = 0.5 * frequency * self.losses
+        sine = np.sin(half)
+        return np.asarray(-2 * sine * sine + 2j * sine * np.cos(half))
+
     def ratio_error(self, frequencies: Floats) -> Floats:
-        """Bound on the error of `ratio_minus_one`, same shape."""
+        """Bound on the error of both, same shape."""
+        mean_size = (self.masses * np.abs(self.losses)).sum(axis=1)
+        steps = 8 * ROUNDOFF * np.arange(1, frequencies.size + 1)
+        recursion = np.multiply.outer(steps * frequencies, mean_size)
         grown = np.multiply.outer(frequencies, self.error_per_frequency)
-        return np.minimum(grown, self.error_at_most) + 2 * self.quadrature_error
+        return np.minimum(grown, self.error_at_most) + recursion + 2 * self.quadrature_error
 
 
 def tilted(family: Family, abscissa: float, frequency: float, log_tolerance: float) -> Tilted:
@@ -76,7 +95,9 @@ def tilted(family: Family, abscissa: float, frequency: float, log_tolerance: flo
     mass_error = ROUNDOFF * (64.0 + nodes**2 + 4 * np.abs(exponent) + 2 * np.abs(log_densities))
     posterior = sum(family.posterior(sign, panels.nodes) for sign in (+1, -1))
     wobble = np.tile(np.broadcast_to(posterior, (len(losses), panels.nodes.size)), len(family.shape.terms))
-    loss_error = ROUNDOFF * (8 * np.abs(losses) + 4 * family.modes[:, None] * (np.abs(nodes) + family.modes[:, None]) * wobble)
+    loss_error = ROUNDOFF * (
+        8 * np.abs(losses) + 4 * family.modes[:, None] * (np.abs(nodes) + family.modes[:, None]) * wobble
+    )
     moved = (masses * loss_error).sum(axis=1)
     change = np.exp(log_base - log_mgf[:, None]) * np.abs(np.expm1(np.minimum(exponent, _LARGEST_EXPONENT)))
     quadrature_error = np.exp(panels.log_error - log_mgf)
@@ -106,16 +127,23 @@ def _log_mgf(family: Family, log_base: Floats, exponent: Floats) -> Floats:
     return np.where(exponent.max(axis=1) < _LARGEST_EXPONENT, near_one, large)
 
 
-def variation(tilt: Tilted) -> tuple[Floats, Floats]:
-    """(atom, V) of the tilted loss: its density has total variation V, so |M(c + iω)/M(c)| ≤ atom + V/|ω|."""
-    total = sum((_variation_of_term(tilt, term) for term in tilt.family.shape.terms), np.zeros_like(tilt.log_mgf))
-    return tilt.family.atoms * np.exp(-tilt.log_mgf), total
+def variations(tilt: Tilted) -> tuple[Floats, Floats]:
+    """Pairs (A, V), one row each, with |M(c + iω)/M(c)| ≤ A + V/|ω| for every ratio.
+
+    Split a law at a point: below it count the mass, above it integrate by parts. A split at the far left counts nothing
+    but the atom; one further right trades a smaller variation for some mass, which is what a skewed law needs.
+    """
+    tails, totals = zip(*(_tails_of_term(tilt, term) for term in tilt.family.shape.terms), strict=True)
+    counted = 1 - np.sum(tails, axis=0)
+    counted[0] = tilt.family.atoms * np.exp(-tilt.log_mgf)  # the first split is to the left of everything else
+    return counted, np.sum(totals, axis=0)
 
 
-def _variation_of_term(tilt: Tilted, term: Term) -> Floats:
-    """∫ |p'| over cells: p ≤ e^{κh²/8}·max(ends) and |(log p)'| ≤ max(ends) + κh/2, where |(log p)''| ≤ κ.
+def _tails_of_term(tilt: Tilted, term: Term) -> tuple[Floats, Floats]:
+    """(mass, total variation of the density p = g/|L'| of L) of a term to the right of some points, one row a point.
 
-    p = density/|L'| falls monotonically beyond the cells, and may jump where a half line starts.
+    In a cell of width h, with |(log g)''| and |(log p)''| ≤ κ: g ≥ e^{−κh²/8}·min(ends), p ≤ e^{κh²/8}·max(ends) and
+    |(log p)'| ≤ max(ends) + κh/2. Beyond the cells p falls monotonically; at the point of the split it jumps.
     """
     family, modes = tilt.family, tilt.family.modes
     powers = [factor.power(tilt.abscissa) for factor in term]
@@ -125,16 +153,21 @@ def _variation_of_term(tilt: Tilted, term: Term) -> Floats:
     left = 0.0 if family.shape.half_line else family.left_end(tilt.abscissa, largest + 12.0)
     cells = math.ceil((right - left) * max(4.0, 2 * math.sqrt(curvature)))
     y, width = np.linspace(left, right, cells + 1, retstep=True)
-    log_p = family.log_normal(y) - tilt.log_mgf[:, None]
+    log_g = family.log_normal(y) - tilt.log_mgf[:, None]
     slope = -(y + family.origins[:, None])
     log_posteriors = [log_expit(family.log_odds(factor.sign, y)) for factor in term]
     log_speed = np.logaddexp.reduce(log_posteriors, axis=0)  # log(|L'|/m)
     for factor, power, log_posterior in zip(term, powers, log_posteriors, strict=True):
         posterior, share = np.exp(log_posterior), np.exp(log_posterior - log_speed)
-        log_p = log_p + power * family.log_u(factor.sign, y)
+        log_g = log_g + power * family.log_u(factor.sign, y)
         slope = slope + factor.sign * modes[:, None] * (power * posterior - share * (1 - posterior))
-    density = np.exp(log_p - log_speed - np.log(modes)[:, None])
-    steepness = np.abs(slope)
-    highest = np.maximum(density[:, 1:], density[:, :-1]) * math.exp(curvature * width**2 / 8)
-    steepest = np.maximum(steepness[:, 1:], steepness[:, :-1]) + curvature * width / 2
-    return np.asarray(width * (highest * steepest).sum(axis=1) + density[:, 0] + density[:, -1])
+    g, p = np.exp(log_g), np.exp(log_g - log_speed - np.log(modes)[:, None])
+    bend = math.exp(curvature * width**2 / 8)
+    mass = width / bend * np.minimum(g[:, 1:], g[:, :-1])
+    steepest = np.maximum(np.abs(slope[:, 1:]), np.abs(slope[:, :-1])) + curvature * width / 2
+    change = width * bend * np.maximum(p[:, 1:], p[:, :-1]) * steepest
+    points = np.unique(np.linspace(0, cells - 1, _SPLITS).astype(int))
+    points = np.append(points, np.full(_SPLITS - points.size, points[-1]))
+    tail_mass = np.cumsum(mass[:, ::-1], axis=1)[:, ::-1][:, points]
+    tail_change = np.cumsum(change[:, ::-1], axis=1)[:, ::-1][:, points] + p[:, points] + p[:, -1:]
+    return np.asarray(tail_mass.T), np.asarray(tail_change.T)

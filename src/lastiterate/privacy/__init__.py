@@ -1,0 +1,1 @@
+"""Privacy notions, the arrows between them, composition and subsampling."""

@@ -1,0 +1,46 @@
+"""What a guarantee compares, and how batches are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+
+from lastiterate.errors import Incompatible
+
+
+class Adjacency(Enum):
+    """Which pairs of data sets a guarantee speaks of; two guarantees combine only if they agree on it."""
+
+    REPLACE_ONE = "one record is replaced, the number of records is public"
+    ADD_OR_REMOVE_ONE = "one record is added or removed"
+
+    def __repr__(self) -> str:
+        return f"li.{self.name}"
+
+
+class Sampling(Enum):
+    """How a step's batch is drawn."""
+
+    POISSON = "each record joins independently"
+    FIXED_SIZE = "a uniform batch of fixed size, without replacement"
+
+    def __repr__(self) -> str:
+        return f"li.{self.name}"
+
+
+REPLACE_ONE = Adjacency.REPLACE_ONE
+ADD_OR_REMOVE_ONE = Adjacency.ADD_OR_REMOVE_ONE
+POISSON = Sampling.POISSON
+FIXED_SIZE = Sampling.FIXED_SIZE
+
+
+def common_adjacency(adjacencies: Iterable[Adjacency]) -> Adjacency:
+    """The one adjacency of all, or an error."""
+    first, *others = adjacencies
+    for other in others:
+        if other is not first:
+            raise Incompatible(
+                f"guarantees with different adjacencies cannot be combined. Got {first!r} and {other!r}. "
+                "Account for every part under one adjacency first."
+            )
+    return first

@@ -1,0 +1,52 @@
+"""The best of several guarantees for the same release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from lastiterate.errors import InvalidInput
+from lastiterate.numerics.arrays import Floats
+from lastiterate.privacy.adjacency import Adjacency, common_adjacency
+from lastiterate.privacy.compose import checked_notion
+from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.profile import Profile
+
+
+@dataclass(frozen=True, eq=False)
+class Best(Notion):
+    """The pointwise minimum of valid profiles, and the greatest minorant of it that is convex in e^ε."""
+
+    members: tuple[Notion, ...]
+    adjacency: Adjacency
+
+    def _log_delta(self, epsilons: Floats) -> Floats:
+        least = np.min([member._log_delta(epsilons) for member in self.members], axis=0)
+        return np.minimum(least, self._minorant._log_delta(epsilons))
+
+    def _epsilon(self, log_deltas: Floats) -> Floats:
+        least = np.min([member._epsilon(log_deltas) for member in self.members], axis=0)
+        return np.minimum(least, self._minorant._epsilon(log_deltas))
+
+    def _tradeoff(self, type_i_errors: Floats) -> Floats:
+        members = [member._tradeoff(type_i_errors) for member in (*self.members, self._minorant)]
+        return np.max(members, axis=0)
+
+    @cached_property
+    def _minorant(self) -> Profile:
+        """From a table of all members: any finite set of points gives a valid profile."""
+        epsilons = np.unique(np.concatenate([member._table[0] for member in self.members]))
+        deltas = np.exp(np.min([member._log_delta(epsilons) for member in self.members], axis=0)) * (1 + 1e-14)
+        return Profile(epsilons=epsilons, deltas=np.minimum(deltas, 1.0), adjacency=self.adjacency)
+
+
+def best(guarantees: Iterable[Notion]) -> Notion:
+    """All of these hold for one and the same release: what they say together."""
+    members = tuple(checked_notion(guarantee) for guarantee in guarantees)
+    if not members:
+        raise InvalidInput("best needs at least one guarantee. Got none.")
+    adjacency = common_adjacency(member.adjacency for member in members)
+    return members[0] if len(members) == 1 else Best(members, adjacency)

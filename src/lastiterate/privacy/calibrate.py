@@ -1,0 +1,69 @@
+"""The largest μ, and so the least noise, that meets a target (ε, δ)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, RATE, checked_choice, checked_count, checked_number
+from lastiterate.numerics.normal_gap import shift_below
+from lastiterate.numerics.roots import decreasing_crossing
+from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, POISSON, Adjacency, Sampling
+from lastiterate.privacy.subsampled import SubsampledGaussians, subsampled_gaussian
+
+_LOWEST, _HIGHEST = -10.0, 40.0  # of log noise
+_CLOSENESS = 1e-6  # in log δ
+_MOST_SECANTS = 8
+
+
+def largest_mu(
+    *,
+    epsilon: float,
+    delta: float,
+    inclusion: float = 1.0,
+    times: int = 1,
+    sampling: Sampling = POISSON,
+    adjacency: Adjacency = ADD_OR_REMOVE_ONE,
+) -> float:
+    """The largest sensitivity/noise for which `times` steps are (ε, δ)-private, rounded down: the answer meets the target.
+
+    The noise multiplier of DP-SGD libraries is 1/μ under add-or-remove, 2/μ under replace-one.
+    """
+    epsilon, delta = checked_number("epsilon", epsilon, NON_NEGATIVE), checked_number("delta", delta, INSIDE_UNIT)
+    rate, steps = checked_number("inclusion", inclusion, RATE), checked_count("times", times)
+    checked_choice("adjacency", adjacency, Adjacency)
+    if rate == 1:
+        return float(shift_below(math.log(delta), epsilon)) / math.sqrt(steps) * (1 - 4e-16)
+
+    def composed(log_noise: float) -> SubsampledGaussians:
+        step = subsampled_gaussian(mu=math.exp(-log_noise), inclusion=rate, sampling=sampling, adjacency=adjacency)
+        return step.compose(steps)  # type: ignore[return-value]
+
+    return math.exp(-_least_log_noise(composed, epsilon, math.log(delta)))
+
+
+def _least_log_noise(composed: Callable[[float], SubsampledGaussians], epsilon: float, log_delta: float) -> float:
+    """Saddle-point estimates say where to start and how steep it is; certified bounds decide, by the secant method."""
+
+    def estimate(log_noise: float) -> float:
+        return composed(log_noise).log_delta_estimate(epsilon) - log_delta
+
+    def excess(log_noise: float) -> float:
+        return composed(log_noise).log_delta_upper(epsilon) - log_delta
+
+    log_noise = decreasing_crossing(estimate, _LOWEST, _HIGHEST, 0.0, 0.2, 0.1)
+    value = excess(log_noise)
+    slope = (estimate(log_noise + 0.01) - estimate(log_noise)) / 0.01
+    for _ in range(_MOST_SECANTS):
+        if -_CLOSENESS <= value <= 0 or not slope < 0:
+            break
+        step = -(value + _CLOSENESS / 2) / slope
+        moved = log_noise + min(max(step, -1.0), 1.0)
+        if moved == log_noise or not _LOWEST < moved < _HIGHEST:
+            break
+        at_moved = excess(moved)
+        slope = (at_moved - value) / (moved - log_noise)
+        log_noise, value = moved, at_moved
+    if -_CLOSENESS <= value <= 0:
+        return log_noise
+    return decreasing_crossing(excess, _LOWEST, _HIGHEST, log_noise, 0.01, _CLOSENESS)

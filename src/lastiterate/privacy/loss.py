@@ -1,0 +1,108 @@
+"""Discretised privacy-loss distributions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lastiterate.errors import (
+    NON_NEGATIVE,
+    POSITIVE,
+    UNIT,
+    Interval,
+    InvalidInput,
+    checked_array,
+    checked_choice,
+    checked_number,
+)
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.lattice import LatticeSum, Masses, TiltedSum
+from lastiterate.numerics.roots import decreasing_crossing
+from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
+from lastiterate.privacy.notion import Notion
+
+_REAL = Interval(-math.inf, math.inf)
+_LONGEST_EXTRAPOLATION = 3.0
+_HIGHEST = 1e15
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class PrivacyLoss(Notion):
+    """Mass masses[i] at the privacy loss first + i·spacing, `infinite` at +∞: the law of log dP/dQ under P, for a pair
+    (P, Q) that dominates the mechanism in both orders. Composition is a lattice sum, evaluated when asked.
+    """
+
+    adjacency: Adjacency
+    _total: LatticeSum
+    _tilted: list[tuple[float, TiltedSum]] = field(repr=False)
+
+    def __init__(
+        self,
+        *,
+        first: float,
+        spacing: float,
+        masses: ArrayLike,
+        infinite: float = 0.0,
+        adjacency: Adjacency = REPLACE_ONE,
+    ) -> None:
+        first, spacing = checked_number("first", first, _REAL), checked_number("spacing", spacing, POSITIVE)
+        infinite = checked_number("infinite", infinite, UNIT)
+        mass_array = np.atleast_1d(checked_array("masses", masses, NON_NEGATIVE))
+        if mass_array.ndim != 1 or mass_array.size == 0:
+            raise InvalidInput(f"masses must be a list of floats. Got an array of shape {mass_array.shape}.")
+        total = math.fsum(mass_array) + infinite
+        if abs(total - 1) > 1e-9:
+            raise InvalidInput(f"masses and infinite must add up to 1. Got {total:.12g}.")
+        self._fill(LatticeSum((Masses(first, spacing, mass_array, infinite),), (1,)), adjacency)
+
+    def _fill(self, total: LatticeSum, adjacency: Adjacency) -> None:
+        object.__setattr__(self, "adjacency", checked_choice("adjacency", adjacency, Adjacency))
+        object.__setattr__(self, "_total", total)
+        object.__setattr__(self, "_tilted", [])
+
+    @classmethod
+    def of_sum(cls, total: LatticeSum, adjacency: Adjacency) -> PrivacyLoss:
+        """The loss whose law is `total`."""
+        loss = cls.__new__(cls)
+        loss._fill(total, adjacency)
+        return loss
+
+    @property
+    def total(self) -> LatticeSum:
+        return self._total
+
+    def _log_delta(self, epsilons: Floats) -> Floats:
+        return np.array([self._log_delta_at(epsilon) for epsilon in epsilons.tolist()])
+
+    def _log_delta_at(self, epsilon: float) -> float:
+        if epsilon >= self._total.last:
+            return math.log(self._total.infinite) if self._total.infinite else -math.inf
+        return self._sharp_at(epsilon).log_upper(epsilon)
+
+    def _sharp_at(self, epsilon: float) -> TiltedSum:
+        for drawn_at, tilted in self._tilted:
+            if abs(epsilon - drawn_at) * tilted.abscissa <= _LONGEST_EXTRAPOLATION:
+                return tilted
+        self._tilted.append((epsilon, self._total.tilt_for(epsilon)))
+        return self._tilted[-1][1]
+
+    def _epsilon(self, log_deltas: Floats) -> Floats:
+        return np.array([self._epsilon_at(log_delta) for log_delta in log_deltas.tolist()])
+
+    def _epsilon_at(self, log_delta: float) -> float:
+        if self._total.infinite and math.log(self._total.infinite) > log_delta:
+            return math.inf
+        last = max(self._total.last, 0.0)
+        if last == 0:
+            return 0.0
+        guess = min(max(self._total.mean, 0.0), 0.5 * last)
+        return decreasing_crossing(lambda t: self._log_delta_at(t) - log_delta, 0.0, last, guess, 0.05 * last, 1e-9)
+
+    def _rdp(self, orders: Floats) -> Floats:
+        if self._total.infinite:
+            return np.full_like(orders, np.inf)
+        values = np.array([self._total.cumulant(order - 1)[0] / (order - 1) for order in orders.tolist()])
+        return np.maximum(values, 0.0) * (1 + 1e-12) + 1e-13 * sum(self._total.counts)

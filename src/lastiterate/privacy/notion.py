@@ -1,0 +1,84 @@
+"""What every privacy notion answers, and in terms of what."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lastiterate.errors import ABOVE_ONE, INSIDE_UNIT, NON_NEGATIVE, UNIT, Unavailable, checked_array, checked_count
+from lastiterate.numerics.arrays import Floats, like_input
+from lastiterate.numerics.roots import decreasing_root
+from lastiterate.privacy.adjacency import Adjacency
+from lastiterate.privacy.conversions import profile_to_tradeoff
+
+_SMALLEST_DELTA = 5e-324
+_LARGEST_EPSILON = 1e15
+
+
+class Notion(ABC):
+    """A guarantee for every pair of adjacent data sets, in both orders.
+
+    Whatever it is asked, the answer is on the safe side: `epsilon` and `delta` are upper bounds, `tradeoff` a lower one.
+    """
+
+    adjacency: Adjacency
+
+    @abstractmethod
+    def _log_delta(self, epsilons: Floats) -> Floats:
+        """log δ(ε), rounded up, for a flat array of ε ≥ 0."""
+
+    def _epsilon(self, log_deltas: Floats) -> Floats:
+        """The least ε with δ(ε) ≤ δ, rounded up, ∞ where there is none, for a flat array of log δ."""
+        high = np.full_like(log_deltas, 1.0)
+        while (short := (self._log_delta(high) > log_deltas) & (high < _LARGEST_EPSILON)).any():
+            high = np.where(short, 2 * high, high)
+        root = decreasing_root(lambda x: self._log_delta(x) - log_deltas, np.zeros_like(high), high)
+        return np.where(self._log_delta(root) <= log_deltas, root, np.inf)
+
+    def _rdp(self, orders: Floats) -> Floats:
+        raise Unavailable(
+            f"{type(self).__name__} says nothing about Rényi divergences. Use epsilon, delta or tradeoff."
+        )
+
+    def epsilon(self, delta: ArrayLike) -> Any:
+        """The least ε for which the guarantee implies (ε, δ)-differential privacy."""
+        deltas = checked_array("delta", delta, INSIDE_UNIT)
+        return like_input(self._epsilon(np.log(deltas).ravel()), delta)
+
+    def delta(self, epsilon: ArrayLike) -> Any:
+        """The least δ for which the guarantee implies (ε, δ)-differential privacy."""
+        epsilons = checked_array("epsilon", epsilon, NON_NEGATIVE)
+        logs = self._log_delta(epsilons.ravel())
+        # e^x may round to 0 or down; δ = 0 is a much stronger claim, made only where log δ = −∞.
+        rounded_up = np.maximum(np.exp(logs) * (1 + 4e-16 + 2.3e-16 * np.minimum(np.abs(logs), 800.0)), _SMALLEST_DELTA)
+        return like_input(np.where(np.isneginf(logs), 0.0, np.minimum(rounded_up, 1.0)), epsilon)
+
+    def tradeoff(self, type_i_error: ArrayLike) -> Any:
+        """A lower bound on the type II error of every test that distinguishes adjacent data sets at this type I error."""
+        errors = checked_array("type_i_error", type_i_error, UNIT)
+        return like_input(self._tradeoff(errors.ravel()), type_i_error)
+
+    def _tradeoff(self, type_i_errors: Floats) -> Floats:
+        """Any set of ε gives a lower bound, so a table will do."""
+        return np.maximum(profile_to_tradeoff(*self._table, type_i_errors) - 1e-15, 0.0)
+
+    @cached_property
+    def _table(self) -> tuple[Floats, Floats]:
+        largest = min(float(self._epsilon(np.array([np.log(1e-14)]))[0]), 700.0)
+        epsilons = largest * np.linspace(0.0, 1.0, 257) ** 1.5
+        return epsilons, np.exp(self._log_delta(epsilons)) * (1 + 1e-14)
+
+    def rdp(self, order: ArrayLike) -> Any:
+        """The Rényi divergence bound at this order, in both directions."""
+        orders = checked_array("order", order, ABOVE_ONE)
+        return like_input(self._rdp(orders.ravel()), order)
+
+    def compose(self, times: int) -> Notion:
+        """This guarantee `times` times over, adaptively."""
+        from lastiterate.privacy.compose import compose_counted
+
+        return compose_counted(((self, checked_count("times", times)),))

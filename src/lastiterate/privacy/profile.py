@@ -1,0 +1,94 @@
+"""Privacy profiles δ(ε): decreasing, and convex in e^ε."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lastiterate.errors import NON_NEGATIVE, UNIT, InvalidInput, checked_array, checked_choice
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.convex import lower_hull
+from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
+from lastiterate.privacy.notion import Notion
+
+_UP = 1 + 1e-14
+_LARGEST_IN_HULL = 600.0  # e^ε must stay finite; larger ε are answered by the function or the last point
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Profile(Notion):
+    """`Profile(epsilons=[0, 1], deltas=[0.1, 1e-5])` from points, or `Profile(function=f)` with f(ε) = δ, vectorised.
+
+    Points are upper bounds on a convex function of e^ε, so the profile is their greatest convex minorant: interpolated
+    in e^ε between the points (and the point δ = 1 at e^ε = 0), constant after the last.
+    """
+
+    adjacency: Adjacency
+    _points: tuple[Floats, Floats] | None
+    _function: Callable[[Floats], ArrayLike] | None
+
+    def __init__(
+        self,
+        *,
+        epsilons: ArrayLike | None = None,
+        deltas: ArrayLike | None = None,
+        function: Callable[[Floats], ArrayLike] | None = None,
+        adjacency: Adjacency = REPLACE_ONE,
+    ) -> None:
+        checked_choice("adjacency", adjacency, Adjacency)
+        if (function is None) == (epsilons is None or deltas is None):
+            raise InvalidInput("Profile needs either a function, or epsilons and deltas. Give exactly one of the two.")
+        if function is not None and not callable(function):
+            raise InvalidInput(f"function must be callable, from an array of epsilons to deltas. Got {function!r}.")
+        object.__setattr__(self, "adjacency", adjacency)
+        object.__setattr__(self, "_function", function)
+        object.__setattr__(self, "_points", None if function else _checked_points(epsilons, deltas))
+
+    def _log_delta(self, epsilons: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.log(self._deltas(epsilons))
+
+    def _deltas(self, epsilons: Floats) -> Floats:
+        if self._function is None:
+            return self._interpolated(epsilons)
+        deltas = np.asarray(self._function(epsilons), float)
+        if deltas.shape != epsilons.shape or not UNIT.holds(deltas).all():
+            raise InvalidInput(
+                "the function of a Profile must return deltas in [0, 1], one for each epsilon. "
+                f"Got {deltas!r} for epsilon = {epsilons!r}."
+            )
+        return deltas
+
+    @cached_property
+    def _hull(self) -> tuple[Floats, Floats]:
+        """Vertices (e^ε, δ) of the convex minorant, from (0, 1) on."""
+        if self._points is None:
+            return np.array([0.0]), np.array([1.0])
+        epsilons, deltas = self._points
+        inside = epsilons <= _LARGEST_IN_HULL
+        return lower_hull(np.append(0.0, np.exp(epsilons[inside])), np.append(1.0, deltas[inside]))
+
+    def _interpolated(self, epsilons: Floats) -> Floats:
+        if self._points is None:
+            return np.ones_like(epsilons)
+        known_epsilons, known_deltas = self._points
+        last = np.searchsorted(known_epsilons, epsilons, side="right")
+        at_last = np.append(1.0, np.minimum.accumulate(known_deltas))[last]
+        inner = np.interp(np.exp(np.minimum(epsilons, _LARGEST_IN_HULL)), *self._hull) * _UP
+        return np.minimum(np.minimum(inner, at_last), 1.0)
+
+
+def _checked_points(epsilons: ArrayLike | None, deltas: ArrayLike | None) -> tuple[Floats, Floats]:
+    epsilon_array = np.atleast_1d(checked_array("epsilons", epsilons, NON_NEGATIVE))  # type: ignore[arg-type]
+    delta_array = np.atleast_1d(checked_array("deltas", deltas, UNIT))  # type: ignore[arg-type]
+    if epsilon_array.ndim != 1 or epsilon_array.shape != delta_array.shape or epsilon_array.size == 0:
+        raise InvalidInput(
+            "epsilons and deltas must be two equally long lists. "
+            f"Got shapes {epsilon_array.shape} and {delta_array.shape}."
+        )
+    ranking = np.lexsort((delta_array, epsilon_array))
+    return epsilon_array[ranking], delta_array[ranking]

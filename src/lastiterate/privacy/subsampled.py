@@ -1,0 +1,189 @@
+"""Compositions of Gaussian mechanisms, plain or on random batches, with certified brackets."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lastiterate.errors import (
+    INSIDE_UNIT,
+    NON_NEGATIVE,
+    POSITIVE,
+    RATE,
+    InvalidInput,
+    checked_array,
+    checked_choice,
+    checked_number,
+)
+from lastiterate.numerics.arrays import Floats, like_input
+from lastiterate.numerics.discretise import Ratio
+from lastiterate.numerics.mixture_ratio import (
+    MIXTURE_OVER_MIRROR,
+    MIXTURE_OVER_NORMAL,
+    NORMAL_OVER_MIXTURE,
+    SYMMETRISED,
+    Shape,
+)
+from lastiterate.numerics.normal_gap import log_gap_above
+from lastiterate.numerics.ratio_sum import RatioSum
+from lastiterate.privacy.adjacency import (
+    ADD_OR_REMOVE_ONE,
+    FIXED_SIZE,
+    POISSON,
+    REPLACE_ONE,
+    Adjacency,
+    Sampling,
+)
+from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.notion import Notion
+
+
+@dataclass(frozen=True)
+class Step:
+    """One Gaussian mechanism: the sum over the batch has sensitivity mu times its noise."""
+
+    mu: float
+    inclusion: float
+    sampling: Sampling
+
+
+@dataclass(frozen=True)
+class SubsampledGaussians(Notion):
+    """Each step `count` times; at inclusion 1 a step is the plain Gaussian mechanism."""
+
+    steps: tuple[tuple[Step, int], ...]
+    adjacency: Adjacency
+
+    @cached_property
+    def _orders(self) -> tuple[RatioSum, ...]:
+        """The privacy loss in each order of the two data sets (one where they mirror each other)."""
+        if self.adjacency is REPLACE_ONE:
+            return (self._ratio_sum({POISSON: MIXTURE_OVER_MIRROR, FIXED_SIZE: SYMMETRISED}),)
+        return tuple(self._ratio_sum({POISSON: shape}) for shape in (MIXTURE_OVER_NORMAL, NORMAL_OVER_MIXTURE))
+
+    def _ratio_sum(self, shapes: dict[Sampling, Shape]) -> RatioSum:
+        variance, ratios = [0.0], []
+        for step, count in self.steps:
+            if step.inclusion == 1:
+                variance.append(count * step.mu**2)
+            else:
+                shape = shapes[step.sampling]
+                mode = step.mu / 2 if shape is MIXTURE_OVER_MIRROR else step.mu
+                ratios.append((Ratio(shape, mode, step.inclusion), count))
+        return RatioSum(tuple(ratios), math.fsum(variance))
+
+    @property
+    def _single(self) -> Step | None:
+        """The step, if there is just one, and its profile is a formula."""
+        (step, count), *others = self.steps
+        mirrored = self.adjacency is REPLACE_ONE and step.sampling is POISSON
+        return step if count == 1 and not others and not mirrored else None
+
+    def _log_delta(self, epsilons: Floats) -> Floats:
+        if self._single is not None:
+            return _single_log_delta(self._single, epsilons)
+        return np.array([self._log_delta_at(x) for x in epsilons.tolist()])
+
+    def _log_delta_at(self, epsilon: float) -> float:
+        """The worst order; the usual one first, so that Chernoff's bound may settle the other."""
+        first, *others = self._orders
+        worst = first.log_upper(epsilon)
+        for order in others:
+            if order.log_chernoff(epsilon) > worst:
+                worst = max(worst, order.log_upper(epsilon))
+        return worst
+
+    def _epsilon(self, log_deltas: Floats) -> Floats:
+        if self._single is not None:
+            return super()._epsilon(log_deltas)
+        return np.array([self._epsilon_at(x) for x in log_deltas.tolist()])
+
+    def _epsilon_at(self, log_delta: float) -> float:
+        first, *others = self._orders
+        worst = first.threshold_upper(log_delta)
+        for order in others:
+            if order.log_chernoff(worst) > log_delta:
+                worst = max(worst, order.threshold_upper(log_delta))
+        return worst
+
+    def bracket(self, delta: ArrayLike) -> tuple[Any, Any]:
+        """(lower, upper) bounds on the exact ε of this composition; `epsilon` is the upper one."""
+        log_deltas = np.log(checked_array("delta", delta, INSIDE_UNIT)).ravel()
+        lower = np.array([max(order.threshold_lower(x) for order in self._orders) for x in log_deltas.tolist()])
+        upper = self._epsilon(log_deltas)
+        return like_input(np.minimum(lower, upper), delta), like_input(upper, delta)
+
+    def delta_bracket(self, epsilon: ArrayLike) -> tuple[Any, Any]:
+        """(lower, upper) bounds on the exact δ; `delta` is the upper one."""
+        epsilons = checked_array("epsilon", epsilon, NON_NEGATIVE).ravel()
+        logs = np.array([max(order.log_lower(x) for order in self._orders) for x in epsilons.tolist()])
+        upper = np.asarray(self.delta(epsilons))
+        return like_input(np.minimum(np.exp(logs) * (1 - 1e-12), upper), epsilon), like_input(upper, epsilon)
+
+    def log_delta_upper(self, epsilon: float) -> float:
+        """log of the certified upper bound on δ(ε)."""
+        return float(self._log_delta(np.array([epsilon]))[0])
+
+    def log_delta_estimate(self, epsilon: float) -> float:
+        """A quick ESTIMATE of log δ(ε), by the saddle point of the usual worst order: to steer a search, never to report."""
+        return self._orders[0].log_estimate(epsilon)
+
+    def _rdp(self, orders: Floats) -> Floats:
+        return np.array([max(total.renyi_upper(order) for total in self._orders) for order in orders.tolist()])
+
+
+def _single_log_delta(step: Step, epsilons: Floats) -> Floats:
+    """δ(ε) = q·θ_{ε'}(μ) with e^{ε'} = 1 + (e^ε − 1)/q: the record's own order of the pair is the worse one at one step."""
+    shifted = np.where(
+        epsilons < 300,
+        np.log1p(np.expm1(np.minimum(epsilons, 300.0)) / step.inclusion),
+        epsilons - math.log(step.inclusion),
+    )
+    # A threshold that is rounded down gives a gap that is rounded up.
+    return math.log(step.inclusion) + log_gap_above(shifted * (1 - 1e-15), step.mu) + 1e-15
+
+
+def subsampled_gaussian(
+    *,
+    mu: float,
+    inclusion: float,
+    sampling: Sampling = POISSON,
+    adjacency: Adjacency = ADD_OR_REMOVE_ONE,
+) -> SubsampledGaussians | GaussianDP:
+    """One Gaussian mechanism on a random batch; `.compose(steps)` for many. At inclusion 1 it is `GaussianDP(mu)`.
+
+    mu: sensitivity of the sum over the batch (to what `adjacency` changes in it), divided by the noise. With gradients
+        clipped at C and noise z·C, that is 1/z under add-or-remove and 2/z under replace-one.
+    inclusion: the probability that a record is in the batch; b/n for batches of fixed size.
+
+    Poisson under add-or-remove: N(0, 1) against (1 − q)·N(0, 1) + q·N(μ, 1), in both orders. Poisson under replace-one:
+    (1 − q)·N(0, 1) + q·N(±μ/2, 1), which assumes that a record contributes at most half the sensitivity, as clipping
+    ensures (docs/proofs.md). Fixed size under replace-one: C_p(G(μ)), Bok2024 Definition 4.7 and Proposition D.4.
+    """
+    step = Step(
+        checked_number("mu", mu, POSITIVE),
+        checked_number("inclusion", inclusion, RATE),
+        checked_choice("sampling", sampling, Sampling),
+    )
+    checked_choice("adjacency", adjacency, Adjacency)
+    if sampling is FIXED_SIZE and adjacency is ADD_OR_REMOVE_ONE:
+        raise InvalidInput(
+            "fixed-size batches are analysed under replace-one only: adding a record changes every inclusion probability. "
+            "Got adjacency=li.ADD_OR_REMOVE_ONE. Use adjacency=li.REPLACE_ONE, or sampling=li.POISSON."
+        )
+    return GaussianDP(step.mu, adjacency) if step.inclusion == 1 else SubsampledGaussians(((step, 1),), adjacency)
+
+
+def merged(parts: list[tuple[SubsampledGaussians, int]], adjacency: Adjacency) -> SubsampledGaussians:
+    """The composition of all parts, equal steps counted together."""
+    counts: Counter[Step] = Counter()
+    for part, times in parts:
+        for step, count in part.steps:
+            counts[step] += count * times
+    return SubsampledGaussians(tuple(counts.items()), adjacency)
