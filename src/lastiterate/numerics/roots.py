@@ -10,6 +10,7 @@ import numpy as np
 from lastiterate.numerics.arrays import Floats
 
 _LARGEST_LOG, _LONGEST_STEP = 30.0, 2.0
+_MOST_PASSES = 20
 _BISECTION_SLACK = 2  # evaluations that ITP may spend beyond plain bisection
 
 
@@ -23,12 +24,21 @@ def decreasing_root(
     """
     low, high = np.array(low, float), np.array(high, float)
     at_low, at_high = function(low), function(high)
-    low_suffices = at_low <= 0
-    high = np.where(low_suffices, low, high)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        first_width = high - low
+    high = np.where(at_low <= 0, low, high)
+    for _ in range(_MOST_PASSES):  # each pass is accurate relative to the high end that it started with
         tolerance = np.maximum(relative_tolerance * np.abs(high), 1e-305)
-        budget = np.ceil(np.log2(np.maximum(first_width / tolerance, 1.0))) + _BISECTION_SLACK
+        if (high - low <= 2 * tolerance).all():
+            break
+        low, high, at_low, at_high = _narrowed(function, low, high, at_low, at_high, tolerance)
+    return high
+
+
+def _narrowed(
+    function: Callable[[Floats], Floats], low: Floats, high: Floats, at_low: Floats, at_high: Floats, tolerance: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
+    first_width = high - low
+    budget = np.ceil(np.log2(np.maximum(first_width / tolerance, 1.0))) + _BISECTION_SLACK
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for step in range(int(budget.max(initial=0.0)) + 1):
             width = high - low
             if (width <= 2 * tolerance).all():
@@ -45,7 +55,7 @@ def decreasing_root(
             holds = value <= 0
             high, at_high = np.where(holds, point, high), np.where(holds, value, at_high)
             low, at_low = np.where(holds, low, point), np.where(holds, at_low, value)
-    return high
+    return low, high, at_low, at_high
 
 
 def positive_guess(newton: Callable[[float], tuple[float, float]]) -> float:

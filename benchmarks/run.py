@@ -1,0 +1,68 @@
+"""`make bench`: ours against the peers in one run, CPU seconds, medians, both sides warm; also written as JSON.
+
+`python -m benchmarks.run --different 100` shortens the slowest row; 1000 different steps take a peer minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks import ours
+
+ROOT = Path(__file__).resolve().parent.parent
+PEERS = ROOT / ".venv-peers"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--different", type=int, default=1000, help="how many different steps to compose")
+    count = parser.parse_args().different
+    python = peers_python()
+    print("measuring ours …", file=sys.stderr, flush=True)
+    table: dict[str, dict[str, Any]] = {"lastiterate": ours.results(count)}
+    print("measuring the peers (minutes) …", file=sys.stderr, flush=True)
+    answer = subprocess.run(
+        [str(python), "-m", "benchmarks.peers", str(count)], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    table.update(json.loads(answer.stdout.strip().splitlines()[-1]))
+    show(table)
+    out = ROOT / "out" / "bench.json"
+    out.parent.mkdir(exist_ok=True)
+    out.write_text(json.dumps(table, indent=1))
+
+
+def peers_python() -> Path:
+    """The peers' own environment, made on first use."""
+    python = PEERS / "bin" / "python"
+    if not (PEERS / ".ready").exists():
+        print("installing the peers into .venv-peers …", file=sys.stderr, flush=True)
+        subprocess.run([os.environ.get("PYTHON", "python3"), "-m", "venv", str(PEERS)], check=True)
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, "torch==2.13.0"], check=True)
+        subprocess.run([*pip, "-r", str(ROOT / "benchmarks" / "peers-requirements.txt")], check=True)
+        (PEERS / ".ready").touch()
+    return python
+
+
+def show(table: dict[str, dict[str, Any]]) -> None:
+    own = table.pop("lastiterate")
+    print(f"{'task':34} {'who':15} {'value':>14} {'CPU s':>10} {'times ours':>10}")
+    for task, result in own.items():
+        print(f"{task:34} {'lastiterate':15} {result['value']:14.9g} {result['seconds']:10.4f} {'1':>10}")
+        for peer, results in table.items():
+            if task in results:
+                ratio = results[task]["seconds"] / result["seconds"]
+                print(
+                    f"{'':34} {peer:15} {results[task]['value']:14.9g} {results[task]['seconds']:10.4f} {ratio:10.0f}"
+                )
+    table["lastiterate"] = own
+
+
+if __name__ == "__main__":
+    main()

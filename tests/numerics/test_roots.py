@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lastiterate.numerics.roots import decreasing_crossing, decreasing_root, positive_guess
+
+targets = st.floats(1e-6, 1e6)
+
+
+@given(targets)
+def test_decreasing_root_returns_a_point_that_suffices(target: float) -> None:
+    root = float(decreasing_root(lambda x: target**3 - x**3, np.zeros(1), np.full(1, 2e6))[0])
+    assert root**3 >= target**3
+    assert root <= target * (1 + 1e-12)
+
+
+def test_decreasing_root_answers_low_where_low_suffices() -> None:
+    assert decreasing_root(lambda x: -1.0 - x, np.zeros(2), np.ones(2)).tolist() == [0.0, 0.0]
+
+
+@given(targets, st.floats(0.0, 1e6), st.floats(1e-3, 10.0))
+def test_decreasing_crossing_is_close_and_on_the_right_side(target: float, start: float, step: float) -> None:
+    crossing = decreasing_crossing(lambda x: math.log(target) - math.log(x), 1e-9, 1e9, start, step, 1e-9)
+    assert -1e-9 <= math.log(target) - math.log(crossing) <= 0
+
+
+def test_decreasing_crossing_stays_within_its_ends() -> None:
+    assert decreasing_crossing(lambda x: 1.0, 0.0, 5.0, 1.0, 0.1, 1e-9) == 5.0
+    assert decreasing_crossing(lambda x: -1.0, 2.0, 5.0, 3.0, 0.1, 1e-9) == 2.0
+
+
+@given(targets)
+def test_positive_guess_is_near(target: float) -> None:
+    assert math.isclose(positive_guess(lambda x: (x - target, x)), target, rel_tol=2e-4)
