@@ -6,7 +6,7 @@ in 30-digit arithmetic, with period and number of terms far beyond what double p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import mpmath as mp
 
@@ -55,6 +55,17 @@ def delta(instance: Instance) -> mp.mpf:
     return step / (2 * mp.pi) * total
 
 
+def epsilon(instance: Instance, target: str) -> mp.mpf:
+    """The ε with δ(ε) = target, from the instance's ε on, by the secant method."""
+    first = mp.mpf(instance.epsilon)
+    goal = mp.log(mp.mpf(target))
+
+    def excess(x: mp.mpf) -> mp.mpf:
+        return mp.log(delta(replace(instance, epsilon=mp.nstr(x, 25)))) - goal
+
+    return mp.findroot(excess, (first, first * (1 + mp.mpf("1e-7"))), tol=1e-20, maxsteps=4, verify=False)
+
+
 def _nodes(instance: Instance) -> list[tuple[mp.mpf, mp.mpf]]:
     """(mass, privacy loss) pairs that integrate the moment generating function of one step."""
     mu, q = mp.mpf(instance.mu), mp.mpf(instance.inclusion)
@@ -88,3 +99,5 @@ if __name__ == "__main__":
     mp.mp.dps = 30
     for each in INSTANCES:
         print(each.kind, each.mu, each.inclusion, each.steps, each.epsilon, mp.nstr(delta(each), 14), flush=True)
+    for each in INSTANCES[:3]:
+        print("epsilon at 1e-5:", each.kind, each.steps, mp.nstr(epsilon(each, "1e-5"), 14), flush=True)

@@ -24,7 +24,7 @@ _PER_OCTAVE = 4
 _MESH_RATIO = 2 ** (1 / _PER_OCTAVE)
 _MOST_WORK = 4_000_000  # node × frequency pairs, for each ratio: about what a lattice would cost
 _LEFT_FRACTIONS = (0.0, 0.2, 0.4, 0.6, 0.75, 0.9)
-_RETREAT, _MOST_RETREATS = 0.65, 4
+_RETREAT = 0.8
 _RIGHT_FRACTIONS = (1.08, 1.2, 1.4, 1.7, 2.2, 3.0)
 
 
@@ -85,26 +85,37 @@ class Contour:
         return tuple((a, sum(self.cumulant.certified(a)) if a else 0.0) for a in self.alias_abscissae)
 
 
+@dataclass(frozen=True)
+class Effort:
+    """How sharp a contour has to be, and how much cancellation its sum may suffer, both as logarithms."""
+
+    log_tolerance: float
+    most_cancelled: float
+
+
 def draw_contour(
-    cumulant: Cumulant, abscissa: float, threshold: float, log_excess: float, log_tolerance: float
+    cumulant: Cumulant, abscissa: float, threshold: float, log_excess: float, effort: Effort
 ) -> Contour | None:
-    """A contour near `abscissa` whose bracket at `threshold` is e^log_tolerance wide, relative to about e^log_excess.
+    """A contour near `abscissa` whose bracket at `threshold`, where the excess is about e^log_excess, is narrow.
 
     None where that would cost too much: few steps, or an atom, make the transform decay too slowly.
     """
     try:
-        return _draw(cumulant, abscissa, threshold, log_excess + log_tolerance)
+        return _draw(cumulant, abscissa, threshold, log_excess, effort)
     except TooFine:
         return None
 
 
-def _draw(cumulant: Cumulant, abscissa: float, threshold: float, log_allowed: float) -> Contour | None:
-    for _ in range(_MOST_RETREATS):
+def _draw(cumulant: Cumulant, abscissa: float, threshold: float, log_excess: float, effort: Effort) -> Contour | None:
+    log_allowed = log_excess + effort.log_tolerance
+    while True:
         left, left_period = _alias(cumulant, abscissa, threshold, log_allowed, _LEFT_FRACTIONS)
         right, right_period = _alias(cumulant, abscissa, threshold, log_allowed, _RIGHT_FRACTIONS)
-        if right_period < 1.5 * left_period:
+        nearer = _RETREAT * abscissa
+        cancelled = cumulant.scout(nearer)[0] - nearer * threshold - log_excess
+        if right_period < 1.5 * left_period or cancelled > effort.most_cancelled:
             break
-        abscissa *= _RETREAT  # a heavy right tail: the saddle lies where the aliases from above are large
+        abscissa = nearer  # a heavy right tail: the saddle lies where the aliases from above are large
     spacing = 2 * math.pi / max(left_period, right_period)
     still = cumulant.tilted(abscissa, 0.0)
     log_scale, log_scale_error = cumulant.of_tilts(abscissa, still)

@@ -13,6 +13,7 @@ from lastiterate.numerics.roots import positive_guess
 from lastiterate.numerics.tilted import Tilted, tilted
 
 _LOG_TOLERANCE = -30.0
+_RETREAT, _EXPLOSION = 0.85, 2.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,7 @@ class Cumulant:
             _, slope, curvature = self.scout(c)
             return slope - 1 / c - 1 / (1 + c) - threshold, c * _width(c, curvature)
 
-        return positive_guess(newton)
+        return self._before_the_tail(positive_guess(newton))
 
     def saddle_for(self, log_excess: float) -> tuple[float, float]:
         """(abscissa, threshold) at which the saddle-point estimate of the excess is e^log_excess."""
@@ -70,8 +71,18 @@ class Cumulant:
             threshold = slope - 1 / c - 1 / (1 + c)
             return log_excess - _log_estimate(c, threshold, value, curvature), c * c * _width(c, curvature)
 
-        abscissa = positive_guess(newton)
-        return abscissa, self.scout(abscissa)[1] - 1 / abscissa - 1 / (1 + abscissa)
+        abscissa = self._before_the_tail(positive_guess(newton))
+        return abscissa, (self.log_estimate(abscissa, 0.0) - log_excess) / abscissa
+
+    def _before_the_tail(self, abscissa: float) -> float:
+        """Step back from an abscissa at which a rare, far part of the law takes over.
+
+        There the curvature explodes and saddle-point estimates mean nothing; a smaller abscissa serves as well.
+        """
+        curvature = self.scout(abscissa)[2]
+        while (nearer := self.scout(_RETREAT * abscissa)[2]) * _EXPLOSION < curvature:
+            abscissa, curvature = _RETREAT * abscissa, nearer
+        return abscissa
 
     def log_estimate(self, abscissa: float, threshold: float) -> float:
         """The saddle-point estimate of the log excess, best where the abscissa is the saddle of the threshold."""

@@ -18,10 +18,11 @@ from lastiterate.numerics.mixture_ratio import LOG_SQRT_2PI, Factor, Family, Ter
 
 POINTS = 32
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(POINTS)
-_ELLIPSES = np.exp([0.2, 0.35, 0.5, 0.7, 1.0])
+_ELLIPSES = np.exp([0.0, 0.2, 0.35, 0.5, 0.7, 1.0])
 _LARGEST_ANGLE = 3.0
 _FIRST_WIDTH = 4.0
 _MOST_PANELS = 4_000
+_FAR_OFF = 60.0
 
 
 class TooFine(Exception):
@@ -45,18 +46,20 @@ def place_panels(family: Family, abscissa: float, frequency: float, log_toleranc
     starts, widths = edges[:-1], np.diff(edges)
     chosen_starts, chosen_widths = [], []
     while starts.size:
-        magnitude = np.log(widths) + _log_supremum(family, abscissa, 0.0, starts, widths, np.ones_like(starts))
+        magnitude, error = _log_magnitude_and_error(family, abscissa, frequency, starts, widths)
         negligible = (magnitude <= allowed).all(axis=0)
-        error = _log_panel_error(family, abscissa, frequency, starts, widths)
         accurate = (error <= allowed).all(axis=0) & ~negligible
         spent = np.where(negligible, magnitude, np.where(accurate, error, -np.inf))
         log_error = np.logaddexp(log_error, np.logaddexp.reduce(spent, axis=1))
         chosen_starts.append(starts[accurate])
         chosen_widths.append(widths[accurate])
         left_over = ~(negligible | accurate)
-        halves = widths[left_over] / 2
-        starts, widths = np.concatenate([starts[left_over], starts[left_over] + halves]), np.tile(halves, 2)
-        allowed = allowed - math.log(2.0)  # half a panel gets half its share
+        # Far from accurate, a panel is cut in four at once.
+        parts = 4 if (error - allowed).max(initial=-np.inf, where=left_over) > _FAR_OFF else 2
+        pieces = widths[left_over] / parts
+        starts = (starts[left_over] + pieces * np.arange(parts)[:, None]).ravel()
+        widths = np.tile(pieces, parts)
+        allowed = allowed - math.log(parts)  # a part of a panel gets its part of the error
         if starts.size > _MOST_PANELS:
             raise TooFine
     return _rule(np.concatenate(chosen_starts), np.concatenate(chosen_widths), log_error)
@@ -93,13 +96,19 @@ def _log_tail(family: Family, abscissa: float, end: float, decay: Floats) -> Flo
     return worst + math.log(2 * losses.shape[1]) - np.log(decay)
 
 
-def _log_panel_error(family: Family, abscissa: float, frequency: float, starts: Floats, widths: Floats) -> Floats:
+def _log_magnitude_and_error(
+    family: Family, abscissa: float, frequency: float, starts: Floats, widths: Floats
+) -> tuple[Floats, Floats]:
+    """Logs of bounds on each panel's integral of the modulus, and on the error of its rule; one row per ratio.
+
+    The ellipse ρ = 1 is the panel itself.
+    """
     rho = np.repeat(_ELLIPSES, starts.size)
-    supremum = _log_supremum(
-        family, abscissa, frequency, np.tile(starts, _ELLIPSES.size), np.tile(widths, _ELLIPSES.size), rho
-    )
-    bound = supremum + np.log(32 / 15 / (1 - rho**-2)) - 2 * (POINTS - 1) * np.log(rho)
-    return np.log(widths) + bound.reshape(-1, _ELLIPSES.size, starts.size).min(axis=1)
+    tiled = (np.tile(array, _ELLIPSES.size) for array in (starts, widths))
+    supremum = _log_supremum(family, abscissa, frequency, *tiled, rho).reshape(-1, _ELLIPSES.size, starts.size)
+    decay = np.log(32 / 15 / (1 - _ELLIPSES[1:] ** -2)) - 2 * (POINTS - 1) * np.log(_ELLIPSES[1:])
+    log_widths = np.log(widths)
+    return log_widths + supremum[:, 0], log_widths + (supremum[:, 1:] + decay[:, None]).min(axis=1)
 
 
 def _log_supremum(

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from lastiterate.numerics.contour import Contour, draw_contour
+from lastiterate.numerics.contour import Contour, Effort, draw_contour
 from lastiterate.numerics.cumulant import Cumulant
 from lastiterate.numerics.discretise import Ratio, from_above, from_below
 from lastiterate.numerics.lattice import Masses, TiltedSum, lattice_sum
@@ -21,8 +21,9 @@ from lastiterate.numerics.mixture_ratio import MIXTURE_OVER_NORMAL, NORMAL_OVER_
 from lastiterate.numerics.panels import TooFine
 from lastiterate.numerics.roots import decreasing_crossing
 
-_TOLERANCES = (1e-9, 1e-7)
+_EFFORTS = (Effort(math.log(1e-11), 9.0), Effort(math.log(1e-9), 14.0), Effort(math.log(1e-7), 20.0))
 _LONGEST_EXTRAPOLATION = 3.0  # in units of 1/abscissa, from the threshold something was drawn for
+_NARROW = 2e-7
 _MOST_CELLS = 2**20
 _HIGHEST = 1e15
 
@@ -128,7 +129,8 @@ class RatioSum:
         guess = min(max(guess, 0.0), 0.999 * self._highest)
         drawn = self._draw(abscissa, guess, log_excess)
         upper = self._crossing(drawn, log_excess, guess, abscissa)
-        if abs(upper - guess) * abscissa > _LONGEST_EXTRAPOLATION and not isinstance(drawn, LatticePair):
+        far = abs(upper - guess) * abscissa > _LONGEST_EXTRAPOLATION
+        if far and not isinstance(drawn, LatticePair) and not drawn.log_lower(upper) > log_excess - _NARROW:
             abscissa = self.cumulant.saddle_at(upper)
             drawn = self._draw(abscissa, upper, log_excess)
             upper = min(upper, self._crossing(drawn, log_excess, upper, abscissa))
@@ -140,17 +142,16 @@ class RatioSum:
         )
 
     def _sharp_at(self, threshold: float) -> Drawn:
-        for drawn_at, abscissa, drawn in self._drawn:
-            if abs(threshold - drawn_at) * abscissa <= _LONGEST_EXTRAPOLATION:
-                return drawn
+        distances = [abs(threshold - drawn_at) * abscissa for drawn_at, abscissa, _ in self._drawn]
+        if distances and min(distances) <= _LONGEST_EXTRAPOLATION:
+            return self._drawn[distances.index(min(distances))][2]
         abscissa = self.cumulant.saddle_at(threshold)
         return self._draw(abscissa, threshold, self.cumulant.log_estimate(abscissa, threshold))
 
     def _draw(self, abscissa: float, threshold: float, log_excess: float) -> Drawn:
         drawn: Drawn | None = None
-        for tolerance in _TOLERANCES:
-            if drawn is None:
-                drawn = draw_contour(self.cumulant, abscissa, threshold, log_excess, math.log(tolerance))
+        for effort in _EFFORTS:
+            drawn = drawn or draw_contour(self.cumulant, abscissa, threshold, log_excess, effort)
         drawn = drawn or self._lattice_pair(abscissa, threshold, log_excess)
         self._drawn.append((threshold, abscissa, drawn))
         return drawn

@@ -1,0 +1,215 @@
+"""Composed subsampled Gaussians: certified brackets around values that mpmath computed independently."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lastiterate as li
+from reference_by_mpmath import REMOVE, Instance
+from references import (
+    BOK2024_TABLE_1_SGD,
+    BOK2024_TABLE_3_CLT,
+    EPSILONS_BY_MPMATH,
+    INSTANCES_WITH_DELTA,
+    composed,
+)
+from strategies import counts, deltas, kinds, mus, rates
+
+
+@pytest.mark.parametrize(("instance", "exact"), INSTANCES_WITH_DELTA)
+def test_delta_bracket_holds_the_exact_value(instance: Instance, exact: float) -> None:
+    guarantee = composed(instance)
+    lower, upper = guarantee.delta_bracket(float(instance.epsilon))
+    assert upper >= exact * (1 - 1e-12)
+    if instance.kind != REMOVE:  # the other order of the pair is the worse one there
+        assert lower <= exact * (1 + 1e-12)
+        assert upper <= exact * (1 + 1e-6)
+
+
+def test_remove_order_alone() -> None:
+    instance, exact = next(pair for pair in INSTANCES_WITH_DELTA if pair[0].kind == REMOVE)
+    order = composed(instance)._orders[1]
+    epsilon = float(instance.epsilon)
+    assert order.log_lower(epsilon) <= math.log(exact) <= order.log_upper(epsilon)
+    assert order.log_upper(epsilon) - order.log_lower(epsilon) < 1e-8
+
+
+@pytest.mark.parametrize(("steps", "exact"), EPSILONS_BY_MPMATH.items())
+def test_epsilon_lies_just_above_the_exact_one(steps: int, exact: float) -> None:
+    guarantee = li.subsampled_gaussian(mu=1.0, inclusion=0.01).compose(steps)
+    lower, upper = guarantee.bracket(1e-5)
+    assert lower <= exact * (1 + 1e-10)
+    assert exact * (1 - 1e-10) <= upper <= exact * (1 + 1e-8)
+    assert guarantee.epsilon(1e-5) == upper
+
+
+@pytest.mark.parametrize(("epochs", "estimate"), BOK2024_TABLE_1_SGD.items())
+def test_fixed_size_meets_the_published_estimate(epochs: int, estimate: float) -> None:
+    step = li.subsampled_gaussian(mu=2 / 3, inclusion=0.025, sampling=li.FIXED_SIZE, adjacency=li.REPLACE_ONE)
+    lower, upper = step.compose(40 * epochs).bracket(1e-5)
+    assert upper - lower < 1e-8
+    assert math.isclose(upper, estimate, rel_tol=1e-7)
+
+
+def test_fixed_size_lies_strictly_between_the_poisson_order_and_the_clt() -> None:
+    """The symmetrised curve is not the one-sided Poisson curve, and the CLT is not a bound."""
+    fixed = li.subsampled_gaussian(mu=2 / 3, inclusion=0.025, sampling=li.FIXED_SIZE, adjacency=li.REPLACE_ONE)
+    poisson = li.subsampled_gaussian(mu=2 / 3, inclusion=0.025)
+    clt = li.GaussianDP(BOK2024_TABLE_3_CLT[50])
+    epsilon = fixed.compose(2000).epsilon(1e-5)
+    assert poisson.compose(2000).epsilon(1e-5) < epsilon < clt.epsilon(1e-5)
+
+
+def test_one_step_is_the_formula() -> None:
+    """δ(ε) = q·θ_{ε'}(μ), e^{ε'} = 1 + (e^ε − 1)/q, by GaussianDP itself."""
+    for sampling, adjacency in ((li.POISSON, li.ADD_OR_REMOVE_ONE), (li.FIXED_SIZE, li.REPLACE_ONE)):
+        step = li.subsampled_gaussian(mu=1.5, inclusion=0.2, sampling=sampling, adjacency=adjacency)
+        for epsilon in (0.0, 0.3, 2.0):
+            inner = math.log1p(math.expm1(epsilon) / 0.2)
+            assert math.isclose(step.delta(epsilon), 0.2 * li.GaussianDP(1.5).delta(inner), rel_tol=1e-11)
+
+
+def test_inclusion_one_is_the_gaussian_mechanism() -> None:
+    assert li.subsampled_gaussian(mu=0.7, inclusion=1.0) == li.GaussianDP(0.7, li.ADD_OR_REMOVE_ONE)
+
+
+def test_inclusion_near_one_approaches_the_gaussian_mechanism() -> None:
+    near = li.subsampled_gaussian(mu=0.2, inclusion=0.999999).compose(100)
+    assert math.isclose(near.epsilon(1e-6), li.GaussianDP(2.0).epsilon(1e-6), rel_tol=1e-5)
+    assert near.epsilon(1e-6) < li.GaussianDP(2.0).epsilon(1e-6)
+
+
+@pytest.mark.parametrize("sampling", [li.POISSON, li.FIXED_SIZE])
+@pytest.mark.parametrize("times", [2, 5, 20, 60])
+def test_few_steps_have_a_valid_bracket_that_lattice_and_contour_agree_on(sampling: li.Sampling, times: int) -> None:
+    step = li.subsampled_gaussian(mu=1.0, inclusion=0.1, sampling=sampling, adjacency=li.REPLACE_ONE)
+    lower, upper = step.compose(times).bracket(np.array([1e-10, 1e-5, 1e-2]))
+    assert (lower <= upper).all()
+    assert (upper - lower <= 2e-3 * upper).all()
+
+
+@settings(max_examples=40)
+@given(mus, rates, counts, kinds, deltas)
+def test_brackets_are_ordered_and_narrow(
+    mu: float, rate: float, times: int, kind: tuple[li.Sampling, li.Adjacency], delta: float
+) -> None:
+    step = li.subsampled_gaussian(mu=mu, inclusion=rate, sampling=kind[0], adjacency=kind[1])
+    guarantee = step.compose(times)
+    lower, upper = guarantee.bracket(delta)
+    assert 0 <= lower <= upper < math.inf
+    assert guarantee.delta_bracket(upper)[0] <= delta * (1 + 1e-9)
+    if lower > 0:
+        assert guarantee.delta_bracket(lower)[1] >= delta * (1 - 1e-9)
+
+
+@settings(max_examples=12)
+@given(mus, rates, counts, kinds)
+def test_epsilon_is_monotone_and_continuous_in_delta(
+    mu: float, rate: float, times: int, kind: tuple[li.Sampling, li.Adjacency]
+) -> None:
+    guarantee = li.subsampled_gaussian(mu=mu, inclusion=rate, sampling=kind[0], adjacency=kind[1]).compose(times)
+    grid = np.geomspace(1e-30, 0.5, 16)
+    epsilons = guarantee.epsilon(grid)
+    assert (np.diff(epsilons) <= 1e-7 * epsilons[:-1]).all()
+    # Near every δ a step fifty times shorter moves ε by less than a tenth as much: there are no jumps.
+    for delta in (1e-25, 1e-17, 1e-8, 1e-3):
+        before, here, after = guarantee.epsilon([delta / 1.05, delta, delta * 1.001])
+        assert -1e-7 * here <= here - after <= 0.1 * (before - here) + 1e-6 * here
+
+
+@pytest.mark.parametrize("kind", [(li.POISSON, li.ADD_OR_REMOVE_ONE), (li.FIXED_SIZE, li.REPLACE_ONE)])
+def test_more_noise_fewer_steps_and_rarer_inclusion_help(kind: tuple[li.Sampling, li.Adjacency]) -> None:
+    def epsilon(mu: float = 1.0, rate: float = 0.02, times: int = 1000) -> float:
+        step = li.subsampled_gaussian(mu=mu, inclusion=rate, sampling=kind[0], adjacency=kind[1])
+        return float(step.compose(times).epsilon(1e-6))
+
+    assert epsilon(mu=0.9) < epsilon() < epsilon(mu=1.1)
+    assert epsilon(times=900) < epsilon() < epsilon(times=1100)
+    assert epsilon(rate=0.019) < epsilon() < epsilon(rate=0.021)
+
+
+def test_huge_numbers_of_steps_and_large_epsilon() -> None:
+    """k = 10⁹; ε near 10⁴; the ends of the range of δ. The bracket is a millionth wide or less."""
+    for mu, rate, times in ((1.0, 1e-5, 10**9), (1.0, 0.01, 10**8), (0.5, 0.5, 10**5)):
+        guarantee = li.subsampled_gaussian(mu=mu, inclusion=rate).compose(times)
+        lower, upper = guarantee.bracket(np.array([1e-30, 1e-15, 1e-5, 0.4]))
+        assert (lower <= upper).all()
+        assert (upper - lower <= 1e-6 * upper).all()
+
+
+def test_far_below_where_round_off_breaks_an_fft() -> None:
+    """δ = 1e-14 and 1e-18, multiplier 1, rate 0.01, 10⁴ steps; mpmath says δ(11.3) = 1.0178e-14, δ(17.6) = 1.2541e-30."""
+    guarantee = li.subsampled_gaussian(mu=1.0, inclusion=0.01).compose(10**4)
+    assert math.isclose(guarantee.epsilon(1.0178482632443e-14), 11.3, rel_tol=1e-9)
+    assert math.isclose(guarantee.epsilon(1.254103727732e-30), 17.6, rel_tol=1e-7)
+
+
+def test_heterogeneous_equals_homogeneous_where_all_are_equal() -> None:
+    step = li.subsampled_gaussian(mu=1.0, inclusion=0.01)
+    assert li.compose([step] * 500).epsilon(1e-6) == step.compose(500).epsilon(1e-6)
+
+
+def test_different_steps_lie_between_their_extremes() -> None:
+    draw = np.random.default_rng(1)
+    steps = [
+        li.subsampled_gaussian(mu=m, inclusion=q)
+        for m, q in zip(draw.uniform(0.5, 1, 200), draw.uniform(0.01, 0.02, 200), strict=True)
+    ]
+    lower, upper = li.compose(steps).bracket(1e-6)
+    assert li.subsampled_gaussian(mu=0.5, inclusion=0.01).compose(200).epsilon(1e-6) < lower
+    assert upper < li.subsampled_gaussian(mu=1.0, inclusion=0.02).compose(200).epsilon(1e-6)
+    assert upper - lower < 1e-6
+
+
+def test_plain_gaussian_steps_compose_with_subsampled_ones() -> None:
+    step = li.subsampled_gaussian(mu=1.0, inclusion=0.01).compose(1000)
+    release = li.GaussianDP(0.5, li.ADD_OR_REMOVE_ONE)
+    both = li.compose([step, release])
+    lower, upper = both.bracket(1e-5)
+    assert max(step.epsilon(1e-5), release.epsilon(1e-5)) < lower <= upper
+    assert upper < step.epsilon(5e-6) + release.epsilon(5e-6)
+    assert upper - lower < 1e-6
+
+
+def test_profile_of_many_epsilons_is_convex_in_exp_epsilon() -> None:
+    guarantee = li.subsampled_gaussian(mu=1.0, inclusion=0.01).compose(3000)
+    epsilons = np.linspace(0.0, 6.0, 60)
+    slopes = np.diff(guarantee.delta(epsilons)) / np.diff(np.exp(epsilons))
+    assert (slopes < 0).all()
+    assert (np.diff(slopes) >= -1e-7 * np.abs(slopes[:-1])).all()
+
+
+@given(st.floats(1.01, 60.0), mus, rates)
+@settings(max_examples=40)
+def test_rdp_at_integer_orders_is_the_binomial_sum(order: float, mu: float, rate: float) -> None:
+    """Mironov2019: (1/(α−1))·log Σ C(α, j)(1−q)^{α−j}q^j e^{j(j−1)μ²/2}, summed in logarithms."""
+    whole = max(2, round(order))
+    j = np.arange(whole + 1)
+    log_binomial = np.array([math.lgamma(whole + 1) - math.lgamma(i + 1) - math.lgamma(whole - i + 1) for i in j])
+    log_terms = log_binomial + (whole - j) * math.log1p(-rate) + j * math.log(rate) + j * (j - 1) * mu**2 / 2
+    exact = float(np.logaddexp.reduce(log_terms)) / (whole - 1)
+    computed = li.sampled_gaussian_rdp(mu=mu, inclusion=rate, order=whole)
+    assert computed >= exact * (1 - 1e-9) - 1e-12
+    assert math.isclose(computed, exact, rel_tol=1e-8, abs_tol=1e-11)
+
+
+def test_rdp_is_increasing_between_integer_orders() -> None:
+    values = li.sampled_gaussian_rdp(mu=1.0, inclusion=0.01, order=np.linspace(1.1, 20.0, 40))
+    assert (np.diff(values) > 0).all()
+
+
+def test_rdp_implies_no_smaller_epsilon_than_the_loss_itself() -> None:
+    step = li.subsampled_gaussian(mu=1.0, inclusion=0.01).compose(1000)
+    orders = np.linspace(1.5, 40.0, 80)
+    curve = li.RenyiDP(orders=orders, divergences=step.rdp(orders), adjacency=step.adjacency)
+    assert curve.epsilon(1e-5) > step.epsilon(1e-5)
+
+
+def test_fixed_size_under_add_or_remove_is_refused() -> None:
+    with pytest.raises(li.InvalidInput, match="replace-one only"):
+        li.subsampled_gaussian(mu=1.0, inclusion=0.1, sampling=li.FIXED_SIZE, adjacency=li.ADD_OR_REMOVE_ONE)
