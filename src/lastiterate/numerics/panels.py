@@ -104,8 +104,9 @@ def _log_magnitude_and_error(
     The ellipse ρ = 1 is the panel itself.
     """
     rho = np.repeat(_ELLIPSES, starts.size)
-    tiled = (np.tile(array, _ELLIPSES.size) for array in (starts, widths))
-    supremum = _log_supremum(family, abscissa, frequency, *tiled, rho).reshape(-1, _ELLIPSES.size, starts.size)
+    all_starts, all_widths = np.tile(starts, _ELLIPSES.size), np.tile(widths, _ELLIPSES.size)
+    supremum = _log_supremum(family, abscissa, frequency, all_starts, all_widths, rho)
+    supremum = supremum.reshape(-1, _ELLIPSES.size, starts.size)
     decay = np.log(32 / 15 / (1 - _ELLIPSES[1:] ** -2)) - 2 * (POINTS - 1) * np.log(_ELLIPSES[1:])
     log_widths = np.log(widths)
     return log_widths + supremum[:, 0], log_widths + (supremum[:, 1:] + decay[:, None]).min(axis=1)

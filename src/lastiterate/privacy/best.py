@@ -8,10 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import Adjacency, common_adjacency
-from lastiterate.privacy.compose import checked_notion
+from lastiterate.privacy.compose import checked_notions
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.profile import Profile
 
@@ -45,8 +44,6 @@ class Best(Notion):
 
 def best(guarantees: Iterable[Notion]) -> Notion:
     """All of these hold for one and the same release: what they say together."""
-    members = tuple(checked_notion(guarantee) for guarantee in guarantees)
-    if not members:
-        raise InvalidInput("best needs at least one guarantee. Got none.")
+    members = tuple(checked_notions("best", guarantees))
     adjacency = common_adjacency(member.adjacency for member in members)
     return members[0] if len(members) == 1 else Best(members, adjacency)

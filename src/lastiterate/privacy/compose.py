@@ -24,10 +24,7 @@ _MOST_CELLS = 200_000
 
 def compose(guarantees: Iterable[Notion]) -> Notion:
     """The guarantee of releasing everything, in the notion that loses least: exact for Gaussians and subsampled ones."""
-    parts = [checked_notion(guarantee) for guarantee in _listed(guarantees)]
-    if not parts:
-        raise InvalidInput("compose needs at least one guarantee. Got none.")
-    return compose_counted([(part, 1) for part in parts])
+    return compose_counted([(part, 1) for part in checked_notions("compose", guarantees)])
 
 
 def compose_counted(parts: Counted) -> Notion:
@@ -43,16 +40,15 @@ def compose_counted(parts: Counted) -> Notion:
     return _composed_losses(parts, adjacency)
 
 
-def checked_notion(guarantee: object) -> Notion:
-    if not isinstance(guarantee, Notion):
-        raise InvalidInput(f"expected a guarantee, such as li.GaussianDP(mu=1.0). Got {guarantee!r}.")
-    return guarantee
-
-
-def _listed(guarantees: Iterable[Notion]) -> list[Notion]:
-    if isinstance(guarantees, Notion) or not isinstance(guarantees, Iterable):
-        raise InvalidInput(f"expected a list of guarantees. Got {guarantees!r}.")
-    return list(guarantees)
+def checked_notions(name: str, guarantees: Iterable[Notion]) -> list[Notion]:
+    """The guarantees as a list, if that is what they are and there is one at least."""
+    listed = list(guarantees) if isinstance(guarantees, Iterable) and not isinstance(guarantees, str) else None
+    if not listed:
+        raise InvalidInput(f"{name} needs a list of at least one guarantee. Got {guarantees!r}.")
+    for guarantee in listed:
+        if not isinstance(guarantee, Notion):
+            raise InvalidInput(f"{name} needs guarantees, such as li.GaussianDP(mu=1.0). Got {guarantee!r}.")
+    return listed
 
 
 def _is_perfect(part: Notion) -> bool:

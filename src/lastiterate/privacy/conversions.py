@@ -61,6 +61,13 @@ def tradeoff_to_delta(type_i_errors: Floats, type_ii_errors: Floats, epsilons: F
     return np.clip(gains.max(axis=1), 0.0, 1.0)
 
 
+def polygon_to_delta(type_i_errors: Floats, type_ii_errors: Floats, epsilons: Floats) -> Floats:
+    """δ(ε) = sup_α 1 − f(α) − e^ε·α for a polygon f: the supremum is at a vertex."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        lost = np.where(type_i_errors > 0, np.exp(epsilons)[:, None] * type_i_errors, 0.0)
+    return np.clip((1 - type_ii_errors - lost).max(axis=1), 0.0, 1.0)
+
+
 def _log_expm1(x: Floats) -> Floats:
     with np.errstate(divide="ignore", over="ignore"):
         return np.where(x > 30, x, np.log(np.expm1(np.minimum(x, 30.0))))

@@ -11,22 +11,26 @@ from numpy.typing import ArrayLike
 from lastiterate.errors import UNIT, InvalidInput, checked_array, checked_choice
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
-from lastiterate.privacy.conversions import tradeoff_to_delta
+from lastiterate.privacy.conversions import polygon_to_delta, tradeoff_to_delta
 from lastiterate.privacy.notion import Notion
 
-_GRID = np.concatenate([np.geomspace(1e-300, 1e-3, 3000), np.linspace(1e-3, 1.0, 6001)[1:]])
+_ROUNDING = 4e-15  # a type II error near 1 is known no better, and so is a small δ
+_GRID = np.concatenate([np.geomspace(1e-18, 1e-3, 4000), np.linspace(1e-3, 1.0, 6001)[1:]])
 
 
 @dataclass(frozen=True, init=False, eq=False)
 class TradeOff(Notion):
     """`TradeOff(type_i_errors=[...], type_ii_errors=[...])`, or `TradeOff(function=f)` with f(α) = β, vectorised.
 
-    Between known points the function is taken to be its value at the next one: a decreasing function is no smaller.
+    Points are lower bounds: between two of them the function is taken to be its value at the next one, which is all
+    that a decreasing function promises. A function is convex, so between the points where it is evaluated it lies above
+    the chords of its neighbours, prolonged.
     """
 
     adjacency: Adjacency
     _type_i_errors: Floats
     _type_ii_errors: Floats
+    _is_polygon: bool
 
     def __init__(
         self,
@@ -46,18 +50,23 @@ class TradeOff(Notion):
                 raise InvalidInput(f"function must be callable, from an array of type I errors. Got {function!r}.")
             type_i_errors, type_ii_errors = _GRID, function(_GRID)
         alphas, betas = _checked_curve(type_i_errors, type_ii_errors)
+        if function is not None:
+            alphas, betas = _below_convex(alphas, betas)
         object.__setattr__(self, "adjacency", adjacency)
         object.__setattr__(self, "_type_i_errors", alphas)
         object.__setattr__(self, "_type_ii_errors", betas)
+        object.__setattr__(self, "_is_polygon", function is not None)
 
     def _tradeoff(self, type_i_errors: Floats) -> Floats:
+        if self._is_polygon:
+            return np.interp(type_i_errors, self._type_i_errors, self._type_ii_errors)
         following = np.searchsorted(self._type_i_errors, type_i_errors)
         return np.append(self._type_ii_errors, 0.0)[following]
 
     def _log_delta(self, epsilons: Floats) -> Floats:
         with np.errstate(divide="ignore"):
-            deltas = tradeoff_to_delta(self._type_i_errors, self._type_ii_errors, epsilons)
-            return np.log(np.minimum(deltas * (1 + 1e-15) + 2e-16, 1.0))
+            to_delta = polygon_to_delta if self._is_polygon else tradeoff_to_delta
+            return np.log(np.minimum(to_delta(self._type_i_errors, self._type_ii_errors, epsilons) + _ROUNDING, 1.0))
 
 
 def _checked_curve(type_i_errors: ArrayLike | None, type_ii_errors: ArrayLike | None) -> tuple[Floats, Floats]:
@@ -76,3 +85,22 @@ def _checked_curve(type_i_errors: ArrayLike | None, type_ii_errors: ArrayLike | 
     ranking = np.argsort(alphas, kind="stable")
     # A larger value further right holds here too, because the function decreases.
     return alphas[ranking], np.maximum.accumulate(betas[ranking][::-1])[::-1]
+
+
+def _below_convex(alphas: Floats, betas: Floats) -> tuple[Floats, Floats]:
+    """Vertices of a polygon below every convex, decreasing function through the points, from 0 to the last of them.
+
+    Between two points it follows the chord before them, then the chord after them; they meet at a corner.
+    """
+    slopes, widths = np.diff(betas) / np.diff(alphas), np.diff(alphas)
+    first = min(betas[0], betas[1] - slopes[1] * widths[0])
+    last = max(betas[-2] + slopes[-2] * widths[-1], 0.0)
+    before, after = slopes[:-2], slopes[2:]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        along = (betas[2:-1] - betas[1:-2] - after * widths[1:-1]) / (before - after)
+    along = np.where(np.isfinite(along), np.clip(along, 0.0, widths[1:-1]), 0.0)
+    corners = np.minimum(betas[1:-2] + before * along, betas[1:-2] + slopes[1:-1] * along)
+    x = np.concatenate([[0.0, alphas[0]], alphas[1:-1], [alphas[-1]], alphas[1:-2] + along])
+    y = np.concatenate([[first, first], betas[1:-1], [last], np.maximum(corners, 0.0)])
+    order = np.argsort(x, kind="stable")
+    return x[order], np.minimum.accumulate(y[order])

@@ -1,0 +1,138 @@
+"""Every public function answers bad input with one sentence, and nothing returns NaN."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lastiterate as li
+from bad_values import (
+    NOT_A_CHOICE,
+    NOT_A_COUNT,
+    NOT_A_DELTA,
+    NOT_A_RATE,
+    NOT_AN_EPSILON,
+    NOT_AN_ERROR,
+    NOT_AN_ORDER,
+    NOT_POSITIVE,
+    NOT_PROBABILITIES,
+    Bad,
+)
+from strategies import deltas, epsilons
+
+HOW_MANY = 3000
+
+GAUSSIAN = li.GaussianDP(mu=1.0)
+STEP = li.subsampled_gaussian(mu=1.0, inclusion=0.1)
+CURVE = li.RenyiDP(rho=0.1)
+PROFILE = li.Profile(epsilons=[0.0, 1.0], deltas=[0.1, 1e-6])
+TRADEOFF = li.TradeOff(type_i_errors=[0.0, 0.5], type_ii_errors=[0.9, 0.3])
+LOSS = li.PrivacyLoss(first=-1.0, spacing=1.0, masses=[0.25, 0.0, 0.75])
+NOTIONS = (GAUSSIAN, STEP, CURVE, PROFILE, TRADEOFF, LOSS)
+
+
+AMPLIFY = {"epsilon": 1.0, "delta": 1e-5, "inclusion": 0.1}
+ADVANCED = {"epsilon": 0.1, "delta": 1e-6, "times": 10, "slack_delta": 1e-6}
+CALIBRATE = {"epsilon": 1.0, "delta": 1e-5, "inclusion": 0.1, "times": 10}
+SAMPLED = {"mu": 0.2, "inclusion": 0.01, "order": 2.0}
+NOISE = {"epsilon": 0.5, "delta": 1e-5, "sensitivity": 1.0}
+MOMENTS = {"log_moments": [0.1, 0.2], "moments": [1.0, 2.0], "epsilon": 1.0}
+
+# (function, arguments that are good, the one that is bad, values that are bad)
+CASES: list[tuple[Callable[..., Any], dict[str, Any], str, Bad]] = [
+    (li.GaussianDP, {"mu": 1.0}, "mu", NOT_AN_EPSILON),
+    (li.GaussianDP, {"mu": 1.0}, "adjacency", NOT_A_CHOICE),
+    (li.RenyiDP, {}, "rho", NOT_AN_EPSILON),
+    (li.RenyiDP, {"divergences": [0.1, 0.2]}, "orders", Bad(([1.0, 2.0], [2.0], [math.nan, 2.0], "x", [[2, 3]],))),
+    (li.RenyiDP, {"orders": [2.0, 3.0]}, "divergences", Bad(([-0.1, 1.0], [0.1], [math.inf, 1.0], None,))),
+    (li.Profile, {"epsilons": [0.5, 1.0]}, "deltas", NOT_PROBABILITIES),
+    (li.Profile, {"deltas": [0.1]}, "epsilons", Bad(([-1.0], [math.nan], [math.inf], [1.0, 2.0], "x", None,))),
+    (li.Profile, {}, "function", Bad((1.0, "f", [0.1], None,))),
+    (li.TradeOff, {"type_i_errors": [0.5]}, "type_ii_errors", Bad(([0.6], [-0.1], [math.nan], [0.1, 0.2], None,))),
+    (li.TradeOff, {}, "function", Bad((1.0, "f", [0.1], None,))),
+    (li.PrivacyLoss, {"first": 0.0, "spacing": 0.1}, "masses", Bad(([0.5], [1.5], [-0.5, 1.5], [math.nan], [], "x",))),
+    (li.PrivacyLoss, {"first": 0.0, "masses": [1.0]}, "spacing", NOT_POSITIVE),
+    (li.PrivacyLoss, {"spacing": 0.1, "masses": [1.0]}, "first", Bad((math.nan, math.inf, "x", None,))),
+    (li.subsampled_gaussian, {"inclusion": 0.1}, "mu", NOT_POSITIVE),
+    (li.subsampled_gaussian, {"mu": 1.0}, "inclusion", NOT_A_RATE),
+    (li.subsampled_gaussian, {"mu": 1.0, "inclusion": 0.1}, "sampling", NOT_A_CHOICE),
+    (li.subsampled_gaussian, {"mu": 1.0, "inclusion": 0.1}, "adjacency", NOT_A_CHOICE),
+    (li.compose, {}, "guarantees", Bad(([], None, 3, [1.0], ["x"], GAUSSIAN, [GAUSSIAN, None],))),
+    (li.best, {}, "guarantees", Bad(([], None, 3, [1.0], GAUSSIAN, [GAUSSIAN, None],))),
+    (li.amplification_by_subsampling, AMPLIFY, "epsilon", NOT_AN_EPSILON),
+    (li.amplification_by_subsampling, AMPLIFY, "inclusion", NOT_A_RATE),
+    (li.amplification_by_subsampling, AMPLIFY, "delta", NOT_AN_ERROR),
+    (li.advanced_composition, ADVANCED, "epsilon", NOT_AN_EPSILON),
+    (li.advanced_composition, ADVANCED, "delta", NOT_AN_ERROR),
+    (li.advanced_composition, ADVANCED, "times", NOT_A_COUNT),
+    (li.advanced_composition, ADVANCED, "slack_delta", NOT_A_DELTA),
+    (li.sampled_gaussian_rdp, SAMPLED, "mu", NOT_POSITIVE),
+    (li.sampled_gaussian_rdp, SAMPLED, "inclusion", NOT_A_RATE),
+    (li.sampled_gaussian_rdp, SAMPLED, "order", NOT_AN_ORDER),
+    (li.sampled_gaussian_rdp_closed_form, SAMPLED, "mu", NOT_POSITIVE),
+    (li.sampled_gaussian_rdp_closed_form, SAMPLED, "inclusion", NOT_A_RATE),
+    (li.sampled_gaussian_rdp_closed_form, SAMPLED, "order", NOT_AN_ORDER),
+    (li.moments_accountant, MOMENTS, "epsilon", NOT_AN_EPSILON),
+    (li.moments_accountant, MOMENTS, "moments", Bad(([1.0], [0.0, 1.0], [math.nan, 1.0], "x", None,))),
+    (li.moments_accountant, MOMENTS, "log_moments", Bad(([1.0], [-1.0, 1.0], [math.nan, 1.0], "x", None,))),
+    (li.classical_gaussian_noise, NOISE, "epsilon", NOT_POSITIVE),
+    (li.classical_gaussian_noise, NOISE, "delta", NOT_A_DELTA),
+    (li.classical_gaussian_noise, NOISE, "sensitivity", NOT_POSITIVE),
+    (li.analytic_gaussian_noise, NOISE, "epsilon", NOT_AN_EPSILON),
+    (li.analytic_gaussian_noise, NOISE, "delta", NOT_A_DELTA),
+    (li.analytic_gaussian_noise, NOISE, "sensitivity", NOT_POSITIVE),
+    (li.clt_mu_estimate, {"inclusion": 0.1, "times": 10}, "mu", NOT_POSITIVE),
+    (li.clt_mu_estimate, {"mu": 1.0, "times": 10}, "inclusion", NOT_A_RATE),
+    (li.clt_mu_estimate, {"mu": 1.0, "inclusion": 0.1}, "times", NOT_A_COUNT),
+    (li.largest_mu, CALIBRATE, "epsilon", NOT_AN_EPSILON),
+    (li.largest_mu, CALIBRATE, "delta", NOT_A_DELTA),
+    (li.largest_mu, CALIBRATE, "inclusion", NOT_A_RATE),
+    (li.largest_mu, CALIBRATE, "times", NOT_A_COUNT),
+    (li.largest_mu, CALIBRATE, "sampling", NOT_A_CHOICE),
+    (li.largest_mu, CALIBRATE, "adjacency", NOT_A_CHOICE),
+    *((type(notion).epsilon, {"self": notion}, "delta", NOT_A_DELTA) for notion in NOTIONS),
+    *((type(notion).delta, {"self": notion}, "epsilon", NOT_AN_EPSILON) for notion in NOTIONS),
+    *((type(notion).tradeoff, {"self": notion}, "type_i_error", NOT_AN_ERROR) for notion in NOTIONS),
+    *((type(notion).compose, {"self": notion}, "times", NOT_A_COUNT) for notion in NOTIONS),
+    *((type(notion).rdp, {"self": notion}, "order", NOT_AN_ORDER) for notion in (GAUSSIAN, STEP, CURVE, LOSS)),
+    *((type(notion).bracket, {"self": notion}, "delta", NOT_A_DELTA) for notion in (GAUSSIAN, STEP)),
+]  # fmt: skip
+
+
+def name_of(case: Any) -> str:
+    return f"{getattr(case[0], '__qualname__', case[0])}-{type(case[1].get('self')).__name__}-{case[2]}"
+
+
+@pytest.mark.parametrize("case", CASES, ids=name_of)
+def test_bad_input_is_one_clear_sentence(case: Any) -> None:
+    function, good, name, bad = case
+    for value in bad.values(HOW_MANY):
+        with pytest.raises(li.LastIterateError) as caught:
+            function(**{**good, name: value})
+        message = str(caught.value)
+        assert "\n" not in message
+        assert message.endswith(".")
+        assert len(message) < 300
+
+
+@pytest.mark.parametrize("notion", NOTIONS, ids=lambda notion: type(notion).__name__)
+@settings(max_examples=60)
+@given(delta=deltas, epsilon=epsilons, error=st.floats(0.0, 1.0))
+def test_nothing_returns_nan(notion: Any, delta: float, epsilon: float, error: float) -> None:
+    answers = [notion.epsilon(delta), notion.delta(epsilon), notion.tradeoff(error)]
+    assert not np.isnan(answers).any()
+    assert answers[0] >= 0
+    assert 0 <= answers[1] <= 1
+    assert 0 <= answers[2] <= 1
+
+
+def test_a_profile_function_that_returns_nonsense_is_caught() -> None:
+    for nonsense in (lambda e: e * np.nan, lambda e: e + 2.0, lambda e: np.zeros(7)):
+        with pytest.raises(li.InvalidInput, match="deltas in"):
+            li.Profile(function=nonsense).delta(0.5)
