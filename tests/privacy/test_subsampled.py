@@ -213,3 +213,13 @@ def test_rdp_implies_no_smaller_epsilon_than_the_loss_itself() -> None:
 def test_fixed_size_under_add_or_remove_is_refused() -> None:
     with pytest.raises(li.InvalidInput, match="replace-one only"):
         li.subsampled_gaussian(mu=1.0, inclusion=0.1, sampling=li.FIXED_SIZE, adjacency=li.ADD_OR_REMOVE_ONE)
+
+
+@pytest.mark.parametrize("delta", [1e-20, 1e-5, 0.003])
+def test_one_step_has_a_bracket_of_rounding_errors_only(delta: float) -> None:
+    step = li.subsampled_gaussian(mu=1.0, inclusion=0.01)
+    lower, upper = step.bracket(delta)
+    assert 0 < lower <= upper <= lower * (1 + 1e-10)
+    below, above = step.delta_bracket(upper)
+    assert below <= delta * (1 + 1e-12)
+    assert above >= delta * (1 - 1e-9)

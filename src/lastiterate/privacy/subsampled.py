@@ -30,8 +30,9 @@ from lastiterate.numerics.mixture_ratio import (
     SYMMETRISED,
     Shape,
 )
-from lastiterate.numerics.normal_gap import log_gap_above
+from lastiterate.numerics.normal_gap import log_gap_above, log_gap_below
 from lastiterate.numerics.ratio_sum import RatioSum
+from lastiterate.numerics.roots import decreasing_root
 from lastiterate.privacy.adjacency import (
     ADD_OR_REMOVE_ONE,
     FIXED_SIZE,
@@ -115,15 +116,25 @@ class SubsampledGaussians(Notion):
     def bracket(self, delta: ArrayLike) -> tuple[Any, Any]:
         """(lower, upper) bounds on the exact ε of this composition; `epsilon` is the upper one."""
         log_deltas = np.log(checked_array("delta", delta, INSIDE_UNIT)).ravel()
-        lower = np.array([max(order.threshold_lower(x) for order in self._orders) for x in log_deltas.tolist()])
         upper = self._epsilon(log_deltas)
-        return like_input(np.minimum(lower, upper), delta), like_input(upper, delta)
+        return like_input(np.minimum(self._epsilon_lower(log_deltas, upper), upper), delta), like_input(upper, delta)
+
+    def _epsilon_lower(self, log_deltas: Floats, upper: Floats) -> Floats:
+        step = self._single
+        if step is None:
+            return np.array([max(order.threshold_lower(x) for order in self._orders) for x in log_deltas.tolist()])
+        return abs(
+            decreasing_root(lambda x: log_deltas - _single_log_delta_below(step, -x), -upper, np.zeros_like(upper))
+        )
 
     def delta_bracket(self, epsilon: ArrayLike) -> tuple[Any, Any]:
         """(lower, upper) bounds on the exact δ; `delta` is the upper one."""
         epsilons = checked_array("epsilon", epsilon, NON_NEGATIVE).ravel()
-        logs = np.array([max(order.log_lower(x) for order in self._orders) for x in epsilons.tolist()])
         upper = np.asarray(self.delta(epsilons))
+        if self._single is not None:
+            logs = _single_log_delta_below(self._single, epsilons)
+        else:
+            logs = np.array([max(order.log_lower(x) for order in self._orders) for x in epsilons.tolist()])
         return like_input(np.minimum(np.exp(logs) * (1 - 1e-12), upper), epsilon), like_input(upper, epsilon)
 
     def log_delta_upper(self, epsilon: float) -> float:
@@ -139,14 +150,19 @@ class SubsampledGaussians(Notion):
 
 
 def _single_log_delta(step: Step, epsilons: Floats) -> Floats:
-    """δ(ε) = q·θ_{ε'}(μ) with e^{ε'} = 1 + (e^ε − 1)/q: the record's own order of the pair is the worse one at one step."""
-    shifted = np.where(
-        epsilons < 300,
-        np.log1p(np.expm1(np.minimum(epsilons, 300.0)) / step.inclusion),
-        epsilons - math.log(step.inclusion),
-    )
+    """δ(ε) = q·θ_{ε'}(μ) with e^{ε'} = 1 + (e^ε − 1)/q, rounded up: for ε ≥ 0 this order of the pair is the worse one."""
     # A threshold that is rounded down gives a gap that is rounded up.
-    return math.log(step.inclusion) + log_gap_above(shifted * (1 - 1e-15), step.mu) + 1e-15
+    return math.log(step.inclusion) + log_gap_above(_inner_epsilon(step, epsilons) * (1 - 1e-15), step.mu) + 1e-15
+
+
+def _single_log_delta_below(step: Step, epsilons: Floats) -> Floats:
+    """The same, rounded down."""
+    return math.log(step.inclusion) + log_gap_below(_inner_epsilon(step, epsilons) * (1 + 1e-15), step.mu) - 1e-15
+
+
+def _inner_epsilon(step: Step, epsilons: Floats) -> Floats:
+    moderate = np.log1p(np.expm1(np.minimum(epsilons, 300.0)) / step.inclusion)
+    return np.where(epsilons < 300, moderate, epsilons - math.log(step.inclusion))
 
 
 def subsampled_gaussian(
