@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import lastiterate as li
-from benchmarks.settings import CALIBRATION, DELTA, MULTIPLIER, RATE, STEPS, different_steps
+from benchmarks.settings import (
+    CALIBRATION,
+    DELTA,
+    MULTIPLIER,
+    RATE,
+    SMALL_DELTA,
+    SMALL_DELTA_TASK,
+    STEPS,
+    different_steps,
+)
 from benchmarks.timing import measured
 
 
@@ -13,15 +22,16 @@ def results(different: int) -> dict[str, dict[str, Any]]:
     """Task → value and CPU seconds."""
     table = {}
     for steps in STEPS:
-        table[f"epsilon of {steps} steps"] = measured(lambda steps=steps: _epsilon(steps), repeats=9)
+        table[f"epsilon of {steps} steps"] = measured(lambda steps=steps: _epsilon(steps, DELTA), repeats=9)
+    table[SMALL_DELTA_TASK] = measured(lambda: _epsilon(10_000, SMALL_DELTA), repeats=9)
     for epsilon in CALIBRATION["epsilons"]:
         table[f"multiplier for epsilon {epsilon:g}"] = measured(lambda epsilon=epsilon: _multiplier(epsilon), repeats=5)
     table[f"epsilon of {different} different steps"] = measured(lambda: _different(different), repeats=3)
     return table
 
 
-def _epsilon(steps: int) -> float:
-    return li.subsampled_gaussian(mu=1 / MULTIPLIER, inclusion=RATE).compose(steps).epsilon(DELTA)
+def _epsilon(steps: int, delta: float) -> float:
+    return li.subsampled_gaussian(mu=1 / MULTIPLIER, inclusion=RATE).compose(steps).epsilon(delta)
 
 
 def _multiplier(epsilon: float) -> float:

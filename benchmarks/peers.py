@@ -7,7 +7,16 @@ import sys
 import warnings
 from typing import Any
 
-from benchmarks.settings import CALIBRATION, DELTA, MULTIPLIER, RATE, STEPS, different_steps
+from benchmarks.settings import (
+    CALIBRATION,
+    DELTA,
+    MULTIPLIER,
+    RATE,
+    SMALL_DELTA,
+    SMALL_DELTA_TASK,
+    STEPS,
+    different_steps,
+)
 from benchmarks.timing import measured
 
 warnings.filterwarnings("ignore")
@@ -28,8 +37,8 @@ def dp_accounting_results(different: int) -> dict[str, dict[str, Any]]:
     def event(multiplier: float, rate: float) -> Any:
         return dp.PoissonSampledDpEvent(rate, dp.GaussianDpEvent(multiplier))
 
-    def epsilon(composed: Any) -> float:
-        return dp.pld.PLDAccountant().compose(composed).get_epsilon(DELTA)
+    def epsilon(composed: Any, delta: float = DELTA) -> float:
+        return dp.pld.PLDAccountant().compose(composed).get_epsilon(delta)
 
     def multiplier(target: float) -> float:
         return dp.calibrate_dp_mechanism(
@@ -43,7 +52,9 @@ def dp_accounting_results(different: int) -> dict[str, dict[str, Any]]:
     table = {}
     for steps in STEPS:
         repeated = dp.SelfComposedDpEvent(event(MULTIPLIER, RATE), steps)
-        table[f"epsilon of {steps} steps"] = measured(lambda repeated=repeated: epsilon(repeated), repeats=5)
+        table[f"epsilon of {steps} steps"] = measured(lambda many=repeated: epsilon(many), repeats=5)
+    repeated = dp.SelfComposedDpEvent(event(MULTIPLIER, RATE), 10_000)
+    table[SMALL_DELTA_TASK] = measured(lambda: epsilon(repeated, SMALL_DELTA), repeats=3)
     for target in CALIBRATION["epsilons"]:
         table[f"multiplier for epsilon {target:g}"] = measured(lambda target=target: multiplier(target), 1, warm=False)
     many = dp.ComposedDpEvent([event(z, q) for z, q in different_steps(different)])

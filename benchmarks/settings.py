@@ -8,6 +8,8 @@ DELTA = 1e-5
 MULTIPLIER = 1.0
 RATE = 0.01
 STEPS = (100, 10_000, 1_000_000)
+SMALL_DELTA = 1e-14  # at 10,000 steps: where the round-off of an FFT shows
+SMALL_DELTA_TASK = "epsilon of 10000, delta 1e-14"
 
 CALIBRATION = {"rate": 0.004, "steps": 2500, "epsilons": (1.0, 8.0)}
 
