@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -230,3 +231,16 @@ def test_every_notion_is_vectorised_and_returns_plain_floats_for_numbers(guarant
     curve = guarantee.tradeoff(np.linspace(0, 1, 21))
     assert (np.diff(curve) <= 1e-12).all()
     assert curve[-1] == 0.0
+
+
+@pytest.mark.parametrize("alpha", [1e-300, 1e-40, 1e-20, 1e-9])
+def test_gaussian_tradeoff_at_tiny_type_i_errors(alpha: float) -> None:
+    """1 − α rounds to 1 there; Φ(Φ⁻¹(1 − α) − μ) must not."""
+    with mp.workdps(50):
+        quantile = mp.findroot(
+            lambda z: mp.log(mp.erfc(z / mp.sqrt(2)) / 2) - mp.log(alpha), math.sqrt(-2 * math.log(alpha))
+        )
+        exact = float(mp.erfc((8 - quantile) / mp.sqrt(2)) / 2)
+    bound = li.GaussianDP(mu=8.0).tradeoff(alpha)
+    assert bound <= exact
+    assert math.isclose(bound, exact, rel_tol=1e-9)

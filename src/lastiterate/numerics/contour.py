@@ -217,10 +217,8 @@ def _ratios(
     size = np.abs(log_ratio)
     for tilt in tilts:
         minus_one = tilt.on_grid(frequencies[0], frequencies.size)
-        error, counts = tilt.ratio_error(frequencies), tilt.family.counts
-        a, b = minus_one.real, minus_one.imag
-        log_abs = 0.5 * np.log1p(np.maximum(2 * a + a * a + b * b, -1 + 1e-15))
-        angle = np.arctan2(b, 1 + a)
+        error, counts = tilt.ratio_error(frequencies) + 8 * ROUNDOFF * np.abs(minus_one), tilt.family.counts
+        log_abs, angle = _polar_of_one_plus(minus_one)
         log_ratio = log_ratio + (log_abs + 1j * angle) @ counts
         size = size + (np.abs(log_abs) + np.abs(angle)) @ counts
         at_least = np.maximum(log_abs, math.log(1e-3))
@@ -228,3 +226,11 @@ def _ratios(
         log_growth = log_growth + np.log1p(error * np.exp(-at_least)) @ counts
     ratios = np.exp(log_ratio)
     return ratios, np.exp(log_modulus) * np.expm1(log_growth) + 4 * ROUNDOFF * np.abs(ratios) * size
+
+
+def _polar_of_one_plus(z: Complexes) -> tuple[Floats, Floats]:
+    """(log |1 + z|, arg(1 + z)): without cancellation where z is small, to a few ulps of 1 where 1 + z is."""
+    a, b = z.real, z.imag
+    near_one = 0.5 * np.log1p(np.maximum(2 * a + a * a + b * b, -0.9))
+    modulus = np.maximum(np.hypot(1 + a, b), 1e-300)
+    return np.where(np.abs(z) < 0.5, near_one, np.log(modulus)), np.arctan2(b, 1 + a)

@@ -123,16 +123,17 @@ def from_above(ratio: Ratio, spacing: float, low: float, high: float) -> Masses:
     first, count = _lattice(ratio, spacing, low, high)
     points = first + spacing * np.arange(count)
     p, q = ratio.cells(points)
+    p_error, q_error = _cell_errors(p), _cell_errors(q)
     masses = np.zeros(count)
-    masses[0] += p[0]
-    inner_p, inner_q = p[1:-1], q[1:-1]
-    step = -math.expm1(-spacing)
-    up = (inner_p - np.exp(points[:-1]) * inner_q) / step
-    up = np.clip(up + 16 * ROUNDOFF * inner_p / step, 0.0, inner_p)
-    masses[1:] += up
+    masses[0] += p[0] + p_error[0]
+    inner_p, step = p[1:-1], -math.expm1(-spacing)
+    up = (inner_p - np.exp(points[:-1]) * q[1:-1]) / step
+    doubt = (16 * ROUNDOFF * inner_p + p_error[1:-1] + np.exp(points[:-1]) * q_error[1:-1]) / step
+    up = np.clip(up + doubt, 0.0, inner_p)
+    masses[1:] += up + p_error[1:-1]
     masses[:-1] += inner_p - up
     masses[_index_of_zero(first, spacing)] += ratio.atom
-    return Masses(first, spacing, masses * (1 + 1e-13), float(p[-1]) * (1 + 1e-12))
+    return Masses(first, spacing, masses * (1 + 1e-15), float(p[-1]) * (1 + 1e-12))
 
 
 def from_below(ratio: Ratio, spacing: float, low: float, high: float) -> Masses:
@@ -143,15 +144,20 @@ def from_below(ratio: Ratio, spacing: float, low: float, high: float) -> Masses:
     p, log_ratio = _merged(ratio, middles)
     middles = middles + _best_shift(points - log_ratio[:-1], p[:-1], spacing)
     p, log_ratio = _merged(ratio, middles)
-    doubt = 64 * ROUNDOFF * (1 + 1 / spacing)
     heaviest = int(p.argmax())
     if p[heaviest] > 0.5:  # nearly an atom: the lattice is moved under it, so that rounding down costs it nothing
-        first += (log_ratio[heaviest] - 2 * doubt - first) % spacing
-    index = np.floor((log_ratio - doubt - first) / spacing)
+        first += (log_ratio[heaviest] - 1e-12 * spacing - first) % spacing
+    index = np.floor((log_ratio - first) / spacing)
     kept = (p > 0) & np.isfinite(index) & (index >= 0)
     masses = np.bincount(np.minimum(index[kept], count - 1).astype(int), weights=p[kept], minlength=count)
-    masses[_index_of_zero(first, spacing)] += ratio.atom
-    return Masses(first, spacing, masses * (1 - 1e-12))
+    masses[_index_of_zero(first, spacing)] += ratio.atom * (1 - 1e-12)
+    return Masses(first, spacing, masses * (1 - 1e-15))
+
+
+def _cell_errors(masses: Floats) -> Floats:
+    """Bounds on the rounding errors of cells that are differences of normal tails: a few ulps of the tail."""
+    tails = np.minimum(np.cumsum(masses), np.cumsum(masses[::-1])[::-1])
+    return 8 * ROUNDOFF * (tails + masses)
 
 
 def _best_shift(lacking: Floats, masses: Floats, spacing: float) -> float:
@@ -163,9 +169,11 @@ def _best_shift(lacking: Floats, masses: Floats, spacing: float) -> float:
 
 
 def _merged(ratio: Ratio, edges: Floats) -> tuple[Floats, Floats]:
+    """(P-masses, log ratios) of the cells, both rounded down."""
     p, q = ratio.cells(edges)
+    least_p, most_q = np.maximum(p - _cell_errors(p), 0.0), q + _cell_errors(q)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return p, np.log(p) - np.log(q)
+        return least_p, np.log(least_p) - np.log(most_q) - 4 * ROUNDOFF
 
 
 def _index_of_zero(first: float, spacing: float) -> int:

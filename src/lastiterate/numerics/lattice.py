@@ -44,6 +44,13 @@ class Masses:
         with np.errstate(divide="ignore"):
             return np.log(self.masses)
 
+    def tilt_error(self, abscissa: float) -> float:
+        """Bound on the relative rounding error of the tilted masses that matter."""
+        tilted = self.tilted(abscissa)[1]
+        exponents = np.abs(self.log_masses) + abscissa * np.abs(self.points)
+        largest = float(exponents.max(where=tilted > 1e-18, initial=0.0))
+        return ROUNDOFF * (64 + 4 * largest) + 1e-18 * tilted.size
+
     def tilted(self, abscissa: float) -> tuple[float, Floats]:
         """(log Σ mass·e^{abscissa·point}, the tilted law)."""
         log_terms = self.log_masses + abscissa * self.points
@@ -114,7 +121,8 @@ class LatticeSum:
         left, right, period = self._aliases(abscissa, threshold, guess - 7.0 + _LOG_RELATIVE_TOLERANCE)
         span = int(min(max(period / self.spacing, 64.0), _LARGEST_TRANSFORM))
         law, error = self._tilted_law(abscissa, fft.next_fast_len(span, real=True))
-        slack = 16 * ROUNDOFF * (abs(log_mgf) + 8 * sum(self.counts) + 64)
+        per_step = sum(n * part.tilt_error(abscissa) for n, part in zip(self.counts, self.parts, strict=True))
+        slack = 2 * per_step + 16 * ROUNDOFF * (abs(log_mgf) + 64)
         aliases = tuple((other, self.cumulant(other)[0] + 1e-12) for other in (left, right))
         return TiltedSum(self, abscissa, log_mgf, slack, law, error, aliases)
 
@@ -140,8 +148,8 @@ class LatticeSum:
             padded[: tilted.size] = tilted
             folded = padded.reshape(-1, length).sum(axis=0)
             spectrum *= fft.rfft(folded) ** n
-            # |φ| ≤ 1, so an error e in φ becomes at most n·e·(1 + e)^{n−1}; tilting itself errs by a few dozen ulps.
-            relative = unit * float(np.linalg.norm(folded)) + 64 * ROUNDOFF * (1 + abscissa * part.spacing)
+            # |φ| ≤ 1, so an error e in φ becomes at most n·e·(1 + e)^{n−1}.
+            relative = unit * float(np.linalg.norm(folded)) + part.tilt_error(abscissa)
             error += n * relative * math.exp(n * relative) + 8 * ROUNDOFF * n
         return fft.irfft(spectrum, length), 2 * error
 

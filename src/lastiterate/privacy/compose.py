@@ -130,4 +130,4 @@ def profile_to_masses(part: Notion, spacing: float) -> Masses:
     above = np.diff(slopes) * np.exp(epsilons[1:])
     below = above * np.exp(-epsilons[1:])
     middle = max(1.0 - infinite - math.fsum(above) - math.fsum(below), 0.0)
-    return Masses(-spacing * cells, spacing, np.concatenate([below[::-1], [middle], above]) * (1 + 1e-13), infinite)
+    return Masses(-spacing * cells, spacing, np.concatenate([below[::-1], [middle], above]) * (1 + 1e-10), infinite)

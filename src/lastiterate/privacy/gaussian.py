@@ -48,9 +48,8 @@ class GaussianDP(Notion):
         return like_input(np.abs(lower), delta), like_input(upper, delta)
 
     def _tradeoff(self, type_i_errors: Floats) -> Floats:
-        with np.errstate(invalid="ignore"):
-            exact = ndtr(ndtri(1 - type_i_errors) - self.mu)
-        return np.where(type_i_errors >= 1, 0.0, np.maximum(exact * (1 - 1e-13) - 1e-16 * (type_i_errors > 0), 0.0))
+        exact = ndtr(-ndtri(type_i_errors) - self.mu)  # Φ⁻¹(1 − α) itself would round tiny α to 0
+        return np.where((type_i_errors > 0) & (type_i_errors < 1), exact * (1 - 1e-11), 1.0 - type_i_errors)
 
     def _rdp(self, orders: Floats) -> Floats:
         return orders * self.mu**2 / 2 * (1 + 4e-16)
