@@ -146,7 +146,9 @@ def from_below(ratio: Ratio, spacing: float, low: float, high: float) -> Masses:
     p, log_ratio = _merged(ratio, middles)
     heaviest = int(p.argmax())
     if p[heaviest] > 0.5:  # nearly an atom: the lattice is moved under it, so that rounding down costs it nothing
-        first += (log_ratio[heaviest] - 1e-12 * spacing - first) % spacing
+        under = log_ratio[heaviest] - 1e-12 * spacing
+        first = float(under - spacing * math.ceil(max(under - first, 0.0) / spacing))
+        count += 1
     index = np.floor((log_ratio - first) / spacing)
     kept = (p > 0) & np.isfinite(index) & (index >= 0)
     masses = np.bincount(np.minimum(index[kept], count - 1).astype(int), weights=p[kept], minlength=count)

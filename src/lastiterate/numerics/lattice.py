@@ -44,6 +44,12 @@ class Masses:
         with np.errstate(divide="ignore"):
             return np.log(self.masses)
 
+    def log_mgf(self, abscissa: float) -> float:
+        """log Σ mass·e^{abscissa·point}."""
+        log_terms = self.log_masses + abscissa * self.points
+        top = float(log_terms.max())
+        return top + math.log(float(np.exp(log_terms - top).sum()))
+
     def tilt_error(self, abscissa: float) -> float:
         """Bound on the relative rounding error of the tilted masses that matter."""
         tilted = self.tilted(abscissa)[1]
@@ -104,6 +110,10 @@ class LatticeSum:
             curvature += n * max(float(tilted @ (part.points * part.points)) - mean**2, 0.0)
         return value, slope, curvature
 
+    def log_mgf(self, abscissa: float) -> float:
+        """K alone."""
+        return sum(n * part.log_mgf(abscissa) for n, part in zip(self.counts, self.parts, strict=True))
+
     def saddle_at(self, threshold: float) -> float:
         """Where e^{K(s) − s·threshold}/(s(s + 1)) is least, s > 0."""
 
@@ -116,14 +126,14 @@ class LatticeSum:
     def tilt_for(self, threshold: float, abscissa: float | None = None) -> TiltedSum:
         """The law of X, tilted and transformed so that the excess over `threshold` and its neighbours is sharp."""
         abscissa = abscissa or self.saddle_at(threshold)
-        log_mgf = self.cumulant(abscissa)[0]
+        log_mgf = self.log_mgf(abscissa)
         guess = log_mgf - abscissa * threshold + log_peak(abscissa)
         left, right, period = self._aliases(abscissa, threshold, guess - 7.0 + _LOG_RELATIVE_TOLERANCE)
         span = int(min(max(period / self.spacing, 64.0), _LARGEST_TRANSFORM))
         law, error = self._tilted_law(abscissa, fft.next_fast_len(span, real=True))
         per_step = sum(n * part.tilt_error(abscissa) for n, part in zip(self.counts, self.parts, strict=True))
         slack = 2 * per_step + 16 * ROUNDOFF * (abs(log_mgf) + 64)
-        aliases = tuple((other, self.cumulant(other)[0] + 1e-12) for other in (left, right))
+        aliases = tuple((other, self.log_mgf(other) + 1e-12) for other in (left, right))
         return TiltedSum(self, abscissa, log_mgf, slack, law, error, aliases)
 
     def _aliases(self, abscissa: float, threshold: float, log_allowed: float) -> tuple[float, float, float]:
@@ -132,7 +142,7 @@ class LatticeSum:
         for fractions in (_LEFT_FRACTIONS, _RIGHT_FRACTIONS):
             periods = []
             for other in (abscissa * f for f in fractions):
-                bound = self.cumulant(other)[0] - other * threshold + log_peak(other)
+                bound = self.log_mgf(other) - other * threshold + log_peak(other)
                 periods.append(((bound - log_allowed) / abs(abscissa - other), other))
             best.append(min(periods))
         return best[0][1], best[1][1], max(best[0][0], best[1][0])
@@ -180,13 +190,19 @@ class TiltedSum:
         value, doubt, exponent, slack, wrapped = self._sum(threshold)
         return log_less(exponent - slack + log_or_lowest(value - doubt), wrapped)
 
+    @cached_property
+    def _unrolled(self) -> Floats:
+        """Two periods of the law, so that every window is a slice."""
+        return np.concatenate([self.law, self.law])
+
     def _sum(self, threshold: float) -> tuple[float, float, float, float, float]:
         spacing, length = self.total.spacing, self.law.size
         offset = math.ceil((threshold - self.total.first) / spacing)
         counted = min(length, math.ceil(_LONGEST_KERNEL / (self.abscissa * spacing)))
         heights = np.maximum(self.total.first + spacing * (offset + np.arange(counted)) - threshold, 0.0)
         kernel = np.exp(-self.abscissa * heights) * -np.expm1(-heights)
-        value = float(np.take(self.law, np.arange(offset, offset + counted), mode="wrap") @ kernel)
+        start = offset % length
+        value = float(self._unrolled[start : start + counted] @ kernel)
         doubt = self.law_error * float(np.linalg.norm(kernel)) + 1e-13 * abs(value) + 2 * math.exp(-_LONGEST_KERNEL)
         exponent = self.log_scale - self.abscissa * threshold
         slack = self.log_scale_error + 16 * ROUNDOFF * self.abscissa * (abs(threshold) + abs(self.total.first))

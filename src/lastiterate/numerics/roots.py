@@ -95,7 +95,7 @@ def decreasing_crossing(
         at_left = function(left)
     if at_left <= 0 or at_right > 0:
         return left if at_left <= 0 else right
-    best = at_right
+    best, kept_side = at_right, 0
     for _ in range(100):
         if best >= -closeness or right - left <= 1e-14 * abs(right):
             break
@@ -105,8 +105,12 @@ def decreasing_crossing(
         point = left + share * (right - left) + aim
         point = point if left < point < right else 0.5 * (left + right)
         value = function(point)
+        side = 1 if value <= 0 else -1
         if value <= 0:
-            right, at_right, best, at_left = point, value, value, at_left / 2
+            right, at_right, best = point, value, value
+            at_left *= 0.5 if side == kept_side else 1.0  # Illinois: an end that stays twice counts half
         else:
-            left, at_left, at_right = point, value, at_right / 2
+            left, at_left = point, value
+            at_right *= 0.5 if side == kept_side else 1.0
+        kept_side = side
     return right
