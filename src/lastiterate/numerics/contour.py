@@ -82,7 +82,7 @@ class Contour:
     @cached_property
     def aliases(self) -> tuple[tuple[float, float], ...]:
         """(abscissa, bound on K there), from below and from above; only the lower bound needs them."""
-        return tuple((a, sum(self.cumulant.certified(a)) if a else 0.0) for a in self.alias_abscissae)
+        return tuple((a, self.cumulant.log_mgf_above(a)) for a in self.alias_abscissae)
 
 
 @dataclass(frozen=True)

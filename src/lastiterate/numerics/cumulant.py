@@ -9,6 +9,7 @@ import numpy as np
 
 from lastiterate.numerics.excess import log_peak
 from lastiterate.numerics.mixture_ratio import Family
+from lastiterate.numerics.panels import TooFine
 from lastiterate.numerics.roots import positive_guess
 from lastiterate.numerics.tilted import Tilted, tilted
 
@@ -49,10 +50,18 @@ class Cumulant:
             error += float(tilt.family.counts @ (tilt.log_mgf_error + 4e-16 * np.abs(tilt.log_mgf)))
         return value, error
 
+    def log_mgf_above(self, abscissa: float) -> float:
+        """An upper bound on K(abscissa), ∞ where it would be too costly to know."""
+        if abscissa == 0:
+            return 0.0
+        try:
+            return sum(self.certified(abscissa))
+        except TooFine:
+            return math.inf
+
     def log_excess_bound(self, threshold: float, abscissa: float) -> float:
         """log of Chernoff's bound on E(1 − e^{threshold − X})_+."""
-        value, error = self.certified(abscissa)
-        return value + error - abscissa * threshold + log_peak(abscissa)
+        return min(self.log_mgf_above(abscissa) - abscissa * threshold + log_peak(abscissa), 0.0)
 
     def saddle_at(self, threshold: float) -> float:
         """The abscissa where e^{K(s) − s·threshold}/(s(s + 1)) is least on the positive axis."""

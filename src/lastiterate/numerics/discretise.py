@@ -8,7 +8,6 @@ cells are placed around the lattice points, so that almost nothing is lost by th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,9 +22,6 @@ from lastiterate.numerics.mixture_ratio import (
     SYMMETRISED,
     Shape,
 )
-
-Cells = Callable[[Floats], tuple[Floats, Floats]]
-"""From increasing edges in L to the masses (P, Q) of the cells between them; the outer cells reach to ±∞."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +38,11 @@ class Ratio:
         if self.weight == 1 or self.shape in (MIXTURE_OVER_MIRROR, SYMMETRISED):
             return 0.0
         return math.log1p(-self.weight) * (1 if self.shape is MIXTURE_OVER_NORMAL else -1)
+
+    @property
+    def distance(self) -> float:
+        """Between the far modes of P and Q: without mixing the pair is N(0, 1) against N(distance, 1)."""
+        return 2 * self.mode if self.shape is MIXTURE_OVER_MIRROR else self.mode
 
     @property
     def atom(self) -> float:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -16,9 +15,9 @@ import numpy as np
 from lastiterate.numerics.contour import Contour, Effort, draw_contour
 from lastiterate.numerics.cumulant import Cumulant
 from lastiterate.numerics.discretise import Ratio, from_above, from_below
+from lastiterate.numerics.excess import log_peak
 from lastiterate.numerics.lattice import Masses, TiltedSum, lattice_sum
 from lastiterate.numerics.mixture_ratio import MIXTURE_OVER_NORMAL, NORMAL_OVER_MIXTURE, Family
-from lastiterate.numerics.panels import TooFine
 from lastiterate.numerics.roots import decreasing_crossing
 
 _EFFORTS = (Effort(math.log(1e-11), 9.0), Effort(math.log(1e-9), 14.0), Effort(math.log(1e-7), 20.0))
@@ -26,6 +25,7 @@ _LONGEST_EXTRAPOLATION = 3.0  # in units of 1/abscissa, from the threshold somet
 _NARROW = 2e-7
 _MOST_CELLS = 2**20
 _HIGHEST = 1e15
+_MOST_KEPT = 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,19 +92,23 @@ class RatioSum:
         if threshold >= self.ceiling:
             return -math.inf
         abscissa = self.cumulant.saddle_at(threshold)
-        for retreat in (1.0, 0.1, 0.01, 0.001):  # near the ceiling the best abscissa is too large to integrate at
-            with suppress(TooFine):
-                return min(self.cumulant.log_excess_bound(threshold, retreat * abscissa), 0.0)
-        return 0.0
+        bound = 0.0
+        for retreat in (1.0, 0.1, 0.01, 0.001):  # near the ceiling the best abscissa may be too large to integrate at
+            bound = bound or self.cumulant.log_excess_bound(threshold, retreat * abscissa)
+        return bound
 
     def log_estimate(self, threshold: float) -> float:
         """The saddle-point estimate of the log excess over `threshold`, without certificate."""
         return self.cumulant.log_estimate(self.cumulant.saddle_at(threshold), threshold)
 
     def renyi_upper(self, order: float) -> float:
-        """An upper bound on log E e^{(order − 1)X}/(order − 1)."""
-        value, error = self.cumulant.certified(order - 1)
-        return (value + error) / (order - 1) * (1 + 1e-15)
+        """An upper bound on log E e^{(order − 1)X}/(order − 1).
+
+        Where that is too costly, what the plain normal pairs would give: mixing can only lower the divergence.
+        """
+        by_mixtures = self.cumulant.log_mgf_above(order - 1) / (order - 1)
+        by_normals = 0.5 * order * (self.variance + sum(n * ratio.distance**2 for ratio, n in self.ratios))
+        return min(by_mixtures, by_normals) * (1 + 1e-15)
 
     def threshold_upper(self, log_excess: float) -> float:
         """An upper bound on the least t ≥ 0 whose excess is at most e^log_excess."""
@@ -113,6 +117,8 @@ class RatioSum:
     def threshold_lower(self, log_excess: float) -> float:
         """A lower bound on it."""
         upper, drawn = self._solve(log_excess)
+        if upper == math.inf:
+            return 0.0
         step = 1e-10 * max(upper, 1e-10)
         lower = decreasing_crossing(
             lambda t: log_excess - drawn.log_lower(-t), -upper, 0.0, -upper, step, _closeness(drawn)
@@ -121,6 +127,8 @@ class RatioSum:
 
     def _solve(self, log_excess: float) -> tuple[float, Drawn]:
         if log_excess not in self._solved:
+            while len(self._solved) >= _MOST_KEPT:
+                del self._solved[next(iter(self._solved))]
             self._solved[log_excess] = self._solve_anew(log_excess)
         return self._solved[log_excess]
 
@@ -129,17 +137,23 @@ class RatioSum:
         guess = min(max(guess, 0.0), 0.999 * self._highest)
         drawn = self._draw(abscissa, guess, log_excess)
         upper = self._crossing(drawn, log_excess, guess, abscissa)
-        far = abs(upper - guess) * abscissa > _LONGEST_EXTRAPOLATION
+        far = upper < math.inf and abs(upper - guess) * abscissa > _LONGEST_EXTRAPOLATION
         if far and not isinstance(drawn, LatticePair) and not drawn.log_lower(upper) > log_excess - _NARROW:
             abscissa = self.cumulant.saddle_at(upper)
             drawn = self._draw(abscissa, upper, log_excess)
             upper = min(upper, self._crossing(drawn, log_excess, upper, abscissa))
-        return upper, drawn
+        return min(upper, self._chernoff_threshold(log_excess, abscissa)) if upper == math.inf else upper, drawn
+
+    def _chernoff_threshold(self, log_excess: float, abscissa: float) -> float:
+        """Where Chernoff's bound at this abscissa comes down to e^log_excess: for when nothing finer is certain."""
+        bound = self.cumulant.log_mgf_above(abscissa) + log_peak(abscissa) - log_excess
+        return min(max(bound / abscissa * (1 + 1e-14), 0.0), self.ceiling)
 
     def _crossing(self, drawn: Drawn, log_excess: float, guess: float, abscissa: float) -> float:
-        return decreasing_crossing(
+        crossing = decreasing_crossing(
             lambda t: drawn.log_upper(t) - log_excess, 0.0, self._highest, guess, 0.1 / abscissa, _closeness(drawn)
         )
+        return crossing if crossing >= self.ceiling or drawn.log_upper(crossing) <= log_excess else math.inf
 
     def _sharp_at(self, threshold: float) -> Drawn:
         distances = [abs(threshold - drawn_at) * abscissa for drawn_at, abscissa, _ in self._drawn]
@@ -154,6 +168,7 @@ class RatioSum:
             drawn = drawn or draw_contour(self.cumulant, abscissa, threshold, log_excess, effort)
         drawn = drawn or self._lattice_pair(abscissa, threshold, log_excess)
         self._drawn.append((threshold, abscissa, drawn))
+        del self._drawn[:-_MOST_KEPT]
         return drawn
 
     def _lattice_pair(self, abscissa: float, threshold: float, log_excess: float) -> LatticePair:
