@@ -1,5 +1,7 @@
 """Differential privacy when only the last iterate is released."""
 
+from importlib.metadata import version as _version
+
 from lastiterate.errors import Incompatible, InvalidInput, LastIterateError, Unavailable
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, FIXED_SIZE, POISSON, REPLACE_ONE, Adjacency, Sampling
 from lastiterate.privacy.baselines import (
@@ -22,6 +24,8 @@ from lastiterate.privacy.renyi import RenyiDP
 from lastiterate.privacy.subsampled import SubsampledGaussians, subsampled_gaussian
 from lastiterate.privacy.tradeoff import TradeOff
 
+__version__ = _version("lastiterate")
+
 __all__ = [
     "ADD_OR_REMOVE_ONE",
     "FIXED_SIZE",
@@ -39,6 +43,7 @@ __all__ = [
     "SubsampledGaussians",
     "TradeOff",
     "Unavailable",
+    "__version__",
     "advanced_composition",
     "amplification_by_subsampling",
     "analytic_gaussian_noise",

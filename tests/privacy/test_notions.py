@@ -244,3 +244,37 @@ def test_gaussian_tradeoff_at_tiny_type_i_errors(alpha: float) -> None:
     bound = li.GaussianDP(mu=8.0).tradeoff(alpha)
     assert bound <= exact
     assert math.isclose(bound, exact, rel_tol=1e-9)
+
+
+def test_a_point_of_a_profile_holds_in_both_orders() -> None:
+    """Pure ε-DP has δ(0) = tanh(ε/2), and its composition is the optimal one, below advanced composition."""
+    pure = li.Profile(epsilons=[0.1], deltas=[0.0])
+    assert pure.delta(0.0) == pytest.approx(math.tanh(0.05), rel=1e-9)
+    advanced, _ = li.advanced_composition(epsilon=0.1, delta=0.0, times=100, slack_delta=1e-5)
+    assert pure.compose(100).epsilon(1e-5) < advanced < 10.0
+
+
+def test_the_tradeoff_of_a_point_honours_it() -> None:
+    """f_{ε,δ}(α) = 1 − δ − e^ε·α for small α, whatever δ."""
+    for delta in (0.0, 1e-12, 1e-3):
+        assert li.Profile(epsilons=[1.0], deltas=[delta]).tradeoff(0.1) == pytest.approx(
+            1 - delta - 0.1 * math.e, rel=1e-9
+        )
+
+
+def test_dp_sgd_composes_with_zero_concentrated_dp() -> None:
+    run = li.subsampled_gaussian(mu=1.0, inclusion=0.01).compose(1000)
+    both = li.compose([run, li.RenyiDP(rho=0.1, adjacency=li.ADD_OR_REMOVE_ONE)])
+    assert run.epsilon(1e-5) < both.epsilon(1e-5) < run.epsilon(5e-6) + li.RenyiDP(rho=0.1).epsilon(5e-6) + 1.0
+
+
+def test_an_impossible_loss_is_refused() -> None:
+    with pytest.raises(li.InvalidInput, match="under Q"):
+        li.PrivacyLoss(first=-1.0, spacing=2.0, masses=[0.5, 0.5])
+
+
+@pytest.mark.parametrize("epsilon", [1e8, 1e160, 1e300])
+def test_huge_epsilon_is_answered_at_once(epsilon: float) -> None:
+    run = li.subsampled_gaussian(mu=1.0, inclusion=0.01).compose(1000)
+    for guarantee in (li.GaussianDP(mu=1.0), li.RenyiDP(rho=0.5), run):
+        assert 0 < guarantee.delta(epsilon) < 1e-300

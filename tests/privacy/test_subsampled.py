@@ -223,3 +223,19 @@ def test_one_step_has_a_bracket_of_rounding_errors_only(delta: float) -> None:
     below, above = step.delta_bracket(upper)
     assert below <= delta * (1 + 1e-12)
     assert above >= delta * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("mu", "rate", "times"), [(30.0, 0.01, 100), (1000.0, 0.1, 10), (1e-9, 0.1, 100), (1.0, 1e-12, 100)]
+)
+def test_extreme_settings_are_answered_soundly(mu: float, rate: float, times: int) -> None:
+    """Never above what holds without sampling, never below what one step alone costs."""
+    step = li.subsampled_gaussian(mu=mu, inclusion=rate)
+    lower, upper = step.compose(times).bracket(1e-5)
+    assert lower <= upper <= li.GaussianDP(mu).compose(times).epsilon(1e-5) * (1 + 1e-9) + 1e-9
+    assert upper >= li.subsampled_gaussian(mu=min(mu, 100.0), inclusion=rate).bracket(1e-5)[0]
+
+
+def test_too_many_steps_are_refused() -> None:
+    with pytest.raises(li.InvalidInput, match="steps"):
+        li.subsampled_gaussian(mu=1.0, inclusion=0.1).compose(10**11)

@@ -82,7 +82,7 @@ class Ratio:
     def _position(self, loss: Floats) -> Floats:
         """x with log u_+(x) = loss."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            excess = np.expm1(loss) / self.weight
+            excess = np.expm1(np.minimum(loss, 301.0)) / self.weight
             exponent = np.where(loss > 300, loss - math.log(self.weight), np.log1p(np.maximum(excess, -1.0)))
         return exponent / self.mode + self.mode / 2
 
@@ -128,8 +128,9 @@ def from_above(ratio: Ratio, spacing: float, low: float, high: float) -> Masses:
     masses = np.zeros(count)
     masses[0] += p[0] + p_error[0]
     inner_p, step = p[1:-1], -math.expm1(-spacing)
-    up = (inner_p - np.exp(points[:-1]) * q[1:-1]) / step
-    doubt = (16 * ROUNDOFF * inner_p + p_error[1:-1] + np.exp(points[:-1]) * q_error[1:-1]) / step
+    scale = np.exp(np.minimum(points[:-1], 700.0))  # smaller than e^point only sends more mass up
+    up = (inner_p - scale * q[1:-1]) / step
+    doubt = (16 * ROUNDOFF * inner_p + p_error[1:-1] + scale * q_error[1:-1]) / step
     up = np.clip(up + doubt, 0.0, inner_p)
     masses[1:] += up + p_error[1:-1]
     masses[:-1] += inner_p - up

@@ -18,6 +18,7 @@ from lastiterate.numerics.roots import decreasing_root
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(14)
 _SERIES_FROM = 12.0
+_LARGEST_QUANTILE = 1e60
 _SERIES = np.cumprod(-np.arange(1.0, 41.0, 2.0))[::-1]  # −1, 3, −15, …, highest power first
 
 
@@ -44,7 +45,8 @@ def log_gap(threshold: ArrayLike, shift: ArrayLike) -> Floats:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         log_density = -0.5 * near**2 - _LOG_SQRT_2PI
         by_integral = log_density + np.log(_descent_integral(near, shift))
-        by_difference = log_density + np.log(mills(near) - mills(far))
+        # Far out the difference rounds to 0; an ulp of m(a) instead is well within the error bound there.
+        by_difference = log_density + np.log(np.maximum(mills(near) - mills(far), ROUNDOFF * mills(near)))
         by_complement = np.log1p(-(ndtr(near) + np.exp(log_density) * mills(far)))
         return np.where(shift <= 1.0, by_integral, np.where(near > -5.0, by_difference, by_complement))
 
@@ -68,6 +70,8 @@ def log_gap_error(threshold: ArrayLike, shift: ArrayLike) -> Floats:
 
 def log_gap_above(threshold: ArrayLike, shift: ArrayLike) -> Floats:
     """log θ rounded up: never below the exact value, never above log 1."""
+    # θ falls with the threshold and is at most e^{−a²/2}: where a² would overflow, a smaller threshold serves.
+    threshold = np.minimum(threshold, _LARGEST_QUANTILE * np.asarray(shift))
     return np.minimum(log_gap(threshold, shift) + log_gap_error(threshold, shift), 0.0)
 
 

@@ -41,6 +41,8 @@ class Panels:
 def place_panels(family: Family, abscissa: float, frequency: float, log_tolerance: float) -> Panels:
     """Panels for every s = abscissa + iω, |ω| ≤ frequency: the error stays below about e^log_tolerance·M(abscissa)."""
     left, right, log_error = _ends(family, abscissa, log_tolerance)
+    if right - left > _FIRST_WIDTH * _MOST_PANELS:
+        raise TooFine
     edges = np.linspace(left, right, max(2, math.ceil((right - left) / _FIRST_WIDTH) + 1))
     allowed = _log_scale(family, abscissa, edges)[:, None] + log_tolerance
     starts, widths = edges[:-1], np.diff(edges)

@@ -26,7 +26,7 @@ def decreasing_root(
     at_low, at_high = function(low), function(high)
     high = np.where(at_low <= 0, low, high)
     for _ in range(_MOST_PASSES):  # each pass is accurate relative to the high end that it started with
-        tolerance = np.maximum(relative_tolerance * np.abs(high), 1e-305)
+        tolerance = np.maximum(np.maximum(relative_tolerance * np.abs(high), 1e-30 * (high - low)), 1e-300)
         if (high - low <= 2 * tolerance).all():
             break
         low, high, at_low, at_high = _narrowed(function, low, high, at_low, at_high, tolerance)

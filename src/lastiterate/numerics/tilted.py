@@ -161,13 +161,14 @@ def _tails_of_term(tilt: Tilted, term: Term) -> tuple[Floats, Floats]:
         posterior, share = np.exp(log_posterior), np.exp(log_posterior - log_speed)
         log_g = log_g + power * family.log_u(factor.sign, y)
         slope = slope + factor.sign * modes[:, None] * (power * posterior - share * (1 - posterior))
-    g, p = np.exp(log_g), np.exp(log_g - log_speed - np.log(modes)[:, None])
-    bend = math.exp(curvature * width**2 / 8)
-    mass = width / bend * np.minimum(g[:, 1:], g[:, :-1])
-    steepest = np.maximum(np.abs(slope[:, 1:]), np.abs(slope[:, :-1])) + curvature * width / 2
-    change = width * bend * np.maximum(p[:, 1:], p[:, :-1]) * steepest
     points = np.unique(np.linspace(0, cells - 1, _SPLITS).astype(int))
     points = np.append(points, np.full(_SPLITS - points.size, points[-1]))
-    tail_mass = np.cumsum(mass[:, ::-1], axis=1)[:, ::-1][:, points]
-    tail_change = np.cumsum(change[:, ::-1], axis=1)[:, ::-1][:, points] + p[:, points] + p[:, -1:]
+    bend = math.exp(curvature * width**2 / 8)
+    steepest = np.maximum(np.abs(slope[:, 1:]), np.abs(slope[:, :-1])) + curvature * width / 2
+    with np.errstate(over="ignore"):  # an infinite variation says nothing, and a split further right will do
+        g, p = np.exp(log_g), np.exp(log_g - log_speed - np.log(modes)[:, None])
+        mass = width / bend * np.minimum(g[:, 1:], g[:, :-1])
+        change = width * bend * np.maximum(p[:, 1:], p[:, :-1]) * steepest
+        tail_mass = np.cumsum(mass[:, ::-1], axis=1)[:, ::-1][:, points]
+        tail_change = np.cumsum(change[:, ::-1], axis=1)[:, ::-1][:, points] + p[:, points] + p[:, -1:]
     return np.asarray(tail_mass.T), np.asarray(tail_change.T)

@@ -84,7 +84,7 @@ def moments_accountant(*, log_moments: ArrayLike, moments: ArrayLike, epsilon: A
     """
     lambdas = np.atleast_1d(checked_array("moments", moments, POSITIVE))
     logs = np.atleast_1d(checked_array("log_moments", log_moments, NON_NEGATIVE))
-    if lambdas.ndim != 1 or lambdas.shape != logs.shape:
+    if lambdas.ndim != 1 or lambdas.shape != logs.shape or lambdas.size == 0:
         raise InvalidInput(
             f"moments and log_moments must be two equally long lists. Got shapes {lambdas.shape} and {logs.shape}."
         )

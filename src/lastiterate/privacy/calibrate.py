@@ -11,7 +11,7 @@ from lastiterate.numerics.roots import decreasing_crossing
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, POISSON, Adjacency, Sampling
 from lastiterate.privacy.subsampled import SubsampledGaussians, subsampled_gaussian
 
-_LOWEST, _HIGHEST = -10.0, 40.0  # of log noise
+_LOWEST, _HIGHEST = -4.6, 40.0  # of log noise; beyond mu = 100 sampling is not credited anyway
 _CLOSENESS = 1e-6  # in log δ
 _MOST_SECANTS = 8
 
@@ -39,7 +39,8 @@ def largest_mu(
         step = subsampled_gaussian(mu=math.exp(-log_noise), inclusion=rate, sampling=sampling, adjacency=adjacency)
         return step.compose(steps)  # type: ignore[return-value]
 
-    return math.exp(-_least_log_noise(composed, epsilon, math.log(delta)))
+    log_noise = _least_log_noise(composed, epsilon, math.log(delta))
+    return math.exp(-log_noise)
 
 
 def _least_log_noise(composed: Callable[[float], SubsampledGaussians], epsilon: float, log_delta: float) -> float:

@@ -36,7 +36,7 @@ class PrivacyLoss(Notion):
     """
 
     adjacency: Adjacency
-    _total: LatticeSum
+    _total: LatticeSum = field(repr=False)
     _tilted: list[tuple[float, TiltedSum]] = field(repr=False)
 
     def __init__(
@@ -56,6 +56,14 @@ class PrivacyLoss(Notion):
         total = math.fsum(mass_array) + infinite
         if abs(total - 1) > 1e-9:
             raise InvalidInput(f"masses and infinite must add up to 1. Got {total:.12g}.")
+        points = first + spacing * np.arange(mass_array.size)
+        with np.errstate(over="ignore"):
+            mirrored = float((mass_array * np.exp(-points)).sum())
+        if mirrored > 1 + 1e-9:
+            raise InvalidInput(
+                "masses must be the law of log dP/dQ under P, under which the mean of e^-loss is at most 1. "
+                f"Got {mirrored:.6g}. Was the law taken under Q, or the sign of the loss turned?"
+            )
         self._fill(LatticeSum((Masses(first, spacing, mass_array, infinite),), (1,)), adjacency)
 
     def _fill(self, total: LatticeSum, adjacency: Adjacency) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -23,13 +23,13 @@ _LARGEST_IN_HULL = 600.0  # e^ε must stay finite; larger ε are answered by the
 class Profile(Notion):
     """`Profile(epsilons=[0, 1], deltas=[0.1, 1e-5])` from points, or `Profile(function=f)` with f(ε) = δ, vectorised.
 
-    Points are upper bounds on a convex function of e^ε, so the profile is their greatest convex minorant: interpolated
-    in e^ε between the points (and the point δ = 1 at e^ε = 0), constant after the last.
+    Points are upper bounds on a convex function of e^ε, so the profile is the greatest convex minorant of the points and
+    their mirror images: interpolated in e^ε, constant after the last. `Profile(epsilons=[1.0], deltas=[0.0])` is pure DP.
     """
 
     adjacency: Adjacency
-    _points: tuple[Floats, Floats] | None
-    _function: Callable[[Floats], ArrayLike] | None
+    _points: tuple[Floats, Floats] | None = field(repr=False)
+    _function: Callable[[Floats], ArrayLike] | None = field(repr=False)
 
     def __init__(
         self,
@@ -55,7 +55,12 @@ class Profile(Notion):
     def _deltas(self, epsilons: Floats) -> Floats:
         if self._function is None:
             return self._interpolated(epsilons)
-        deltas = np.asarray(self._function(epsilons), float)
+        try:
+            deltas = np.asarray(self._function(epsilons), float)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(
+                f"the function of a Profile must take an array of epsilons and return deltas in [0, 1]. It raised: {error}."
+            ) from error
         if deltas.shape != epsilons.shape or not UNIT.holds(deltas).all():
             raise InvalidInput(
                 "the function of a Profile must return deltas in [0, 1], one for each epsilon. "
@@ -65,12 +70,27 @@ class Profile(Notion):
 
     @cached_property
     def _hull(self) -> tuple[Floats, Floats]:
-        """Vertices (e^ε, δ) of the convex minorant, from (0, 1) on."""
+        """Vertices (e^ε, δ) of the convex minorant, from (0, 1) on.
+
+        The guarantee holds in both orders, so each point has a mirror image: δ(−ε) ≤ 1 − e^{−ε}(1 − δ(ε)).
+        """
         if self._points is None:
             return np.array([0.0]), np.array([1.0])
-        epsilons, deltas = self._points
-        inside = epsilons <= _LARGEST_IN_HULL
-        return lower_hull(np.append(0.0, np.exp(epsilons[inside])), np.append(1.0, deltas[inside]))
+        epsilons, deltas = (array[self._points[0] <= _LARGEST_IN_HULL] for array in self._points)
+        x = np.concatenate([[0.0], np.exp(-epsilons), np.exp(epsilons)])
+        y = np.concatenate([[1.0], 1 - np.exp(-epsilons) * (1 - deltas), deltas])
+        order = np.lexsort((y, x))
+        distinct = np.append(True, np.diff(x[order]) > 0)
+        return lower_hull(x[order][distinct], y[order][distinct])
+
+    @cached_property
+    def _table(self) -> tuple[Floats, Floats]:
+        """The points themselves, where there are points: a kink lies on one of them."""
+        epsilons, deltas = super()._table
+        if self._points is None:
+            return epsilons, deltas
+        known = self._points[0][self._points[0] <= _LARGEST_IN_HULL]
+        return np.append(epsilons, known), np.append(deltas, self._interpolated(known))
 
     def _interpolated(self, epsilons: Floats) -> Floats:
         if self._points is None:

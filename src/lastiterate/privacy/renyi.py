@@ -24,6 +24,7 @@ from lastiterate.privacy.notion import Notion
 DEFAULT_ORDERS = np.concatenate([1 + np.geomspace(0.01, 10.0, 60), np.geomspace(11.5, 4096.0, 60)])
 _NEAR = np.linspace(0.5, 1.5, 401)
 _UP = 1 + 1e-13
+_LARGEST_EPSILON = 1e60
 
 
 @dataclass(frozen=True, init=False)
@@ -75,6 +76,7 @@ class RenyiDP(Notion):
         if self.rho == 0 or (self.rho is None and max(self.divergences) == 0):
             return np.full_like(epsilons, -np.inf)
         orders, divergences = self._curve()
+        epsilons = np.minimum(epsilons, _LARGEST_EPSILON)  # δ falls with ε, and a square must not overflow
         if self.rho is not None:
             # Mironov's best order is (ε + ρ)/2ρ; that of the sharper formulas lies near it.
             near = np.maximum((epsilons + self.rho) / (2 * self.rho) * _NEAR[:, None], 1.0 + 1e-9)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -44,6 +44,10 @@ from lastiterate.privacy.adjacency import (
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 
+MOST_STEPS = 10**10
+_SMALLEST_MU, _LARGEST_MU, _SMALLEST_INCLUSION = 1e-6, 100.0, 1e-9
+_LOG_SMALLEST = -800.0  # far below the log of the smallest float
+
 
 @dataclass(frozen=True)
 class Step:
@@ -53,6 +57,15 @@ class Step:
     inclusion: float
     sampling: Sampling
 
+    def clamped(self) -> Step:
+        """A step that is no more private, within the range in which integrals are certified.
+
+        Sampling is not credited above mu = 100; smaller mu and inclusion than certified are raised.
+        """
+        if self.mu > _LARGEST_MU:
+            return replace(self, inclusion=1.0)
+        return replace(self, mu=max(self.mu, _SMALLEST_MU), inclusion=max(self.inclusion, _SMALLEST_INCLUSION))
+
 
 @dataclass(frozen=True)
 class SubsampledGaussians(Notion):
@@ -60,6 +73,18 @@ class SubsampledGaussians(Notion):
 
     steps: tuple[tuple[Step, int], ...]
     adjacency: Adjacency
+
+    def __post_init__(self) -> None:
+        if not self.steps or sum(count for _, count in self.steps) > MOST_STEPS:
+            raise InvalidInput(f"a composition must have 1 to {MOST_STEPS:.0e} steps. Compose fewer.")
+
+    @cached_property
+    def _mu_without_sampling(self) -> float:
+        return math.sqrt(math.fsum(count * step.mu**2 for step, count in self.steps)) * (1 + 1e-15)
+
+    @cached_property
+    def _is_clamped(self) -> bool:
+        return any(step.clamped() != step for step, _ in self.steps)
 
     @cached_property
     def _orders(self) -> tuple[RatioSum, ...]:
@@ -70,7 +95,7 @@ class SubsampledGaussians(Notion):
 
     def _ratio_sum(self, shapes: dict[Sampling, Shape]) -> RatioSum:
         variance, ratios = [0.0], []
-        for step, count in self.steps:
+        for step, count in ((step.clamped(), count) for step, count in self.steps):
             if step.inclusion == 1:
                 variance.append(count * step.mu**2)
             else:
@@ -84,7 +109,7 @@ class SubsampledGaussians(Notion):
         """The step, if there is just one, and its profile is a formula."""
         (step, count), *others = self.steps
         mirrored = self.adjacency is REPLACE_ONE and step.sampling is POISSON
-        return step if count == 1 and not others and not mirrored else None
+        return step if count == 1 and not others and not mirrored and not self._is_clamped else None
 
     def _log_delta(self, epsilons: Floats) -> Floats:
         if self._single is not None:
@@ -93,6 +118,9 @@ class SubsampledGaussians(Notion):
 
     def _log_delta_at(self, epsilon: float) -> float:
         """The worst order; the usual one first, so that Chernoff's bound may settle the other."""
+        without_sampling = float(log_gap_above(epsilon, self._mu_without_sampling))
+        if without_sampling < _LOG_SMALLEST:
+            return without_sampling
         first, *others = self._orders
         worst = first.log_upper(epsilon)
         for order in others:
@@ -121,6 +149,8 @@ class SubsampledGaussians(Notion):
 
     def _epsilon_lower(self, log_deltas: Floats, upper: Floats) -> Floats:
         step = self._single
+        if self._is_clamped:
+            return np.zeros_like(upper)
         if step is None:
             return np.array([max(order.threshold_lower(x) for order in self._orders) for x in log_deltas.tolist()])
         return abs(
@@ -131,11 +161,15 @@ class SubsampledGaussians(Notion):
         """(lower, upper) bounds on the exact δ; `delta` is the upper one."""
         epsilons = checked_array("epsilon", epsilon, NON_NEGATIVE).ravel()
         upper = np.asarray(self.delta(epsilons))
-        if self._single is not None:
-            logs = _single_log_delta_below(self._single, epsilons)
-        else:
-            logs = np.array([max(order.log_lower(x) for order in self._orders) for x in epsilons.tolist()])
+        logs = self._log_delta_lower(epsilons)
         return like_input(np.minimum(np.exp(logs) * (1 - 1e-12), upper), epsilon), like_input(upper, epsilon)
+
+    def _log_delta_lower(self, epsilons: Floats) -> Floats:
+        if self._is_clamped:
+            return np.full_like(epsilons, -np.inf)
+        if self._single is not None:
+            return _single_log_delta_below(self._single, epsilons)
+        return np.array([max(order.log_lower(x) for order in self._orders) for x in epsilons.tolist()])
 
     def log_delta_upper(self, epsilon: float) -> float:
         """log of the certified upper bound on δ(ε)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,9 +28,9 @@ class TradeOff(Notion):
     """
 
     adjacency: Adjacency
-    _type_i_errors: Floats
-    _type_ii_errors: Floats
-    _is_polygon: bool
+    _type_i_errors: Floats = field(repr=False)
+    _type_ii_errors: Floats = field(repr=False)
+    _is_polygon: bool = field(repr=False)
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class TradeOff(Notion):
         if function is not None:
             if not callable(function):
                 raise InvalidInput(f"function must be callable, from an array of type I errors. Got {function!r}.")
-            type_i_errors, type_ii_errors = _GRID, function(_GRID)
+            type_i_errors, type_ii_errors = _GRID, _evaluated(function)
         alphas, betas = _checked_curve(type_i_errors, type_ii_errors)
         if function is not None:
             alphas, betas = _below_convex(alphas, betas)
@@ -67,6 +67,15 @@ class TradeOff(Notion):
         with np.errstate(divide="ignore"):
             to_delta = polygon_to_delta if self._is_polygon else tradeoff_to_delta
             return np.log(np.minimum(to_delta(self._type_i_errors, self._type_ii_errors, epsilons) + _ROUNDING, 1.0))
+
+
+def _evaluated(function: Callable[[Floats], ArrayLike]) -> ArrayLike:
+    try:
+        return function(_GRID)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"the function of a TradeOff must take an array of type I errors and return as many errors. It raised: {error}."
+        ) from error
 
 
 def _checked_curve(type_i_errors: ArrayLike | None, type_ii_errors: ArrayLike | None) -> tuple[Floats, Floats]:
