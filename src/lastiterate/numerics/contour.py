@@ -147,6 +147,8 @@ def _alias(
 def _cut(cumulant: Cumulant, still: tuple[Tilted, ...], spacing: float, log_allowed: float) -> tuple[float, float]:
     """(Ω, log of the integral beyond Ω): bounded variation far out, a mesh of measured values nearer in."""
     spread = math.sqrt(cumulant.variance + sum(float(t.family.counts @ t.spread() ** 2) for t in still))
+    if not spread > 1e-100:
+        return math.inf, 0.0
     first = max(5.0 / spread, spacing)  # nearer in, no cut is small enough
     edges = first * _MESH_RATIO ** np.arange(120)
     log_bounds = [log_decay(tilt, edges) for tilt in still]

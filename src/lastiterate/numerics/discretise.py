@@ -89,11 +89,13 @@ class Ratio:
     def _mirror_position(self, loss: Floats) -> Floats:
         """x with log u_+(x) − log u_−(x) = loss: a quadratic in e^{mx}, odd in x."""
         size = np.abs(loss)
-        far = self.weight * math.exp(-(self.mode**2) / 2)
+        log_far = math.log(self.weight) - self.mode**2 / 2
+        far = math.exp(log_far)
         half = (1 - self.weight) * -np.expm1(-size) / 2
         # far·z² − 2·half·e^{size}·z − far·e^{size} = 0, divided by e^{size}
         scaled = half + np.sqrt(half**2 + far**2 * np.exp(-size))
-        return np.sign(loss) * (size + np.log(scaled) - math.log(far)) / self.mode
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(size == 0, 0.0, np.sign(loss) * (size + np.log(scaled) - log_far) / self.mode)
 
     def _mixture(self, at: Floats, mode: float) -> Floats:
         return (1 - self.weight) * _between(at) + self.weight * _between(at - mode)

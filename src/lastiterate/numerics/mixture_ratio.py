@@ -65,6 +65,11 @@ class Family:
         return self.modes / 2 if self.shape.half_line else np.zeros_like(self.modes)
 
     @cached_property
+    def signs(self) -> tuple[int, ...]:
+        """Which of u_+ and u_− occur."""
+        return tuple({factor.sign for term in self.shape.terms for factor in term})
+
+    @cached_property
     def atoms(self) -> Floats:
         """The mass at L = 0."""
         if not self.shape.half_line:
@@ -134,7 +139,7 @@ class Family:
 
         Only factors u_+ (power < 0) or u_− (power > 0) climb to the left; u_− does so at full rate.
         """
-        if any(factor.sign < 0 for term in self.shape.terms for factor in term):
+        if -1 in self.signs:
             return climb
         return climb * self.posterior(+1, np.array([left]))[:, 0]
 
@@ -151,7 +156,7 @@ class Family:
             mass = np.exp(log_base + exponent - top[:, None])
             total = mass.sum(axis=1) + self.atoms * np.exp(-top)
         mean = (mass * losses).sum(axis=1) / total
-        variance = (mass * losses**2).sum(axis=1) / total - mean**2
+        variance = np.maximum((mass * losses**2).sum(axis=1) / total - mean**2, 0.0)
         return float(self.counts @ (top + np.log(total))), float(self.counts @ mean), float(self.counts @ variance)
 
 

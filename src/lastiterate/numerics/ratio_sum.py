@@ -23,6 +23,7 @@ from lastiterate.numerics.roots import decreasing_crossing
 _EFFORTS = (Effort(math.log(1e-11), 9.0), Effort(math.log(1e-9), 14.0), Effort(math.log(1e-7), 20.0))
 _LONGEST_EXTRAPOLATION = 3.0  # in units of 1/abscissa, from the threshold something was drawn for
 _NARROW = 2e-7
+_REUSABLE = 1e-6
 _MOST_CELLS = 2**20
 _HIGHEST = 1e15
 _MOST_KEPT = 24
@@ -156,9 +157,11 @@ class RatioSum:
         return crossing if crossing >= self.ceiling or drawn.log_upper(crossing) <= log_excess else math.inf
 
     def _sharp_at(self, threshold: float) -> Drawn:
-        distances = [abs(threshold - drawn_at) * abscissa for drawn_at, abscissa, _ in self._drawn]
-        if distances and min(distances) <= _LONGEST_EXTRAPOLATION:
-            return self._drawn[distances.index(min(distances))][2]
+        for drawn_at, abscissa, drawn in self._drawn:
+            apart = abs(threshold - drawn_at)
+            near = apart * abscissa <= _LONGEST_EXTRAPOLATION and apart <= 0.5 * max(threshold, drawn_at)
+            if near and (isinstance(drawn, LatticePair) or _width(drawn, threshold) < _REUSABLE):
+                return drawn
         abscissa = self.cumulant.saddle_at(threshold)
         return self._draw(abscissa, threshold, self.cumulant.log_estimate(abscissa, threshold))
 
@@ -196,6 +199,11 @@ class RatioSum:
 
 def _normal_ratio(variance: float) -> Ratio:
     return Ratio(MIXTURE_OVER_NORMAL, math.sqrt(variance), 1.0)
+
+
+def _width(drawn: Drawn, threshold: float) -> float:
+    """Of the bracket on the log excess."""
+    return drawn.log_upper(threshold) - drawn.log_lower(threshold)
 
 
 def _closeness(drawn: Drawn) -> float:

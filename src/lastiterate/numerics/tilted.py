@@ -39,8 +39,7 @@ class Tilted:
     def excursion(self) -> Floats:
         """A Lipschitz constant of |M(c + iω)/M(c)|: the mean of Σ |log u − its floor|, which bounds that of |L − const|."""
         floor = 0.0 if self.family.shape.half_line else np.log1p(-self.family.weights)[:, None]
-        signs = sorted({factor.sign for term in self.family.shape.terms for factor in term})
-        away = sum(self.family.log_u(sign, self.nodes) - floor for sign in signs)
+        away = sum(self.family.log_u(sign, self.nodes) - floor for sign in self.family.signs)
         return np.asarray((self.masses * np.tile(away, len(self.family.shape.terms))).sum(axis=1))
 
     def on_grid(self, spacing: float, count: int) -> Complexes:
@@ -93,7 +92,7 @@ def tilted(family: Family, abscissa: float, frequency: float, log_tolerance: flo
     masses = np.exp(log_base + exponent - log_mgf[:, None])
     # Relative error of a mass, and absolute error of a loss (through the rounding of the exponent m·x).
     mass_error = ROUNDOFF * (64.0 + nodes**2 + 4 * np.abs(exponent) + 2 * np.abs(log_densities))
-    posterior = sum(family.posterior(sign, panels.nodes) for sign in (+1, -1))
+    posterior = sum(family.posterior(sign, panels.nodes) for sign in family.signs)
     wobble = np.tile(np.broadcast_to(posterior, (len(losses), panels.nodes.size)), len(family.shape.terms))
     loss_error = ROUNDOFF * (
         8 * np.abs(losses) + 4 * family.modes[:, None] * (np.abs(nodes) + family.modes[:, None]) * wobble
@@ -121,6 +120,8 @@ def tilted(family: Family, abscissa: float, frequency: float, log_tolerance: flo
 def _log_mgf(family: Family, log_base: Floats, exponent: Floats) -> Floats:
     """log(1 + Σ base·(e^{cL} − 1)); where e^{cL} overflows M is so large that the plain sum is as good."""
     near_one = np.log1p((np.exp(log_base) * np.expm1(np.minimum(exponent, _LARGEST_EXPONENT))).sum(axis=1))
+    if exponent.max() < _LARGEST_EXPONENT:
+        return near_one
     log_terms = np.concatenate([log_base + exponent, np.log(np.maximum(family.atoms, 1e-300))[:, None]], axis=1)
     top = log_terms.max(axis=1)
     large = top + np.log(np.exp(log_terms - top[:, None]).sum(axis=1))

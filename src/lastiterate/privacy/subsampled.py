@@ -30,7 +30,7 @@ from lastiterate.numerics.mixture_ratio import (
     SYMMETRISED,
     Shape,
 )
-from lastiterate.numerics.normal_gap import log_gap_above, log_gap_below
+from lastiterate.numerics.normal_gap import log_gap_above, log_gap_below, threshold_above
 from lastiterate.numerics.ratio_sum import RatioSum
 from lastiterate.numerics.roots import decreasing_root
 from lastiterate.privacy.adjacency import (
@@ -46,6 +46,8 @@ from lastiterate.privacy.notion import Notion
 
 MOST_STEPS = 10**10
 _SMALLEST_MU, _LARGEST_MU, _SMALLEST_INCLUSION = 1e-6, 100.0, 1e-9
+_FEW_STEPS = 30
+_LARGEST_VARIANCE = 1e12
 _LOG_SMALLEST = -800.0  # far below the log of the smallest float
 
 
@@ -84,7 +86,13 @@ class SubsampledGaussians(Notion):
 
     @cached_property
     def _is_clamped(self) -> bool:
-        return any(step.clamped() != step for step, _ in self.steps)
+        """The lower ends are given up: what is computed is an upper bound only."""
+        return self._is_swamped or any(step.clamped() != step for step, _ in self.steps)
+
+    @cached_property
+    def _is_swamped(self) -> bool:
+        """Plain Gaussian steps make ε astronomical, whatever sampling saves."""
+        return self._orders[0].variance > _LARGEST_VARIANCE
 
     @cached_property
     def _orders(self) -> tuple[RatioSum, ...]:
@@ -119,7 +127,7 @@ class SubsampledGaussians(Notion):
     def _log_delta_at(self, epsilon: float) -> float:
         """The worst order; the usual one first, so that Chernoff's bound may settle the other."""
         without_sampling = float(log_gap_above(epsilon, self._mu_without_sampling))
-        if without_sampling < _LOG_SMALLEST:
+        if without_sampling < _LOG_SMALLEST or self._is_swamped:
             return without_sampling
         first, *others = self._orders
         worst = first.log_upper(epsilon)
@@ -134,12 +142,23 @@ class SubsampledGaussians(Notion):
         return np.array([self._epsilon_at(x) for x in log_deltas.tolist()])
 
     def _epsilon_at(self, log_delta: float) -> float:
+        if self._is_swamped:
+            return float(threshold_above(log_delta, self._mu_without_sampling))
         first, *others = self._orders
         worst = first.threshold_upper(log_delta)
         for order in others:
             if order.log_chernoff(worst) > log_delta:
                 worst = max(worst, order.threshold_upper(log_delta))
-        return worst
+        return min(worst, self._by_basic_composition(log_delta))
+
+    def _by_basic_composition(self, log_delta: float) -> float:
+        """Σ ε_i at δ/steps each: for a few steps deep in the tail this may beat a lattice."""
+        total = sum(count for _, count in self.steps)
+        if not 1 < total <= _FEW_STEPS or self.adjacency is REPLACE_ONE or self._is_clamped:
+            return math.inf
+        share = np.array([log_delta - math.log(total) - 1e-12])
+        alone = [SubsampledGaussians(((step, 1),), self.adjacency)._epsilon(share)[0] for step, _ in self.steps]
+        return sum(count * float(e) for e, (_, count) in zip(alone, self.steps, strict=True)) * (1 + 1e-14)
 
     def bracket(self, delta: ArrayLike) -> tuple[Any, Any]:
         """(lower, upper) bounds on the exact ε of this composition; `epsilon` is the upper one."""
@@ -152,10 +171,19 @@ class SubsampledGaussians(Notion):
         if self._is_clamped:
             return np.zeros_like(upper)
         if step is None:
-            return np.array([max(order.threshold_lower(x) for order in self._orders) for x in log_deltas.tolist()])
+            composed = [max(order.threshold_lower(x) for order in self._orders) for x in log_deltas.tolist()]
+            return np.maximum(composed, self._lower_of_largest(log_deltas))
         return abs(
             decreasing_root(lambda x: log_deltas - _single_log_delta_below(step, -x), -upper, np.zeros_like(upper))
         )
+
+    def _lower_of_largest(self, log_deltas: Floats) -> Floats:
+        """Releasing everything costs at least as much as one of the steps alone."""
+        largest = max((step for step, _ in self.steps), key=lambda step: (step.inclusion, step.mu))
+        alone = SubsampledGaussians(((largest, 1),), self.adjacency)
+        if alone._single is None or largest.inclusion == 1:
+            return np.zeros_like(log_deltas)
+        return alone._epsilon_lower(log_deltas, alone._epsilon(log_deltas))
 
     def delta_bracket(self, epsilon: ArrayLike) -> tuple[Any, Any]:
         """(lower, upper) bounds on the exact δ; `delta` is the upper one."""
