@@ -5,7 +5,7 @@ READY := $(VENV)/.ready
 
 .PHONY: demo test lint check bench study clean
 
-demo: $(READY)  ## a first look: accountants on built-in settings
+demo: $(VENV)/.demo-ready  ## a first look: accountants on built-in settings
 	$(BIN)/python examples/first_look.py
 
 test: lint check  ## everything CI runs
@@ -26,6 +26,11 @@ bench: $(READY)  ## ours against the peers, ratios measured in one run
 
 clean:
 	rm -rf $(VENV) .venv-peers build dist out
+
+$(VENV)/.demo-ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plots]'
+	touch $@
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

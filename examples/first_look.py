@@ -26,7 +26,10 @@ def main() -> None:
         renyi = renyi_of(step, steps).epsilon(DELTA)
         print(f"{steps:9} {plain:17.6g} {renyi:16.6g} {upper:13.9g} {lower:13.9g} {milliseconds:6.1f}")
     fixed = li.subsampled_gaussian(mu=2.0, inclusion=0.01, sampling=li.FIXED_SIZE, adjacency=li.REPLACE_ONE)
-    print(f"\nbatches of fixed size, replace-one, 10,000 steps: epsilon = {fixed.compose(10_000).epsilon(DELTA):.6g}")
+    epsilon = fixed.compose(10_000).epsilon(DELTA)
+    print(
+        f"\nfixed-size batches, replace-one, 10,000 steps: epsilon = {epsilon:.6g} (a harder notion: docs/notions.md)"
+    )
     mu = li.largest_mu(epsilon=1.0, delta=DELTA, inclusion=0.01, times=10_000)
     print(f"noise multiplier for epsilon = 1 after 10,000 steps: {1 / mu:.6f}")
     print(f"\nplot: {plot(step)}")

@@ -7,6 +7,7 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from lastiterate.numerics.discretise import Ratio, from_above, from_below
 from lastiterate.numerics.lattice import LatticeSum, Masses
@@ -90,3 +91,17 @@ def test_mass_at_infinity_is_counted_above_only() -> None:
     tilted = total.tilt_for(0.05)
     assert math.exp(tilted.log_upper(0.05)) >= 1 - 0.9**3
     assert math.exp(tilted.log_lower(0.05)) < 1 - 0.9**3
+
+
+@pytest.mark.parametrize("t", [-1.0, -0.05, 0.02, 0.4, 2.0])
+def test_symmetrised_ratio_is_the_law_of_bok2024_proposition_d4(t: float) -> None:
+    """F_Y(t) as printed there, with ε± = log((p − 1 + e^{±t})/p); Y is the loss under P."""
+    mu, p = 1.2, 0.3
+    ratio = Ratio(SYMMETRISED, mu, p)
+    inner = math.log((p - 1 + math.exp(abs(t))) / p)
+    if t > 0:
+        printed = p * ndtr(inner / mu - mu / 2) + (1 - p) * ndtr(inner / mu + mu / 2)
+    else:
+        printed = ndtr(-inner / mu - mu / 2)
+    below = ratio.cells(np.array([t]))[0][0] + (ratio.atom if t > 0 else 0.0)
+    assert math.isclose(below, printed, rel_tol=1e-12)
