@@ -99,9 +99,7 @@ def test_symmetrised_ratio_is_the_law_of_bok2024_proposition_d4(t: float) -> Non
     mu, p = 1.2, 0.3
     ratio = Ratio(SYMMETRISED, mu, p)
     inner = math.log((p - 1 + math.exp(abs(t))) / p)
-    if t > 0:
-        printed = p * ndtr(inner / mu - mu / 2) + (1 - p) * ndtr(inner / mu + mu / 2)
-    else:
-        printed = ndtr(-inner / mu - mu / 2)
+    positive = p * ndtr(inner / mu - mu / 2) + (1 - p) * ndtr(inner / mu + mu / 2)
+    printed = positive if t > 0 else ndtr(-inner / mu - mu / 2)
     below = ratio.cells(np.array([t]))[0][0] + (ratio.atom if t > 0 else 0.0)
     assert math.isclose(below, printed, rel_tol=1e-12)
