@@ -55,17 +55,16 @@ def tradeoff_to_delta(type_i_errors: Floats, type_ii_errors: Floats, epsilons: F
 
     Between two points f is at least its value at the right one, which is all that a decreasing function promises.
     """
-    left, right_value = np.append(0.0, type_i_errors), np.append(type_ii_errors, 0.0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        gains = 1 - right_value - np.where(left > 0, np.exp(epsilons)[:, None] * left, 0.0)
-    return np.clip(gains.max(axis=1), 0.0, 1.0)
+    return polygon_to_delta(np.append(0.0, type_i_errors), np.append(type_ii_errors, 0.0), epsilons)
 
 
 def polygon_to_delta(type_i_errors: Floats, type_ii_errors: Floats, epsilons: Floats) -> Floats:
     """δ(ε) = sup_α 1 − f(α) − e^ε·α for a polygon f: the supremum is at a vertex."""
+    gains, deltas = 1 - type_ii_errors, np.empty_like(epsilons)
     with np.errstate(over="ignore", invalid="ignore"):
-        lost = np.where(type_i_errors > 0, np.exp(epsilons)[:, None] * type_i_errors, 0.0)
-    return np.clip((1 - type_ii_errors - lost).max(axis=1), 0.0, 1.0)
+        for i, slope in enumerate(np.exp(epsilons)):
+            deltas[i] = np.max(gains - np.where(type_i_errors > 0, slope * type_i_errors, 0.0))
+    return np.clip(deltas, 0.0, 1.0)
 
 
 def _log_expm1(x: Floats) -> Floats:
