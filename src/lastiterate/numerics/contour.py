@@ -79,6 +79,11 @@ class Contour:
         flat = (self.ratio_errors + 16 * ROUNDOFF * np.abs(self.ratios)) / np.abs(s * (s + 1))
         return float(flat.sum()), float((2 * ROUNDOFF * self.frequencies * np.abs(self._weighted_ratios)).sum())
 
+    def log_alias_estimate(self, threshold: float) -> float:
+        """About how much the aliases add to the upper bound: to decide whether another contour would be sharper."""
+        values = tuple((a, self.cumulant.scout(a)[0] if a else 0.0) for a in self.alias_abscissae)
+        return log_aliases(values, self.abscissa, 2 * math.pi / self.spacing, threshold)
+
     @cached_property
     def aliases(self) -> tuple[tuple[float, float], ...]:
         """(abscissa, bound on K there), from below and from above; only the lower bound needs them."""

@@ -139,7 +139,7 @@ class RatioSum:
         drawn = self._draw(abscissa, guess, log_excess)
         upper = self._crossing(drawn, log_excess, guess, abscissa)
         far = upper < math.inf and abs(upper - guess) * abscissa > _LONGEST_EXTRAPOLATION
-        if far and not isinstance(drawn, LatticePair) and not drawn.log_lower(upper) > log_excess - _NARROW:
+        if far and isinstance(drawn, Contour) and drawn.log_alias_estimate(upper) > log_excess + math.log(_NARROW):
             abscissa = self.cumulant.saddle_at(upper)
             drawn = self._draw(abscissa, upper, log_excess)
             upper = min(upper, self._crossing(drawn, log_excess, upper, abscissa))
