@@ -23,9 +23,9 @@ from lastiterate.numerics.tilted import Tilted, variations
 _PER_OCTAVE = 4
 _MESH_RATIO = 2 ** (1 / _PER_OCTAVE)
 _MOST_WORK = 4_000_000  # node × frequency pairs, for each ratio: about what a lattice would cost
-_LEFT_FRACTIONS = (0.0, 0.2, 0.4, 0.6, 0.75, 0.9)
+_LEFT_FRACTIONS = (0.0, 0.35, 0.65, 0.88)
 _RETREAT = 0.8
-_RIGHT_FRACTIONS = (1.08, 1.2, 1.4, 1.7, 2.2, 3.0)
+_RIGHT_FRACTIONS = (1.1, 1.3, 1.7, 2.5)
 
 
 @dataclass(frozen=True, eq=False)

@@ -145,7 +145,7 @@ class Family:
 
     def scout(self, abscissa: float) -> tuple[float, float, float]:
         """Σ counts·(log M, its first and second derivative) at the abscissa: a quick estimate, without certificate."""
-        losses, log_base, base = _scouting_nodes(self, max(0, math.ceil(math.log2(abscissa))))
+        losses, log_base, base = _scouting_nodes(self, max(0, 2 * math.ceil(math.log2(abscissa) / 2)))
         exponent = abscissa * losses
         top = (log_base + exponent).max(axis=1, initial=0.0)
         if exponent.max() < 500.0 and top.max() < 30.0:

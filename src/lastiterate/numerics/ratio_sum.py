@@ -88,12 +88,17 @@ class RatioSum:
             return -math.inf
         return self._sharp_at(threshold).log_lower(threshold)
 
-    def log_chernoff(self, threshold: float) -> float:
-        """log of Chernoff's upper bound on the excess: loose, but certified and quick."""
+    def log_chernoff(self, threshold: float, enough: float) -> float:
+        """log of Chernoff's upper bound on the excess: loose, but certified and quick.
+
+        The best abscissa is sought only if a first guess does not bring the bound down to `enough`.
+        """
         if threshold >= self.ceiling:
             return -math.inf
-        abscissa = self.cumulant.saddle_at(threshold)
-        bound = 0.0
+        bound = self.cumulant.log_excess_bound(threshold, 3 * -enough / threshold) if threshold > 0 > enough else 0.0
+        if bound <= enough:
+            return bound
+        abscissa, bound = self.cumulant.saddle_at(threshold), 0.0
         for retreat in (1.0, 0.1, 0.01, 0.001):  # near the ceiling the best abscissa may be too large to integrate at
             bound = bound or self.cumulant.log_excess_bound(threshold, retreat * abscissa)
         return bound

@@ -132,7 +132,7 @@ class SubsampledGaussians(Notion):
         first, *others = self._orders
         worst = first.log_upper(epsilon)
         for order in others:
-            if order.log_chernoff(epsilon) > worst:
+            if order.log_chernoff(epsilon, worst) > worst:
                 worst = max(worst, order.log_upper(epsilon))
         return worst
 
@@ -147,7 +147,7 @@ class SubsampledGaussians(Notion):
         first, *others = self._orders
         worst = first.threshold_upper(log_delta)
         for order in others:
-            if order.log_chernoff(worst) > log_delta:
+            if order.log_chernoff(worst, log_delta) > log_delta:
                 worst = max(worst, order.threshold_upper(log_delta))
         return min(worst, self._by_basic_composition(log_delta))
 
