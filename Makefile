@@ -22,7 +22,7 @@ study: $(READY)  ## the long studies, left out of `make test`
 	$(BIN)/python -m pytest -m study
 
 bench: $(READY)  ## ours against the peers, ratios measured in one run
-	PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.run
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.run $(BENCH)
 
 clean:
 	rm -rf $(VENV) .venv-peers build dist out

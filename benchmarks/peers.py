@@ -23,7 +23,9 @@ warnings.filterwarnings("ignore")
 
 
 def results(different: int) -> dict[str, dict[str, dict[str, Any]]]:
-    """Peer → task → value and CPU seconds."""
+    """Peer → task → value and CPU seconds; with 0 different steps, the quick tasks only."""
+    if not different:
+        return {"dp-accounting": dp_accounting_results(different)}
     return {
         "dp-accounting": dp_accounting_results(different),
         "prv_accountant": prv_results(different),
@@ -55,6 +57,8 @@ def dp_accounting_results(different: int) -> dict[str, dict[str, Any]]:
         table[f"epsilon of {steps} steps"] = measured(lambda many=repeated: epsilon(many), repeats=5)
     repeated = dp.SelfComposedDpEvent(event(MULTIPLIER, RATE), 10_000)
     table[SMALL_DELTA_TASK] = measured(lambda: epsilon(repeated, SMALL_DELTA), repeats=3)
+    if not different:
+        return table
     for target in CALIBRATION["epsilons"]:
         table[f"multiplier for epsilon {target:g}"] = measured(lambda target=target: multiplier(target), 1, warm=False)
     many = dp.ComposedDpEvent([event(z, q) for z, q in different_steps(different)])

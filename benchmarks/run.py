@@ -1,6 +1,6 @@
 """`make bench`: ours against the peers in one run, CPU seconds, medians, both sides warm; also written as JSON.
 
-`python -m benchmarks.run --different 100` shortens the slowest row; 1000 different steps take a peer minutes.
+`--different 100` shortens the slowest row; `--quick` is the fastest rows against dp-accounting only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ PEERS = ROOT / ".venv-peers"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--different", type=int, default=1000, help="how many different steps to compose")
-    count = parser.parse_args().different
+    parser.add_argument("--quick", action="store_true", help="equal steps only, dp-accounting only")
+    arguments = parser.parse_args()
+    count = 0 if arguments.quick else arguments.different
     python = peers_python()
     print("measuring ours …", file=sys.stderr, flush=True)
     table: dict[str, dict[str, Any]] = {"lastiterate": ours.results(count)}
