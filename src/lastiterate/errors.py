@@ -64,6 +64,18 @@ def checked_array(name: str, values: ArrayLike, within: Interval) -> NDArray[np.
     return array
 
 
+def checked_lists(
+    first: tuple[str, Any, Interval], second: tuple[str, Any, Interval]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Two equally long lists with at least one entry, each given as (name, values, interval)."""
+    one, two = np.atleast_1d(checked_array(*first)), np.atleast_1d(checked_array(*second))
+    if one.ndim != 1 or one.shape != two.shape or one.size == 0:
+        raise InvalidInput(
+            f"{first[0]} and {second[0]} must be two equally long lists. Got shapes {one.shape} and {two.shape}."
+        )
+    return one, two
+
+
 def checked_number(name: str, value: Any, within: Interval) -> float:
     """`value` as a Python float inside `within`."""
     array = _as_floats(name, value, f"a float in {within}")

@@ -15,10 +15,10 @@ from lastiterate.errors import (
     POSITIVE,
     RATE,
     UNIT,
-    InvalidInput,
     Unavailable,
     checked_array,
     checked_count,
+    checked_lists,
     checked_number,
 )
 from lastiterate.numerics.arrays import like_input
@@ -82,12 +82,7 @@ def moments_accountant(*, log_moments: ArrayLike, moments: ArrayLike, epsilon: A
 
     `log_moments` are the sums of the steps' α(λ) at the λ in `moments`; α(λ) = λ·rdp(λ + 1).
     """
-    lambdas = np.atleast_1d(checked_array("moments", moments, POSITIVE))
-    logs = np.atleast_1d(checked_array("log_moments", log_moments, NON_NEGATIVE))
-    if lambdas.ndim != 1 or lambdas.shape != logs.shape or lambdas.size == 0:
-        raise InvalidInput(
-            f"moments and log_moments must be two equally long lists. Got shapes {lambdas.shape} and {logs.shape}."
-        )
+    lambdas, logs = checked_lists(("moments", moments, POSITIVE), ("log_moments", log_moments, NON_NEGATIVE))
     epsilons = checked_array("epsilon", epsilon, NON_NEGATIVE).ravel()
     exponents = logs - lambdas * epsilons[:, None]
     return like_input(np.minimum(np.exp(exponents.min(axis=1)) * (1 + 1e-13), 1.0), epsilon)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lastiterate.errors import NON_NEGATIVE, UNIT, InvalidInput, checked_array, checked_choice
+from lastiterate.errors import NON_NEGATIVE, UNIT, InvalidInput, checked_choice, checked_lists
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.convex import lower_hull
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
@@ -103,12 +103,6 @@ class Profile(Notion):
 
 
 def _checked_points(epsilons: ArrayLike | None, deltas: ArrayLike | None) -> tuple[Floats, Floats]:
-    epsilon_array = np.atleast_1d(checked_array("epsilons", epsilons, NON_NEGATIVE))  # type: ignore[arg-type]
-    delta_array = np.atleast_1d(checked_array("deltas", deltas, UNIT))  # type: ignore[arg-type]
-    if epsilon_array.ndim != 1 or epsilon_array.shape != delta_array.shape or epsilon_array.size == 0:
-        raise InvalidInput(
-            "epsilons and deltas must be two equally long lists. "
-            f"Got shapes {epsilon_array.shape} and {delta_array.shape}."
-        )
+    epsilon_array, delta_array = checked_lists(("epsilons", epsilons, NON_NEGATIVE), ("deltas", deltas, UNIT))
     ranking = np.lexsort((delta_array, epsilon_array))
     return epsilon_array[ranking], delta_array[ranking]

@@ -12,8 +12,8 @@ from lastiterate.errors import (
     NON_NEGATIVE,
     InvalidInput,
     Unavailable,
-    checked_array,
     checked_choice,
+    checked_lists,
     checked_number,
 )
 from lastiterate.numerics.arrays import Floats
@@ -98,13 +98,9 @@ class RenyiDP(Notion):
 def _sorted_curve(
     orders: ArrayLike | None, divergences: ArrayLike | None
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    order_array = np.atleast_1d(checked_array("orders", orders, ABOVE_ONE))  # type: ignore[arg-type]
-    divergence_array = np.atleast_1d(checked_array("divergences", divergences, NON_NEGATIVE))  # type: ignore[arg-type]
-    if order_array.ndim != 1 or order_array.shape != divergence_array.shape or order_array.size == 0:
-        raise InvalidInput(
-            "orders and divergences must be two equally long lists. "
-            f"Got shapes {order_array.shape} and {divergence_array.shape}."
-        )
+    order_array, divergence_array = checked_lists(
+        ("orders", orders, ABOVE_ONE), ("divergences", divergences, NON_NEGATIVE)
+    )
     ranking = np.argsort(order_array, kind="stable")
     # A bound at a larger order is also one at every smaller order.
     improved = np.minimum.accumulate(divergence_array[ranking][::-1])[::-1]

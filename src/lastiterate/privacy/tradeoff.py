@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lastiterate.errors import UNIT, InvalidInput, checked_array, checked_choice
+from lastiterate.errors import UNIT, InvalidInput, checked_choice, checked_lists
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.conversions import polygon_to_delta, tradeoff_to_delta
@@ -79,12 +79,7 @@ def _evaluated(function: Callable[[Floats], ArrayLike]) -> ArrayLike:
 
 
 def _checked_curve(type_i_errors: ArrayLike | None, type_ii_errors: ArrayLike | None) -> tuple[Floats, Floats]:
-    alphas = np.atleast_1d(checked_array("type_i_errors", type_i_errors, UNIT))  # type: ignore[arg-type]
-    betas = np.atleast_1d(checked_array("type_ii_errors", type_ii_errors, UNIT))  # type: ignore[arg-type]
-    if alphas.ndim != 1 or alphas.shape != betas.shape or alphas.size == 0:
-        raise InvalidInput(
-            f"type_i_errors and type_ii_errors must be two equally long lists. Got shapes {alphas.shape} and {betas.shape}."
-        )
+    alphas, betas = checked_lists(("type_i_errors", type_i_errors, UNIT), ("type_ii_errors", type_ii_errors, UNIT))
     if (alphas + betas > 1 + 1e-12).any():
         worst = int(np.argmax(alphas + betas))
         raise InvalidInput(
