@@ -1,0 +1,171 @@
+"""Which records each step looks at."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from lastiterate.errors import RATE, InvalidInput, checked_count, checked_number
+from lastiterate.numerics.arrays import Floats
+
+
+class Batches(ABC):
+    """How records are dealt to the steps. `divisor` is what the sum of the batch's gradients is divided by."""
+
+    records: int
+    promise: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def divisor(self) -> float: ...
+
+    @property
+    def largest_share(self) -> float:
+        """The largest possible batch, over `divisor`."""
+        return 1.0
+
+    @property
+    def smallest_share(self) -> float:
+        """The smallest possible batch, over `divisor`."""
+        return 1.0
+
+    @property
+    def per_epoch(self) -> int:
+        """Steps in one pass over the data."""
+        return 1
+
+    @abstractmethod
+    def inclusion(self, steps: int) -> Floats:
+        """For each step, how likely it is to see the record."""
+
+
+@dataclass(frozen=True)
+class FullBatch(Batches):
+    """Every step sees every record."""
+
+    records: int
+    promise: ClassVar[str] = "Every step uses every record."
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "records", checked_count("records", self.records))
+
+    @property
+    def divisor(self) -> float:
+        return float(self.records)
+
+    def inclusion(self, steps: int) -> Floats:
+        return np.broadcast_to(1.0, steps)
+
+
+@dataclass(frozen=True)
+class _Partition(Batches):
+    records: int
+    batch_size: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "records", checked_count("records", self.records))
+        object.__setattr__(self, "batch_size", checked_count("batch_size", self.batch_size))
+        if self.batch_size > self.records:
+            raise InvalidInput(f"batch_size must be at most records = {self.records}. Got {self.batch_size}.")
+
+    @property
+    def divisor(self) -> float:
+        return float(self.batch_size)
+
+
+class _Passes(_Partition):
+    """Whole passes: the data is cut into equal batches, each used once an epoch."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        left_over = self.records % self.batch_size
+        if left_over:
+            raise InvalidInput(
+                f"batch_size must divide records, so that no batch is smaller than the others. Got {self.batch_size} and "
+                f"{self.records}. Leave {left_over} records out before training, and say records={self.records - left_over}."
+            )
+
+    @property
+    def per_epoch(self) -> int:
+        return self.records // self.batch_size
+
+
+@dataclass(frozen=True)
+class Cyclic(_Passes):
+    """Batches are fixed and used in the same order in every epoch: record i is in batch i // batch_size."""
+
+    promise: ClassVar[str] = "Batches and their order are fixed before training, without looking at the data."
+
+    def inclusion(self, steps: int) -> Floats:
+        """Of the record in the batch that the last step uses."""
+        present = np.zeros(steps)
+        present[(steps - 1) % self.per_epoch :: self.per_epoch] = 1.0
+        return present
+
+
+@dataclass(frozen=True)
+class Shuffled(_Passes):
+    """As `Cyclic`, after a random permutation: a new one each epoch (what most loaders do), or one for the whole run."""
+
+    each_epoch: bool = True
+    promise: ClassVar[str] = "Permutations are uniformly random, independent of the data, and never released."
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.each_epoch, bool):
+            raise InvalidInput(f"each_epoch must be True or False. Got {self.each_epoch!r}.")
+
+    def inclusion(self, steps: int) -> Floats:
+        return np.broadcast_to(1.0 / self.per_epoch, steps)
+
+
+@dataclass(frozen=True)
+class FixedSize(_Partition):
+    """At each step a uniformly random batch of this size, without replacement, independent of all other steps."""
+
+    promise: ClassVar[str] = "Each step draws its batch afresh, uniformly, and the batches are never released."
+
+    @property
+    def per_epoch(self) -> int:
+        return -(-self.records // self.batch_size)
+
+    def inclusion(self, steps: int) -> Floats:
+        return np.broadcast_to(self.batch_size / self.records, steps)
+
+
+@dataclass(frozen=True)
+class Poisson(Batches):
+    """At each step every record joins independently with probability `rate`; sums are divided by rate·records."""
+
+    records: int
+    rate: float
+    promise: ClassVar[str] = (
+        "Each step draws its batch afresh, every record independently; the gradient sum is divided by rate·records, "
+        "whatever the size of the batch; batches are never released."
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "records", checked_count("records", self.records))
+        object.__setattr__(self, "rate", checked_number("rate", self.rate, RATE))
+
+    @property
+    def divisor(self) -> float:
+        return self.rate * self.records
+
+    @property
+    def largest_share(self) -> float:
+        return 1.0 / self.rate
+
+    @property
+    def smallest_share(self) -> float:
+        return 1.0 if self.rate == 1 else 0.0
+
+    @property
+    def per_epoch(self) -> int:
+        return max(1, round(1 / self.rate))
+
+    def inclusion(self, steps: int) -> Floats:
+        return np.broadcast_to(self.rate, steps)

@@ -1,0 +1,47 @@
+"""How far apart one noiseless step can move two iterates: the exact Lipschitz constants (errata E2.2 for the clipped one)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lastiterate.algorithms.losses import Loss
+from lastiterate.numerics.arrays import Floats
+
+
+def step_lipschitz(loss: Loss, clipped: bool, step_sizes: Floats, decay: Floats, shares: tuple[float, float]) -> Floats:
+    """The constant of x ↦ (1 − decay)·x − step_size·share·(mean gradient), for the worst share of a full batch."""
+    if clipped and not loss.keeps_convexity:
+        return _clipped(loss, step_sizes * shares[1], decay)
+    bottom = 0.0 if clipped else loss.curvature
+    ends = [1 - decay - step_sizes * share * bound for share in shares for bound in (bottom, loss.smoothness)]
+    return _rounded_up(np.max(np.abs(ends), axis=0))
+
+
+def _clipped(loss: Loss, step_sizes: Floats, decay: Floats) -> Floats:
+    """(1 − λ)·L_clip(η/(1 − λ)); where the decay turns the iterate round, only the triangle inequality is left."""
+    weak = max(-loss.curvature, 0.0)
+    if not np.isfinite(loss.smoothness):
+        return np.full_like(step_sizes, np.inf)
+    shrink = 1 - decay
+    turned = np.abs(shrink) + step_sizes * max(weak, loss.smoothness)
+    positive = np.where(shrink > 0, shrink, 1.0)
+    return _rounded_up(
+        np.where(shrink > 0, positive * clipped_constant(weak, loss.smoothness, step_sizes / positive), turned)
+    )
+
+
+def clipped_constant(weak_convexity: float, smoothness: float, step_sizes: Floats) -> Floats:
+    """The exact Lipschitz constant of x ↦ x − η·clip(∇f(x)) over all f with Hessian in [−weak_convexity, smoothness]."""
+    half_gap, half_sum = (smoothness - weak_convexity) / 2, (smoothness + weak_convexity) / 2
+    plain = np.maximum(np.maximum(1 + step_sizes * weak_convexity, step_sizes * smoothness - 1), 1.0)
+    if half_gap <= 0:
+        return plain
+    reach = 2 / step_sizes
+    product = half_gap * (reach - half_gap)
+    curved = half_sum * np.abs(2 * half_gap - reach) <= 2 * product
+    return np.where(curved, np.sqrt(1 + half_sum**2 / np.where(curved, product, 1.0)), plain)
+
+
+def _rounded_up(constants: Floats) -> Floats:
+    """Two ulps up; 1 is exact, because it comes from a zero curvature."""
+    return np.where(constants == 1.0, 1.0, constants * (1 + 2.0**-51))

@@ -1,0 +1,55 @@
+"""A number, or one number for each step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lastiterate.errors import InvalidInput, Interval, checked_array
+from lastiterate.numerics.arrays import Floats
+
+PerStep = float | tuple[float, ...]
+
+
+def checked_per_step(name: str, value: Any, within: Interval) -> PerStep:
+    """`value` as a float, or as a tuple of floats, each inside `within`."""
+    array = checked_array(name, value, within)
+    if array.ndim == 0:
+        return float(array)
+    if array.ndim != 1 or array.size == 0:
+        raise InvalidInput(f"{name} must be a float, or a list with one float per step. Got shape {array.shape}.")
+    return tuple(array.tolist())
+
+
+def spread(name: str, value: PerStep, steps: int) -> Floats:
+    """One entry per step; a single number takes no memory."""
+    if isinstance(value, float):
+        return np.broadcast_to(np.float64(value), steps)
+    if len(value) != steps:
+        raise InvalidInput(f"{name} must be one float, or one per step: {steps} of them. Got {len(value)}.")
+    return np.array(value)
+
+
+def first_steps(value: PerStep, steps: int) -> PerStep:
+    """The first so many entries; a single number stands for any number of steps."""
+    return value if isinstance(value, float) else value[:steps]
+
+
+def times(value: PerStep, factor: float) -> PerStep:
+    return value * factor if isinstance(value, float) else tuple(factor * entry for entry in value)
+
+
+def is_constant(values: Floats) -> bool:
+    """One number for every step, stored once."""
+    return values.ndim == 0 or values.strides == (0,) or values.size == 1
+
+
+def each(function: Callable[..., Any], *values: Any) -> Floats:
+    """function(*values), one entry per step; computed and stored once where none of the values changes."""
+    arrays = [np.asarray(value, float) for value in values]
+    if not all(is_constant(array) for array in arrays):
+        return np.asarray(function(*arrays), float)
+    once = function(*(array.reshape(-1)[:1] for array in arrays))
+    return np.broadcast_to(np.asarray(once, float)[0], np.broadcast_shapes(*(array.shape for array in arrays)))

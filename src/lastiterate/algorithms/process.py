@@ -1,0 +1,47 @@
+"""A run as theorems see it: everything on the iterate, one entry per step, no step size and no convention left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lastiterate.algorithms.batches import Batches
+from lastiterate.algorithms.per_step import is_constant
+from lastiterate.numerics.arrays import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Process:
+    """X_t = Π(φ_t(X_{t−1}) + N(0, noise_t²)); the neighbour runs φ'_t.
+
+    `sensitivity` bounds ‖φ_t − φ'_t‖ at a step that sees the record, `lipschitz` is a Lipschitz constant of both maps, and
+    ‖φ_t(x) − φ'_t(y)‖ ≤ ‖x − y‖ + drift whatever the curvature (∞ where gradients are not bounded). A contracting
+    proximal map is counted into its own step: it scales all four.
+    """
+
+    batches: Batches
+    sensitivity: Floats
+    noise: Floats
+    lipschitz: Floats
+    drift: Floats
+    diameter: float
+    reason: str
+
+    def __len__(self) -> int:
+        return len(self.noise)
+
+    @property
+    def inclusion(self) -> Floats:
+        """For each step, how likely it is to see the record; for cyclic batches, a record that the last step sees."""
+        return self.batches.inclusion(len(self))
+
+    @property
+    def constant(self) -> bool:
+        """Whether all steps are alike."""
+        return all(is_constant(values) for values in (self.sensitivity, self.noise, self.lipschitz))
+
+    @property
+    def contraction(self) -> float:
+        """The largest Lipschitz constant."""
+        return float(np.max(self.lipschitz))

@@ -1,0 +1,177 @@
+"""A run, described in the words of the code that executed it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from lastiterate.algorithms.batches import Batches
+from lastiterate.algorithms.domains import Domain, Unbounded
+from lastiterate.algorithms.lipschitz import step_lipschitz
+from lastiterate.algorithms.losses import Loss
+from lastiterate.algorithms.noise import Noise, OnGradientSum
+from lastiterate.algorithms.per_step import PerStep, checked_per_step, each, first_steps, spread
+from lastiterate.algorithms.process import Process
+from lastiterate.algorithms.prox import Prox
+from lastiterate.errors import NON_NEGATIVE, POSITIVE, InvalidInput, checked_count, checked_number
+from lastiterate.numerics.arrays import Floats
+
+
+@dataclass(frozen=True)
+class Epochs:
+    """A number of passes over the data."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "count", checked_count("epochs", self.count))
+
+
+def epochs(count: int) -> Epochs:
+    """So many passes over the data, as the `steps` of a run."""
+    return Epochs(count)
+
+
+@dataclass(frozen=True)
+class Run:
+    """x ← Π(prox((1 − step_size·weight_decay)·x − step_size·(mean gradient of the batch) + noise)), `steps` times.
+
+    `step_size`, the size of the noise and the clip may be one number or one per step. `weight_decay` is that of
+    torch.optim.SGD; an l2 term of the loss does the same. Only the last iterate is released.
+    """
+
+    loss: Loss
+    batches: Batches
+    step_size: PerStep
+    noise: Noise
+    steps: int
+    domain: Domain = Unbounded()
+    prox: Prox | None = None
+    weight_decay: float = 0.0
+
+    def __init__(
+        self,
+        loss: Loss,
+        batches: Batches,
+        step_size: Any,
+        noise: Noise,
+        steps: int | Epochs,
+        domain: Domain | None = None,
+        prox: Prox | None = None,
+        weight_decay: float = 0.0,
+    ) -> None:
+        _checked_kind("loss", loss, Loss, "li.losses.logistic(feature_norm=1.0)")
+        _checked_kind("batches", batches, Batches, "li.FullBatch(records=1000)")
+        _checked_kind("noise", noise, Noise, "li.OnMeanGradient(std=0.1)")
+        _checked_kind("domain", domain or Unbounded(), Domain, "li.Ball(radius=1.0)")
+        if prox is not None:
+            _checked_kind("prox", prox, Prox, "li.L1(weight=0.1)")
+        count = steps.count * batches.per_epoch if isinstance(steps, Epochs) else checked_count("steps", steps)
+        values = {
+            "loss": loss,
+            "batches": batches,
+            "step_size": checked_per_step("step_size", step_size, POSITIVE),
+            "noise": noise,
+            "steps": count,
+            "domain": domain or Unbounded(),
+            "prox": prox,
+            "weight_decay": checked_number("weight_decay", weight_decay, NON_NEGATIVE),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        self._check_clip()
+        self.process  # noqa: B018 — lists of the wrong length are refused here, not later
+
+    @cached_property
+    def process(self) -> Process:
+        """The run as theorems see it."""
+        step_sizes = spread("step_size", self.step_size, self.steps)
+        clips = None if self.clip is None else spread("clip", self.clip, self.steps)
+        squeeze = self._after_prox(step_sizes)
+        noise = self.noise.on_iterate(step_sizes, self.batches.divisor)
+        lipschitz = each(self._lipschitz, step_sizes)
+        change = each(self._gradient_change, clips) if clips is not None else self.loss.gradient_sensitivity
+        bound = each(self._gradient_bound, clips) if clips is not None else self.loss.gradient_bound
+        largest = self.batches.largest_share
+        return Process(
+            self.batches,
+            each(lambda eta, c, q: q * eta * c / self.batches.divisor * (1 + 4e-16), step_sizes, change, squeeze),
+            each(lambda nu, q: q * nu, noise, squeeze),
+            each(lambda L, q: q * L, lipschitz, squeeze),
+            each(lambda eta, g, q: q * 2 * eta * g * largest * (1 + 4e-16), step_sizes, bound, squeeze),
+            self.domain.diameter,
+            self._reason(lipschitz),
+        )
+
+    @property
+    def clip(self) -> PerStep | None:
+        """Where gradients are clipped: DP-SGD noise on the sum implies it."""
+        return self.noise.clip if isinstance(self.noise, OnGradientSum) else self.loss.clip
+
+    @property
+    def convex(self) -> bool:
+        """Whether every step follows the gradient of a convex function."""
+        return self.loss.curvature >= 0 and (self.clip is None or self.loss.keeps_convexity)
+
+    def with_noise(self, factor: float) -> Run:
+        """The same run with its noise scaled by this factor."""
+        return replace(self, noise=self.noise.scaled(checked_number("factor", factor, POSITIVE)))
+
+    def first(self, steps: int) -> Run:
+        """The first so many steps; where nothing is given per step, also more than there are."""
+        count = checked_count("steps", steps)
+        loss = self.loss if self.loss.clip is None else replace(self.loss, clip=first_steps(self.loss.clip, count))
+        sizes = first_steps(self.step_size, count)
+        return replace(self, loss=loss, step_size=sizes, noise=self.noise.first(count), steps=count)
+
+    def _lipschitz(self, step_sizes: Floats) -> Floats:
+        shares = (self.batches.smallest_share, self.batches.largest_share)
+        decay = step_sizes * (self.loss.l2 + self.weight_decay)
+        return step_lipschitz(self.loss, self.clip is not None, step_sizes, decay, shares)
+
+    def _after_prox(self, step_sizes: Floats) -> Floats:
+        modulus = 0.0 if self.prox is None else self.prox.strong_convexity
+        return each(lambda eta: 1 / (1 + eta * modulus), step_sizes)
+
+    def _gradient_change(self, clips: Floats) -> Floats:
+        return np.minimum(2 * clips, self.loss.gradient_sensitivity)
+
+    def _gradient_bound(self, clips: Floats) -> Floats:
+        return np.minimum(clips, self.loss.gradient_bound)
+
+    def _check_clip(self) -> None:
+        if isinstance(self.noise, OnGradientSum) and self.loss.clip not in (None, self.noise.clip):
+            raise InvalidInput(
+                f"clip must be the same in the loss and in the noise. Got {self.loss.clip} and {self.noise.clip}. "
+                "Leave it out of the loss."
+            )
+
+    def _reason(self, lipschitz: Floats) -> str:
+        """How the largest Lipschitz constant came about, for refusals."""
+        worst = int(np.argmax(lipschitz))
+        size = self.step_size if isinstance(self.step_size, float) else self.step_size[worst]
+        loss = self.loss
+        facts = f"step_size {size:g} with a Hessian between {loss.curvature:g} and {loss.smoothness:g}"
+        if self.clip is not None and not loss.keeps_convexity:
+            facts += ", clipped (which keeps no convexity)"
+        elif self.clip is not None:
+            facts += ", clipped"
+        if loss.l2 + self.weight_decay > 0:
+            facts += f", l2 {loss.l2 + self.weight_decay:g}"
+        if self.batches.largest_share > 1:
+            facts += f", batches of up to {self.batches.largest_share:g} times the expected size"
+        advice = ""
+        limit = 2 / (loss.smoothness * self.batches.largest_share + loss.l2 + self.weight_decay or math.inf)
+        if self.convex and math.isfinite(loss.smoothness) and size > limit:
+            advice = f"; use step_size < {limit:.4g}"
+        return f"{facts} gives {float(lipschitz[worst]):.6g}{advice}"
+
+
+def _checked_kind(name: str, value: Any, kind: type, example: str) -> None:
+    if not isinstance(value, kind):
+        raise InvalidInput(f"{name} must be a {kind.__name__}, such as {example}. Got {value!r:.60}.")
+

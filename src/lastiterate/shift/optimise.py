@@ -1,0 +1,113 @@
+"""The best schedule: one isotonic regression, and the best place to start from a bounded domain.
+
+With R_t the product of the Lipschitz constants after t, payments u_t = a_t·R_t may not run ahead of the pushes s_t·R_t and
+cost Σ u_t²/(ν_t R_t)². The best cumulative payment is the greatest convex minorant of the cumulative pushes over the
+cumulative weights w_t = (ν_t R_t)²; its slopes are the isotonic regression of s_t/(ν_t² R_t) with these weights.
+
+Nothing here has to be trusted: whatever comes out is a schedule, and `certify` prices it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from lastiterate.numerics.arrays import Floats
+from lastiterate.shift.certify import certify
+from lastiterate.shift.schedule import levelled
+from lastiterate.shift.start import best_start
+from lastiterate.shift.steps import Counts, Schedule, Steps
+
+_LOG_RANGE = 300.0  # of R within one chunk: its square stays within the range of floats
+
+
+def best_schedule(steps: Steps) -> tuple[float, Schedule]:
+    """The least certified μ over all schedules and starts, with the schedule that attains it."""
+    first = _last_zero(steps)
+    best = _priced(steps, first, 0.0)
+    start = best_start(steps) if math.isfinite(steps.diameter) else 0
+    if start > first:
+        best = min(best, _priced(steps, start, steps.diameter), key=lambda pair: pair[0])
+    return best
+
+
+def _priced(steps: Steps, start: int, distance: float) -> tuple[float, Schedule]:
+    """The best schedule from a given start, where the runs are `distance` apart."""
+    lengths = _pooled_lengths(steps.part(start, len(steps)), distance)
+    schedule, payments = levelled(steps, start, lengths, distance)
+    return certify(steps, start, payments), schedule
+
+
+def _last_zero(steps: Steps) -> int:
+    """A factor 0 forgets everything before it."""
+    zeros = np.flatnonzero(steps.lipschitz == 0)
+    return int(zeros[-1]) if zeros.size else 0
+
+
+def _pooled_lengths(steps: Steps, distance: float) -> Counts:
+    """Lengths of the blocks of the isotonic regression, chunk by chunk, so that no product leaves the range of floats.
+
+    A block is known by the logarithms of its pushes S and weights U, both taken at its end, and of its factor P.
+    """
+    pushes = np.array(steps.sensitivity, float)
+    pushes[0] += steps.lipschitz[0] * distance
+    logs = np.log(np.where(steps.lipschitz > 0, steps.lipschitz, 1.0))
+    stack: list[tuple[float, float, float, int]] = []
+    for first, last in _chunks(logs, steps.noise):
+        blocks = _chunk_blocks(pushes[first:last], steps.noise[first:last], logs[first:last])
+        _append(stack, blocks)
+    return np.array([length for *_, length in stack], np.int64)
+
+
+def _chunks(logs: Floats, noise: Floats) -> list[tuple[int, int]]:
+    spread = math.log(float(noise.max()) / float(noise.min()))
+    travelled = np.cumsum(np.abs(logs))
+    reach = max(_LOG_RANGE - spread, 1.0)
+    cuts = np.searchsorted(travelled, reach * np.arange(1, math.floor(travelled[-1] / reach) + 1))
+    edges = np.unique(np.concatenate([[0], cuts, [len(logs)]])).tolist()
+    return list(zip(edges[:-1], edges[1:], strict=True))
+
+
+def _chunk_blocks(pushes: Floats, noise: Floats, logs: Floats) -> list[tuple[float, float, float, int]]:
+    after = np.append(np.cumsum(logs[:0:-1])[::-1], 0.0)  # log R, to the end of the chunk
+    top = float(after.max())
+    products = np.exp(after - top)
+    scale = float(noise.max())
+    weights = np.square(noise / scale * products)
+    fit = isotonic_regression(pushes / (np.square(noise / scale) * products), weights=weights)
+    starts, ends = fit.blocks[:-1], fit.blocks[1:] - 1
+    with np.errstate(divide="ignore"):
+        log_slopes = np.log(fit.x[ends])
+    log_weights = np.log(fit.weights) + 2 * (top - after[ends])
+    log_pushes = log_slopes - 2 * math.log(scale) + (after[ends] - top) + log_weights + 2 * math.log(scale)
+    factors = after[starts] + logs[starts] - after[ends]
+    rows = (log_pushes, log_weights + 2 * math.log(scale), factors, ends - starts + 1)
+    return list(zip(*(row.tolist() for row in rows), strict=True))
+
+
+def _append(
+    stack: list[tuple[float, float, float, int]], blocks: list[tuple[float, float, float, int]]
+) -> None:
+    """Blocks of one chunk are in order among themselves: only where they meet the stack is there anything to merge."""
+    for index, block in enumerate(blocks):
+        merged = block
+        while stack and stack[-1][0] - stack[-1][1] > merged[0] - merged[1] + merged[2]:
+            merged = _merged(stack.pop(), merged)
+        stack.append(merged)
+        if merged is block:
+            stack.extend(blocks[index + 1 :])
+            return
+
+
+def _merged(
+    one: tuple[float, float, float, int], two: tuple[float, float, float, int]
+) -> tuple[float, float, float, int]:
+    pushes = _log_sum(one[0] + two[2], two[0])
+    return pushes, _log_sum(one[1] + 2 * two[2], two[1]), one[2] + two[2], one[3] + two[3]
+
+
+def _log_sum(a: float, b: float) -> float:
+    high, low = (a, b) if a >= b else (b, a)
+    return high + math.log1p(math.exp(low - high)) if low > -math.inf else high

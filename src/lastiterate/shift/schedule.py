@@ -1,0 +1,52 @@
+"""Payments from a schedule, and the best level for a block."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lastiterate.numerics.arrays import Floats
+from lastiterate.shift.steps import Counts, Schedule, Steps
+
+_GROWING = 1 + 1e-12  # a block that grows has to be paid in full early on: what rounding leaves would grow, too
+_LONG = 100.0
+
+
+def payments(steps: Steps, schedule: Schedule) -> Floats:
+    """One payment for each step after the start; infinite, that is everything left, at the end of each block."""
+    tail = steps.part(schedule.start, len(steps))
+    return _paid_at(schedule, tail.noise, relative_products(tail.lipschitz, schedule.lengths))
+
+
+def levelled(steps: Steps, start: int, lengths: Counts, distance: float) -> tuple[Schedule, Floats]:
+    """The schedule with these blocks, from `distance` on, in which every block pays what it owes; and its payments."""
+    tail = steps.part(start, len(steps))
+    factors = relative_products(tail.lipschitz, lengths)
+    pushes = tail.sensitivity * factors
+    pushes[0] += tail.lipschitz[0] * distance * factors[0]
+    starts = np.cumsum(lengths) - lengths
+    levels = np.add.reduceat(pushes, starts) / np.add.reduceat(np.square(tail.noise * factors), starts)
+    schedule = Schedule(start, lengths, levels)
+    return schedule, _paid_at(schedule, tail.noise, factors)
+
+
+def _paid_at(schedule: Schedule, noise: Floats, factors: Floats) -> Floats:
+    ends = np.cumsum(schedule.lengths) - 1
+    starts = ends - schedule.lengths + 1
+    levels = schedule.levels * np.where(factors[starts] > factors[ends], _GROWING, 1.0)
+    due = np.square(noise) * factors
+    due *= np.repeat(levels, schedule.lengths)
+    due[ends] = np.inf
+    return due
+
+
+def relative_products(lipschitz: Floats, lengths: Counts) -> Floats:
+    """Π of the Lipschitz constants after a step up to the end of its block, divided by the largest such in the block."""
+    if lengths.size == lipschitz.size:
+        return np.ones(lipschitz.size)
+    logs = np.log(np.where(lipschitz > 0, lipschitz, 1.0))  # a factor 0 can only open the first block, where it is not used
+    total = np.cumsum(logs)
+    if max(total.max(), -total.min()) > _LONG:
+        # Extended precision where there is some: over 10⁶ steps the sum may grow to 10⁵, its errors must not.
+        total = np.cumsum(logs, dtype=np.longdouble)
+    lowest = np.minimum.reduceat(total, np.cumsum(lengths) - lengths)
+    return np.exp(np.asarray(np.repeat(lowest, lengths) - total, float))
