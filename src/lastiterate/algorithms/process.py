@@ -17,7 +17,8 @@ class Process:
 
     `sensitivity` bounds ‖φ_t − φ'_t‖ at a step that sees the record, `lipschitz` is a Lipschitz constant of both maps, and
     ‖φ_t(x) − φ'_t(y)‖ ≤ ‖x − y‖ + drift whatever the curvature (∞ where gradients are not bounded). A contracting
-    proximal map is counted into its own step: it scales all four.
+    proximal map is counted into its own step: it scales all four. `releases`: after so many steps the iterate is published,
+    the end of the run left out.
     """
 
     batches: Batches
@@ -27,6 +28,7 @@ class Process:
     drift: Floats
     diameter: float
     reason: str
+    releases: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.noise)
@@ -45,3 +47,9 @@ class Process:
     def contraction(self) -> float:
         """The largest Lipschitz constant."""
         return float(np.max(self.lipschitz))
+
+    @property
+    def segments(self) -> list[tuple[int, int]]:
+        """From one released iterate to the next."""
+        ends = (0, *self.releases, len(self))
+        return list(zip(ends[:-1], ends[1:], strict=True))

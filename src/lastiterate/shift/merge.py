@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lastiterate.numerics.arrays import Floats
 from lastiterate.shift.steps import Steps
@@ -43,13 +44,14 @@ def whole(lipschitz: Floats, noise: Floats) -> tuple[float, float]:
     return float(factor[0]), float(noise_of_all[0])
 
 
-def interleaved(own: Steps, factors: Floats, noises: Floats) -> Steps:
-    """The record's own steps, each followed by a merged step without it, except perhaps the last."""
-    count = len(own) + len(factors)
-    sensitivity, noise, lipschitz = np.zeros(count), np.empty(count), np.empty(count)
+def interleaved(own: Steps, factors: Floats, noises: Floats, present: NDArray[np.bool_]) -> Steps:
+    """The record's own steps, each followed by the merged steps up to the next, where there are any `present`."""
+    sensitivity, noise, lipschitz = (np.zeros(2 * len(own)) for _ in range(3))
     sensitivity[::2], noise[::2], lipschitz[::2] = own.sensitivity, own.noise, own.lipschitz
     noise[1::2], lipschitz[1::2] = noises, factors
-    return Steps(sensitivity, noise, lipschitz, own.diameter)
+    kept = np.ones(2 * len(own), bool)
+    kept[1::2] = present
+    return Steps(sensitivity[kept], noise[kept], lipschitz[kept], own.diameter)
 
 
 def _joined(first_factor: Floats, first_square: Floats, factor: Floats, square: Floats) -> tuple[Floats, Floats]:

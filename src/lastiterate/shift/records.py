@@ -47,18 +47,16 @@ class Turns:
     def _merged(self, turns: Counts) -> Steps:
         given = self.steps
         own = Steps(given.sensitivity[turns], given.noise[turns], given.lipschitz[turns], given.diameter)
-        ends = np.append(turns[1:], len(given))
-        if int(ends[-1]) == turns[-1] + 1:
-            ends = ends[:-1]
-        return interleaved(own, *self._between(turns[: len(ends)] + 1, ends))
+        starts, ends = turns + 1, np.append(turns[1:], len(given))
+        return interleaved(own, *self._between(starts, ends), ends > starts)
 
     def _between(self, starts: Counts, ends: Counts) -> tuple[Floats, Floats]:
         """The stretches from each start up to each end, merged: looked up where they have the usual length."""
-        factor, noise = np.empty(len(starts)), np.empty(len(starts))
+        factor, noise = np.ones(len(starts)), np.zeros(len(starts))
         usual = ends - starts == self.every - 1
-        at = 0 if self.constant else starts[usual]
+        at = np.zeros(usual.sum(), np.int64) if self.constant else starts[usual]
         factor[usual], noise[usual] = self._windows[0][at], self._windows[1][at]
-        for index in np.flatnonzero(~usual):
+        for index in np.flatnonzero(~usual & (ends > starts)):
             stretch = self.steps.part(int(starts[index]), int(ends[index]))
             factor[index], noise[index] = whole(stretch.lipschitz, stretch.noise)
         return factor, noise

@@ -1,0 +1,59 @@
+"""A mechanism that is μ-GDP with a μ that was drawn at random, and not from the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lastiterate.errors import NON_NEGATIVE, UNIT, InvalidInput, checked_choice, checked_lists
+from lastiterate.numerics.arrays import ROUNDOFF, Floats
+from lastiterate.numerics.normal_gap import log_gap_above
+from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
+from lastiterate.privacy.notion import Notion
+
+_SMALLEST_LOG = -1e300
+
+
+@dataclass(frozen=True, init=False)
+class AveragedGaussianDP(Notion):
+    """δ(ε) = Σ weight·θ_ε(μ): with this probability the mechanism is one that is μ-GDP (joint convexity).
+
+    Such is the last iterate after a random order of the data, where a record's μ depends on when its turn came.
+    """
+
+    mus: tuple[float, ...]
+    weights: tuple[float, ...]
+    adjacency: Adjacency
+
+    def __init__(self, *, mus: ArrayLike, weights: ArrayLike, adjacency: Adjacency = REPLACE_ONE) -> None:
+        checked_choice("adjacency", adjacency, Adjacency)
+        mu_array, weight_array = checked_lists(("mus", mus, NON_NEGATIVE), ("weights", weights, UNIT))
+        if abs(float(weight_array.sum()) - 1) > 1e-9:
+            raise InvalidInput(f"weights must sum to 1. Got {float(weight_array.sum()):.6g}.")
+        kept = (weight_array > 0) & (mu_array > 0)
+        object.__setattr__(self, "mus", tuple(mu_array[kept].tolist()))
+        object.__setattr__(self, "weights", tuple(weight_array[kept].tolist()))
+        object.__setattr__(self, "adjacency", adjacency)
+
+    def _log_delta(self, epsilons: Floats) -> Floats:
+        if not self.mus:
+            return np.full_like(epsilons, -np.inf)
+        logs = log_gap_above(epsilons[:, None], np.array(self.mus)) + np.log(self.weights)
+        top = np.maximum(logs.max(axis=1), _SMALLEST_LOG)
+        with np.errstate(under="ignore"):
+            total = np.exp(logs - top[:, None]).sum(axis=1)
+        slack = ROUNDOFF * (len(self.mus) + 8 + 2 * np.abs(top))
+        return np.minimum(top + np.log(total) + slack, 0.0)
+
+    def _rdp(self, orders: Floats) -> Floats:
+        """log E e^{(α−1)R} / (α−1) is jointly convex enough: log of the average of e^{(α−1)αμ²/2}, over α − 1."""
+        if not self.mus:
+            return np.zeros_like(orders)
+        exponents = (orders * (orders - 1))[:, None] * np.square(self.mus) / 2
+        rest = max(1.0 - sum(self.weights), 0.0)  # perfect privacy with this probability
+        logs = np.concatenate([exponents + np.log(self.weights), np.log(np.full((len(orders), 1), rest + 1e-300))], axis=1)
+        top = logs.max(axis=1)
+        total = top + np.log(np.exp(logs - top[:, None]).sum(axis=1))
+        return np.maximum(total / (orders - 1), 0.0) * (1 + 1e-13) + 1e-15

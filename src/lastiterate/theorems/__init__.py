@@ -1,0 +1,1 @@
+"""What is proved about the last iterate: one module per paper, one catalogue."""

@@ -1,0 +1,62 @@
+"""A theorem as a value: what it says, of what, under which assumptions, and its bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lastiterate.algorithms.process import Process
+from lastiterate.privacy.notion import Notion
+from lastiterate.theorems.proof import Proof
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """What a theorem needs. `failure` looks at a process and says what is wrong, with the number, or None."""
+
+    statement: str
+    failure: Callable[[Process], str | None]
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """`bound` is only ever called where every assumption holds."""
+
+    name: str
+    citation: str
+    covers: str
+    assumptions: tuple[Assumption, ...]
+    bound: Callable[[Process], Notion | Proof]
+    erratum: str | None = None
+
+    def apply(self, process: Process) -> Guarantee | Inapplicable:
+        """What the theorem says of this process, or why it says nothing."""
+        failures = (assumption.failure(process) for assumption in self.assumptions)
+        reasons = tuple(failure for failure in failures if failure is not None)
+        if reasons:
+            return Inapplicable(self, reasons)
+        bound = self.bound(process)
+        return Guarantee(self, bound.notion, bound) if isinstance(bound, Proof) else Guarantee(self, bound)
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What a theorem proves of a run; with a `proof` that can be replayed, where there is one."""
+
+    theorem: Theorem
+    notion: Notion
+    proof: Proof | None = None
+
+    def epsilon(self, delta: float) -> float:
+        return float(self.notion.epsilon(delta))
+
+
+@dataclass(frozen=True)
+class Inapplicable:
+    """A theorem that says nothing of a run, and why: what it needs, what there is."""
+
+    theorem: Theorem
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.theorem.name} does not apply: {'; '.join(self.reasons)}."
