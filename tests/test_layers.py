@@ -10,7 +10,18 @@ from pathlib import Path
 import lastiterate
 
 SOURCE = Path(lastiterate.__file__).parent
-LAYERS = ("errors", "numerics", "privacy")
+LAYERS = (
+    "errors",
+    "plots",
+    "progress",
+    "numerics",
+    "privacy",
+    "algorithms",
+    "shift",
+    "theorems",
+    "accounting",
+    "cli",
+)
 
 
 def layer_of(module: str) -> int:

@@ -2,8 +2,22 @@
 
 from importlib.metadata import version as _version
 
+from lastiterate.accounting.account import account
+from lastiterate.accounting.calibrate import NOISE, STEPS, Free, calibrate
+from lastiterate.accounting.certificate import Verdict, verify
+from lastiterate.accounting.each import RecordReport, account_each
+from lastiterate.accounting.report import Report
+from lastiterate.algorithms import losses
+from lastiterate.algorithms.batches import Cyclic, FixedSize, FullBatch, Poisson, Shuffled
+from lastiterate.algorithms.domains import Ball, Box, ConvexSet, Unbounded
+from lastiterate.algorithms.files import read_run, write_run
+from lastiterate.algorithms.noise import Langevin, OnGradientSum, OnIterate, OnMeanGradient
+from lastiterate.algorithms.process import Process
+from lastiterate.algorithms.prox import L1, ConvexTerm, ElasticNet, NuclearNorm
+from lastiterate.algorithms.run import Epochs, Run, epochs
 from lastiterate.errors import Incompatible, InvalidInput, LastIterateError, Unavailable
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, FIXED_SIZE, POISSON, REPLACE_ONE, Adjacency, Sampling
+from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.baselines import (
     advanced_composition,
     amplification_by_subsampling,
@@ -23,37 +37,78 @@ from lastiterate.privacy.profile import Profile
 from lastiterate.privacy.renyi import RenyiDP
 from lastiterate.privacy.subsampled import SubsampledGaussians, subsampled_gaussian
 from lastiterate.privacy.tradeoff import TradeOff
+from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
 
 __version__ = _version("lastiterate")
 
 __all__ = [
     "ADD_OR_REMOVE_ONE",
+    "CATALOGUE",
     "FIXED_SIZE",
+    "L1",
+    "NOISE",
     "POISSON",
     "REPLACE_ONE",
+    "STEPS",
     "Adjacency",
+    "AveragedGaussianDP",
+    "Ball",
+    "Box",
+    "ConvexSet",
+    "ConvexTerm",
+    "Cyclic",
+    "ElasticNet",
+    "Epochs",
+    "FixedSize",
+    "Free",
+    "FullBatch",
     "GaussianDP",
+    "Guarantee",
+    "Inapplicable",
     "Incompatible",
     "InvalidInput",
+    "Langevin",
     "LastIterateError",
+    "NuclearNorm",
+    "OnGradientSum",
+    "OnIterate",
+    "OnMeanGradient",
+    "Poisson",
     "PrivacyLoss",
+    "Process",
     "Profile",
+    "RecordReport",
     "RenyiDP",
+    "Report",
+    "Run",
     "Sampling",
+    "Shuffled",
     "SubsampledGaussians",
+    "Theorem",
     "TradeOff",
     "Unavailable",
+    "Unbounded",
+    "Verdict",
     "__version__",
+    "account",
+    "account_each",
     "advanced_composition",
     "amplification_by_subsampling",
     "analytic_gaussian_noise",
     "best",
+    "calibrate",
     "classical_gaussian_noise",
     "clt_mu_estimate",
     "compose",
+    "epochs",
     "largest_mu",
+    "losses",
     "moments_accountant",
+    "read_run",
     "sampled_gaussian_rdp",
     "sampled_gaussian_rdp_closed_form",
     "subsampled_gaussian",
+    "verify",
+    "write_run",
 ]

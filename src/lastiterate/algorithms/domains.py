@@ -60,7 +60,7 @@ class Box(Domain):
 class ConvexSet(Domain):
     """Every step ends with the projection on some convex set whose diameter is known."""
 
-    diameter: float = math.inf  # type: ignore[assignment]
+    diameter: float = math.inf
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "diameter", checked_number("diameter", self.diameter, POSITIVE))

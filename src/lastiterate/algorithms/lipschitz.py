@@ -1,4 +1,4 @@
-"""How far apart one noiseless step can move two iterates: the exact Lipschitz constants (errata E2.2 for the clipped one)."""
+"""How far apart one noiseless step can move two iterates: exact Lipschitz constants (the clipped one: errata E2.2)."""
 
 from __future__ import annotations
 

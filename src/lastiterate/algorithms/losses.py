@@ -109,7 +109,9 @@ def ridge(
     if residual_bound is None and clip is None:
         raise InvalidInput("ridge needs clip or residual_bound: a squared loss has gradients of any size.")
     bound = math.inf if residual_bound is None else checked_number("residual_bound", residual_bound, POSITIVE)
-    extra = () if residual_bound is None else (f"Every residual |prediction − target| is at most {bound:g} on the domain.",)
+    extra = (
+        () if residual_bound is None else (f"Every residual |prediction − target| is at most {bound:g} on the domain.",)
+    )
     given = {"feature_norm": norm, "residual_bound": residual_bound}
     return _linear_model("ridge", given, norm, 1.0, bound, clip, l2, extra)
 

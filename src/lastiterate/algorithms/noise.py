@@ -59,7 +59,7 @@ class OnMeanGradient(Noise):
 
 @dataclass(frozen=True)
 class OnGradientSum(Noise):
-    """x ← x − (step_size/batch_size)·(sum of gradients clipped at `clip` + N(0, multiplier²·clip²)), as DP-SGD libraries do."""
+    """x ← x − (step_size/batch_size)·(Σ gradients clipped at `clip` + N(0, multiplier²·clip²)), as DP-SGD libraries do."""
 
     multiplier: PerStep
     clip: PerStep

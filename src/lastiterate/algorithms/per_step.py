@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.errors import InvalidInput, Interval, checked_array
+from lastiterate.errors import Interval, InvalidInput, checked_array
 from lastiterate.numerics.arrays import Floats
 
 PerStep = float | tuple[float, ...]

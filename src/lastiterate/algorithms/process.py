@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -52,4 +53,4 @@ class Process:
     def segments(self) -> list[tuple[int, int]]:
         """From one released iterate to the next."""
         ends = (0, *self.releases, len(self))
-        return list(zip(ends[:-1], ends[1:], strict=True))
+        return list(pairwise(ends))

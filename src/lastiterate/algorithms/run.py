@@ -36,7 +36,7 @@ def epochs(count: int) -> Epochs:
     return Epochs(count)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Run:
     """x ← Π(prox((1 − step_size·weight_decay)·x − step_size·(mean gradient of the batch) + noise)), `steps` times.
 
@@ -49,9 +49,9 @@ class Run:
     step_size: PerStep
     noise: Noise
     steps: int
-    domain: Domain = Unbounded()
-    prox: Prox | None = None
-    weight_decay: float = 0.0
+    domain: Domain
+    prox: Prox | None
+    weight_decay: float
 
     def __init__(
         self,
@@ -174,4 +174,3 @@ class Run:
 def _checked_kind(name: str, value: Any, kind: type, example: str) -> None:
     if not isinstance(value, kind):
         raise InvalidInput(f"{name} must be a {kind.__name__}, such as {example}. Got {value!r:.60}.")
-

@@ -53,7 +53,9 @@ class AveragedGaussianDP(Notion):
             return np.zeros_like(orders)
         exponents = (orders * (orders - 1))[:, None] * np.square(self.mus) / 2
         rest = max(1.0 - sum(self.weights), 0.0)  # perfect privacy with this probability
-        logs = np.concatenate([exponents + np.log(self.weights), np.log(np.full((len(orders), 1), rest + 1e-300))], axis=1)
+        logs = np.concatenate(
+            [exponents + np.log(self.weights), np.log(np.full((len(orders), 1), rest + 1e-300))], axis=1
+        )
         top = logs.max(axis=1)
         total = top + np.log(np.exp(logs - top[:, None]).sum(axis=1))
         return np.maximum(total / (orders - 1), 0.0) * (1 + 1e-13) + 1e-15

@@ -14,6 +14,7 @@ import numpy as np
 
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats
+from lastiterate.progress import tracked
 from lastiterate.shift.steps import Steps
 
 _UP = 1 + 2.0**-50  # a step rounds at most six times, by half an ulp each
@@ -34,7 +35,7 @@ def certify(steps: Steps, start: int, payments: Floats) -> float:
         raise InvalidInput("payments must be >= 0. Got a negative one or NaN.")
     left = _distance_at(steps, start)
     costs: list[float] = []
-    for first in range(start, len(steps), _CHUNK):
+    for first in tracked(range(start, len(steps), _CHUNK), "certifying"):
         part = steps.part(first, first + _CHUNK)
         due = payments[first - start : first - start + _CHUNK].copy()
         if first + _CHUNK >= len(steps):
@@ -52,14 +53,13 @@ def _pay(steps: Steps, due: Floats, left: float) -> float:
     """Go through the steps, write what is really paid into `due`, and return what is left, rounded up throughout."""
     factors = np.where(steps.lipschitz > 0, np.clip(steps.lipschitz * _UP, _LEAST, _MOST), 0.0).tolist()
     pushes = (steps.sensitivity * _UP).tolist()
-    settled, at = [], 0
-    for factor, push, payment in zip(factors, pushes, due.tolist(), strict=True):
+    settled = []
+    for at, factor, push, payment in zip(range(len(due)), factors, pushes, due.tolist(), strict=True):
         owed = factor * left + push
         left = owed - payment
         if not left >= _LEAST:
             settled.append((at, owed))
             left = 0.0
-        at += 1
     if settled:
         places, amounts = zip(*settled, strict=True)
         due[list(places)] = amounts

@@ -22,7 +22,8 @@ _MOST = 1e150
 
 def windows(lipschitz: Floats, noise: Floats, length: int) -> tuple[Floats, Floats]:
     """(factor, noise) of the `length` ≥ 1 steps that begin at each place where so many are left, by doubling."""
-    factor, square = np.ones(len(noise) + 1), np.zeros(len(noise) + 1)
+    factor: Floats = np.ones(len(noise) + 1)
+    square: Floats = np.zeros(len(noise) + 1)
     power_factor, power_square = np.asarray(lipschitz), np.square(noise)
     remaining, width = length, 1
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -32,9 +33,7 @@ def windows(lipschitz: Floats, noise: Floats, length: int) -> tuple[Floats, Floa
             remaining >>= 1
             if not remaining:
                 return _rounded(factor, square, length)
-            power_factor, power_square = _joined(
-                power_factor, power_square, power_factor[width:], power_square[width:]
-            )
+            power_factor, power_square = _joined(power_factor, power_square, power_factor[width:], power_square[width:])
             width *= 2
 
 

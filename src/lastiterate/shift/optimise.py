@@ -10,6 +10,7 @@ Nothing here has to be trusted: whatever comes out is a schedule, and `certify` 
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -25,12 +26,20 @@ _LOG_RANGE = 300.0  # of R within one chunk: its square stays within the range o
 
 def best_schedule(steps: Steps) -> tuple[float, Schedule]:
     """The least certified μ over all schedules and starts, with the schedule that attains it."""
+    if not np.isfinite(steps.lipschitz).all():
+        return _at_once(steps)
     first = _last_zero(steps)
     best = _priced(steps, first, 0.0)
     start = best_start(steps) if math.isfinite(steps.diameter) else 0
     if start > first:
         best = min(best, _priced(steps, start, steps.diameter), key=lambda pair: pair[0])
     return best
+
+
+def _at_once(steps: Steps) -> tuple[float, Schedule]:
+    """Pay every push where it comes: nothing is left that an unknown factor could enlarge."""
+    schedule = Schedule(0, np.ones(len(steps), np.int64), np.zeros(len(steps)))
+    return certify(steps, 0, np.full(len(steps), np.inf)), schedule
 
 
 def _priced(steps: Steps, start: int, distance: float) -> tuple[float, Schedule]:
@@ -67,7 +76,7 @@ def _chunks(logs: Floats, noise: Floats) -> list[tuple[int, int]]:
     reach = max(_LOG_RANGE - spread, 1.0)
     cuts = np.searchsorted(travelled, reach * np.arange(1, math.floor(travelled[-1] / reach) + 1))
     edges = np.unique(np.concatenate([[0], cuts, [len(logs)]])).tolist()
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(pairwise(edges))
 
 
 def _chunk_blocks(pushes: Floats, noise: Floats, logs: Floats) -> list[tuple[float, float, float, int]]:
@@ -87,9 +96,7 @@ def _chunk_blocks(pushes: Floats, noise: Floats, logs: Floats) -> list[tuple[flo
     return list(zip(*(row.tolist() for row in rows), strict=True))
 
 
-def _append(
-    stack: list[tuple[float, float, float, int]], blocks: list[tuple[float, float, float, int]]
-) -> None:
+def _append(stack: list[tuple[float, float, float, int]], blocks: list[tuple[float, float, float, int]]) -> None:
     """Blocks of one chunk are in order among themselves: only where they meet the stack is there anything to merge."""
     for index, block in enumerate(blocks):
         merged = block

@@ -78,7 +78,9 @@ def latest_turns(steps: Steps, every: int) -> Floats:
     """
     epochs = len(steps) // every
     shape = (epochs, every)
-    sensitivity, lipschitz = (values[: epochs * every].reshape(shape) for values in (steps.sensitivity, steps.lipschitz))
+    sensitivity, lipschitz = (
+        values[: epochs * every].reshape(shape) for values in (steps.sensitivity, steps.lipschitz)
+    )
     carried = np.zeros(epochs)
     with np.errstate(over="ignore"):
         for column in range(every):

@@ -43,7 +43,9 @@ def relative_products(lipschitz: Floats, lengths: Counts) -> Floats:
     """Π of the Lipschitz constants after a step up to the end of its block, divided by the largest such in the block."""
     if lengths.size == lipschitz.size:
         return np.ones(lipschitz.size)
-    logs = np.log(np.where(lipschitz > 0, lipschitz, 1.0))  # a factor 0 can only open the first block, where it is not used
+    logs = np.log(
+        np.where(lipschitz > 0, lipschitz, 1.0)
+    )  # a factor 0 can only open the first block, where it is not used
     total = np.cumsum(logs)
     if max(total.max(), -total.min()) > _LONG:
         # Extended precision where there is some: over 10⁶ steps the sum may grow to 10⁵, its errors must not.

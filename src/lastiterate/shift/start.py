@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from lastiterate.numerics.arrays import Floats
-from lastiterate.shift.steps import Steps
+from lastiterate.shift.steps import Counts, Steps
 
 _CHUNK = 128
 _LOG_RANGE = 300.0
@@ -89,7 +89,7 @@ class _Hull:
         slope = np.minimum(slopes, far_slopes)
         return slope**2 * (self.x[first:last] - self.x[vertex]) + self.cost[vertex]
 
-    def _touched(self, x: Floats, heights: Floats) -> Floats:
+    def _touched(self, x: Floats, heights: Floats) -> Counts:
         """The last vertex whose own edge is steeper than the line to it."""
         low, high = np.zeros(len(x), np.int64), np.full(len(x), self.top)
         while (low < high).any():
@@ -121,7 +121,7 @@ class _Hull:
         self.cost[index] = slope**2 * (x - self.x[at]) + self.cost[at]
 
 
-def _least_in_chunk(x: Floats, y: Floats, heights: Floats) -> tuple[Floats, Floats]:
+def _least_in_chunk(x: Floats, y: Floats, heights: Floats) -> tuple[Floats, Counts]:
     """For every start the least slope to an earlier entry of the same chunk, and which that is."""
     with np.errstate(divide="ignore", invalid="ignore"):
         slopes = (heights[:, None] - y[None, :]) / (x[:, None] - x[None, :])

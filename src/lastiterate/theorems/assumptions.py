@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Batches
+from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, FullBatch, Poisson, Shuffled
 from lastiterate.algorithms.process import Process
 from lastiterate.theorems.theorem import Assumption
 
-
-def _batches(statement: str, *kinds: type[Batches]) -> Assumption:
-    def failure(process: Process) -> str | None:
-        return None if isinstance(process.batches, kinds) else f"it is about {statement}, but the run has {_named(process)}"
-
-    return Assumption(f"{statement}", failure)
-
-
-def _named(process: Process) -> str:
-    names = {
-        "FullBatch": "full batches",
-        "Cyclic": "cyclic batches",
-        "Shuffled": "shuffled batches",
-        "FixedSize": "random batches of fixed size",
-        "Poisson": "Poisson batches",
-    }
-    return names.get(type(process.batches).__name__, type(process.batches).__name__)
+_NAMES = {
+    FullBatch: "full batches",
+    Cyclic: "cyclic batches",
+    Shuffled: "shuffled batches",
+    FixedSize: "random batches of fixed size",
+    Poisson: "Poisson batches",
+}
 
 
-def batches(statement: str, *kinds: type[Batches]) -> Assumption:
+@dataclass(frozen=True)
+class KindOfBatches(Assumption):
+    """The run's batches are of one of these kinds; otherwise the theorem is about something else."""
+
+
+def batches(statement: str, *kinds: type[Batches]) -> KindOfBatches:
     """The run's batches are of one of these kinds."""
-    return _batches(statement, *kinds)
+
+    def failure(process: Process) -> str | None:
+        if isinstance(process.batches, kinds):
+            return None
+        return f"it is about {statement}, but the run has {_NAMES[type(process.batches)]}"
+
+    return KindOfBatches(statement, failure)
 
 
 def _contracting(process: Process) -> str | None:
@@ -61,11 +63,17 @@ def _alike(process: Process) -> str | None:
 
 
 def _bounded(process: Process) -> str | None:
-    return None if math.isfinite(process.diameter) else "it needs a bounded domain, but diameter is inf; project on a ball"
+    return (
+        None if math.isfinite(process.diameter) else "it needs a bounded domain, but diameter is inf; project on a ball"
+    )
 
 
 def _only_the_last(process: Process) -> str | None:
-    return None if not process.releases else f"it needs the last iterate alone, but {len(process.releases)} more are released"
+    return (
+        None
+        if not process.releases
+        else f"it needs the last iterate alone, but {len(process.releases)} more are released"
+    )
 
 
 def _whole_epochs(process: Process) -> str | None:
@@ -84,7 +92,7 @@ def _one_pass(process: Process) -> str | None:
 def _long_enough(process: Process) -> str | None:
     """The closed forms spread the diameter over D/s turns of the record."""
     turns, needed = len(process) // process.batches.per_epoch, process.diameter / float(process.sensitivity[0])
-    if turns >= needed:
+    if turns >= needed or math.isinf(needed):
         return None
     return f"it needs at least diameter/sensitivity = {needed:.6g} turns of each record, but there are {turns}"
 

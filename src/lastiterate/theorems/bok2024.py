@@ -17,6 +17,7 @@ from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.subsampled import subsampled_gaussian
+from lastiterate.shift.steps import Counts
 from lastiterate.theorems.assumptions import (
     ALIKE,
     BOUNDED,
@@ -104,7 +105,7 @@ def _root_of_squares(sensitivity: Floats, noise: Floats) -> float:
     return math.sqrt(float(np.square(sensitivity / noise).sum())) * _UP
 
 
-def _few_levels(mus: Floats) -> tuple[Floats, Floats]:
+def _few_levels(mus: Floats) -> tuple[Floats, Counts]:
     """At most so many different values, each entry rounded up to one of them."""
     values, counts = np.unique(mus, return_counts=True)
     if len(values) <= _MOST_LEVELS:
@@ -116,13 +117,25 @@ def _few_levels(mus: Floats) -> tuple[Floats, Floats]:
 
 
 FULL_COMPOSITION = Theorem(
-    "bok2024/full-batch/composition", "Bok et al. 2024, Theorem 4.1", "every iterate released", (_FULL,), _full_composition
+    "bok2024/full-batch/composition",
+    "Bok et al. 2024, Theorem 4.1",
+    "every iterate released",
+    (_FULL,),
+    _full_composition,
 )
 PASSES_COMPOSITION = Theorem(
-    "bok2024/cyclic/composition", "Bok et al. 2024, Theorem 4.4", "every iterate released", (_PASSES,), _passes_composition
+    "bok2024/cyclic/composition",
+    "Bok et al. 2024, Theorem 4.4",
+    "every iterate released",
+    (_PASSES,),
+    _passes_composition,
 )
 RANDOM_COMPOSITION = Theorem(
-    "bok2024/random/composition", "Bok et al. 2024, Theorem 4.8", "every iterate released", (_RANDOM,), _random_composition
+    "bok2024/random/composition",
+    "Bok et al. 2024, Theorem 4.8",
+    "every iterate released",
+    (_RANDOM,),
+    _random_composition,
 )
 CONTRACTING_FULL = Theorem(
     "bok2024/full-batch/strongly-convex",

@@ -24,6 +24,7 @@ class Places(ABC):
 
     process: Process
     averaged: bool
+    grouped: bool = True  # many places that are much alike may be counted as the worst of them
 
     @property
     @abstractmethod
@@ -75,7 +76,7 @@ class FixedOrder(Places):
         alike = self.process.constant and not self.process.releases
         if not self.averaged:
             return {last: 0.0} if alike else dict.fromkeys(range(min(self.every, len(self.process))), 0.0)
-        if alike and len(self.process) % self.every == 0 and self.every > _MOST_PLACES:
+        if self.grouped and alike and len(self.process) % self.every == 0 and self.every > _MOST_PLACES:
             return self._grouped
         return dict.fromkeys(range(self.every), 1 / self.every)
 
@@ -143,7 +144,9 @@ class NewOrders(Places):
             sensitivity[first + place] = self.process.sensitivity[len(self.process) - self._last_epoch + place]
             steps = Steps(sensitivity, part.steps.noise, part.steps.lipschitz, part.steps.diameter)
             moved = Turns(steps, part.every, part.constant)
-            moved.__dict__.update({name: part.__dict__[name] for name in ("_windows", "dense") if name in part.__dict__})
+            moved.__dict__.update(
+                {name: part.__dict__[name] for name in ("_windows", "dense") if name in part.__dict__}
+            )
             return moved.at(np.append(turns, first + place))
         if place >= 0:
             turns = np.append(turns, len(part.steps) - 1)

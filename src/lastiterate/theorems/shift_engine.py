@@ -1,17 +1,24 @@
 """The shift engine as a theorem: any schedule, any Lipschitz constants, checkpoints, every record's own place.
 
-Generalises Bok et al. 2024, Theorem C.3, to steps that differ; the best schedule by isotonic regression. Proofs in docs/proofs.md.
+Generalises Bok et al. 2024, Theorem C.3, to steps that differ; the best schedule is an isotonic regression. Proofs:
+docs/proofs.md.
 """
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from lastiterate.algorithms.batches import Shuffled
 from lastiterate.algorithms.process import Process
+from lastiterate.errors import InvalidInput
+from lastiterate.numerics.arrays import Floats
+from lastiterate.progress import tracked
 from lastiterate.shift.optimise import best_schedule
+from lastiterate.shift.steps import Steps
 from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, batches
-from lastiterate.theorems.places import places_of
+from lastiterate.theorems.places import FixedOrder, Places, places_of
 from lastiterate.theorems.proof import Part, Proof, RecordProof
 from lastiterate.theorems.theorem import Assumption, Theorem
 
@@ -21,12 +28,29 @@ _MOST_WORK = 100_000_000
 
 def shift_proof(process: Process, averaged: bool) -> Proof:
     """The best schedules for a record at each place that matters, over all stretches between releases."""
-    places = places_of(process, averaged)
-    proofs = []
-    for place, weight in places.wanted.items():
-        parts = [Part(0.0, None) if steps is None else Part(*best_schedule(steps)) for steps in places.stretches(place)]
-        proofs.append(RecordProof(place, weight, tuple(parts)))
-    return Proof(tuple(proofs), averaged)
+    return Proof(_proofs(places_of(process, averaged)), averaged)
+
+
+def _proofs(places: Places) -> tuple[RecordProof, ...]:
+    return tuple(
+        RecordProof(place, weight, tuple(_best_part(steps) for steps in places.stretches(place)))
+        for place, weight in tracked(list(places.wanted.items()), "records")
+    )
+
+
+def _best_part(steps: Steps | None) -> Part:
+    return Part(0.0, None) if steps is None else Part(*best_schedule(steps))
+
+
+def own_mus(process: Process) -> Floats:
+    """μ of a record of each batch, for batches in a fixed order; 0 where the run ends before the record's turn."""
+    places = FixedOrder(process, averaged=True, grouped=False)
+    if places.work > _MOST_WORK:
+        raise InvalidInput(
+            f"the run must be shorter, or have fewer batches: every record's own guarantee would take {places.work:.3g} "
+            f"steps, more than {_MOST_WORK:.3g}."
+        )
+    return np.array([record.mu for record in _proofs(places)])
 
 
 def _worst(process: Process) -> Proof:
@@ -45,7 +69,7 @@ def _short_enough(process: Process) -> str | None:
 
 def _little_enough(averaged: bool) -> Assumption:
     def failure(process: Process) -> str | None:
-        if _short_enough(process) or not math.isfinite(process.contraction):
+        if _short_enough(process) or (_reshuffled(process) and not math.isfinite(process.contraction)):
             return None
         work = places_of(process, averaged).work
         if work <= _MOST_WORK:
@@ -55,14 +79,27 @@ def _little_enough(averaged: bool) -> Assumption:
     return Assumption("the run is short enough to go through", failure)
 
 
+def _finite_when_reshuffled(process: Process) -> str | None:
+    return FINITE_LIPSCHITZ.failure(process) if _reshuffled(process) else None
+
+
+def _reshuffled(process: Process) -> bool:
+    return isinstance(process.batches, Shuffled) and process.batches.each_epoch
+
+
 def _whole_when_released(process: Process) -> str | None:
-    if not (isinstance(process.batches, Shuffled) and process.batches.each_epoch):
+    if not _reshuffled(process):
         return None
     every = process.batches.per_epoch
     cut = [release for release in process.releases if release % every]
-    return f"with new orders, it needs releases after whole epochs of {every} steps, but one is at {cut[0]}" if cut else None
+    return (
+        f"with new orders, it needs releases after whole epochs of {every} steps, but one is at {cut[0]}"
+        if cut
+        else None
+    )
 
 
+_KNOWN = Assumption("a known Lipschitz constant, where each epoch has a new order", _finite_when_reshuffled)
 _SHORT = Assumption("at most twenty million steps", _short_enough)
 _RELEASES_FIT = Assumption("releases at the end of epochs, where each epoch has a new order", _whole_when_released)
 
@@ -70,7 +107,7 @@ SHIFT_ENGINE = Theorem(
     "shift-engine",
     "lastiterate, after Bok et al. 2024, Theorem C.3",
     "any schedule and any Lipschitz constants, worst record",
-    (FINITE_LIPSCHITZ, _SHORT, _RELEASES_FIT, _little_enough(averaged=False)),
+    (_KNOWN, _SHORT, _RELEASES_FIT, _little_enough(averaged=False)),
     _worst,
 )
 RANDOM_ORDER = Theorem(

@@ -31,10 +31,9 @@ class Theorem:
 
     def apply(self, process: Process) -> Guarantee | Inapplicable:
         """What the theorem says of this process, or why it says nothing."""
-        failures = (assumption.failure(process) for assumption in self.assumptions)
-        reasons = tuple(failure for failure in failures if failure is not None)
-        if reasons:
-            return Inapplicable(self, reasons)
+        failed = [(one, reason) for one in self.assumptions if (reason := one.failure(process)) is not None]
+        if failed:
+            return Inapplicable(self, tuple(reason for _, reason in failed), tuple(one for one, _ in failed))
         bound = self.bound(process)
         return Guarantee(self, bound.notion, bound) if isinstance(bound, Proof) else Guarantee(self, bound)
 
@@ -57,6 +56,7 @@ class Inapplicable:
 
     theorem: Theorem
     reasons: tuple[str, ...]
+    failed: tuple[Assumption, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.theorem.name} does not apply: {'; '.join(self.reasons)}."

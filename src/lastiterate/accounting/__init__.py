@@ -1,0 +1,1 @@
+"""Account, calibrate, certify, report."""

@@ -1,0 +1,43 @@
+"""Describe a run, get the least provable ε."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from lastiterate.accounting.releases import released
+from lastiterate.accounting.report import Report
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_number
+from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.theorem import Guarantee, Inapplicable
+
+
+def account(run: Run, delta: float, releases: Iterable[int] = ()) -> Report:
+    """What may be claimed of the last iterate of this run, and of the iterates after `releases` steps if these leave, too.
+
+    Every theorem of the catalogue is asked; the least ε at `delta` comes first.
+    """
+    checked_run(run)
+    target = checked_number("delta", delta, INSIDE_UNIT)
+    process = released(run.process, releases)
+    answers = [theorem.apply(process) for theorem in CATALOGUE]
+    found = [(answer.epsilon(target), answer) for answer in answers if isinstance(answer, Guarantee)]
+    # To nine digits, so that of two equal bounds the one comes first that carries a certificate.
+    found.sort(key=lambda pair: float(f"{pair[0]:.9g}"))
+    return Report(
+        run,
+        target,
+        process.releases,
+        tuple(answer for _, answer in found),
+        tuple(epsilon for epsilon, _ in found),
+        tuple(answer for answer in answers if isinstance(answer, Inapplicable)),
+    )
+
+
+def checked_run(run: Any) -> Run:
+    if not isinstance(run, Run):
+        raise InvalidInput(
+            f"run must be a Run, such as li.Run(...) or li.read_run('run.toml') returns. Got {run!r:.60}."
+        )
+    return run

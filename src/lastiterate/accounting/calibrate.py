@@ -1,0 +1,87 @@
+"""The least noise, or the largest number of steps, that meets a target."""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+
+from lastiterate.accounting.account import account, checked_run
+from lastiterate.algorithms.batches import Cyclic, Shuffled
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import INSIDE_UNIT, POSITIVE, Unavailable, checked_choice, checked_count, checked_number
+from lastiterate.numerics.normal_gap import shift_below
+from lastiterate.numerics.roots import decreasing_crossing
+
+_WIDEST = 60.0  # of the logarithm of the noise, either way
+_CLOSENESS = 1e-7
+
+
+class Free(Enum):
+    """What `calibrate` may change."""
+
+    NOISE = "the size of the noise, all steps by one factor"
+    STEPS = "the number of steps, in whole epochs for batches in passes"
+
+    def __repr__(self) -> str:
+        return f"li.{self.name}"
+
+
+NOISE = Free.NOISE
+STEPS = Free.STEPS
+
+
+def calibrate(run: Run, *, epsilon: float, delta: float, free: Free = NOISE, most_steps: int = 1_000_000) -> Run:
+    """The run changed as little as the target allows: `account` of what is returned gives at most `epsilon`.
+
+    With free=li.NOISE the noise is scaled by one factor, up or down. With free=li.STEPS the run is made as long as the
+    target allows, but not longer than `most_steps`: where the loss stops growing, any number of steps may do.
+    """
+    checked_run(run)
+    target, delta = checked_number("epsilon", epsilon, POSITIVE), checked_number("delta", delta, INSIDE_UNIT)
+    checked_choice("free", free, Free)
+    if free is NOISE:
+        return _least_noise(run, target, delta)
+    return _most_steps(run, target, delta, checked_count("most_steps", most_steps))
+
+
+def _least_noise(run: Run, target: float, delta: float) -> Run:
+    report = account(run, delta)
+    # For Gaussian guarantees μ is proportional to 1/noise: the first guess is then the answer.
+    wanted = float(shift_below(math.log(delta), target))
+    guess = math.log(report.mu / wanted) if report.mu else math.log(max(report.epsilon, 1e-12) / target)
+
+    def excess(log_factor: float) -> float:
+        return math.log(max(account(run.with_noise(math.exp(log_factor)), delta).epsilon, 1e-300) / target)
+
+    log_factor = decreasing_crossing(excess, -_WIDEST, _WIDEST, guess + 1e-9, 1e-7 if report.mu else 0.1, _CLOSENESS)
+    found = run.with_noise(math.exp(log_factor))
+    if account(found, delta).epsilon > target:
+        raise Unavailable(f"no noise up to e^{_WIDEST:.0f} times the present one meets epsilon = {target:g}.")
+    return found
+
+
+def _most_steps(run: Run, target: float, delta: float, most_steps: int) -> Run:
+    unit = run.batches.per_epoch if isinstance(run.batches, Cyclic | Shuffled) else 1
+    longest = _longest(run, most_steps)
+
+    def meets(count: int) -> bool:
+        return account(run.first(count * unit), delta).epsilon <= target
+
+    if longest < unit or not meets(1):
+        raise Unavailable(
+            f"not even {unit} step{'s' if unit > 1 else ''} meet epsilon = {target:g}. Calibrate the noise instead."
+        )
+    low, high = 1, 2
+    while high * unit <= longest and meets(high):
+        low, high = high, 2 * high
+    high = min(high, longest // unit + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if meets(middle) else (low, middle)
+    return run.first(low * unit)
+
+
+def _longest(run: Run, most_steps: int) -> int:
+    """A run with one entry per step cannot be made longer."""
+    per_step = [run.step_size, getattr(run.noise, run.noise.size), run.clip]
+    return min([most_steps, *(len(value) for value in per_step if isinstance(value, tuple))])

@@ -1,0 +1,160 @@
+"""A claim with everything that is needed to check it: the run, the process, the schedules.
+
+`verify` rebuilds the process from the run, prices the schedules with the trusted `certify`, and compares the claim.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lastiterate.accounting.releases import released
+from lastiterate.accounting.sequences import packed, unpacked
+from lastiterate.algorithms.encode import run_from_dict, run_to_dict
+from lastiterate.algorithms.process import Process
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import InvalidInput
+from lastiterate.privacy.notion import Notion
+from lastiterate.shift.certify import certify
+from lastiterate.shift.schedule import payments
+from lastiterate.shift.steps import Schedule, Steps
+from lastiterate.theorems.places import places_of
+from lastiterate.theorems.proof import Part, Proof, RecordProof
+
+FORMAT = "lastiterate certificate 1"
+_ADJACENCY = "replace one record"
+_DIGITS = 12
+_PROCESS_FIELDS = ("sensitivity", "noise", "lipschitz")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a certificate proves its claim, what the checker found, and why not."""
+
+    accepted: bool
+    epsilon: float
+    delta: float
+    reason: str
+
+    def __str__(self) -> str:
+        if not self.accepted:
+            return f"rejected: {self.reason}"
+        return f"accepted: epsilon = {self.epsilon:.9g} at delta = {self.delta:g}, {_ADJACENCY}"
+
+
+def certificate_of(run: Run, process: Process, proof: Proof, delta: float) -> dict[str, Any]:
+    """The certificate of a guarantee by the shift engine, as a dictionary that JSON can hold."""
+    return {
+        "format": FORMAT,
+        "claim": {
+            "adjacency": _ADJACENCY,
+            "delta": delta,
+            "epsilon": _rounded_up(float(proof.notion.epsilon(delta))),
+            "releases": list(process.releases),
+            "order": "averaged" if proof.averaged else "worst",
+        },
+        "run": run_to_dict(run),
+        "process": {
+            "steps": len(process),
+            "diameter": process.diameter if math.isfinite(process.diameter) else None,
+            **{name: packed(getattr(process, name), process.batches.per_epoch) for name in _PROCESS_FIELDS},
+        },
+        "schedules": [_record_to_dict(record) for record in proof.records],
+    }
+
+
+def verify(certificate: dict[str, Any] | str, run: Run | None = None) -> Verdict:
+    """Replay a certificate (a dictionary, or its JSON). With `run`, it must also be about that very run."""
+    try:
+        content = json.loads(certificate) if isinstance(certificate, str) else certificate
+        return _checked(content, run)
+    except (InvalidInput, KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+        return Verdict(False, math.inf, math.nan, f"it cannot be read: {type(error).__name__}: {error}")
+
+
+def _checked(content: dict[str, Any], run: Run | None) -> Verdict:
+    claim = content["claim"]
+    if content["format"] != FORMAT or claim["adjacency"] != _ADJACENCY or claim["order"] not in ("averaged", "worst"):
+        return Verdict(False, math.inf, math.nan, f"it is not a {FORMAT} for {_ADJACENCY}")
+    described = run_from_dict(content["run"])
+    if run is not None and described != run:
+        return Verdict(False, math.inf, math.nan, "it is about another run")
+    process = released(described.process, claim["releases"])
+    if different := _difference(process, content["process"]):
+        return Verdict(False, math.inf, math.nan, f"its {different} is not that of its run")
+    notion = _replayed(process, claim["order"] == "averaged", content["schedules"])
+    delta, claimed = float(claim["delta"]), float(claim["epsilon"])
+    epsilon = float(notion.epsilon(delta))
+    if epsilon <= claimed:
+        return Verdict(True, claimed, delta, "")
+    return Verdict(False, epsilon, delta, f"it claims epsilon = {claimed:.12g}, its schedules prove {epsilon:.12g}")
+
+
+def _difference(process: Process, content: dict[str, Any]) -> str | None:
+    diameter = math.inf if content["diameter"] is None else float(content["diameter"])
+    if int(content["steps"]) != len(process):
+        return "number of steps"
+    if diameter != process.diameter:
+        return "diameter"
+    for name in _PROCESS_FIELDS:
+        if not np.array_equal(unpacked(content[name], len(process)), getattr(process, name)):
+            return name
+    return None
+
+
+def _replayed(process: Process, averaged: bool, schedules: list[dict[str, Any]]) -> Notion:
+    """The notion that these schedules prove: every place has to be there, the checker knows which."""
+    places = places_of(process, averaged)
+    given = {int(entry["place"]): entry["parts"] for entry in schedules}
+    records = []
+    for place, weight in places.wanted.items():
+        if place not in given:
+            raise InvalidInput(f"there is no schedule for place {place}.")
+        stretches = places.stretches(place)
+        if len(given[place]) != len(stretches):
+            raise InvalidInput(f"place {place} must have {len(stretches)} schedules. Got {len(given[place])}.")
+        parts = [Part(_price(steps, entry), None) for steps, entry in zip(stretches, given[place], strict=True)]
+        records.append(RecordProof(place, weight, tuple(parts)))
+    return Proof(tuple(records), averaged).notion
+
+
+def _price(steps: Steps | None, entry: dict[str, Any] | None) -> float:
+    if steps is None:
+        return 0.0
+    schedule = _schedule_from_dict(entry, len(steps)) if entry else None
+    if schedule is None:
+        raise InvalidInput("a schedule is missing.")
+    return certify(steps, schedule.start, payments(steps, schedule))
+
+
+def _record_to_dict(record: RecordProof) -> dict[str, Any]:
+    return {"place": record.place, "parts": [_schedule_to_dict(part.schedule) for part in record.parts]}
+
+
+def _schedule_to_dict(schedule: Schedule | None) -> dict[str, Any] | None:
+    if schedule is None:
+        return None
+    return {"start": schedule.start, "lengths": packed(schedule.lengths), "levels": packed(schedule.levels)}
+
+
+def _schedule_from_dict(entry: dict[str, Any], steps: int) -> Schedule:
+    start = int(entry["start"])
+    lengths = unpacked(entry["lengths"]).astype(np.int64)
+    if not 0 <= start < steps or (lengths < 1).any() or lengths.sum() != steps - start:
+        raise InvalidInput(f"the lengths of a schedule must sum to {steps - start}. Got {lengths.sum()}.")
+    levels = unpacked(entry["levels"], len(lengths))
+    if not (np.isfinite(levels) & (levels >= 0)).all():
+        raise InvalidInput("the levels of a schedule must be finite and >= 0.")
+    return Schedule(start, lengths, levels)
+
+
+def _rounded_up(value: float) -> float:
+    """To twelve digits: other machines may differ in the last bits."""
+    if value == 0 or not math.isfinite(value):
+        return value
+    unit = 10.0 ** (math.floor(math.log10(value)) + 1 - _DIGITS)
+    return float(f"{value + unit:.{_DIGITS}g}")

@@ -1,0 +1,116 @@
+"""A run, and what its owner has to stand for, in plain words."""
+
+from __future__ import annotations
+
+import math
+
+from lastiterate.algorithms.batches import Cyclic, FixedSize, FullBatch, Poisson, Shuffled
+from lastiterate.algorithms.per_step import PerStep
+from lastiterate.algorithms.run import Run
+
+ADJACENCY = "Two data sets are neighbours if they differ in one record, replaced by another; their size is public."
+_SECRECY = (
+    "Nothing else that was computed from the data leaves: no other iterate, no metric or stopping time, no choice of "
+    "hyperparameters by looking at it."
+)
+_NOISE = "The noise is Gaussian, fresh at every step and coordinate, from a generator nobody can predict."
+
+
+def described(run: Run) -> list[str]:
+    """What was run, line by line."""
+    process = run.process
+    lines = [
+        f"{run.steps} steps{_epochs(run)}, {_batches(run)}",
+        f"loss: {_loss(run)}",
+        f"step size {_shown(run.step_size)}, noise {_noise(run)}",
+        f"domain: {_domain(run)}",
+        f"per step, on the iterate: sensitivity {_range(process.sensitivity)}, noise {_range(process.noise)}, "
+        f"Lipschitz constant {_range(process.lipschitz)}",
+    ]
+    if run.prox is not None:
+        lines.insert(3, f"proximal map of {run.prox}")
+    if run.weight_decay:
+        lines.insert(3, f"weight decay {run.weight_decay:g}")
+    return lines
+
+
+def promises(run: Run, releases: tuple[int, ...]) -> list[str]:
+    """What no program can check, and what the guarantee rests on."""
+    released = (
+        "Only the last iterate is released."
+        if not releases
+        else f"Only the iterates after {_listed(releases)} and the last are released."
+    )
+    change = float(run.process.sensitivity.max())
+    lines = [ADJACENCY, f"{released} {_SECRECY}", run.batches.promise, _NOISE]
+    if run.clip is not None:
+        lines.append(
+            f"Each record's gradient is clipped to norm {_shown(run.clip)} before anything else is done with it."
+        )
+    elif math.isfinite(change):
+        bound = run.loss.gradient_sensitivity
+        lines.append(f"Replacing a record changes its gradient by at most {bound:.6g}, at every point of the domain.")
+    lines.extend(run.loss.promises)
+    if run.loss.l2 or run.weight_decay:
+        lines.append("The l2 term is added after clipping, in full at every step.")
+    if math.isfinite(run.domain.diameter):
+        lines.append("Every step ends with the projection on the domain.")
+    return lines
+
+
+def _epochs(run: Run) -> str:
+    every = run.batches.per_epoch
+    if every == 1 or isinstance(run.batches, FullBatch):
+        return ""
+    whole, rest = divmod(run.steps, every)
+    return f" ({whole} epochs of {every}{f' and {rest} more' if rest else ''})"
+
+
+def _batches(run: Run) -> str:
+    given = run.batches
+    match given:
+        case FullBatch():
+            return f"every step on all {given.records} records"
+        case Cyclic():
+            return f"batches of {given.batch_size} of {given.records} records in a fixed order"
+        case Shuffled():
+            how = "a new random order each epoch" if given.each_epoch else "one random order"
+            return f"batches of {given.batch_size} of {given.records} records in {how}"
+        case FixedSize():
+            return f"random batches of {given.batch_size} of {given.records} records"
+        case Poisson():
+            return f"Poisson batches at rate {given.rate:g} of {given.records} records"
+    return repr(given)
+
+
+def _loss(run: Run) -> str:
+    loss = run.loss
+    shape = "convex" if run.convex else "not convex"
+    clip = "" if run.clip is None else f", clipped at {_shown(run.clip)}"
+    l2 = f", l2 {loss.l2:g}" if loss.l2 else ""
+    return f"{loss.kind}, Hessian between {loss.curvature:g} and {loss.smoothness:g}{clip}{l2}: {shape}"
+
+
+def _noise(run: Run) -> str:
+    return f"{type(run.noise).__name__}({run.noise.size}={_shown(getattr(run.noise, run.noise.size))})"
+
+
+def _domain(run: Run) -> str:
+    diameter = run.domain.diameter
+    return f"of diameter {diameter:g}" if math.isfinite(diameter) else "unbounded"
+
+
+def _shown(value: PerStep) -> str:
+    return f"{value:g}" if isinstance(value, float) else f"from {min(value):g} to {max(value):g}"
+
+
+def _range(values: object) -> str:
+    import numpy as np
+
+    low, high = float(np.min(values)), float(np.max(values))  # type: ignore[call-overload]
+    return f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"
+
+
+def _listed(releases: tuple[int, ...]) -> str:
+    shown = ", ".join(str(release) for release in releases[:6])
+    return f"{shown}{', …' if len(releases) > 6 else ''} steps"

@@ -1,0 +1,73 @@
+"""Every record's own guarantee."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lastiterate.accounting.account import account, checked_run
+from lastiterate.accounting.releases import released
+from lastiterate.algorithms.batches import Cyclic
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_number
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.normal_gap import threshold_above
+from lastiterate.plots import draw_records
+from lastiterate.theorems.shift_engine import own_mus
+
+
+@dataclass(frozen=True, eq=False)
+class RecordReport:
+    """ε by position in the data. Records of one batch share theirs: `batch_epsilons` are those of the batches in order."""
+
+    run: Run
+    delta: float
+    batch_epsilons: Floats
+
+    @cached_property
+    def epsilons(self) -> Floats:
+        """ε of every record, in the order of the data."""
+        return np.repeat(self.batch_epsilons, self.run.batches.records // len(self.batch_epsilons))
+
+    @property
+    def worst(self) -> float:
+        """What may be claimed for everybody."""
+        return float(self.batch_epsilons.max())
+
+    def epsilon_of(self, record: int) -> float:
+        """ε of the record with this index, counted from 0."""
+        if not 0 <= record < self.run.batches.records:
+            raise InvalidInput(f"record must be from 0 to {self.run.batches.records - 1}. Got {record!r}.")
+        return float(self.batch_epsilons[record * len(self.batch_epsilons) // self.run.batches.records])
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """ε against the batch; written to `path` if given. Returns the figure."""
+        return draw_records(self.batch_epsilons.tolist(), self.delta, path)
+
+    def __str__(self) -> str:
+        low, middle = float(self.batch_epsilons.min()), float(np.median(self.batch_epsilons))
+        return (
+            f"epsilon of a record at delta = {self.delta:g}: {low:.6g} to {self.worst:.6g}, median {middle:.6g}, "
+            f"{len(self.batch_epsilons)} different places"
+        )
+
+
+def account_each(run: Run, delta: float, releases: Iterable[int] = ()) -> RecordReport:
+    """What may be claimed to each single person, who knows where in the data their record stands.
+
+    A record that comes early in a pass is hidden by all the noise that follows. With batches that are random or shuffled,
+    all records are alike.
+    """
+    checked_run(run)
+    target = checked_number("delta", delta, INSIDE_UNIT)
+    if not isinstance(run.batches, Cyclic):
+        report = account(run, target, releases)
+        return RecordReport(run, target, np.array([report.epsilon]))
+    mus = own_mus(released(run.process, releases))
+    epsilons = np.where(mus > 0, threshold_above(np.log(target), np.maximum(mus, 1e-150)), 0.0)
+    return RecordReport(run, target, epsilons)

@@ -1,0 +1,35 @@
+"""How ε grows as a run goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lastiterate.accounting.account import account
+from lastiterate.algorithms.run import Run
+from lastiterate.progress import tracked
+
+_POINTS = 24
+
+
+@dataclass(frozen=True)
+class Growth:
+    """ε after so many steps: of the last iterate alone, and of all of them."""
+
+    steps: tuple[int, ...]
+    hidden: tuple[float, ...]
+    released: tuple[float, ...]
+
+
+def growth(run: Run, delta: float) -> Growth:
+    """At up to two dozen places along the run, after whole epochs where there are several."""
+    every = run.batches.per_epoch
+    unit = every if run.steps % every == 0 and run.steps > every else 1
+    places = unit * np.unique(np.linspace(1, run.steps // unit, min(_POINTS, run.steps // unit)).astype(int))
+    reports = [account(run.first(int(place)), delta) for place in tracked(places, "growth")]
+    return Growth(
+        tuple(places.tolist()),
+        tuple(report.epsilon for report in reports),
+        tuple(report.composition for report in reports),
+    )

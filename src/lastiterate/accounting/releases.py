@@ -1,0 +1,20 @@
+"""Checkpoints that leave the house besides the last iterate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from lastiterate.algorithms.process import Process
+from lastiterate.errors import InvalidInput, checked_count
+
+
+def released(process: Process, releases: Iterable[int]) -> Process:
+    """The process with these iterates released as well; its end needs no mention."""
+    try:
+        places = sorted({checked_count("releases", place) for place in releases})
+    except TypeError as error:
+        raise InvalidInput(f"releases must be a list of numbers of steps. Got {releases!r:.60}.") from error
+    if places and places[-1] > len(process):
+        raise InvalidInput(f"releases must be at most steps = {len(process)}. Got {places[-1]}.")
+    return replace(process, releases=tuple(place for place in places if place < len(process)))

@@ -1,0 +1,161 @@
+"""Runs as plain dictionaries, and back. The names in a file are the names in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+from lastiterate.algorithms import losses
+from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, FullBatch, Poisson, Shuffled
+from lastiterate.algorithms.domains import Ball, Box, ConvexSet, Domain, Unbounded
+from lastiterate.algorithms.noise import Langevin, Noise, OnGradientSum, OnIterate, OnMeanGradient
+from lastiterate.algorithms.prox import L1, ConvexTerm, ElasticNet, NuclearNorm, Prox
+from lastiterate.algorithms.run import Epochs, Run
+from lastiterate.errors import InvalidInput
+
+BATCHES: dict[str, type[Batches]] = {
+    "full": FullBatch,
+    "cyclic": Cyclic,
+    "shuffled": Shuffled,
+    "fixed_size": FixedSize,
+    "poisson": Poisson,
+}
+NOISES: dict[str, type[Noise]] = {
+    "on_iterate": OnIterate,
+    "on_mean_gradient": OnMeanGradient,
+    "on_gradient_sum": OnGradientSum,
+    "langevin": Langevin,
+}
+DOMAINS: dict[str, type[Domain]] = {"unbounded": Unbounded, "ball": Ball, "box": Box, "convex_set": ConvexSet}
+PROXES: dict[str, type[Prox]] = {
+    "l1": L1,
+    "elastic_net": ElasticNet,
+    "nuclear_norm": NuclearNorm,
+    "convex_term": ConvexTerm,
+}
+LOSSES: dict[str, Callable[..., Any]] = {
+    "general": losses.general,
+    "logistic": losses.logistic,
+    "softmax": losses.softmax,
+    "ridge": losses.ridge,
+    "huber": losses.huber,
+    "smooth_hinge": losses.smooth_hinge,
+    "network": losses.network,
+}
+_SECTIONS: dict[str, dict[str, Any]] = {
+    "loss": LOSSES,
+    "batches": BATCHES,
+    "noise": NOISES,
+    "domain": DOMAINS,
+    "prox": PROXES,
+}
+_REQUIRED = ("loss", "batches", "step_size", "noise", "steps")
+_KNOWN = (*_REQUIRED, "domain", "prox", "weight_decay")
+
+
+class BadEntry(InvalidInput):
+    """An entry of a dictionary is wrong; `path` says which."""
+
+    def __init__(self, path: tuple[str, ...], message: str) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+def run_to_dict(run: Run) -> dict[str, Any]:
+    """Everything that describes the run, as numbers, strings, lists and dictionaries."""
+    plain: dict[str, Any] = {
+        "steps": run.steps,
+        "step_size": _plain(run.step_size),
+        "weight_decay": run.weight_decay,
+        "loss": {"kind": run.loss.kind, **{name: _plain(value) for name, value in run.loss.arguments.items()}},
+    }
+    for section in ("batches", "noise", "domain", "prox"):
+        value = getattr(run, section)
+        if value is not None:
+            plain[section] = _section_to_dict(section, value)
+    return plain
+
+
+def run_from_dict(plain: Any) -> Run:
+    """The run that such a dictionary describes; an unknown, missing or wrong entry raises `BadEntry` with its path."""
+    if not isinstance(plain, dict):
+        raise BadEntry((), f"a run must be a table with entries such as step_size. Got a {type(plain).__name__}.")
+    for name in plain:
+        if name not in _KNOWN:
+            raise BadEntry((name,), f"{name} is not an entry of a run{_closest(name, _KNOWN)}.")
+    for name in _REQUIRED:
+        if name not in plain:
+            raise BadEntry((), f"{name} is missing. A run needs {', '.join(_REQUIRED)}.")
+    values = {name: _section(name, value) if name in _SECTIONS else value for name, value in plain.items()}
+    values["steps"] = _steps(values["steps"])
+    try:
+        return Run(**values)
+    except InvalidInput as error:
+        raise BadEntry(_blamed(error, plain), str(error)) from error
+
+
+def _section(section: str, entries: Any) -> Any:
+    kinds = _SECTIONS[section]
+    names = ", ".join(kinds)
+    if not isinstance(entries, dict) or not isinstance(entries.get("kind"), str):
+        raise BadEntry((section,), f"{section} must be a table with a kind, one of {names}. Got {entries!r:.60}.")
+    kind = entries["kind"]
+    if kind not in kinds:
+        raise BadEntry(
+            (section, "kind"), f"kind of {section} must be one of {names}. Got {kind!r}{_closest(kind, kinds)}."
+        )
+    arguments = {name: value for name, value in entries.items() if name != "kind"}
+    known = _arguments_of(kinds[kind])
+    for name in arguments:
+        if name not in known:
+            message = (
+                f"{name} is not an entry of {section} of kind {kind}{_closest(name, known)}. It has {', '.join(known)}."
+            )
+            raise BadEntry((section, name), message)
+    try:
+        return kinds[kind](**arguments)
+    except InvalidInput as error:
+        raise BadEntry((section, *_blamed(error, arguments)), str(error)) from error
+    except TypeError as error:
+        missing = str(error).split("argument")[-1].lstrip("s: ")
+        raise BadEntry((section,), f"{section} of kind {kind} lacks {missing}.") from error
+
+
+def _steps(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if set(value) != {"epochs"}:
+        raise BadEntry(("steps",), f"steps must be an integer, or {{ epochs = … }}. Got {value!r:.60}.")
+    try:
+        return Epochs(value["epochs"])
+    except InvalidInput as error:
+        raise BadEntry(("steps", "epochs"), str(error)) from error
+
+
+def _blamed(error: InvalidInput, entries: dict[str, Any]) -> tuple[str, ...]:
+    """Messages begin with the name of what is wrong."""
+    first = str(error).split()[0]
+    return (first,) if first in entries else ()
+
+
+def _section_to_dict(section: str, value: Any) -> dict[str, Any]:
+    kind = next(name for name, cls in _SECTIONS[section].items() if type(value) is cls)
+    return {"kind": kind, **{one.name: _plain(getattr(value, one.name)) for one in fields(value)}}
+
+
+def _arguments_of(kind: Callable[..., Any]) -> tuple[str, ...]:
+    import inspect
+
+    return tuple(inspect.signature(kind).parameters)
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _closest(name: str, known: Any) -> str:
+    from difflib import get_close_matches
+
+    found = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {found[0]}" if found else ""

@@ -1,0 +1,91 @@
+"""Runs in TOML and JSON files; what is wrong is named with its line."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from lastiterate.algorithms.encode import BadEntry, run_from_dict, run_to_dict
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import InvalidInput
+
+
+def read_run(path: str | Path) -> Run:
+    """The run described in a .toml or .json file."""
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+    return run_from_text(text, str(file), toml=_is_toml(file))
+
+
+def write_run(run: Run, path: str | Path) -> None:
+    """Write the run to a .toml or .json file, from which `read_run` gets it back."""
+    file = Path(path)
+    file.write_text(run_to_toml(run) if _is_toml(file) else run_to_json(run), encoding="utf-8")
+
+
+def run_from_text(text: str, name: str = "run", *, toml: bool) -> Run:
+    """As `read_run`, from a string."""
+    try:
+        plain = tomllib.loads(text) if toml else json.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInput(f"{name} is not TOML: {error}.") from error
+    except json.JSONDecodeError as error:
+        raise InvalidInput(f"{name}, line {error.lineno} is not JSON: {error.msg}.") from error
+    try:
+        return run_from_dict(plain)
+    except BadEntry as error:
+        raise InvalidInput(f"{name}, line {_line_of(text, error.path, toml)}: {error}") from error
+
+
+def run_to_json(run: Run) -> str:
+    return json.dumps(run_to_dict(run), indent=2) + "\n"
+
+
+def run_to_toml(run: Run) -> str:
+    plain = run_to_dict(run)
+    lines = [f"{name} = {_toml(value)}" for name, value in plain.items() if not isinstance(value, dict)]
+    for section, entries in plain.items():
+        if isinstance(entries, dict):
+            lines += ["", f"[{section}]", *(f"{name} = {_toml(value)}" for name, value in entries.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _is_toml(file: Path) -> bool:
+    if file.suffix not in (".toml", ".json"):
+        raise InvalidInput(f"{file} must end in .toml or .json. Got {file.suffix or 'no ending'!r}.")
+    return file.suffix == ".toml"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return "[" + ", ".join(_toml(entry) for entry in value) + "]"
+    return json.dumps(value) if isinstance(value, str) else repr(value)
+
+
+def _line_of(text: str, path: tuple[str, ...], toml: bool) -> int:
+    """The line on which the entry stands; the first one if it stands nowhere."""
+    lines = text.splitlines()
+    found = 0
+    for depth, name in enumerate(path):
+        entry = re.escape(name)
+        pattern = rf'(^|[\s{{,.])"?{entry}"?\s*[=.:]|^\s*\[{entry}\]' if toml else rf'"{entry}"\s*:'
+        # An entry of a table stands after the table's own line, or on it.
+        places = [index for index in range(found, len(lines)) if re.search(pattern, lines[index])]
+        if depth == 0 and toml:
+            places = [index for index in places if not _inside_table(lines, index)] or places
+        if places:
+            found = places[0]
+    return found + 1
+
+
+def _inside_table(lines: list[str], index: int) -> bool:
+    """Whether the line is an entry of some [table], rather than of the file or a table's own line."""
+    return not lines[index].lstrip().startswith("[") and any(line.lstrip().startswith("[") for line in lines[:index])

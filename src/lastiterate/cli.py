@@ -1,0 +1,201 @@
+"""The command line: the same words as in Python."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lastiterate.accounting.account import account
+from lastiterate.accounting.calibrate import NOISE, STEPS, calibrate
+from lastiterate.accounting.certificate import verify
+from lastiterate.accounting.each import account_each
+from lastiterate.algorithms.files import read_run, run_to_toml, write_run
+from lastiterate.errors import InvalidInput, LastIterateError
+from lastiterate.progress import progress_bar
+from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.theorem import Theorem
+
+_REJECTED, _BAD_INPUT = 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; 0 if all is well, 1 if a certificate is rejected, 2 with one sentence on bad input."""
+    options = _parser().parse_args(arguments)
+    try:
+        with progress_bar():
+            return int(options.command(options))
+    except LastIterateError as error:
+        print(f"lastiterate: {error}", file=sys.stderr)
+        return _BAD_INPUT
+    except BrokenPipeError:
+        return 0
+
+
+def _account(options: argparse.Namespace) -> int:
+    run = read_run(options.run)
+    if options.each:
+        records = account_each(run, options.delta, options.releases)
+        if options.plot:
+            records.plot(options.plot)
+        _show(options, {"delta": records.delta, "epsilons": records.batch_epsilons.tolist()}, str(records))
+        return 0
+    report = account(run, options.delta, options.releases)
+    text = str(report)
+    if options.certificate:
+        if report.certificate is None:
+            raise InvalidInput("this guarantee has no schedule to certify. Leave --certificate out.")
+        report.save_certificate(options.certificate)
+        text += f"\n\ncertificate: {options.certificate} (check it with: lastiterate verify {options.certificate})"
+    if options.plot:
+        report.plot(options.plot)
+        text += f"\nplot: {options.plot}"
+    _show(options, report.to_dict(), text)
+    return 0
+
+
+def _calibrate(options: argparse.Namespace) -> int:
+    run = read_run(options.run)
+    free = NOISE if options.free == "noise" else STEPS
+    found = calibrate(run, epsilon=options.epsilon, delta=options.delta, free=free, most_steps=options.most_steps)
+    report = account(found, options.delta)
+    if options.write:
+        write_run(found, options.write)
+    name = found.noise.size if free is NOISE else "steps"
+    value = getattr(found.noise, name) if free is NOISE else found.steps
+    before = getattr(run.noise, name) if free is NOISE else run.steps
+    text = (
+        f"{name} = {_number(value)} meets epsilon = {options.epsilon:g} at delta = {options.delta:g} "
+        f"(it was {_number(before)}); epsilon is then {report.epsilon:.9g}, by {report.best.theorem.name}"
+    )
+    if free is STEPS and found.steps + found.batches.per_epoch > options.most_steps:
+        text += f"\nthe target is still met there: --most-steps is {options.most_steps}"
+    text += f"\nwritten to {options.write}" if options.write else f"\n\n{run_to_toml(found).rstrip()}"
+    _show(options, report.to_dict(), text)
+    return 0
+
+
+def _compare(options: argparse.Namespace) -> int:
+    report = account(read_run(options.run), options.delta, options.releases)
+    lines = [f"epsilon at delta = {report.delta:g}, replace one record", ""]
+    for guarantee, epsilon in zip(report.guarantees, report.epsilons, strict=True):
+        lines.append(f"{epsilon:12.6g}  {epsilon / report.epsilon:8.3g}x  {guarantee.theorem.name}")
+    lines += [f"{'-':>12}  {'':>9}  {one.theorem.name}: {'; '.join(one.reasons)}" for one in report.inapplicable]
+    if options.plot:
+        report.plot_comparison(options.plot)
+        lines += ["", f"plot: {options.plot}"]
+    _show(options, {name: report.to_dict()[name] for name in ("delta", "guarantees", "inapplicable")}, "\n".join(lines))
+    return 0
+
+
+def _verify(options: argparse.Namespace) -> int:
+    try:
+        text = Path(options.certificate).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{options.certificate} cannot be read: {getattr(error, 'strerror', error)}.") from error
+    verdict = verify(text, read_run(options.run) if options.run else None)
+    _show(options, {"accepted": verdict.accepted, "reason": verdict.reason, "epsilon": verdict.epsilon}, str(verdict))
+    return 0 if verdict.accepted else _REJECTED
+
+
+def _theorems(options: argparse.Namespace) -> int:
+    _show(options, {"theorems": [_theorem(one) for one in CATALOGUE]}, "\n\n".join(map(_theorem_text, CATALOGUE)))
+    return 0
+
+
+def _theorem(theorem: Theorem) -> dict[str, Any]:
+    return {
+        "name": theorem.name,
+        "citation": theorem.citation,
+        "covers": theorem.covers,
+        "assumptions": [assumption.statement for assumption in theorem.assumptions],
+        "erratum": theorem.erratum,
+    }
+
+
+def _theorem_text(theorem: Theorem) -> str:
+    lines = [theorem.name, f"  {theorem.citation}", f"  covers: {theorem.covers}"]
+    lines += [f"  needs: {'; '.join(assumption.statement for assumption in theorem.assumptions)}"]
+    return "\n".join(lines + ([f"  erratum {theorem.erratum}"] if theorem.erratum else []))
+
+
+def _show(options: argparse.Namespace, content: dict[str, Any], text: str) -> None:
+    print(json.dumps(_finite(content), indent=2) if options.json else text)
+
+
+def _finite(content: Any) -> Any:
+    """JSON has no infinity."""
+    if isinstance(content, dict):
+        return {name: _finite(value) for name, value in content.items()}
+    if isinstance(content, list):
+        return [_finite(value) for value in content]
+    return None if isinstance(content, float) and content in (float("inf"), float("-inf")) else content
+
+
+def _number(value: Any) -> str:
+    return f"from {min(value):.9g} to {max(value):.9g}" if isinstance(value, tuple) else f"{value:.9g}"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="lastiterate",
+        description="Differential privacy when only the last iterate is released.",
+        epilog="example: lastiterate account examples/mnist.toml --delta 1e-5",
+    )
+    commands = parser.add_subparsers(required=True, metavar="command")
+    one = _command(
+        commands, "account", _account, "the least provable epsilon of a run", "account run.toml --delta 1e-5"
+    )
+    _add_run(one)
+    one.add_argument("--each", action="store_true", help="every record's own epsilon, by its batch")
+    one.add_argument("--certificate", metavar="FILE", help="write the proof, for `lastiterate verify`")
+    _add_releases(one)
+    _add_plot(one, "epsilon against steps")
+    one = _command(
+        commands, "calibrate", _calibrate, "the noise or the steps that meet a target", "calibrate run.toml --epsilon 1"
+    )
+    _add_run(one)
+    one.add_argument("--epsilon", type=float, required=True, help="the target")
+    one.add_argument("--free", choices=("noise", "steps"), default="noise", help="what may change (default: noise)")
+    one.add_argument("--most-steps", type=int, default=1_000_000, help="with --free steps, never more than these")
+    one.add_argument("--write", metavar="FILE", help="write the run that meets it, as .toml or .json")
+    one = _command(
+        commands, "compare", _compare, "every theorem side by side", "compare run.toml --plot out/compare.png"
+    )
+    _add_run(one)
+    _add_releases(one)
+    _add_plot(one, "epsilon of every theorem")
+    one = _command(commands, "verify", _verify, "replay a certificate", "verify certificate.json --run run.toml")
+    one.add_argument("certificate", help="a file that `account --certificate` wrote")
+    one.add_argument("--run", metavar="FILE", help="it must be about this run")
+    _command(commands, "theorems", _theorems, "the catalogue", "theorems --json")
+    return parser
+
+
+def _command(commands: Any, name: str, function: Any, what: str, example: str) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=what, description=f"{what}.", epilog=f"example: lastiterate {example}")
+    parser.set_defaults(command=function)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    return parser
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", help="a run, as .toml or .json")
+    parser.add_argument("--delta", type=float, default=1e-5, help="the delta of the guarantee (default: 1e-5)")
+
+
+def _add_releases(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--releases", type=int, nargs="+", default=(), metavar="STEP", help="checkpoints released as well"
+    )
+
+
+def _add_plot(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--plot", metavar="FILE", help=f"draw {what}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""Pictures of plain numbers; matplotlib is imported only here, when one is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lastiterate.errors import Unavailable
+
+Path_ = str | Path | None
+
+
+def draw_growth(
+    along: Sequence[float],
+    released: Sequence[float],
+    hidden: Sequence[float],
+    unit: str,
+    delta: float,
+    title: str,
+    path: Path_,
+) -> Any:
+    """ε as a run goes on: with every iterate released, and with the last alone."""
+    figure, axes = _figure()
+    axes.plot(along, released, "--", color="tab:gray", label="every iterate released")
+    axes.plot(along, hidden, color="tab:blue", label="only the last iterate released")
+    axes.plot(along[-1:], hidden[-1:], "o", color="tab:blue", label=f"this run: ε = {hidden[-1]:.4g}")
+    axes.set(xlabel=unit, ylabel=f"ε at δ = {delta:g}", title=title, ylim=(0, None))
+    axes.legend()
+    return _finished(figure, axes, path)
+
+
+def draw_records(epsilons: Sequence[float], delta: float, path: Path_) -> Any:
+    """ε of every batch, by its place in the data."""
+    figure, axes = _figure()
+    axes.plot(range(1, len(epsilons) + 1), epsilons, ".-", color="tab:blue", label="a record's own ε")
+    axes.axhline(max(epsilons), color="tab:gray", linestyle="--", label="worst record")
+    axes.set(xlabel="batch of the record", ylabel=f"ε at δ = {delta:g}", ylim=(0, None))
+    axes.legend()
+    return _finished(figure, axes, path)
+
+
+def draw_comparison(names: Sequence[str], epsilons: Sequence[float], delta: float, path: Path_) -> Any:
+    """ε of every theorem, as bars."""
+    figure, axes = _figure()
+    bars = axes.barh(list(names)[::-1], list(epsilons)[::-1], color="tab:blue")
+    axes.bar_label(bars, fmt="%.4g", padding=3)
+    axes.set(xscale="log", xlabel=f"ε at δ = {delta:g}")
+    axes.margins(x=0.15)
+    return _finished(figure, axes, path)
+
+
+def _figure() -> tuple[Any, Any]:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise Unavailable(
+            "plots need matplotlib, which is not installed. Run pip install 'lastiterate[plots]'."
+        ) from error
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    return figure, figure.subplots()
+
+
+def _finished(figure: Any, axes: Any, path: Path_) -> Any:
+    axes.grid(alpha=0.25)
+    if path is not None:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=150)
+    return figure

@@ -1,0 +1,66 @@
+"""Progress of long work, for whoever wants to watch."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Listener = Callable[[str, int, int], None]
+
+_listener: ContextVar[Listener | None] = ContextVar("progress listener", default=None)
+_PATIENCE = 2.0  # seconds before a bar appears
+_WIDTH = 40
+
+
+def tracked(items: Sequence[Item], what: str) -> Iterator[Item]:
+    """The items, one by one; a listener hears how many are done. Inside another such loop nothing is said."""
+    listener = _listener.get()
+    if listener is None or len(items) < 2:
+        yield from items
+        return
+    token = _listener.set(None)
+    try:
+        for done, item in enumerate(items):
+            listener(what, done, len(items))
+            yield item
+        listener(what, len(items), len(items))
+    finally:
+        _listener.reset(token)
+
+
+@contextmanager
+def progress_bar() -> Iterator[None]:
+    """Draw a bar on the standard error stream for whatever takes longer than two seconds, if somebody can see it."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    bar = _Bar()
+    token = _listener.set(bar)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+        bar.clear()
+
+
+class _Bar:
+    def __init__(self) -> None:
+        self.start = time.monotonic()
+        self.drawn = False
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        if time.monotonic() - self.start < _PATIENCE:
+            return
+        filled = _WIDTH * done // total
+        sys.stderr.write(f"\r{what} [{'#' * filled}{'.' * (_WIDTH - filled)}] {100 * done // total:3d}%")
+        sys.stderr.flush()
+        self.drawn = True
+
+    def clear(self) -> None:
+        if self.drawn:
+            sys.stderr.write("\r" + " " * 120 + "\r")
