@@ -8,7 +8,7 @@ from typing import Any
 
 from lastiterate.errors import Unavailable
 
-Path_ = str | Path | None
+Target = str | Path | None
 
 
 def draw_growth(
@@ -18,7 +18,7 @@ def draw_growth(
     unit: str,
     delta: float,
     title: str,
-    path: Path_,
+    path: Target,
 ) -> Any:
     """ε as a run goes on: with every iterate released, and with the last alone."""
     figure, axes = _figure()
@@ -30,7 +30,7 @@ def draw_growth(
     return _finished(figure, axes, path)
 
 
-def draw_records(epsilons: Sequence[float], delta: float, path: Path_) -> Any:
+def draw_records(epsilons: Sequence[float], delta: float, path: Target) -> Any:
     """ε of every batch, by its place in the data."""
     figure, axes = _figure()
     axes.plot(range(1, len(epsilons) + 1), epsilons, ".-", color="tab:blue", label="a record's own ε")
@@ -40,7 +40,7 @@ def draw_records(epsilons: Sequence[float], delta: float, path: Path_) -> Any:
     return _finished(figure, axes, path)
 
 
-def draw_comparison(names: Sequence[str], epsilons: Sequence[float], delta: float, path: Path_) -> Any:
+def draw_comparison(names: Sequence[str], epsilons: Sequence[float], delta: float, path: Target) -> Any:
     """ε of every theorem, as bars."""
     figure, axes = _figure()
     bars = axes.barh(list(names)[::-1], list(epsilons)[::-1], color="tab:blue")
@@ -61,7 +61,7 @@ def _figure() -> tuple[Any, Any]:
     return figure, figure.subplots()
 
 
-def _finished(figure: Any, axes: Any, path: Path_) -> Any:
+def _finished(figure: Any, axes: Any, path: Target) -> Any:
     axes.grid(alpha=0.25)
     if path is not None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)

@@ -22,14 +22,17 @@ class Growth:
     released: tuple[float, ...]
 
 
-def growth(run: Run, delta: float) -> Growth:
+def growth(run: Run, delta: float, releases: tuple[int, ...] = ()) -> Growth:
     """At up to two dozen places along the run, after whole epochs where there are several."""
     every = run.batches.per_epoch
     unit = every if run.steps % every == 0 and run.steps > every else 1
-    places = unit * np.unique(np.linspace(1, run.steps // unit, min(_POINTS, run.steps // unit)).astype(int))
-    reports = [account(run.first(int(place)), delta) for place in tracked(places, "growth")]
+    counts = np.unique(np.linspace(1, run.steps // unit, min(_POINTS, run.steps // unit)).astype(int))
+    places = tuple(unit * count for count in counts.tolist())
+    reports = []
+    for place in tracked(places, "growth"):
+        reports.append(account(run.first(place), delta, [release for release in releases if release < place]))
     return Growth(
-        tuple(places.tolist()),
+        places,
         tuple(report.epsilon for report in reports),
         tuple(report.composition for report in reports),
     )
