@@ -17,11 +17,12 @@ from lastiterate.accounting.sequences import packed, unpacked
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import InvalidInput, checked_count
+from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.notion import Notion
 from lastiterate.shift.certify import certify
 from lastiterate.shift.schedule import payments
-from lastiterate.shift.steps import Schedule, Steps
+from lastiterate.shift.steps import Counts, Schedule, Steps
 from lastiterate.theorems.places import places_of
 from lastiterate.theorems.proof import Part, Proof, RecordProof
 
@@ -96,7 +97,7 @@ def _checked(content: dict[str, Any], run: Run | None) -> Verdict:
 
 def _difference(process: Process, content: dict[str, Any]) -> str | None:
     diameter = math.inf if content["diameter"] is None else float(content["diameter"])
-    if int(content["steps"]) != len(process):
+    if checked_count("steps", content["steps"]) != len(process):
         return "number of steps"
     if diameter != process.diameter:
         return "diameter"
@@ -109,7 +110,7 @@ def _difference(process: Process, content: dict[str, Any]) -> str | None:
 def _replayed(process: Process, averaged: bool, schedules: list[dict[str, Any]]) -> Notion:
     """The notion that these schedules prove: every place has to be there, the checker knows which."""
     places = places_of(process, averaged)
-    given = {int(entry["place"]): entry["parts"] for entry in schedules}
+    given = {checked_count("place", entry["place"], least=-1): entry["parts"] for entry in schedules}
     records = []
     for place, weight in places.wanted.items():
         if place not in given:
@@ -142,14 +143,21 @@ def _schedule_to_dict(schedule: Schedule | None) -> dict[str, Any] | None:
 
 
 def _schedule_from_dict(entry: dict[str, Any], steps: int) -> Schedule:
-    start = int(entry["start"])
-    lengths = unpacked(entry["lengths"]).astype(np.int64)
+    start = checked_count("start", entry["start"], least=0)
+    lengths = _whole(unpacked(entry["lengths"]))
     if not 0 <= start < steps or (lengths < 1).any() or lengths.sum() != steps - start:
         raise InvalidInput(f"the lengths of a schedule must sum to {steps - start}. Got {lengths.sum()}.")
     levels = unpacked(entry["levels"], len(lengths))
     if not (np.isfinite(levels) & (levels >= 0)).all():
         raise InvalidInput("the levels of a schedule must be finite and >= 0.")
     return Schedule(start, lengths, levels)
+
+
+def _whole(values: Floats) -> Counts:
+    counts = values.astype(np.int64)
+    if (counts != values).any():
+        raise InvalidInput("the lengths of a schedule must be integers.")
+    return counts
 
 
 def _rounded_up(value: float) -> float:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from lastiterate.algorithms.batches import Cyclic, FixedSize, FullBatch, Poisson, Shuffled
-from lastiterate.algorithms.per_step import PerStep
+from lastiterate.algorithms.per_step import PerStep, extremes
 from lastiterate.algorithms.run import Run
+from lastiterate.numerics.arrays import Floats
 
 ADJACENCY = "Two data sets are neighbours if they differ in one record, replaced by another; their size is public."
 _SECRECY = (
@@ -41,7 +42,7 @@ def promises(run: Run, releases: tuple[int, ...]) -> list[str]:
         if not releases
         else f"Only the iterates after {_listed(releases)} and the last are released."
     )
-    change = float(run.process.sensitivity.max())
+    change = extremes(run.process.sensitivity)[1]
     lines = [ADJACENCY, f"{released} {_SECRECY}", run.batches.promise, _NOISE]
     if run.clip is not None:
         lines.append(
@@ -104,10 +105,8 @@ def _shown(value: PerStep) -> str:
     return f"{value:g}" if isinstance(value, float) else f"from {min(value):g} to {max(value):g}"
 
 
-def _range(values: object) -> str:
-    import numpy as np
-
-    low, high = float(np.min(values)), float(np.max(values))  # type: ignore[call-overload]
+def _range(values: Floats) -> str:
+    low, high = extremes(values)
     return f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"
 
 

@@ -1,4 +1,4 @@
-"""Long lists of numbers in few characters: runs of equal entries, or a pattern that repeats."""
+"""Long lists of numbers in few characters: as they are, as runs of equal entries, or as a pattern that repeats."""
 
 from __future__ import annotations
 
@@ -7,37 +7,55 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import Interval, InvalidInput, checked_array, checked_count
 from lastiterate.numerics.arrays import Floats
 
 _MOST = 100_000_000
+_ANY = Interval(-np.inf, np.inf, high_included=True)
+_COUNTS = Interval(1, _MOST, low_included=True)
 
 
 def packed(values: ArrayLike, period: int = 0) -> Any:
-    """[[value, how often], …], or {"pattern": …, "length": …} where the list repeats after `period` entries."""
+    """[1.5, 2.5, …], {"runs": [[value, how often], …]}, or {"pattern": …, "length": …} for what repeats after `period`."""
     array = np.asarray(values)
     if array.strides == (0,):
-        return [[array[0].item(), len(array)]]
+        return {"runs": [[*_plain(array[:1]), len(array)]]}
     if 0 < period < array.size and np.array_equal(array[period:], array[:-period]):
         return {"pattern": packed(array[:period]), "length": len(array)}
-    if array.size == 0:
-        return []
-    starts = np.flatnonzero(np.append(True, array[1:] != array[:-1]))
+    starts = np.flatnonzero(np.append(array.size > 0, array[1:] != array[:-1]))
+    if 2 * len(starts) > array.size:
+        return _plain(array)
     counts = np.diff(np.append(starts, array.size))
-    return [[value, count] for value, count in zip(array[starts].tolist(), counts.tolist(), strict=True)]
+    return {"runs": [list(pair) for pair in zip(_plain(array[starts]), counts.tolist(), strict=True)]}
 
 
 def unpacked(content: Any, length: int | None = None) -> Floats:
     """The list again; with `length`, it has to have it."""
-    if isinstance(content, dict):
-        total = _checked_length(int(content["length"]), length)
+    if isinstance(content, list):
+        return _of_length(_numbers(content), length)
+    if "pattern" in content:
+        total = _checked_length(checked_count("length", content["length"]), length)
         return np.resize(unpacked(content["pattern"]), total)
-    counts = [int(count) for _, count in content]
-    if any(count < 1 for count in counts):
-        raise InvalidInput("a packed list must have counts >= 1.")
-    total = _checked_length(sum(counts), length)
-    values = np.array([float(value) for value, _ in content])
-    return np.broadcast_to(values, total) if len(values) == 1 else np.repeat(values, counts)
+    values = _numbers([value for value, _ in content["runs"]])
+    counts = checked_array("a count", [count for _, count in content["runs"]], _COUNTS)
+    if (counts != np.floor(counts)).any():
+        raise InvalidInput("a count must be an integer.")
+    total = _checked_length(int(counts.sum()), length)
+    return np.broadcast_to(values, total) if len(values) == 1 else np.repeat(values, counts.astype(int))
+
+
+def _plain(values: Floats) -> list[Any]:
+    """JSON knows no infinity; null stands for it."""
+    return values.tolist() if np.isfinite(values).all() else [x if np.isfinite(x) else None for x in values.tolist()]
+
+
+def _numbers(content: list[Any]) -> Floats:
+    return np.atleast_1d(checked_array("an entry", [np.inf if x is None else x for x in content], _ANY))
+
+
+def _of_length(values: Floats, length: int | None) -> Floats:
+    _checked_length(len(values), length)
+    return values
 
 
 def _checked_length(total: int, length: int | None) -> int:

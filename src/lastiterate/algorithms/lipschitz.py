@@ -13,8 +13,11 @@ def step_lipschitz(loss: Loss, clipped: bool, step_sizes: Floats, decay: Floats,
     if clipped and not loss.keeps_convexity:
         return _clipped(loss, step_sizes * shares[1], decay)
     bottom = 0.0 if clipped else loss.curvature
-    ends = [1 - decay - step_sizes * share * bound for share in shares for bound in (bottom, loss.smoothness)]
-    return _rounded_up(np.max(np.abs(ends), axis=0))
+    corners = {share * bound for share in shares for bound in (bottom, loss.smoothness)}
+    worst = np.zeros_like(step_sizes)
+    for curvature in corners:
+        worst = np.maximum(worst, np.abs(1 - decay - step_sizes * curvature))
+    return _rounded_up(worst)
 
 
 def _clipped(loss: Loss, step_sizes: Floats, decay: Floats) -> Floats:

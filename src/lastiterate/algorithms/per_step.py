@@ -46,6 +46,12 @@ def is_constant(values: Floats) -> bool:
     return values.ndim == 0 or values.strides == (0,) or values.size == 1
 
 
+def extremes(values: Floats) -> tuple[float, float]:
+    """The least and the greatest entry; a billion equal ones are looked at once."""
+    entries = values.reshape(-1)[:1] if is_constant(values) else values
+    return float(entries.min()), float(entries.max())
+
+
 def each(function: Callable[..., Any], *values: Any) -> Floats:
     """function(*values), one entry per step; computed and stored once where none of the values changes."""
     arrays = [np.asarray(value, float) for value in values]

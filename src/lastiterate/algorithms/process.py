@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-
 from lastiterate.algorithms.batches import Batches
-from lastiterate.algorithms.per_step import is_constant
+from lastiterate.algorithms.per_step import extremes, is_constant
 from lastiterate.numerics.arrays import Floats
 
 
@@ -47,7 +45,7 @@ class Process:
     @property
     def contraction(self) -> float:
         """The largest Lipschitz constant."""
-        return float(np.max(self.lipschitz))
+        return extremes(self.lipschitz)[1]
 
     @property
     def segments(self) -> list[tuple[int, int]]:

@@ -14,7 +14,7 @@ from lastiterate.algorithms.domains import Domain, Unbounded
 from lastiterate.algorithms.lipschitz import step_lipschitz
 from lastiterate.algorithms.losses import Loss
 from lastiterate.algorithms.noise import Noise, OnGradientSum
-from lastiterate.algorithms.per_step import PerStep, checked_per_step, each, first_steps, spread
+from lastiterate.algorithms.per_step import PerStep, checked_per_step, each, first_steps, is_constant, spread
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.prox import Prox
 from lastiterate.errors import NON_NEGATIVE, POSITIVE, InvalidInput, checked_count, checked_number
@@ -152,7 +152,7 @@ class Run:
 
     def _reason(self, lipschitz: Floats) -> str:
         """How the largest Lipschitz constant came about, for refusals."""
-        worst = int(np.argmax(lipschitz))
+        worst = 0 if is_constant(lipschitz) else int(np.argmax(lipschitz))
         size = self.step_size if isinstance(self.step_size, float) else self.step_size[worst]
         loss = self.loss
         facts = f"step_size {size:g} with a Hessian between {loss.curvature:g} and {loss.smoothness:g}"

@@ -1,0 +1,173 @@
+"""account, account_each and what a report answers."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import lastiterate as li
+
+
+def convex_run(**changes: object) -> li.Run:
+    values: dict[str, object] = {
+        "loss": li.losses.logistic(feature_norm=1.0, l2=0.01),
+        "batches": li.Cyclic(records=1000, batch_size=100),
+        "step_size": 0.5,
+        "noise": li.OnMeanGradient(std=0.05),
+        "steps": li.epochs(20),
+        "domain": li.Ball(radius=1.0),
+    }
+    return li.Run(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def test_the_report_answers_everything() -> None:
+    report = li.account(convex_run(), delta=1e-5)
+    assert report.epsilon == report.best.epsilon(1e-5) == min(report.epsilons)
+    assert list(report.epsilons) == sorted(report.epsilons)
+    assert len(report.guarantees) + len(report.inapplicable) == len(li.CATALOGUE)
+    assert report.mu is not None
+    assert li.GaussianDP(report.mu).epsilon(1e-5) == report.epsilon
+    assert report.profile(report.epsilon) <= 1e-5 * (1 + 1e-9)
+    assert report.profile([0.0, 1.0]).shape == (2,)
+    assert report.tradeoff(0.1) >= li.GaussianDP(report.mu).tradeoff(0.1) * (1 - 1e-12)
+    assert report.composition > report.epsilon
+
+
+def test_the_page_can_be_read() -> None:
+    report = li.account(convex_run(), delta=1e-5)
+    page = str(report)
+    assert page.startswith(f"epsilon = {report.epsilon:.6g} at delta = 1e-05")
+    for heading in (
+        "What was run",
+        "What it means",
+        "All guarantees",
+        "What does not apply",
+        "What you have to stand for",
+    ):
+        assert heading in page
+    for guarantee in report.guarantees:
+        assert guarantee.theorem.name in page
+    assert "Poisson" in page
+    assert max(map(len, page.splitlines())) <= 110
+    assert all(promise.endswith(".") for promise in report.assumptions)
+
+
+def test_json_holds_the_same() -> None:
+    report = li.account(convex_run(), delta=1e-5)
+    content = json.loads(report.to_json())
+    assert content["epsilon"] == report.epsilon
+    assert content["theorem"] == report.best.theorem.name
+    assert content["assumptions"] == list(report.assumptions)
+
+
+@pytest.mark.parametrize("batches", [li.FixedSize(records=1000, batch_size=100), li.Poisson(records=1000, rate=0.1)])
+def test_random_batches_are_accounted_for_by_composition(batches: object) -> None:
+    report = li.account(convex_run(batches=batches), delta=1e-5)
+    assert report.best.theorem.name == "bok2024/random/composition"
+    sampling = li.FIXED_SIZE if isinstance(batches, li.FixedSize) else li.POISSON
+    mu = float(report.run.process.sensitivity[0] / report.run.process.noise[0])
+    step = li.subsampled_gaussian(mu=mu, inclusion=0.1, sampling=sampling, adjacency=li.REPLACE_ONE)
+    assert report.epsilon == pytest.approx(step.compose(200).epsilon(1e-5), rel=1e-9)
+    assert report.mu is None
+    schedule = convex_run(batches=batches, step_size=np.linspace(0.1, 0.5, 200))
+    assert 0 < li.account(schedule, delta=1e-5).epsilon <= report.epsilon * (1 + 1e-6)
+
+
+def test_a_network_without_smoothness_is_composition_and_has_a_certificate() -> None:
+    run = convex_run(loss=li.losses.network(clip=1.0), domain=li.Unbounded())
+    report = li.account(run, delta=1e-5)
+    assert report.epsilon == pytest.approx(report.composition, rel=1e-9)
+    assert li.verify(report.certificate).accepted  # type: ignore[arg-type]
+
+
+def test_releases_cost_and_the_end_is_free() -> None:
+    run = convex_run()
+    alone = li.account(run, delta=1e-5)
+    some = li.account(run, delta=1e-5, releases=[50, 100])
+    every = li.account(run, delta=1e-5, releases=range(1, 201))
+    assert alone.epsilon < some.epsilon < every.epsilon <= alone.composition * (1 + 1e-9)
+    assert every.epsilon == pytest.approx(alone.composition, rel=1e-9)
+    assert li.account(run, delta=1e-5, releases=[200]).epsilon == alone.epsilon
+    assert "50, 100" in str(some)
+
+
+def test_released_quadratics_are_below_their_bound() -> None:
+    """After a release both runs start from one point: the squares of the μ of the stretches add up."""
+    run = convex_run(batches=li.FullBatch(records=100), domain=li.Unbounded(), steps=30)
+    push, noise, factor = (
+        float(values[0]) for values in (run.process.sensitivity, run.process.noise, run.process.lipschitz)
+    )
+
+    def exact(steps: int) -> float:
+        gap, variance = 0.0, 0.0
+        for _ in range(steps):
+            gap, variance = factor * gap + push, factor**2 * variance + noise**2
+        return gap / math.sqrt(variance)
+
+    report = li.account(run, delta=1e-5, releases=[10, 17])
+    assert report.mu == pytest.approx(math.sqrt(exact(10) ** 2 + exact(7) ** 2 + exact(13) ** 2), rel=1e-9)
+
+
+def test_every_record_has_its_own_epsilon() -> None:
+    run = convex_run()
+    each = li.account_each(run, delta=1e-5)
+    assert each.epsilons.shape == (1000,)
+    assert each.worst == pytest.approx(li.account(run, delta=1e-5).epsilon, rel=1e-9)
+    assert each.epsilon_of(999) == each.worst
+    assert each.epsilon_of(0) < each.worst
+    assert (np.diff(each.batch_epsilons) >= 0).all()
+    assert "10 different places" in str(each)
+    with pytest.raises(li.InvalidInput, match="record must be from 0 to 999"):
+        each.epsilon_of(1000)
+
+
+def test_a_record_that_was_never_used_is_not_betrayed() -> None:
+    each = li.account_each(convex_run(steps=3), delta=1e-5)
+    assert (each.batch_epsilons[3:] == 0).all()
+    assert (each.batch_epsilons[:3] > 0).all()
+
+
+def test_shuffled_records_are_all_alike() -> None:
+    run = convex_run(batches=li.Shuffled(records=1000, batch_size=100))
+    each = li.account_each(run, delta=1e-5)
+    assert len(set(each.epsilons.tolist())) == 1
+    assert each.worst == li.account(run, delta=1e-5).epsilon
+
+
+def test_plots_are_drawn(tmp_path: Path) -> None:
+    report = li.account(convex_run(), delta=1e-5)
+    report.plot(tmp_path / "growth.png")
+    report.plot_comparison(tmp_path / "comparison.svg")
+    li.account_each(convex_run(), delta=1e-5).plot(tmp_path / "each.png")
+    assert all(file.stat().st_size > 1000 for file in tmp_path.iterdir())
+    assert len(list(tmp_path.iterdir())) == 3
+    axes = report.plot().axes[0]
+    assert axes.get_xlabel() == "epochs"
+    hidden = axes.lines[1].get_ydata()
+    assert hidden[-1] == report.epsilon
+
+
+def test_a_million_steps_with_a_schedule() -> None:
+    steps = 1_000_000
+    source = np.random.default_rng(30)
+    run = convex_run(
+        batches=li.FullBatch(records=1000),
+        step_size=source.uniform(0.1, 1.0, steps),
+        noise=li.OnIterate(source.uniform(0.05, 0.1, steps)),
+        steps=steps,
+    )
+    report = li.account(run, delta=1e-5)
+    assert 0 < report.epsilon < report.composition
+    assert li.verify(report.certificate).accepted  # type: ignore[arg-type]
+
+
+def test_too_long_for_the_engine_is_left_to_the_closed_form() -> None:
+    run = convex_run(batches=li.FullBatch(records=1000), steps=10**9)
+    report = li.account(run, delta=1e-5)
+    assert report.best.theorem.name == "bok2024/full-batch/strongly-convex"
+    assert "more than 20000000" in str(next(one for one in report.inapplicable if one.theorem.name == "shift-engine"))
+    assert report.certificate is None

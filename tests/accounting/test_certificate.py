@@ -1,0 +1,146 @@
+"""Certificates: replayed, and rejected when a number was changed to the claimant's advantage."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lastiterate as li
+
+DELTA = 1e-5
+
+
+def run_with(batches: object, steps: int, **changes: object) -> li.Run:
+    values: dict[str, object] = {
+        "loss": li.losses.logistic(feature_norm=1.0, l2=0.01),
+        "batches": batches,
+        "step_size": 0.5,
+        "noise": li.OnMeanGradient(std=0.05),
+        "steps": steps,
+    }
+    return li.Run(**{**values, **changes})  # type: ignore[arg-type]
+
+
+CYCLIC = li.Cyclic(records=40, batch_size=10)
+REPORTS = {
+    "full": li.account(run_with(li.FullBatch(records=100), 20), DELTA),
+    "cyclic": li.account(run_with(CYCLIC, 20), DELTA),
+    "bounded": li.account(run_with(CYCLIC, 40, domain=li.Ball(radius=0.02)), DELTA),
+    "schedule": li.account(run_with(CYCLIC, 8, step_size=np.linspace(0.1, 0.6, 8)), DELTA),
+    "periodic": li.account(run_with(CYCLIC, 12, step_size=[0.5, 0.4, 0.3, 0.2] * 3), DELTA),
+    "shuffled": li.account(run_with(li.Shuffled(records=40, batch_size=10, each_epoch=False), 12), DELTA),
+    "reshuffled": li.account(run_with(li.Shuffled(records=40, batch_size=10), 12), DELTA),
+    "released": li.account(run_with(CYCLIC, 12), DELTA, releases=[5, 8]),
+}
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_certificates_are_accepted(name: str) -> None:
+    report = REPORTS[name]
+    verdict = li.verify(json.dumps(report.certificate))
+    assert verdict.accepted, verdict
+    assert verdict.epsilon == pytest.approx(report.epsilon, rel=1e-10)
+    assert verdict.epsilon >= report.epsilon
+    assert str(verdict).startswith("accepted: epsilon = ")
+    assert li.verify(report.certificate, report.run).accepted  # type: ignore[arg-type]
+
+
+def numbers_in(content: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where in a certificate a number stands."""
+    if isinstance(content, dict | list):
+        for key, value in content.items() if isinstance(content, dict) else enumerate(content):
+            yield from numbers_in(value, (*path, key))
+    elif isinstance(content, int | float) and not isinstance(content, bool):
+        yield path
+
+
+def changed(content: Any, path: tuple[Any, ...], value: Any) -> Any:
+    twin = copy.deepcopy(content)
+    place = twin
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return twin
+
+
+CHANGES = (lambda x: x * 0.9, lambda x: x * 1.1, lambda x: x * (1 - 1e-6), lambda x: x * (1 + 1e-6), lambda x: x + 1,
+           lambda x: x - 1, lambda x: 0, lambda x: -x, lambda x: 2 * x, lambda x: math.nan, lambda x: math.inf,
+           lambda x: None, lambda x: "x", lambda x: [], lambda x: 10**30)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_no_number_can_be_changed_to_the_claimants_advantage(name: str) -> None:
+    """Any number, changed in any way: rejected, or the claim is true all the same."""
+    certificate = REPORTS[name].certificate
+    assert certificate is not None
+    true_epsilon = REPORTS[name].epsilon
+    rejected = 0
+    for path in numbers_in(certificate):
+        original = certificate
+        for key in path:
+            original = original[key]
+        for change in CHANGES:
+            value = change(original)
+            if value == original:
+                continue
+            verdict = li.verify(changed(certificate, path, value))
+            rejected += not verdict.accepted
+            if verdict.accepted:
+                assert _still_true(path, verdict, true_epsilon), (path, original, value)
+    assert rejected > 30
+
+
+def _still_true(path: tuple[Any, ...], verdict: li.Verdict, true_epsilon: float) -> bool:
+    """A weaker claim, another schedule that proves it, or a field of the run that does not matter (the record count)."""
+    if path[0] == "claim" and path[1] == "delta":
+        return verdict.delta >= DELTA
+    if path[0] in ("claim", "schedules"):
+        return verdict.epsilon >= true_epsilon * (1 - 1e-9)
+    return False
+
+
+def test_the_claim_cannot_be_lowered_at_all() -> None:
+    certificate = REPORTS["cyclic"].certificate
+    assert certificate is not None
+    lower = changed(certificate, ("claim", "epsilon"), certificate["claim"]["epsilon"] * (1 - 1e-10))
+    verdict = li.verify(lower)
+    assert not verdict.accepted
+    assert "its schedules prove" in str(verdict)
+
+
+def test_it_must_be_about_the_run_that_was_asked_for() -> None:
+    verdict = li.verify(REPORTS["cyclic"].certificate, run_with(CYCLIC, 24))  # type: ignore[arg-type]
+    assert not verdict.accepted
+    assert verdict.reason == "it is about another run"
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "3", "null", "{}", '{"format": 1, "claim": {}}', '"x"'])
+def test_nonsense_is_rejected_and_never_raises(content: str) -> None:
+    assert not li.verify(content).accepted
+
+
+def test_missing_entries_are_rejected() -> None:
+    certificate = REPORTS["bounded"].certificate
+    assert certificate is not None
+    for section in certificate:
+        twin = copy.deepcopy(certificate)
+        del twin[section]
+        assert not li.verify(twin).accepted
+    without = changed(certificate, ("schedules",), [])
+    assert "no schedule for place" in li.verify(without).reason
+
+
+def test_periodic_processes_are_short() -> None:
+    certificate = REPORTS["periodic"].certificate
+    assert certificate is not None
+    assert certificate["process"]["sensitivity"]["length"] == 12
+    assert len(certificate["process"]["sensitivity"]["pattern"]) == 4
+    assert certificate["process"]["noise"]["length"] == 12
+    long = li.account(run_with(li.FullBatch(records=100), 1_000_000), DELTA).certificate
+    assert len(json.dumps(long)) < 2000

@@ -1,0 +1,102 @@
+"""The command line, as a user would type it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+import lastiterate as li
+from lastiterate.cli import main
+
+ROOT = Path(__file__).parent.parent
+MNIST = str(ROOT / "examples" / "mnist.toml")
+
+
+def outputs(command: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    code = main(shlex.split(command))
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_account(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    certificate, plot = tmp_path / "certificate.json", tmp_path / "plot.png"
+    code, out, err = outputs(f"account {MNIST} --delta 1e-5 --certificate {certificate} --plot {plot}", capsys)
+    assert (code, err) == (0, "")
+    assert out.startswith("epsilon = 4.33916 at delta = 1e-05")
+    assert plot.stat().st_size > 1000
+    assert outputs(f"verify {certificate} --run {MNIST}", capsys)[:2] == (
+        0,
+        "accepted: epsilon = 4.33915857 at delta = 1e-05, replace one record\n",
+    )
+    content = json.loads(certificate.read_text())
+    content["claim"]["epsilon"] = 4.3
+    certificate.write_text(json.dumps(content))
+    code, out, _ = outputs(f"verify {certificate} --json", capsys)
+    assert code == 1
+    assert json.loads(out)["accepted"] is False
+
+
+def test_account_as_json_with_releases_and_for_each(capsys: pytest.CaptureFixture[str]) -> None:
+    content = json.loads(outputs(f"account {MNIST} --json --releases 400 1000", capsys)[1])
+    assert content["releases"] == [400, 1000]
+    assert content["epsilon"] == li.account(li.read_run(MNIST), 1e-5, [400, 1000]).epsilon
+    each = json.loads(outputs(f"account {MNIST} --each --json", capsys)[1])
+    assert len(each["epsilons"]) == 40
+
+
+def test_calibrate(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    written = tmp_path / "found.toml"
+    code, out, _ = outputs(f"calibrate {MNIST} --epsilon 1 --write {written}", capsys)
+    assert code == 0
+    assert out.startswith("std = 0.0370261981 meets epsilon = 1")
+    assert li.account(li.read_run(written), 1e-5).epsilon <= 1.0
+    code, out, _ = outputs(f"calibrate {MNIST} --epsilon 5 --free steps --json", capsys)
+    assert code == 0
+    assert json.loads(out)["run"]["steps"] == 2960
+
+
+def test_compare_and_theorems(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code, out, _ = outputs(f"compare {MNIST} --plot {tmp_path / 'compare.png'}", capsys)
+    assert code == 0
+    assert all(theorem.name in out for theorem in li.CATALOGUE)
+    assert (tmp_path / "compare.png").exists()
+    code, out, _ = outputs("theorems --json", capsys)
+    assert [one["name"] for one in json.loads(out)["theorems"]] == [theorem.name for theorem in li.CATALOGUE]
+    assert "erratum E1.1" in outputs("theorems", capsys)[1]
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("account missing.toml", "missing.toml cannot be read"),
+        (f"account {MNIST} --delta 2", "delta must be a float in (0, 1). Got 2."),
+        (f"account {MNIST} --releases 99999", "releases must be at most steps = 2000"),
+        (f"calibrate {MNIST} --epsilon -1", "epsilon must be a float in (0, inf). Got -1."),
+        (f"calibrate {MNIST} --epsilon 1 --write run.yaml", "must end in .toml or .json"),
+        ("verify missing.json", "missing.json cannot be read"),
+        ("verify .", "cannot be read"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_two(command: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = outputs(command, capsys)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.startswith("lastiterate: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["account", "calibrate", "compare", "verify", "theorems"])
+def test_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([command, "--help"])
+    assert caught.value.code == 0
+    assert f"example: lastiterate {command}" in capsys.readouterr().out
+
+
+def test_an_unknown_option_is_two() -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["account", MNIST, "--detla", "1e-5"])
+    assert caught.value.code == 2
