@@ -154,10 +154,9 @@ def _schedule_from_dict(entry: dict[str, Any], steps: int) -> Schedule:
 
 
 def _whole(values: Floats) -> Counts:
-    counts = values.astype(np.int64)
-    if (counts != values).any():
+    if not (np.isfinite(values) & (values == np.floor(values))).all():
         raise InvalidInput("the lengths of a schedule must be integers.")
-    return counts
+    return values.astype(np.int64)
 
 
 def _rounded_up(value: float) -> float:
