@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint check bench study clean
+.PHONY: demo test lint check bench bench-engine tables study clean
 
 demo: $(VENV)/.demo-ready  ## a first look: accountants on built-in settings
 	$(BIN)/python examples/first_look.py
@@ -23,6 +23,12 @@ study: $(READY)  ## the long studies, left out of `make test`
 
 bench: $(READY)  ## ours against the peers, ratios measured in one run
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.run $(BENCH)
+
+bench-engine: $(READY)  ## the shift engine from 10⁴ to 10⁷ steps, and `account` on the MNIST run
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.engine $(BENCH)
+
+tables: $(READY)  ## Tables 1, 3 and 7 to 12 of Bok2024 beside ours
+	$(BIN)/python -m benchmarks.bok2024_tables
 
 clean:
 	rm -rf $(VENV) .venv-peers build dist out

@@ -20,6 +20,7 @@ from bad_values import (
     NOT_AN_EPSILON,
     NOT_AN_ERROR,
     NOT_AN_ORDER,
+    NOT_NUMBERS,
     NOT_POSITIVE,
     NOT_PROBABILITIES,
     Bad,
@@ -43,6 +44,66 @@ CALIBRATE = {"epsilon": 1.0, "delta": 1e-5, "inclusion": 0.1, "times": 10}
 SAMPLED = {"mu": 0.2, "inclusion": 0.01, "order": 2.0}
 NOISE = {"epsilon": 0.5, "delta": 1e-5, "sensitivity": 1.0}
 MOMENTS = {"log_moments": [0.1, 0.2], "moments": [1.0, 2.0], "epsilon": 1.0}
+
+LOGISTIC = li.losses.logistic(feature_norm=1.0)
+RUN = {
+    "loss": LOGISTIC,
+    "batches": li.Cyclic(records=20, batch_size=5),
+    "step_size": 0.1,
+    "noise": li.OnIterate(std=1.0),
+    "steps": 4,
+}
+GOOD_RUN = li.Run(**RUN)
+GENERAL = {"smoothness": 1.0, "strong_convexity": 0.1, "gradient_sensitivity": 1.0}
+LINEAR = {"feature_norm": 1.0, "clip": 1.0}
+LINEAR_LOSSES = (li.losses.logistic, li.losses.huber, li.losses.smooth_hinge, li.losses.ridge, li.losses.softmax)
+NOT_PER_STEP = Bad(
+    (
+        *NOT_NUMBERS,
+        0,
+        -0.0,
+        math.inf,
+        [],
+        [1.0, -1.0],
+        [[1.0]],
+        [math.nan],
+        ["x"],
+    )
+)
+NOT_A_PART = Bad(
+    (
+        None,
+        1,
+        0.5,
+        "x",
+        object(),
+        li.Cyclic,
+        [],
+    )
+)
+NOT_A_RUN = Bad(
+    (
+        None,
+        1,
+        "run.toml",
+        {},
+        LOSS,
+        li.Run,
+    )
+)
+NOT_RELEASES = Bad(
+    (
+        3,
+        [0],
+        [-1],
+        [1.5],
+        ["x"],
+        [5],
+        [None],
+        [math.nan],
+        "ab",
+    )
+)
 
 # (function, arguments that are good, the one that is bad, values that are bad)
 CASES: list[tuple[Callable[..., Any], dict[str, Any], str, Bad]] = [
@@ -96,6 +157,59 @@ CASES: list[tuple[Callable[..., Any], dict[str, Any], str, Bad]] = [
     (li.largest_mu, CALIBRATE, "times", NOT_A_COUNT),
     (li.largest_mu, CALIBRATE, "sampling", NOT_A_CHOICE),
     (li.largest_mu, CALIBRATE, "adjacency", NOT_A_CHOICE),
+    (li.AveragedGaussianDP, {"weights": [1.0]}, "mus", Bad(([-1.0], [math.nan], [math.inf], [1.0, 2.0], "x", None, [],))),
+    (li.AveragedGaussianDP, {"mus": [1.0]}, "weights", Bad(([0.5], [-1.0], [math.nan], [0.5, 0.5], "x", None, [],))),
+    *((li.losses.general, GENERAL, name, Bad((-1.0, math.nan, math.inf, "x", [1.0],))) for name in GENERAL),
+    (li.losses.general, {"smoothness": 1.0, "clip": 1.0}, "weak_convexity", Bad((-1.0, math.nan, math.inf, "x", [1.0],))),
+    (li.losses.general, {"smoothness": 1.0}, "gradient_sensitivity", NOT_POSITIVE),
+    *((loss, LINEAR, "feature_norm", NOT_POSITIVE) for loss in LINEAR_LOSSES),
+    *((loss, LINEAR, "l2", NOT_AN_EPSILON) for loss in LINEAR_LOSSES),
+    *((loss, LINEAR, "clip", Bad((0.0, -1.0, math.nan, "x", [], True,))) for loss in LINEAR_LOSSES),
+    (li.losses.huber, LINEAR, "threshold", NOT_POSITIVE),
+    (li.losses.smooth_hinge, LINEAR, "width", NOT_POSITIVE),
+    (li.losses.ridge, LINEAR, "residual_bound", Bad((0.0, -1.0, math.nan, math.inf, "x",))),
+    (li.losses.network, {}, "clip", NOT_PER_STEP),
+    (li.losses.network, {"clip": 1.0}, "smoothness", Bad((-1.0, math.nan, math.inf, "x",))),
+    *((noise, {}, "std", NOT_PER_STEP) for noise in (li.OnIterate, li.OnMeanGradient, li.Langevin)),
+    (li.OnGradientSum, {"clip": 1.0}, "multiplier", NOT_PER_STEP),
+    (li.OnGradientSum, {"multiplier": 1.0}, "clip", NOT_PER_STEP),
+    *((batches, {"batch_size": 1}, "records", NOT_A_COUNT) for batches in (li.Cyclic, li.Shuffled, li.FixedSize)),
+    *((batches, {"records": 9}, "batch_size", NOT_A_COUNT) for batches in (li.Cyclic, li.Shuffled, li.FixedSize)),
+    *((batches, {"records": 9}, "batch_size", Bad((10,))) for batches in (li.Cyclic, li.Shuffled, li.FixedSize)),
+    *((batches, {"records": 9}, "batch_size", Bad((2, 4,))) for batches in (li.Cyclic, li.Shuffled)),
+    (li.Shuffled, {"records": 9, "batch_size": 3}, "each_epoch", Bad((None, 1, "yes",))),
+    (li.FullBatch, {}, "records", NOT_A_COUNT),
+    (li.Poisson, {"rate": 0.1}, "records", NOT_A_COUNT),
+    (li.Poisson, {"records": 9}, "rate", NOT_A_RATE),
+    (li.Ball, {}, "radius", NOT_POSITIVE),
+    (li.Box, {"dimension": 2}, "side", NOT_POSITIVE),
+    (li.Box, {"side": 2.0}, "dimension", NOT_A_COUNT),
+    (li.ConvexSet, {}, "diameter", NOT_POSITIVE),
+    (li.L1, {}, "weight", NOT_AN_EPSILON),
+    (li.NuclearNorm, {}, "weight", NOT_AN_EPSILON),
+    (li.ElasticNet, {"l2": 1.0}, "l1", NOT_AN_EPSILON),
+    (li.ElasticNet, {"l1": 1.0}, "l2", NOT_AN_EPSILON),
+    (li.ConvexTerm, {}, "modulus", NOT_AN_EPSILON),
+    (li.epochs, {}, "count", NOT_A_COUNT),
+    *((li.Run, RUN, name, NOT_A_PART) for name in ("loss", "batches", "noise")),
+    (li.Run, RUN, "domain", Bad((1, 0.5, "x", object(), li.Ball,))),
+    (li.Run, RUN, "prox", Bad((1, 0.5, "x", object(), li.L1,))),
+    (li.Run, RUN, "step_size", NOT_PER_STEP),
+    (li.Run, RUN, "step_size", Bad(([0.1, 0.2], [0.1] * 5,))),
+    (li.Run, RUN, "steps", NOT_A_COUNT),
+    (li.Run, RUN, "weight_decay", NOT_AN_EPSILON),
+    (li.account, {"delta": 1e-5}, "run", NOT_A_RUN),
+    (li.account, {"run": GOOD_RUN}, "delta", NOT_A_DELTA),
+    (li.account, {"run": GOOD_RUN, "delta": 1e-5}, "releases", NOT_RELEASES),
+    (li.account_each, {"delta": 1e-5}, "run", NOT_A_RUN),
+    (li.account_each, {"run": GOOD_RUN}, "delta", NOT_A_DELTA),
+    (li.account_each, {"run": GOOD_RUN, "delta": 1e-5}, "releases", NOT_RELEASES),
+    (li.calibrate, {"delta": 1e-5, "epsilon": 1.0}, "run", NOT_A_RUN),
+    (li.calibrate, {"run": GOOD_RUN, "delta": 1e-5}, "epsilon", NOT_POSITIVE),
+    (li.calibrate, {"run": GOOD_RUN, "epsilon": 1.0}, "delta", NOT_A_DELTA),
+    (li.calibrate, {"run": GOOD_RUN, "epsilon": 1.0, "delta": 1e-5}, "free", NOT_A_CHOICE),
+    (li.calibrate, {"run": GOOD_RUN, "epsilon": 1.0, "delta": 1e-5, "free": li.STEPS}, "most_steps", NOT_A_COUNT),
+    (li.read_run, {}, "path", Bad(("missing.toml", "x.yaml", "/",))),
     *((type(notion).epsilon, {"self": notion}, "delta", NOT_A_DELTA) for notion in NOTIONS),
     *((type(notion).delta, {"self": notion}, "epsilon", NOT_AN_EPSILON) for notion in NOTIONS),
     *((type(notion).tradeoff, {"self": notion}, "type_i_error", NOT_AN_ERROR) for notion in NOTIONS),

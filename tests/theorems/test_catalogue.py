@@ -11,8 +11,8 @@ import pytest
 
 import lastiterate as li
 from lastiterate.algorithms.process import Process
+from lastiterate.theorems import balle2019, feldman2018
 from lastiterate.theorems.kong2025 import amplification
-from lastiterate.theorems.one_pass import balle_each, feldman_each
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE, own_mus
 from processes import exact_mu_of_quadratics, process
 
@@ -168,9 +168,9 @@ def test_one_pass_bounds_are_per_index_and_above_the_engine() -> None:
     for factor in (0.9, 1.0):
         given = process(li.Cyclic(records=50, batch_size=1), 50, sensitivity=0.3, lipschitz=factor)
         rhos = np.square(own_mus(given)) / 2
-        assert (rhos <= balle_each(given) * (1 + 1e-9)).all()
+        assert (rhos <= balle2019.rho_of_each(given) * (1 + 1e-9)).all()
         if factor == 1.0:
-            assert feldman_each(given) == pytest.approx(rhos, rel=1e-9)
+            assert feldman2018.rho_of_each(given) == pytest.approx(rhos, rel=1e-9)
 
 
 @pytest.mark.parametrize(("factor", "steps"), list(itertools.product((0.5, 0.99, 1.0, 1.01, 2.0), (1, 2, 40))))

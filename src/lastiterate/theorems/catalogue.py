@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lastiterate.theorems import bok2024, boninsegna2023, kong2025, one_pass, shift_engine
+from lastiterate.theorems import balle2019, bok2024, boninsegna2023, feldman2018, kong2025, shift_engine
 from lastiterate.theorems.theorem import Theorem
 
 CATALOGUE: tuple[Theorem, ...] = (
@@ -12,9 +12,9 @@ CATALOGUE: tuple[Theorem, ...] = (
     bok2024.BOUNDED_FULL,
     bok2024.CONTRACTING_CYCLIC,
     bok2024.BOUNDED_CYCLIC,
-    one_pass.FELDMAN,
-    one_pass.BALLE_NONEXPANSIVE,
-    one_pass.BALLE_CONTRACTING,
+    feldman2018.ONE_PASS_CONVEX,
+    balle2019.ONE_PASS_CONVEX,
+    balle2019.ONE_PASS_STRONGLY_CONVEX,
     boninsegna2023.FIXED_BATCHES,
     kong2025.BOUNDED_DOMAIN,
     kong2025.UNBOUNDED_DOMAIN,

@@ -1,0 +1,34 @@
+"""Feldman, Mironov, Talwar and Thakurta 2018: amplification by iteration, over one pass, in Rényi DP."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lastiterate.algorithms.batches import Cyclic
+from lastiterate.algorithms.process import Process
+from lastiterate.numerics.arrays import Floats
+from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.renyi import RenyiDP
+from lastiterate.theorems.assumptions import ALIKE, NONEXPANSIVE, ONE_PASS, ONLY_THE_LAST, batches
+from lastiterate.theorems.theorem import Theorem
+
+_UP = 1 + 1e-12
+
+
+def rho_of_each(process: Process) -> Floats:
+    """ρ = (s/ν)²/(2(r + 1)) for a record that r steps follow: those of every batch of the pass, in order."""
+    ratio = float(process.sensitivity[0]) / float(process.noise[0])
+    return ratio**2 / 2 / np.arange(len(process), 0, -1.0) * _UP
+
+
+def _worst(process: Process) -> Notion:
+    return RenyiDP(rho=float(rho_of_each(process).max()))
+
+
+ONE_PASS_CONVEX = Theorem(
+    "feldman2018/one-pass",
+    "Feldman et al. 2018, Theorem 23",
+    "convex, one pass; better for records that come early",
+    (batches("batches in a fixed order", Cyclic), ONE_PASS, ALIKE, NONEXPANSIVE, ONLY_THE_LAST),
+    _worst,
+)
