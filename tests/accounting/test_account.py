@@ -77,6 +77,22 @@ def test_random_batches_are_accounted_for_by_composition(batches: object) -> Non
     assert 0 < li.account(schedule, delta=1e-5).epsilon <= report.epsilon * (1 + 1e-6)
 
 
+def test_poisson_batches_need_bounded_gradients_not_only_bounded_changes() -> None:
+    """The dominating pair compares a record's gradient with none at all; a bound on differences does not give that."""
+    loss = li.losses.general(smoothness=1.0, strong_convexity=0.1, gradient_sensitivity=2.0)
+    poisson = li.Poisson(records=1000, rate=0.1)
+    unclipped = li.account(convex_run(loss=loss, batches=poisson), delta=1e-5)
+    refusal = next(one for one in unclipped.inapplicable if one.theorem.name == "bok2024/random/composition")
+    assert "only its change is bounded" in str(refusal)
+    assert unclipped.composition == math.inf
+    assert "epsilon" in str(unclipped)
+    clipped = li.losses.general(smoothness=1.0, strong_convexity=0.1, gradient_sensitivity=0.5, clip=1.0)
+    report = li.account(convex_run(loss=clipped, batches=poisson), delta=1e-5)
+    mu = 2 * 0.5 * 1.0 / 100 / (0.5 * 0.05)  # twice the clip, though two gradients differ by half of it at most
+    step = li.subsampled_gaussian(mu=mu, inclusion=0.1, adjacency=li.REPLACE_ONE)
+    assert report.composition == pytest.approx(step.compose(200).epsilon(1e-5), rel=1e-9)
+
+
 def test_a_network_without_smoothness_is_composition_and_has_a_certificate() -> None:
     run = convex_run(loss=li.losses.network(clip=1.0), domain=li.Unbounded())
     report = li.account(run, delta=1e-5)

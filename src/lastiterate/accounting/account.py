@@ -8,7 +8,7 @@ from typing import Any
 from lastiterate.accounting.releases import released
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_number
+from lastiterate.errors import INSIDE_UNIT, InvalidInput, Unavailable, checked_number
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.theorem import Guarantee, Inapplicable
 
@@ -23,6 +23,9 @@ def account(run: Run, delta: float, releases: Iterable[int] = ()) -> Report:
     process = released(run.process, releases)
     answers = [theorem.apply(process) for theorem in CATALOGUE]
     found = [(answer.epsilon(target), answer) for answer in answers if isinstance(answer, Guarantee)]
+    if not found:
+        reasons = "; ".join(sorted({reason for answer in answers for reason in answer.reasons}))  # type: ignore[union-attr]
+        raise Unavailable(f"no theorem says anything about this run: {reasons}.")
     # To nine digits, so that of two equal bounds the one comes first that carries a certificate.
     found.sort(key=lambda pair: float(f"{pair[0]:.9g}"))
     return Report(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -10,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from lastiterate.accounting.certificate import certificate_of
@@ -57,8 +57,9 @@ class Report:
 
     @property
     def composition(self) -> float:
-        """ε if every iterate were released."""
-        return next(e for g, e in zip(self.guarantees, self.epsilons, strict=True) if "composition" in g.theorem.name)
+        """ε if every iterate were released; ∞ where no theorem says."""
+        named = zip(self.guarantees, self.epsilons, strict=True)
+        return next((epsilon for one, epsilon in named if one.theorem.name.endswith("/composition")), math.inf)
 
     @cached_property
     def notion(self) -> Notion:
@@ -142,9 +143,12 @@ class Report:
         yield from _section("What you have to stand for", self.assumptions)
 
     def _meaning(self) -> Iterator[str]:
-        ratio = self.composition / self.epsilon if self.epsilon > 0 else np.inf
-        released = "last iterate" if not self.releases else f"last iterate and {len(self.releases)} others"
-        yield f"releasing every iterate would cost epsilon = {self.composition:.6g}, the {released} {ratio:.3g} times less"
+        if math.isfinite(self.composition) and self.epsilon > 0:
+            released = "last iterate" if not self.releases else f"last iterate and {len(self.releases)} others"
+            yield (
+                f"releasing every iterate would cost epsilon = {self.composition:.6g}, "
+                f"the {released} {self.composition / self.epsilon:.3g} times less"
+            )
         power = 1 - float(self.tradeoff(0.01))
         yield f"a test that accuses an innocent run in 1% of all cases finds a guilty one in at most {100 * power:.3g}%"
         if (poisson := self.poisson_epsilon) is not None:

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from lastiterate.algorithms.batches import Cyclic, FixedSize, FullBatch, Poisson, Shuffled
+from lastiterate.algorithms.per_step import each, extremes, is_constant
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import FIXED_SIZE, POISSON, REPLACE_ONE
@@ -28,7 +29,7 @@ from lastiterate.theorems.assumptions import (
     WHOLE_EPOCHS,
     batches,
 )
-from lastiterate.theorems.theorem import Theorem
+from lastiterate.theorems.theorem import Assumption, Theorem
 
 _UP = 1 + 1e-12  # closed forms are a few dozen operations, some of which cancel
 _MOST_LEVELS = 200
@@ -61,13 +62,16 @@ def _passes_composition(process: Process) -> Notion:
 
 
 def _random_composition(process: Process) -> Notion:
-    """C_p(G(sensitivity/noise)) at each step, composed; Poisson batches by their own dominating pair. (4.8)"""
-    sampling = POISSON if isinstance(process.batches, Poisson) else FIXED_SIZE
+    """C_p(G(sensitivity/noise)) at each step, composed; Poisson batches by their own dominating pair. (4.8)
+
+    That pair compares a record's gradient with none at all, so it takes twice its bound for the sensitivity.
+    """
+    poisson = isinstance(process.batches, Poisson)
+    sampling = POISSON if poisson else FIXED_SIZE
     rate = float(process.inclusion[0])
-    if process.constant:
-        levels, counts = np.array([_ratio(process)]), np.array([len(process)])
-    else:
-        levels, counts = _few_levels(process.sensitivity / process.noise)
+    pushes = each(lambda drift: drift / process.batches.records, process.drift) if poisson else process.sensitivity
+    ratios = each(np.divide, pushes, process.noise)
+    levels, counts = (ratios[:1], np.array([len(process)])) if is_constant(ratios) else _few_levels(ratios)
     step = [subsampled_gaussian(mu=mu * _UP, inclusion=rate, sampling=sampling, adjacency=REPLACE_ONE) for mu in levels]
     return compose_counted(list(zip(step, counts.tolist(), strict=True)))
 
@@ -116,6 +120,14 @@ def _few_levels(mus: Floats) -> tuple[Floats, Counts]:
     return grid[levels], counts
 
 
+def _bounded_records(process: Process) -> str | None:
+    if not isinstance(process.batches, Poisson) or math.isfinite(extremes(process.drift)[1]):
+        return None
+    return "with Poisson batches it needs a bound on each record's gradient, but only its change is bounded; clip"
+
+
+_BOUNDED_RECORDS = Assumption("with Poisson batches, bounded gradients", _bounded_records)
+
 FULL_COMPOSITION = Theorem(
     "bok2024/full-batch/composition",
     "Bok et al. 2024, Theorem 4.1",
@@ -134,7 +146,7 @@ RANDOM_COMPOSITION = Theorem(
     "bok2024/random/composition",
     "Bok et al. 2024, Theorem 4.8",
     "every iterate released",
-    (_RANDOM,),
+    (_RANDOM, _BOUNDED_RECORDS),
     _random_composition,
 )
 CONTRACTING_FULL = Theorem(
