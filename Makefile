@@ -5,8 +5,11 @@ READY := $(VENV)/.ready
 
 .PHONY: demo test lint check bench bench-engine tables study clean
 
-demo: $(VENV)/.demo-ready  ## a first look: accountants on built-in settings
-	$(BIN)/python examples/first_look.py
+demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify, calibrate, plot
+	$(BIN)/lastiterate account examples/mnist.toml --delta 1e-5 --certificate out/mnist-certificate.json --plot out/mnist.png
+	$(BIN)/lastiterate verify out/mnist-certificate.json --run examples/mnist.toml
+	$(BIN)/lastiterate calibrate examples/mnist.toml --epsilon 1 --delta 1e-5 --write out/mnist-epsilon-1.toml
+	$(BIN)/lastiterate compare examples/mnist.toml --delta 1e-5 --plot out/mnist-theorems.png
 
 test: lint check  ## everything CI runs
 

@@ -16,7 +16,8 @@ LINK = re.compile(r"\]\(([^)#]+\.md)\)")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_examples_print_what_the_document_says(document: Path) -> None:
+def test_examples_print_what_the_document_says(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
     namespace: dict[str, object] = {}
     printed: str | None = None
     for language, body in BLOCK.findall(document.read_text()):

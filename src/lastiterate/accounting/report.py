@@ -17,6 +17,7 @@ from lastiterate.accounting.certificate import certificate_of
 from lastiterate.accounting.describe import described, promises
 from lastiterate.algorithms.batches import Cyclic, Shuffled
 from lastiterate.algorithms.encode import run_to_dict
+from lastiterate.algorithms.files import write_text
 from lastiterate.algorithms.run import Run
 from lastiterate.plots import draw_comparison, draw_growth
 from lastiterate.privacy.best import best
@@ -79,7 +80,7 @@ class Report:
         """What the owner of the run has to stand for."""
         return tuple(promises(self.run, self.releases))
 
-    @cached_property
+    @property
     def certificate(self) -> dict[str, Any] | None:
         """The proof of the best guarantee that has one, for `lastiterate verify`; None if no schedule proves any."""
         proof = next((guarantee.proof for guarantee in self.guarantees if guarantee.proof is not None), None)
@@ -89,7 +90,7 @@ class Report:
 
     def save_certificate(self, path: str | Path) -> None:
         """Write the certificate as JSON."""
-        Path(path).write_text(json.dumps(self.certificate) + "\n", encoding="utf-8")
+        write_text(path, json.dumps(self.certificate) + "\n")
 
     def to_dict(self) -> dict[str, Any]:
         """The report without its certificate, as JSON could hold it."""

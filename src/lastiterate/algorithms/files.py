@@ -26,7 +26,16 @@ def read_run(path: str | Path) -> Run:
 def write_run(run: Run, path: str | Path) -> None:
     """Write the run to a .toml or .json file, from which `read_run` gets it back."""
     file = Path(path)
-    file.write_text(run_to_toml(run) if _is_toml(file) else run_to_json(run), encoding="utf-8")
+    write_text(file, run_to_toml(run) if _is_toml(file) else run_to_json(run))
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a file, in a new folder if need be."""
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written: {error.strerror}.") from error
 
 
 def run_from_text(text: str, name: str = "run", *, toml: bool) -> Run:
