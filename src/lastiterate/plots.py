@@ -9,6 +9,7 @@ from typing import Any
 from lastiterate.errors import Unavailable
 
 Target = str | Path | None
+_LINEAR_UP_TO = 50  # times the smallest bar
 
 
 def draw_growth(
@@ -45,7 +46,7 @@ def draw_comparison(names: Sequence[str], epsilons: Sequence[float], delta: floa
     figure, axes = _figure()
     bars = axes.barh(list(names)[::-1], list(epsilons)[::-1], color="tab:blue")
     axes.bar_label(bars, fmt="%.4g", padding=3)
-    axes.set(xscale="log", xlabel=f"ε at δ = {delta:g}")
+    axes.set(xscale="log" if max(epsilons) > _LINEAR_UP_TO * min(epsilons) else "linear", xlabel=f"ε at δ = {delta:g}")
     axes.margins(x=0.15)
     return _finished(figure, axes, path)
 
@@ -63,6 +64,7 @@ def _figure() -> tuple[Any, Any]:
 
 def _finished(figure: Any, axes: Any, path: Target) -> Any:
     axes.grid(alpha=0.25)
+    axes.set_axisbelow(True)
     if path is not None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=150)
