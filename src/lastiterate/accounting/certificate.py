@@ -15,6 +15,7 @@ import numpy as np
 from lastiterate.accounting.releases import released
 from lastiterate.accounting.sequences import packed, unpacked
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
+from lastiterate.algorithms.per_step import is_constant
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, checked_count
@@ -102,9 +103,15 @@ def _difference(process: Process, content: dict[str, Any]) -> str | None:
     if diameter != process.diameter:
         return "diameter"
     for name in _PROCESS_FIELDS:
-        if not np.array_equal(unpacked(content[name], len(process)), getattr(process, name)):
+        if not _same(unpacked(content[name], len(process)), getattr(process, name)):
             return name
     return None
+
+
+def _same(one: Floats, two: Floats) -> bool:
+    if is_constant(one) and is_constant(two):
+        return float(one[0]) == float(two[0])
+    return np.array_equal(one, two)
 
 
 def _replayed(process: Process, averaged: bool, schedules: list[dict[str, Any]]) -> Notion:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from lastiterate.numerics.arrays import Floats
 
 _MOST = 100_000_000
 _ANY = Interval(-np.inf, np.inf, high_included=True)
-_COUNTS = Interval(1, _MOST, low_included=True)
+_COUNTS = Interval(1, 1e18, low_included=True)
 
 
 def packed(values: ArrayLike, period: int = 0) -> Any:
@@ -40,8 +41,9 @@ def unpacked(content: Any, length: int | None = None) -> Floats:
     counts = checked_array("a count", [count for _, count in content["runs"]], _COUNTS)
     if (counts != np.floor(counts)).any():
         raise InvalidInput("a count must be an integer.")
-    total = _checked_length(int(counts.sum()), length)
-    return np.broadcast_to(values, total) if len(values) == 1 else np.repeat(values, counts.astype(int))
+    if len(values) == 1:
+        return np.broadcast_to(values, _checked_length(int(counts[0]), length, math.inf))
+    return np.repeat(values, counts.astype(int)) if _checked_length(int(counts.sum()), length) else values
 
 
 def _plain(values: Floats) -> list[Any]:
@@ -58,7 +60,8 @@ def _of_length(values: Floats, length: int | None) -> Floats:
     return values
 
 
-def _checked_length(total: int, length: int | None) -> int:
-    if total > _MOST or (length is not None and total != length):
+def _checked_length(total: int, length: int | None, most: float = _MOST) -> int:
+    """No small file may ask for a large list; one number repeated takes no memory."""
+    if total > most or (length is not None and total != length):
         raise InvalidInput(f"a packed list must have {length} entries. Got {total}.")
     return total

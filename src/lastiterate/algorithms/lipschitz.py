@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from lastiterate.algorithms.losses import Loss
@@ -10,6 +12,8 @@ from lastiterate.numerics.arrays import Floats
 
 def step_lipschitz(loss: Loss, clipped: bool, step_sizes: Floats, decay: Floats, shares: tuple[float, float]) -> Floats:
     """The constant of x ↦ (1 − decay)·x − step_size·share·(mean gradient), for the worst share of a full batch."""
+    if not math.isfinite(loss.smoothness):
+        return np.full_like(step_sizes, np.inf)
     if clipped and not loss.keeps_convexity:
         return _clipped(loss, step_sizes * shares[1], decay)
     bottom = 0.0 if clipped else loss.curvature
@@ -23,8 +27,6 @@ def step_lipschitz(loss: Loss, clipped: bool, step_sizes: Floats, decay: Floats,
 def _clipped(loss: Loss, step_sizes: Floats, decay: Floats) -> Floats:
     """(1 − λ)·L_clip(η/(1 − λ)); where the decay turns the iterate round, only the triangle inequality is left."""
     weak = max(-loss.curvature, 0.0)
-    if not np.isfinite(loss.smoothness):
-        return np.full_like(step_sizes, np.inf)
     shrink = 1 - decay
     turned = np.abs(shrink) + step_sizes * max(weak, loss.smoothness)
     positive = np.where(shrink > 0, shrink, 1.0)

@@ -96,13 +96,12 @@ class Run:
         lipschitz = each(self._lipschitz, step_sizes)
         change = each(self._gradient_change, clips) if clips is not None else self.loss.gradient_sensitivity
         bound = each(self._gradient_bound, clips) if clips is not None else self.loss.gradient_bound
-        largest = self.batches.largest_share
         return Process(
             self.batches,
             each(lambda eta, c, q: q * eta * c / self.batches.divisor * (1 + 4e-16), step_sizes, change, squeeze),
             each(lambda nu, q: q * nu, noise, squeeze),
             each(lambda L, q: q * L, lipschitz, squeeze),
-            each(lambda eta, g, q: q * 2 * eta * g * largest * (1 + 4e-16), step_sizes, bound, squeeze),
+            each(self._drift, step_sizes, bound, squeeze),
             self.domain.diameter,
             self._reason(lipschitz),
         )
@@ -132,6 +131,11 @@ class Run:
         shares = (self.batches.smallest_share, self.batches.largest_share)
         decay = step_sizes * (self.loss.l2 + self.weight_decay)
         return step_lipschitz(self.loss, self.clip is not None, step_sizes, decay, shares)
+
+    def _drift(self, step_sizes: Floats, bound: Floats, squeeze: Floats) -> Floats:
+        """How far apart gradients alone can move two iterates; no bound where the decay itself moves them apart."""
+        drift = squeeze * 2 * step_sizes * bound * self.batches.largest_share * (1 + 4e-16)
+        return np.where(step_sizes * (self.loss.l2 + self.weight_decay) <= 2, drift, np.inf)
 
     def _after_prox(self, step_sizes: Floats) -> Floats:
         modulus = 0.0 if self.prox is None else self.prox.strong_convexity

@@ -37,6 +37,15 @@ def windows(lipschitz: Floats, noise: Floats, length: int) -> tuple[Floats, Floa
             width *= 2
 
 
+def tails(lipschitz: Floats, noise: Floats) -> tuple[Floats, Floats]:
+    """(factor, noise) of the steps from each place to the end."""
+    factors, squares = [1.0], [0.0]
+    for step_factor, step_noise in zip(lipschitz[::-1].tolist(), noise[::-1].tolist(), strict=True):
+        squares.append(step_noise * step_noise * factors[-1] * factors[-1] + squares[-1])
+        factors.append(step_factor * factors[-1])
+    return _rounded(np.array(factors[:0:-1]), np.array(squares[:0:-1]), len(noise))
+
+
 def whole(lipschitz: Floats, noise: Floats) -> tuple[float, float]:
     """(factor, noise) of all these steps together."""
     factor, noise_of_all = windows(lipschitz, noise, len(noise))

@@ -21,6 +21,9 @@ from lastiterate.shift.schedule import levelled
 from lastiterate.shift.start import best_start
 from lastiterate.shift.steps import Counts, Schedule, Steps
 
+Block = tuple[float, float, float, int]  # logarithms of pushes and weights at its end, of its factor; its length
+
+_FEW = 40  # so few steps are pooled one by one
 _LOG_RANGE = 300.0  # of R within one chunk: its square stays within the range of floats
 
 
@@ -56,18 +59,24 @@ def _last_zero(steps: Steps) -> int:
 
 
 def _pooled_lengths(steps: Steps, distance: float) -> Counts:
-    """Lengths of the blocks of the isotonic regression, chunk by chunk, so that no product leaves the range of floats.
-
-    A block is known by the logarithms of its pushes S and weights U, both taken at its end, and of its factor P.
-    """
+    """Lengths of the blocks of the isotonic regression, chunk by chunk, so that no product leaves the range of floats."""
     pushes = np.array(steps.sensitivity, float)
     pushes[0] += steps.lipschitz[0] * distance
     logs = np.log(np.where(steps.lipschitz > 0, steps.lipschitz, 1.0))
-    stack: list[tuple[float, float, float, int]] = []
-    for first, last in _chunks(logs, steps.noise):
-        blocks = _chunk_blocks(pushes[first:last], steps.noise[first:last], logs[first:last])
-        _append(stack, blocks)
+    stack: list[Block] = []
+    if len(logs) <= _FEW:
+        for block in _single_blocks(pushes, steps.noise, logs):
+            _append(stack, [block])
+    else:
+        for first, last in _chunks(logs, steps.noise):
+            _append(stack, _chunk_blocks(pushes[first:last], steps.noise[first:last], logs[first:last]))
     return np.array([length for *_, length in stack], np.int64)
+
+
+def _single_blocks(pushes: Floats, noise: Floats, logs: Floats) -> list[Block]:
+    with np.errstate(divide="ignore"):
+        rows = (np.log(pushes), 2 * np.log(noise), logs, np.ones(len(logs), int))
+    return list(zip(*(row.tolist() for row in rows), strict=True))
 
 
 def _chunks(logs: Floats, noise: Floats) -> list[tuple[int, int]]:
@@ -79,7 +88,7 @@ def _chunks(logs: Floats, noise: Floats) -> list[tuple[int, int]]:
     return list(pairwise(edges))
 
 
-def _chunk_blocks(pushes: Floats, noise: Floats, logs: Floats) -> list[tuple[float, float, float, int]]:
+def _chunk_blocks(pushes: Floats, noise: Floats, logs: Floats) -> list[Block]:
     after = np.append(np.cumsum(logs[:0:-1])[::-1], 0.0)  # log R, to the end of the chunk
     top = float(after.max())
     products = np.exp(after - top)
@@ -87,16 +96,16 @@ def _chunk_blocks(pushes: Floats, noise: Floats, logs: Floats) -> list[tuple[flo
     weights = np.square(noise / scale * products)
     fit = isotonic_regression(pushes / (np.square(noise / scale) * products), weights=weights)
     starts, ends = fit.blocks[:-1], fit.blocks[1:] - 1
+    to_end = top - after[ends]
     with np.errstate(divide="ignore"):
-        log_slopes = np.log(fit.x[ends])
-    log_weights = np.log(fit.weights) + 2 * (top - after[ends])
-    log_pushes = log_slopes - 2 * math.log(scale) + (after[ends] - top) + log_weights + 2 * math.log(scale)
+        log_pushes = np.log(fit.x[ends]) + np.log(fit.weights) + to_end
+    log_weights = np.log(fit.weights) + 2 * (to_end + math.log(scale))
     factors = after[starts] + logs[starts] - after[ends]
-    rows = (log_pushes, log_weights + 2 * math.log(scale), factors, ends - starts + 1)
+    rows = (log_pushes, log_weights, factors, ends - starts + 1)
     return list(zip(*(row.tolist() for row in rows), strict=True))
 
 
-def _append(stack: list[tuple[float, float, float, int]], blocks: list[tuple[float, float, float, int]]) -> None:
+def _append(stack: list[Block], blocks: list[Block]) -> None:
     """Blocks of one chunk are in order among themselves: only where they meet the stack is there anything to merge."""
     for index, block in enumerate(blocks):
         merged = block
@@ -108,9 +117,7 @@ def _append(stack: list[tuple[float, float, float, int]], blocks: list[tuple[flo
             return
 
 
-def _merged(
-    one: tuple[float, float, float, int], two: tuple[float, float, float, int]
-) -> tuple[float, float, float, int]:
+def _merged(one: Block, two: Block) -> Block:
     pushes = _log_sum(one[0] + two[2], two[0])
     return pushes, _log_sum(one[1] + 2 * two[2], two[1]), one[2] + two[2], one[3] + two[3]
 

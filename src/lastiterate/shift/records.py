@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from lastiterate.algorithms.per_step import extremes
 from lastiterate.numerics.arrays import Floats
-from lastiterate.shift.merge import interleaved, whole, windows
+from lastiterate.shift.merge import interleaved, tails, whole, windows
 from lastiterate.shift.steps import Counts, Steps
 
 
@@ -17,7 +19,8 @@ class Turns:
     """Steps of which a record sees one in `every`, more or less. `constant`: all steps are alike.
 
     Stretches without the record are merged into one step, which loses nothing; unless distances may grow there, and starting
-    half-way from the diameter could be better, or the merged numbers overflow: then all steps are kept.
+    half-way from the diameter could be better, or the merged numbers overflow: then all steps are kept. With an unknown
+    factor nothing may be left between two turns, so that what lies between does not matter.
     """
 
     steps: Steps
@@ -28,38 +31,51 @@ class Turns:
         """What a record meets that takes part at `first`, `first` + every, …; what comes before is left out."""
         return self.at(np.arange(first, len(self.steps), self.every))
 
-    def at(self, turns: Counts) -> Steps:
-        """What a record meets that takes part at these steps only."""
-        return self._dense(turns) if self.dense else self._merged(turns)
+    def at(self, turns: Counts, pushes: Floats | None = None) -> Steps:
+        """What a record meets that takes part at these steps only, with the steps' own pushes or with others."""
+        pushes = self.steps.sensitivity[turns] if pushes is None else pushes
+        own = Steps(pushes, self.steps.noise[turns], self.steps.lipschitz[turns], self.steps.diameter)
+        if self.unknown:
+            return Steps(pushes, own.noise, np.full(len(turns), math.inf))
+        return self._dense(turns, pushes) if self.dense else self._merged(turns, own)
+
+    @cached_property
+    def unknown(self) -> bool:
+        return math.isinf(extremes(self.steps.lipschitz)[1])
 
     @cached_property
     def dense(self) -> bool:
         """Whether every record needs every step: slow when there are many batches."""
-        growing = np.isfinite(self.steps.diameter) and bool((self.steps.lipschitz > 1).any())
-        return self.every == 1 or growing or not np.isfinite(self._windows[0]).all()
+        if self.unknown or self.every == 1:
+            return not self.unknown
+        growing = math.isfinite(self.steps.diameter) and extremes(self.steps.lipschitz)[1] > 1
+        return growing or not np.isfinite(self._windows[0]).all() or not np.isfinite(self._tails[0]).all()
 
-    def _dense(self, turns: Counts) -> Steps:
+    def _dense(self, turns: Counts, pushes: Floats) -> Steps:
         tail = self.steps.part(int(turns[0]), len(self.steps))
         sensitivity = np.zeros(len(tail))
-        sensitivity[turns - turns[0]] = self.steps.sensitivity[turns]
+        sensitivity[turns - turns[0]] = pushes
         return Steps(sensitivity, tail.noise, tail.lipschitz, tail.diameter)
 
-    def _merged(self, turns: Counts) -> Steps:
-        given = self.steps
-        own = Steps(given.sensitivity[turns], given.noise[turns], given.lipschitz[turns], given.diameter)
-        starts, ends = turns + 1, np.append(turns[1:], len(given))
+    def _merged(self, turns: Counts, own: Steps) -> Steps:
+        starts, ends = turns + 1, np.append(turns[1:], len(self.steps))
         return interleaved(own, *self._between(starts, ends), ends > starts)
 
     def _between(self, starts: Counts, ends: Counts) -> tuple[Floats, Floats]:
-        """The stretches from each start up to each end, merged: looked up where they have the usual length."""
+        """The stretches from each start up to each end, merged: looked up where they are as long as usual or end the run."""
         factor, noise = np.ones(len(starts)), np.zeros(len(starts))
         usual = ends - starts == self.every - 1
         at = np.zeros(usual.sum(), np.int64) if self.constant else starts[usual]
         factor[usual], noise[usual] = self._windows[0][at], self._windows[1][at]
         for index in np.flatnonzero(~usual & (ends > starts)):
-            stretch = self.steps.part(int(starts[index]), int(ends[index]))
-            factor[index], noise[index] = whole(stretch.lipschitz, stretch.noise)
+            factor[index], noise[index] = self._stretch(int(starts[index]), int(ends[index]))
         return factor, noise
+
+    def _stretch(self, start: int, end: int) -> tuple[float, float]:
+        place = start - (len(self.steps) - len(self._tails[0]))
+        if end == len(self.steps) and place >= 0:
+            return float(self._tails[0][place]), float(self._tails[1][place])
+        return whole(self.steps.lipschitz[start:end], self.steps.noise[start:end])
 
     @cached_property
     def _windows(self) -> tuple[Floats, Floats]:
@@ -70,18 +86,28 @@ class Turns:
         count = length if self.constant else len(self.steps)
         return windows(self.steps.lipschitz[:count], self.steps.noise[:count], length)
 
+    @cached_property
+    def _tails(self) -> tuple[Floats, Floats]:
+        """All stretches after a last turn that are shorter than usual."""
+        last = slice(max(len(self.steps) - self.every + 1, 0), len(self.steps))
+        return tails(self.steps.lipschitz[last], self.steps.noise[last])
 
-def latest_turns(steps: Steps, every: int) -> Floats:
-    """For each stretch of `every` steps, a push at its last step that is no better than any single turn inside it.
+
+def latest_turns(steps: Steps, every: int, constant: bool = False) -> Floats:
+    """For each stretch of `every` steps, and a shorter one at the end, the worst push at its last step.
 
     A turn at t is carried to the end with the factors after t; payments on the way are the same for both.
     """
-    epochs = len(steps) // every
-    shape = (epochs, every)
-    sensitivity, lipschitz = (
-        values[: epochs * every].reshape(shape) for values in (steps.sensitivity, steps.lipschitz)
-    )
-    carried = np.zeros(epochs)
+    whole_ones, rest = divmod(len(steps), every)
+    first = steps.part(0, every) if constant else steps.part(0, whole_ones * every)
+    pushes = np.resize(_carried(first, every), whole_ones) if whole_ones else np.empty(0)
+    return np.append(pushes, _carried(steps.part(len(steps) - rest, len(steps)), rest)) if rest else pushes
+
+
+def _carried(steps: Steps, every: int) -> Floats:
+    shape = (-1, every)
+    sensitivity, lipschitz = steps.sensitivity.reshape(shape), steps.lipschitz.reshape(shape)
+    carried = np.zeros(len(sensitivity))
     with np.errstate(over="ignore"):
         for column in range(every):
             carried = np.maximum(carried * lipschitz[:, column], sensitivity[:, column])

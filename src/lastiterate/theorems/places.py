@@ -10,10 +10,11 @@ import numpy as np
 
 from lastiterate.algorithms.batches import Cyclic, Shuffled
 from lastiterate.algorithms.process import Process
+from lastiterate.numerics.arrays import Floats
 from lastiterate.shift.records import Turns, latest_turns
-from lastiterate.shift.steps import Steps
+from lastiterate.shift.steps import Counts, Steps
 
-_OVERHEAD = 1000  # one place costs about as much as so many steps
+_OVERHEAD = 500  # one place costs about as much as so many steps
 _MOST_PLACES = 512
 _NEAR_THE_END = 128
 
@@ -71,30 +72,19 @@ class FixedOrder(Places):
 
     @cached_property
     def wanted(self) -> dict[int, float]:
-        last = (len(self.process) - 1) % self.every
+        steps = len(self.process)
         # With all steps alike, an earlier place is a later one followed by steps that do not see the record.
         alike = self.process.constant and not self.process.releases
         if not self.averaged:
-            return {last: 0.0} if alike else dict.fromkeys(range(min(self.every, len(self.process))), 0.0)
-        if self.grouped and alike and len(self.process) % self.every == 0 and self.every > _MOST_PLACES:
-            return self._grouped
+            return {(steps - 1) % self.every: 0.0} if alike else dict.fromkeys(range(min(self.every, steps)), 0.0)
+        if self.grouped and alike and self.every > _MOST_PLACES:
+            once_more = steps % self.every  # so many places have one turn more than the others
+            return {**_groups(0, once_more, self.every), **_groups(once_more, self.every, self.every)}
         return dict.fromkeys(range(self.every), 1 / self.every)
 
     @property
-    def _grouped(self) -> dict[int, float]:
-        """Many places: those between two are counted as the later one, which is no better."""
-        near = np.arange(_NEAR_THE_END)
-        far = np.geomspace(_NEAR_THE_END, self.every, _MOST_PLACES - _NEAR_THE_END).astype(int)
-        edges = np.unique(np.concatenate([near, far, [self.every]]))
-        shares = np.diff(edges) / self.every
-        return dict(zip((self.every - 1 - edges[:-1]).tolist(), shares.tolist(), strict=True))
-
-    @property
     def work(self) -> float:
-        if self.parts[0].dense:
-            return len(self.process) * len(self.wanted)
-        turns = 2 * len(self.process) / self.every
-        return len(self.wanted) * (turns + _OVERHEAD * len(self.parts))
+        return _work_of_turns(self)
 
     def stretches(self, place: int) -> list[Steps | None]:
         found: list[Steps | None] = []
@@ -115,7 +105,12 @@ class NewOrders(Places):
     def wanted(self) -> dict[int, float]:
         if not self.averaged:
             return {self._last_epoch - 1: 0.0}
-        places = dict.fromkeys(range(self._last_epoch), 1 / self.every)
+        # If nothing grows and all steps are alike, a later place is no better (docs/proofs.md).
+        later_is_worse = self.process.constant and self.process.contraction <= 1
+        if self.grouped and later_is_worse and self._last_epoch > _MOST_PLACES:
+            places = _groups(0, self._last_epoch, self.every)
+        else:
+            places = dict.fromkeys(range(self._last_epoch), 1 / self.every)
         if self._last_epoch < self.every:
             places[-1] = 1 - self._last_epoch / self.every
         return places
@@ -126,48 +121,47 @@ class NewOrders(Places):
 
     @property
     def work(self) -> float:
-        if self.parts[0].dense:
-            return len(self.process) * len(self.wanted)
-        turns = 2 * len(self.process) / self.every
-        return len(self.process) + len(self.wanted) * (turns + self.every + _OVERHEAD * len(self.parts))
+        return len(self.process) + self.every * len(self.wanted) + _work_of_turns(self)
 
     def stretches(self, place: int) -> list[Steps | None]:
-        *earlier, last = self._worst_turns
-        return [part.at(self._ends(part)) for part in earlier] + [self._in_last_epoch(last, place)]
+        *earlier, last = zip(self.parts, self._worst_pushes, strict=True)
+        return [part.at(self._ends(part), pushes) for part, pushes in earlier] + [self._with_last(*last, place)]
 
-    def _in_last_epoch(self, part: Turns, place: int) -> Steps | None:
-        first = len(part.steps) - self._last_epoch
-        turns = np.arange(self.every - 1, first, self.every)
-        if self.averaged and place >= 0:
-            # The push of this very turn, instead of the worst one.
-            sensitivity = np.array(part.steps.sensitivity)
-            sensitivity[first + place] = self.process.sensitivity[len(self.process) - self._last_epoch + place]
-            steps = Steps(sensitivity, part.steps.noise, part.steps.lipschitz, part.steps.diameter)
-            moved = Turns(steps, part.every, part.constant)
-            moved.__dict__.update(
-                {name: part.__dict__[name] for name in ("_windows", "dense") if name in part.__dict__}
-            )
-            return moved.at(np.append(turns, first + place))
-        if place >= 0:
-            turns = np.append(turns, len(part.steps) - 1)
-        return part.at(turns) if turns.size else None
+    def _with_last(self, part: Turns, pushes: Floats, place: int) -> Steps | None:
+        """Earlier epochs at their worst; the last at this place, or at its worst, or without the record."""
+        turns = self._ends(part)
+        if place < 0:
+            turns, pushes = turns[:-1], pushes[:-1]
+        elif self.averaged:
+            turn = len(part.steps) - self._last_epoch + place
+            turns, pushes = np.append(turns[:-1], turn), np.append(pushes[:-1], part.steps.sensitivity[turn])
+        return part.at(turns, pushes) if turns.size else None
 
-    def _ends(self, part: Turns) -> np.ndarray:
-        return np.arange(self.every - 1, len(part.steps), self.every)
+    def _ends(self, part: Turns) -> Counts:
+        """The last step of each epoch of the stretch, an unfinished one included."""
+        return np.minimum(np.arange(self.every, len(part.steps) + self.every, self.every), len(part.steps)) - 1
 
     @cached_property
-    def _worst_turns(self) -> list[Turns]:
-        """The stretches with the worst push of each epoch at its end, an unfinished last epoch included."""
-        return [Turns(_with_worst(part.steps, self.every), part.every, part.constant) for part in self.parts]
+    def _worst_pushes(self) -> list[Floats]:
+        return [latest_turns(part.steps, self.every, self.process.constant) for part in self.parts]
 
 
-def _with_worst(steps: Steps, every: int) -> Steps:
-    sensitivity = np.zeros(len(steps))
-    whole = len(steps) // every * every
-    sensitivity[every - 1 : whole : every] = latest_turns(steps.part(0, whole), every)
-    if whole < len(steps):
-        sensitivity[-1] = latest_turns(steps.part(whole, len(steps)), len(steps) - whole)[0]
-    return Steps(sensitivity, steps.noise, steps.lipschitz, steps.diameter)
+def _groups(first: int, last: int, of: int) -> dict[int, float]:
+    """Places from first to last, of which a later one is no better: those between two are counted as the later."""
+    count = last - first
+    if not count:
+        return {}
+    far = np.geomspace(_NEAR_THE_END, max(count, _NEAR_THE_END), _MOST_PLACES - _NEAR_THE_END).astype(int)
+    edges = np.unique(np.minimum(np.concatenate([np.arange(_NEAR_THE_END), far, [count]]), count))
+    shares = np.diff(edges) / of
+    return dict(zip((last - 1 - edges[:-1]).tolist(), shares.tolist(), strict=True))
+
+
+def _work_of_turns(places: Places) -> float:
+    if places.parts[0].dense:
+        return len(places.process) * len(places.wanted)
+    turns = 2 * len(places.process) / places.every
+    return len(places.wanted) * (turns + _OVERHEAD * len(places.parts))
 
 
 def places_of(process: Process, averaged: bool) -> Places:
