@@ -55,7 +55,9 @@ def test_one_value_per_step() -> None:
     assert run.process.sensitivity == pytest.approx(np.array([0.1, 0.2, 0.3]) * 2 * np.array([1, 2, 3]) / 10, rel=1e-14)
     assert run.process.noise == pytest.approx([0.1, 0.4, 0.9], rel=1e-14)
     assert not run.process.constant
-    assert run.first(2).process.noise == pytest.approx([0.1, 0.4], rel=1e-14)
+    shorter = run.first(2)
+    assert shorter.process.noise == pytest.approx([0.1, 0.4], rel=1e-14)
+    assert run_from_text(run_to_json(shorter), toml=False) == shorter
 
 
 @pytest.mark.parametrize("name", ["step_size", "std", "clip"])

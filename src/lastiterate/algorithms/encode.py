@@ -68,8 +68,10 @@ def run_to_dict(run: Run) -> dict[str, Any]:
         "steps": run.steps,
         "step_size": _plain(run.step_size),
         "weight_decay": run.weight_decay,
-        "loss": {"kind": run.loss.kind, **{name: _plain(value) for name, value in run.loss.arguments.items()}},
+        "loss": {"kind": run.loss.kind, **run.loss.arguments},
     }
+    if run.loss.clip is not None:
+        plain["loss"]["clip"] = _plain(run.loss.clip)
     for section in ("batches", "noise", "domain", "prox"):
         value = getattr(run, section)
         if value is not None:

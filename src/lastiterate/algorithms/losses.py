@@ -167,7 +167,7 @@ def _loss(
 ) -> Loss:
     clip = None if clip is None else checked_per_step("clip", clip, POSITIVE)
     l2 = checked_number("l2", l2, NON_NEGATIVE)
-    arguments = {name: value for name, value in {**given, "clip": clip, "l2": l2 or None}.items() if value is not None}
+    arguments = {name: value for name, value in {**given, "l2": l2 or None}.items() if value is not None}
     return Loss(
         kind,
         smoothness,

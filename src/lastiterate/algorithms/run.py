@@ -103,7 +103,7 @@ class Run:
             each(lambda L, q: q * L, lipschitz, squeeze),
             each(self._drift, step_sizes, bound, squeeze),
             self.domain.diameter,
-            self._reason(lipschitz),
+            _reason(self, lipschitz),
         )
 
     @property
@@ -154,25 +154,22 @@ class Run:
                 "Leave it out of the loss."
             )
 
-    def _reason(self, lipschitz: Floats) -> str:
-        """How the largest Lipschitz constant came about, for refusals."""
-        worst = 0 if is_constant(lipschitz) else int(np.argmax(lipschitz))
-        size = self.step_size if isinstance(self.step_size, float) else self.step_size[worst]
-        loss = self.loss
-        facts = f"step_size {size:g} with a Hessian between {loss.curvature:g} and {loss.smoothness:g}"
-        if self.clip is not None and not loss.keeps_convexity:
-            facts += ", clipped (which keeps no convexity)"
-        elif self.clip is not None:
-            facts += ", clipped"
-        if loss.l2 + self.weight_decay > 0:
-            facts += f", l2 {loss.l2 + self.weight_decay:g}"
-        if self.batches.largest_share > 1:
-            facts += f", batches of up to {self.batches.largest_share:g} times the expected size"
-        advice = ""
-        limit = 2 / (loss.smoothness * self.batches.largest_share + loss.l2 + self.weight_decay or math.inf)
-        if self.convex and math.isfinite(loss.smoothness) and size > limit:
-            advice = f"; use step_size < {limit:.4g}"
-        return f"{facts} gives {float(lipschitz[worst]):.6g}{advice}"
+
+def _reason(run: Run, lipschitz: Floats) -> str:
+    """How the largest Lipschitz constant came about, for refusals: in the words of the run, with what to do."""
+    worst = 0 if is_constant(lipschitz) else int(np.argmax(lipschitz))
+    size = run.step_size if isinstance(run.step_size, float) else run.step_size[worst]
+    loss, decay, share = run.loss, run.loss.l2 + run.weight_decay, run.batches.largest_share
+    facts = [f"step_size {size:g} with a Hessian between {loss.curvature:g} and {loss.smoothness:g}"]
+    if run.clip is not None:
+        facts.append("clipped" if loss.keeps_convexity else "clipped (which keeps no convexity)")
+    if decay > 0:
+        facts.append(f"l2 {decay:g}")
+    if share > 1:
+        facts.append(f"batches of up to {share:g} times the expected size")
+    limit = 2 / (loss.smoothness * share + decay or math.inf)
+    advice = f"; use step_size < {limit:.4g}" if run.convex and size > limit > 0 else ""
+    return f"{', '.join(facts)} gives {float(lipschitz[worst]):.6g}{advice}"
 
 
 def _checked_kind(name: str, value: Any, kind: type, example: str) -> None:
