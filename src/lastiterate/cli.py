@@ -47,7 +47,8 @@ def _account(options: argparse.Namespace) -> int:
     text = str(report)
     if options.certificate:
         if report.certificate is None:
-            raise InvalidInput("this guarantee has no schedule to certify. Leave --certificate out.")
+            name = report.best.theorem.name
+            raise InvalidInput(f"{name}, the best guarantee here, has no schedule to certify. Leave --certificate out.")
         report.save_certificate(options.certificate)
         text += f"\n\ncertificate: {options.certificate} (check it with: lastiterate verify {options.certificate})"
     if options.plot:

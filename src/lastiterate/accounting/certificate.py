@@ -18,7 +18,7 @@ from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.algorithms.per_step import is_constant
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import InvalidInput, checked_count
+from lastiterate.errors import InvalidInput, LastIterateError, checked_count
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.notion import Notion
 from lastiterate.shift.certify import certify
@@ -26,6 +26,7 @@ from lastiterate.shift.schedule import payments
 from lastiterate.shift.steps import Counts, Schedule, Steps
 from lastiterate.theorems.places import places_of
 from lastiterate.theorems.proof import Part, Proof, RecordProof
+from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE
 
 FORMAT = "lastiterate certificate 1"
 _ADJACENCY = "replace one record"
@@ -74,7 +75,15 @@ def verify(certificate: dict[str, Any] | str, run: Run | None = None) -> Verdict
     try:
         content = json.loads(certificate) if isinstance(certificate, str) else certificate
         return _checked(content, run)
-    except (InvalidInput, KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+    except (
+        LastIterateError,
+        ArithmeticError,
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         return Verdict(False, math.inf, math.nan, f"it cannot be read: {type(error).__name__}: {error}")
 
 
@@ -88,7 +97,11 @@ def _checked(content: dict[str, Any], run: Run | None) -> Verdict:
     process = released(described.process, claim["releases"])
     if different := _difference(process, content["process"]):
         return Verdict(False, math.inf, math.nan, f"its {different} is not that of its run")
-    notion = _replayed(process, claim["order"] == "averaged", content["schedules"])
+    averaged = claim["order"] == "averaged"
+    # Whether an average may be taken, or a release fits, is the theorem's business, not the claimant's.
+    if failed := (RANDOM_ORDER if averaged else SHIFT_ENGINE).failures(process):
+        return Verdict(False, math.inf, math.nan, failed[0][1])
+    notion = _replayed(process, averaged, content["schedules"])
     delta, claimed = float(claim["delta"]), float(claim["epsilon"])
     epsilon = float(notion.epsilon(delta))
     if epsilon <= claimed:
@@ -151,7 +164,7 @@ def _schedule_to_dict(schedule: Schedule | None) -> dict[str, Any] | None:
 
 def _schedule_from_dict(entry: dict[str, Any], steps: int) -> Schedule:
     start = checked_count("start", entry["start"], least=0)
-    lengths = _whole(unpacked(entry["lengths"]))
+    lengths = _whole(unpacked(entry["lengths"], most=steps))
     if not 0 <= start < steps or (lengths < 1).any() or lengths.sum() != steps - start:
         raise InvalidInput(f"the lengths of a schedule must sum to {steps - start}. Got {lengths.sum()}.")
     levels = unpacked(entry["levels"], len(lengths))

@@ -14,7 +14,7 @@ from lastiterate.accounting.account import account, checked_run
 from lastiterate.accounting.releases import released
 from lastiterate.algorithms.batches import Cyclic
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_number
+from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.plots import draw_records
@@ -41,9 +41,10 @@ class RecordReport:
 
     def epsilon_of(self, record: int) -> float:
         """ε of the record with this index, counted from 0."""
-        if not 0 <= record < self.run.batches.records:
-            raise InvalidInput(f"record must be from 0 to {self.run.batches.records - 1}. Got {record!r}.")
-        return float(self.batch_epsilons[record * len(self.batch_epsilons) // self.run.batches.records])
+        index, count = checked_count("record", record, least=0), self.run.batches.records
+        if index >= count:
+            raise InvalidInput(f"record must be from 0 to {count - 1}. Got {record!r}.")
+        return float(self.batch_epsilons[index * len(self.batch_epsilons) // count])
 
     def plot(self, path: str | Path | None = None) -> Any:
         """ε against the batch; written to `path` if given. Returns the figure."""

@@ -82,11 +82,10 @@ class Report:
 
     @property
     def certificate(self) -> dict[str, Any] | None:
-        """The proof of the best guarantee that has one, for `lastiterate verify`; None if no schedule proves any."""
-        proof = next((guarantee.proof for guarantee in self.guarantees if guarantee.proof is not None), None)
-        if proof is None:
+        """The proof of the best guarantee, for `lastiterate verify`; None if it does not come from a schedule."""
+        if self.best.proof is None:
             return None
-        return certificate_of(self.run, replace(self.run.process, releases=self.releases), proof, self.delta)
+        return certificate_of(self.run, replace(self.run.process, releases=self.releases), self.best.proof, self.delta)
 
     def save_certificate(self, path: str | Path) -> None:
         """Write the certificate as JSON."""

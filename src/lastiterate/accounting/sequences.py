@@ -30,20 +30,26 @@ def packed(values: ArrayLike, period: int = 0) -> Any:
     return {"runs": [list(pair) for pair in zip(_plain(array[starts]), counts.tolist(), strict=True)]}
 
 
-def unpacked(content: Any, length: int | None = None) -> Floats:
-    """The list again; with `length`, it has to have it."""
+def unpacked(content: Any, length: int | None = None, most: int = _MOST) -> Floats:
+    """The list again; with `length`, it has to have it, and `most` entries at the most.
+
+    No small file may ask for a large list; one number repeated takes no memory.
+    """
     if isinstance(content, list):
-        return _of_length(_numbers(content), length)
+        values = _numbers(content)
+        _checked_length(len(values), length, most)
+        return values
     if "pattern" in content:
-        total = _checked_length(checked_count("length", content["length"]), length)
-        return np.resize(unpacked(content["pattern"]), total)
+        total = _checked_length(checked_count("length", content["length"]), length, most)
+        return np.resize(unpacked(content["pattern"], most=total), total)
     values = _numbers([value for value, _ in content["runs"]])
     counts = checked_array("a count", [count for _, count in content["runs"]], _COUNTS)
     if (counts != np.floor(counts)).any():
         raise InvalidInput("a count must be an integer.")
-    if len(values) == 1:
+    if len(values) == 1 and length is not None:
         return np.broadcast_to(values, _checked_length(int(counts[0]), length, math.inf))
-    return np.repeat(values, counts.astype(int)) if _checked_length(int(counts.sum()), length) else values
+    _checked_length(int(counts.sum()), length, most)
+    return np.repeat(values, counts.astype(int))
 
 
 def _plain(values: Floats) -> list[Any]:
@@ -55,13 +61,8 @@ def _numbers(content: list[Any]) -> Floats:
     return np.atleast_1d(checked_array("an entry", [np.inf if x is None else x for x in content], _ANY))
 
 
-def _of_length(values: Floats, length: int | None) -> Floats:
-    _checked_length(len(values), length)
-    return values
-
-
-def _checked_length(total: int, length: int | None, most: float = _MOST) -> int:
-    """No small file may ask for a large list; one number repeated takes no memory."""
+def _checked_length(total: int, length: int | None, most: float) -> int:
     if total > most or (length is not None and total != length):
-        raise InvalidInput(f"a packed list must have {length} entries. Got {total}.")
+        wanted = f"{length}" if length is not None else f"at most {most:g}"
+        raise InvalidInput(f"a packed list must have {wanted} entries. Got {total}.")
     return total

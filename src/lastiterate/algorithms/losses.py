@@ -70,10 +70,10 @@ def general(
     if gradient_sensitivity is not None:
         change = checked_number("gradient_sensitivity", gradient_sensitivity, POSITIVE)
     given = {
-        "smoothness": smoothness,
-        "strong_convexity": strong_convexity,
-        "weak_convexity": weak_convexity,
-        "gradient_sensitivity": gradient_sensitivity,
+        "smoothness": None if smoothness is None else top,
+        "strong_convexity": None if strong_convexity is None else bottom,
+        "weak_convexity": None if weak_convexity is None else -bottom,
+        "gradient_sensitivity": None if gradient_sensitivity is None else change,
     }
     return _loss("general", given, clip, l2, top, bottom, math.inf, change, (_hessian_promise(bottom, top),))
 
@@ -112,7 +112,7 @@ def ridge(
     extra = (
         () if residual_bound is None else (f"Every residual |prediction − target| is at most {bound:g} on the domain.",)
     )
-    given = {"feature_norm": norm, "residual_bound": residual_bound}
+    given = {"feature_norm": norm, "residual_bound": None if residual_bound is None else bound}
     return _linear_model("ridge", given, norm, 1.0, bound, clip, l2, extra)
 
 
@@ -134,7 +134,8 @@ def network(*, clip: PerStep, smoothness: float | None = None, l2: float = 0.0) 
     if clip is None:
         raise InvalidInput("network needs clip: the gradients of a network have no bound of their own.")
     promises = () if smoothness is None else (_hessian_promise(-top, top),)
-    return _loss("network", {"smoothness": smoothness}, clip, l2, top, -top, math.inf, math.inf, promises)
+    given = {} if smoothness is None else {"smoothness": top}
+    return _loss("network", given, clip, l2, top, -top, math.inf, math.inf, promises)
 
 
 def _linear_model(

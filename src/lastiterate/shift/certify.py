@@ -9,6 +9,7 @@ agree; after any step both lie in a set of known diameter, so the count may also
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -17,11 +18,15 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.progress import tracked
 from lastiterate.shift.steps import Steps
 
-_UP = 1 + 2.0**-50  # a step rounds at most six times, by half an ulp each
-_LEAST = 1e-150  # less than this is paid at once, so that no product underflows; no factor and no μ > 0 is smaller
-_MOST = 1e150  # an infinite factor times nothing is nothing
-_SUM_UP = 1 + 1e-14  # squares and pairwise sums of 2¹⁶ of them lose at most 40 halves of an ulp
+_UP = 1 + 2.0**-50  # a step rounds at most seven times, by half an ulp each
+_LEAST = 1e-150  # in units of the noise: less than this is paid at once, so that no product underflows
+_MOST = 1e300  # an infinite factor times nothing is nothing; times anything else it is beyond every bound
+_SUM_UP = 1 + 1e-14  # squares and pairwise sums of 2¹⁶ of them lose at most 50 halves of an ulp
 _CHUNK = 1 << 16
+_SHRINK = 2.0**-900
+_HIGH, _LOW = 1e200, 1e-70
+
+Left = tuple[float, int]  # a number, and how often it has been multiplied by _SHRINK
 
 
 def certify(steps: Steps, start: int, payments: Floats) -> float:
@@ -33,37 +38,72 @@ def certify(steps: Steps, start: int, payments: Floats) -> float:
         raise InvalidInput(f"payments must be one for each of the {len(steps)} steps after start. Got {len(payments)}.")
     if not (payments >= 0).all():
         raise InvalidInput("payments must be >= 0. Got a negative one or NaN.")
-    left = _distance_at(steps, start)
+    mu = _cost(steps, start, payments, _pay)
+    # Beyond the range of floats the distance may grow and come back: the slower way follows it there.
+    return mu if math.isfinite(mu) else _cost(steps, start, payments, _pay_widely)
+
+
+def _cost(
+    steps: Steps, start: int, payments: Floats, pay: Callable[[Floats, Floats, Floats, Left], tuple[Floats, Left]]
+) -> float:
+    unit = float(steps.noise[start:].max())
+    distance = _distance_at(steps, start)
+    left = (max(distance / unit * _UP, _LEAST) if distance else 0.0, 0)
     costs: list[float] = []
     for first in tracked(range(start, len(steps), _CHUNK), "certifying"):
         part = steps.part(first, first + _CHUNK)
-        due = payments[first - start : first - start + _CHUNK].copy()
+        due = payments[first - start : first - start + _CHUNK] / unit
         if first + _CHUNK >= len(steps):
             due[-1] = math.inf
-        left = _pay(part, due, left)
-        with np.errstate(over="ignore", under="ignore"):
-            costs.append(float(np.square(due / part.noise).sum()))
-        if due.any():
+        factors = np.where(part.lipschitz > 0, np.clip(part.lipschitz * _UP, _LEAST, _MOST), 0.0)
+        pushes = np.where(part.sensitivity > 0, np.maximum(part.sensitivity / unit * _UP, _LEAST), 0.0)
+        paid, left = pay(factors, pushes, due, left)
+        with np.errstate(all="ignore"):
+            costs.append(float(np.square(paid / (part.noise / unit)).sum()))
+        if paid.any():
             costs.append(_LEAST**2)
-    mu = math.sqrt(math.fsum(costs)) * _SUM_UP if math.isfinite(sum(costs)) else math.inf
-    return math.inf if math.isnan(mu) else mu
+    total = sum(costs)
+    return math.sqrt(math.fsum(costs)) * _SUM_UP if math.isfinite(total) else math.inf
 
 
-def _pay(steps: Steps, due: Floats, left: float) -> float:
-    """Go through the steps, write what is really paid into `due`, and return what is left, rounded up throughout."""
-    factors = np.where(steps.lipschitz > 0, np.clip(steps.lipschitz * _UP, _LEAST, _MOST), 0.0).tolist()
-    pushes = (steps.sensitivity * _UP).tolist()
+def _pay(factors: Floats, pushes: Floats, due: Floats, left: Left) -> tuple[Floats, Left]:
+    """Go through the steps; what is really paid, and what is left, rounded up throughout."""
+    rest, _ = left
     settled = []
-    for at, factor, push, payment in zip(range(len(due)), factors, pushes, due.tolist(), strict=True):
-        owed = factor * left + push
-        left = owed - payment
-        if not left >= _LEAST:
+    steps = zip(range(len(due)), factors.tolist(), pushes.tolist(), due.tolist(), strict=True)
+    for at, factor, push, payment in steps:
+        owed = factor * rest + push
+        rest = owed - payment
+        if not rest >= _LEAST:
             settled.append((at, owed))
-            left = 0.0
+            rest = 0.0
+    return _with(due, settled), (rest, 0)
+
+
+def _pay_widely(factors: Floats, pushes: Floats, due: Floats, left: Left) -> tuple[Floats, Left]:
+    """The same, for what leaves the range of floats on its way; slower."""
+    rest, shrunk = left
+    settled = []
+    steps = zip(range(len(due)), factors.tolist(), pushes.tolist(), due.tolist(), strict=True)
+    for at, factor, push, payment in steps:
+        unit = _SHRINK**shrunk
+        owed = factor * rest + (max(push * unit, _LEAST) if push else 0.0)
+        rest = owed - (payment if math.isinf(payment) else payment * unit)
+        if not rest >= _LEAST:
+            settled.append((at, owed / unit if unit else math.inf))
+            rest, shrunk = 0.0, 0
+        while _HIGH < rest < math.inf:
+            rest, shrunk = rest * _SHRINK, shrunk + 1
+        while shrunk and rest < _LOW:
+            rest, shrunk = rest / _SHRINK, shrunk - 1
+    return _with(due, settled), (rest, shrunk)
+
+
+def _with(due: Floats, settled: list[tuple[int, float]]) -> Floats:
     if settled:
         places, amounts = zip(*settled, strict=True)
         due[list(places)] = amounts
-    return left
+    return due
 
 
 def _distance_at(steps: Steps, start: int) -> float:

@@ -25,7 +25,8 @@ def best_start(steps: Steps) -> int:
     than its neighbours by then, and a growing one is not tried.
     """
     weights, pushes, entries, first = _from_the_end(steps)
-    return len(steps) - _cheapest(weights, pushes, entries) if first < len(steps) - 1 else 0
+    to_go = _cheapest(weights, pushes, entries) if first < len(steps) - 1 else 0
+    return len(steps) - to_go if to_go else 0
 
 
 def _from_the_end(steps: Steps) -> tuple[Floats, Floats, Floats, int]:
@@ -81,13 +82,15 @@ class _Hull:
         vertices = self.vertices[: self.top + 1]
         slopes, touched = _least_in_chunk(self.x[first:last], self.y[first:last], heights)
         far = vertices[self._touched(self.x[first:last], heights)]
-        far_slopes = (heights - self.y[far]) / (self.x[first:last] - self.x[far])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            far_slopes = (heights - self.y[far]) / (self.x[first:last] - self.x[far])
         in_chunk = np.where(far_slopes <= slopes, -1, touched)
         if (in_chunk >= 0).any():
             self.extend(first, last)  # V is needed inside the chunk; extending twice changes nothing
         vertex = np.where(in_chunk < 0, far, first + touched)
         slope = np.minimum(slopes, far_slopes)
-        return slope**2 * (self.x[first:last] - self.x[vertex]) + self.cost[vertex]
+        costs = slope**2 * (self.x[first:last] - self.x[vertex]) + self.cost[vertex]
+        return np.where(np.isnan(costs), np.inf, costs)
 
     def _touched(self, x: Floats, heights: Floats) -> Counts:
         """The last vertex whose own edge is steeper than the line to it."""

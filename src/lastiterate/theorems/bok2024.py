@@ -78,8 +78,8 @@ def _random_composition(process: Process) -> Notion:
 
 def _contracting_full(process: Process) -> Notion:
     """√((1 − c^T)/(1 + c^T)·(1 + c)/(1 − c))·sensitivity/noise; exact, attained by quadratics. (4.2)"""
-    c, power = process.contraction, process.contraction ** len(process)
-    return GaussianDP(math.sqrt((1 - power) / (1 + power) * (1 + c) / (1 - c)) * _ratio(process) * _UP)
+    c, lost = process.contraction, _lost(process.contraction, len(process))
+    return GaussianDP(math.sqrt(lost / (2 - lost) * (1 + c) / (1 - c)) * _ratio(process) * _UP)
 
 
 def _bounded_full(process: Process) -> Notion:
@@ -91,9 +91,14 @@ def _bounded_full(process: Process) -> Notion:
 def _contracting_cyclic(process: Process) -> Notion:
     """√(1 + c^{2l−2}·(1 − c²)/(1 − c^l)²·(1 − c^{l(E−1)})/(1 + c^{l(E−1)}))·s/ν. (4.5)"""
     c, every = process.contraction, process.batches.per_epoch
-    rest = c ** (len(process) - every)
-    repeated = c ** (2 * every - 2) * (1 - c**2) / (1 - c**every) ** 2 * (1 - rest) / (1 + rest)
+    lost = _lost(c, len(process) - every)
+    repeated = c ** (2 * every - 2) * (1 - c) * (1 + c) / _lost(c, every) ** 2 * lost / (2 - lost)
     return GaussianDP(math.sqrt(1 + repeated) * _ratio(process) * _UP)
+
+
+def _lost(factor: float, steps: int) -> float:
+    """1 − factor^steps, for a factor below 1 but perhaps by very little: 1 − factor itself is exact near 1."""
+    return -math.expm1(steps * math.log1p(-(1 - factor))) if factor > 0 else float(steps > 0)
 
 
 def _bounded_cyclic(process: Process) -> Notion:

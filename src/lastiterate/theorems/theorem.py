@@ -29,10 +29,13 @@ class Theorem:
     bound: Callable[[Process], Notion | Proof]
     erratum: str | None = None
 
+    def failures(self, process: Process) -> list[tuple[Assumption, str]]:
+        """The assumptions that do not hold, each with what is wrong."""
+        return [(one, reason) for one in self.assumptions if (reason := one.failure(process)) is not None]
+
     def apply(self, process: Process) -> Guarantee | Inapplicable:
         """What the theorem says of this process, or why it says nothing."""
-        failed = [(one, reason) for one in self.assumptions if (reason := one.failure(process)) is not None]
-        if failed:
+        if failed := self.failures(process):
             return Inapplicable(self, tuple(reason for _, reason in failed), tuple(one for one, _ in failed))
         bound = self.bound(process)
         return Guarantee(self, bound.notion, bound) if isinstance(bound, Proof) else Guarantee(self, bound)
