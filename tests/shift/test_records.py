@@ -74,7 +74,7 @@ def test_the_end_of_an_epoch_with_its_worst_push_beats_every_turn_inside() -> No
     for _ in range(40):
         steps = steps_of(source.uniform(0.1, 1, 9), source.uniform(0.5, 2, 9), source.uniform(0.5, 1.5, 9))
         pushes = np.zeros(9)
-        pushes[2::3] = latest_turns(steps, 3)
+        pushes[2::3] = latest_turns(steps, np.array([2, 5, 8]), constant=False)
         bound = best_schedule(Steps(pushes, steps.noise, steps.lipschitz))[0]
         for places in itertools.product(range(3), repeat=3):
             turns = np.array([3 * epoch + place for epoch, place in enumerate(places)])

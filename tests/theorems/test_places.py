@@ -54,7 +54,10 @@ def test_fixed_orders(alike: bool, steps: int, releases: tuple[int, ...]) -> Non
 
 
 @pytest.mark.parametrize("alike", [True, False])
-@pytest.mark.parametrize(("steps", "releases"), [(9, ()), (8, ()), (7, ()), (2, ()), (9, (3,)), (8, (6,))])
+@pytest.mark.parametrize(
+    ("steps", "releases"),
+    [(9, ()), (8, ()), (7, ()), (2, ()), (9, (3,)), (8, (6,)), (9, (4,)), (8, (1, 7)), (9, (2, 3, 8))],
+)
 def test_new_orders_are_bounded_over_every_sequence(alike: bool, steps: int, releases: tuple[int, ...]) -> None:
     source = np.random.default_rng(14)
     for _ in range(8):

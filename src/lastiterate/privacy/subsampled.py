@@ -45,7 +45,7 @@ from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 
 MOST_STEPS = 10**10
-_SMALLEST_MU, _LARGEST_MU, _SMALLEST_INCLUSION = 1e-6, 100.0, 1e-9
+_SMALLEST_MU, _LARGEST_MU, _SMALLEST_INCLUSION = 1e-6, 50.0, 1e-9
 _FEW_STEPS = 30
 _LARGEST_VARIANCE = 1e12
 _LOG_SMALLEST = -800.0  # far below the log of the smallest float
@@ -62,7 +62,7 @@ class Step:
     def clamped(self) -> Step:
         """A step that is no more private, within the range in which integrals are certified.
 
-        Sampling is not credited above mu = 100; smaller mu and inclusion than certified are raised.
+        Sampling is not credited above mu = 50; smaller mu and inclusion than certified are raised.
         """
         if self.mu > _LARGEST_MU:
             return replace(self, inclusion=1.0)

@@ -93,22 +93,24 @@ class Turns:
         return tails(self.steps.lipschitz[last], self.steps.noise[last])
 
 
-def latest_turns(steps: Steps, every: int, constant: bool = False) -> Floats:
-    """For each stretch of `every` steps, and a shorter one at the end, the worst push at its last step.
+def latest_turns(steps: Steps, ends: Counts, constant: bool) -> Floats:
+    """For each piece of the steps, which ends with one of `ends`, the worst push at its last step.
 
     A turn at t is carried to the end with the factors after t; payments on the way are the same for both.
     """
-    whole_ones, rest = divmod(len(steps), every)
-    first = steps.part(0, every) if constant else steps.part(0, whole_ones * every)
-    pushes = np.resize(_carried(first, every), whole_ones) if whole_ones else np.empty(0)
-    return np.append(pushes, _carried(steps.part(len(steps) - rest, len(steps)), rest)) if rest else pushes
+    lengths = np.diff(np.append(-1, ends))
+    pushes = np.zeros(len(ends))
+    for length in np.unique(lengths):
+        chosen = np.flatnonzero(lengths == length)
+        firsts = ends[chosen[:1] if constant else chosen] - length + 1
+        pushes[chosen] = _carried(steps, firsts, int(length))
+    return pushes
 
 
-def _carried(steps: Steps, every: int) -> Floats:
-    shape = (-1, every)
-    sensitivity, lipschitz = steps.sensitivity.reshape(shape), steps.lipschitz.reshape(shape)
-    carried = np.zeros(len(sensitivity))
+def _carried(steps: Steps, firsts: Counts, length: int) -> Floats:
+    carried = np.zeros(len(firsts))
     with np.errstate(over="ignore"):
-        for column in range(every):
-            carried = np.maximum(carried * lipschitz[:, column], sensitivity[:, column])
-    return carried * (1 + every * 2.0**-52)
+        for place in range(length):
+            at = firsts + place
+            carried = np.maximum(carried * steps.lipschitz[at], steps.sensitivity[at])
+    return carried * (1 + length * 2.0**-52)

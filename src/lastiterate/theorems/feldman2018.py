@@ -17,12 +17,16 @@ _UP = 1 + 1e-12
 
 def rho_of_each(process: Process) -> Floats:
     """ρ = (s/ν)²/(2(r + 1)) for a record that r steps follow: those of every batch of the pass, in order."""
-    ratio = float(process.sensitivity[0]) / float(process.noise[0])
-    return ratio**2 / 2 / np.arange(len(process), 0, -1.0) * _UP
+    return _ratio(process) ** 2 / 2 / np.arange(len(process), 0, -1.0) * _UP
+
+
+def _ratio(process: Process) -> float:
+    return float(process.sensitivity[0]) / float(process.noise[0])
 
 
 def _worst(process: Process) -> Notion:
-    return RenyiDP(rho=float(rho_of_each(process).max()))
+    """The last record, which nothing follows."""
+    return RenyiDP(rho=_ratio(process) ** 2 / 2 * _UP)
 
 
 ONE_PASS_CONVEX = Theorem(

@@ -17,6 +17,7 @@ from lastiterate.shift.steps import Counts, Steps
 _OVERHEAD = 500  # one place costs about as much as so many steps
 _MOST_PLACES = 512
 _NEAR_THE_END = 128
+_TOO_MANY = 10**10
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +40,12 @@ class Places(ABC):
     @property
     def work(self) -> float:
         """About how many steps there are to go through."""
-        return len(self.process) * len(self.wanted)
+        return len(self.process)
+
+    @property
+    def count(self) -> int:
+        """At most so many places are wanted."""
+        return 1
 
     @cached_property
     def parts(self) -> list[Turns]:
@@ -86,6 +92,12 @@ class FixedOrder(Places):
     def work(self) -> float:
         return _work_of_turns(self)
 
+    @property
+    def count(self) -> int:
+        if self.process.constant and not self.process.releases and (self.grouped or not self.averaged):
+            return min(self.every, 2 * _MOST_PLACES) if self.averaged else 1
+        return self.every if self.averaged else min(self.every, len(self.process))
+
     def stretches(self, place: int) -> list[Steps | None]:
         found: list[Steps | None] = []
         for part, (first, _) in zip(self.parts, self.process.segments, strict=True):
@@ -97,53 +109,65 @@ class FixedOrder(Places):
 class NewOrders(Places):
     """Each epoch has its own order. Where the record is in the last epoch is averaged over; elsewhere the worst is taken.
 
-    The worst is the end of the epoch, with the largest push that any turn inside it could have grown to by then. A place is
-    that in the last epoch; −1 if an unfinished last epoch does not come to the record.
+    The worst is the end of the epoch, with the largest push that any turn inside it could have grown to by then; an epoch
+    that a release cuts in two is counted as two. A place is that in the last piece; −1 if the record has no turn there.
     """
 
     @cached_property
     def wanted(self) -> dict[int, float]:
         if not self.averaged:
-            return {self._last_epoch - 1: 0.0}
+            return {self._last_piece - 1: 0.0}
         # If nothing grows and all steps are alike, a later place is no better (docs/proofs.md).
         later_is_worse = self.process.constant and self.process.contraction <= 1
-        if self.grouped and later_is_worse and self._last_epoch > _MOST_PLACES:
-            places = _groups(0, self._last_epoch, self.every)
+        if self.grouped and later_is_worse and self._last_piece > _MOST_PLACES:
+            places = _groups(0, self._last_piece, self.every)
         else:
-            places = dict.fromkeys(range(self._last_epoch), 1 / self.every)
-        if self._last_epoch < self.every:
-            places[-1] = 1 - self._last_epoch / self.every
+            places = dict.fromkeys(range(self._last_piece), 1 / self.every)
+        if self._last_piece < self.every:
+            places[-1] = 1 - self._last_piece / self.every
         return places
 
     @property
-    def _last_epoch(self) -> int:
-        return (len(self.process) - 1) % self.every + 1
+    def _last_piece(self) -> int:
+        """Steps since the last epoch began, or since the last release."""
+        return len(self.process) - max((len(self.process) - 1) // self.every * self.every, *self.process.releases, 0)
 
     @property
     def work(self) -> float:
-        return len(self.process) + self.every * len(self.wanted) + _work_of_turns(self)
+        return len(self.process) + self.every * self._last_piece + _work_of_turns(self)
+
+    @property
+    def count(self) -> int:
+        return min(self._last_piece, _MOST_PLACES) if self.process.constant else self._last_piece
 
     def stretches(self, place: int) -> list[Steps | None]:
-        *earlier, last = zip(self.parts, self._worst_pushes, strict=True)
-        return [part.at(self._ends(part), pushes) for part, pushes in earlier] + [self._with_last(*last, place)]
+        *earlier, last = zip(self.parts, self._ends, self._worst_pushes, strict=True)
+        return [part.at(ends, pushes) for part, ends, pushes in earlier] + [self._with_last(*last, place)]
 
-    def _with_last(self, part: Turns, pushes: Floats, place: int) -> Steps | None:
-        """Earlier epochs at their worst; the last at this place, or at its worst, or without the record."""
-        turns = self._ends(part)
+    def _with_last(self, part: Turns, ends: Counts, pushes: Floats, place: int) -> Steps | None:
+        """Earlier pieces at their worst; the last at this place, or at its worst, or without the record."""
         if place < 0:
-            turns, pushes = turns[:-1], pushes[:-1]
+            ends, pushes = ends[:-1], pushes[:-1]
         elif self.averaged:
-            turn = len(part.steps) - self._last_epoch + place
-            turns, pushes = np.append(turns[:-1], turn), np.append(pushes[:-1], part.steps.sensitivity[turn])
-        return part.at(turns, pushes) if turns.size else None
+            turn = len(part.steps) - self._last_piece + place
+            ends, pushes = np.append(ends[:-1], turn), np.append(pushes[:-1], part.steps.sensitivity[turn])
+        return part.at(ends, pushes) if ends.size else None
 
-    def _ends(self, part: Turns) -> Counts:
-        """The last step of each epoch of the stretch, an unfinished one included."""
-        return np.minimum(np.arange(self.every, len(part.steps) + self.every, self.every), len(part.steps)) - 1
+    @cached_property
+    def _ends(self) -> list[Counts]:
+        """For each stretch the last step of each piece: of an epoch, or of what a release leaves of one."""
+        found = []
+        for first, last in self.process.segments:
+            inside = np.arange((first // self.every + 1) * self.every, last, self.every)
+            found.append(np.append(inside, last) - first - 1)
+        return found
 
     @cached_property
     def _worst_pushes(self) -> list[Floats]:
-        return [latest_turns(part.steps, self.every, self.process.constant) for part in self.parts]
+        return [
+            latest_turns(part.steps, ends, self.process.constant)
+            for part, ends in zip(self.parts, self._ends, strict=True)
+        ]
 
 
 def _groups(first: int, last: int, of: int) -> dict[int, float]:
@@ -158,10 +182,10 @@ def _groups(first: int, last: int, of: int) -> dict[int, float]:
 
 
 def _work_of_turns(places: Places) -> float:
-    if places.parts[0].dense:
-        return len(places.process) * len(places.wanted)
+    if places.count * _OVERHEAD > _TOO_MANY or places.parts[0].dense:
+        return len(places.process) * places.count
     turns = 2 * len(places.process) / places.every
-    return len(places.wanted) * (turns + _OVERHEAD * len(places.parts))
+    return places.count * (turns + _OVERHEAD * len(places.parts))
 
 
 def places_of(process: Process, averaged: bool) -> Places:

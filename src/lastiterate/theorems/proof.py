@@ -30,7 +30,7 @@ class RecordProof:
     @property
     def mu(self) -> float:
         """Everything released, together."""
-        return math.sqrt(math.fsum(part.mu**2 for part in self.parts)) * (1 + 1e-15)
+        return math.hypot(*(part.mu for part in self.parts)) * (1 + 1e-15)
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,10 @@ class Proof:
 
     records: tuple[RecordProof, ...]
     averaged: bool
+
+    @property
+    def finite(self) -> bool:
+        return all(math.isfinite(record.mu) for record in self.records)
 
     @property
     def notion(self) -> Notion:

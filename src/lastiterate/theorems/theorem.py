@@ -38,7 +38,11 @@ class Theorem:
         if failed := self.failures(process):
             return Inapplicable(self, tuple(reason for _, reason in failed), tuple(one for one, _ in failed))
         bound = self.bound(process)
-        return Guarantee(self, bound.notion, bound) if isinstance(bound, Proof) else Guarantee(self, bound)
+        if not isinstance(bound, Proof):
+            return Guarantee(self, bound)
+        if not bound.finite:
+            return Inapplicable(self, (f"it finds no finite bound, because {process.reason}",))
+        return Guarantee(self, bound.notion, bound)
 
 
 @dataclass(frozen=True)
