@@ -54,6 +54,7 @@ RUN = {
     "steps": 4,
 }
 GOOD_RUN = li.Run(**RUN)
+EACH = li.account_each(GOOD_RUN, 1e-5)
 GENERAL = {"smoothness": 1.0, "strong_convexity": 0.1, "gradient_sensitivity": 1.0}
 LINEAR = {"feature_norm": 1.0, "clip": 1.0}
 LINEAR_LOSSES = (li.losses.logistic, li.losses.huber, li.losses.smooth_hinge, li.losses.ridge, li.losses.softmax)
@@ -209,7 +210,11 @@ CASES: list[tuple[Callable[..., Any], dict[str, Any], str, Bad]] = [
     (li.calibrate, {"run": GOOD_RUN, "epsilon": 1.0}, "delta", NOT_A_DELTA),
     (li.calibrate, {"run": GOOD_RUN, "epsilon": 1.0, "delta": 1e-5}, "free", NOT_A_CHOICE),
     (li.calibrate, {"run": GOOD_RUN, "epsilon": 1.0, "delta": 1e-5, "free": li.STEPS}, "most_steps", NOT_A_COUNT),
-    (li.read_run, {}, "path", Bad(("missing.toml", "x.yaml", "/",))),
+    (li.read_run, {}, "path", Bad(("missing.toml", "x.yaml", "/", 5, None,))),
+    (li.Run, RUN, "steps", Bad((10**13, li.epochs(10**12),))),
+    (li.Run, RUN, "noise", Bad((li.OnIterate(std=1e-300), li.OnIterate(std=1e300),))),
+    (li.Poisson, {"records": 9}, "rate", Bad((1e-320, 1e-13,))),
+    (type(EACH).epsilon_of, {"self": EACH}, "record", Bad(("a", 2.5, None, -1, 20, True,))),
     *((type(notion).epsilon, {"self": notion}, "delta", NOT_A_DELTA) for notion in NOTIONS),
     *((type(notion).delta, {"self": notion}, "epsilon", NOT_AN_EPSILON) for notion in NOTIONS),
     *((type(notion).tradeoff, {"self": notion}, "type_i_error", NOT_AN_ERROR) for notion in NOTIONS),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _account(options: argparse.Namespace) -> int:
     run = read_run(options.run)
     if options.each:
+        if options.certificate:
+            raise InvalidInput("--each and --certificate do not go together. Leave one of them out.")
         records = account_each(run, options.delta, options.releases)
         if options.plot:
             records.plot(options.plot)
@@ -97,8 +101,13 @@ def _verify(options: argparse.Namespace) -> int:
         text = Path(options.certificate).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{options.certificate} cannot be read: {getattr(error, 'strerror', error)}.") from error
-    verdict = verify(text, read_run(options.run) if options.run else None)
-    _show(options, {"accepted": verdict.accepted, "reason": verdict.reason, "epsilon": verdict.epsilon}, str(verdict))
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{options.certificate} is not JSON: {error}.") from error
+    verdict = verify(content, read_run(options.run) if options.run else None)
+    claim = {name: getattr(verdict, name) for name in ("accepted", "reason", "epsilon", "delta", "steps")}
+    _show(options, {**claim, "adjacency": "replace one record", "releases": list(verdict.releases)}, str(verdict))
     return 0 if verdict.accepted else _REJECTED
 
 
@@ -133,7 +142,7 @@ def _finite(content: Any) -> Any:
         return {name: _finite(value) for name, value in content.items()}
     if isinstance(content, list):
         return [_finite(value) for value in content]
-    return None if isinstance(content, float) and content in (float("inf"), float("-inf")) else content
+    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def _number(value: Any) -> str:
@@ -146,6 +155,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Differential privacy when only the last iterate is released.",
         epilog="example: lastiterate account examples/mnist.toml --delta 1e-5",
     )
+    parser.add_argument("--version", action="version", version=f"lastiterate {version('lastiterate')}")
     commands = parser.add_subparsers(required=True, metavar="command")
     one = _command(
         commands, "account", _account, "the least provable epsilon of a run", "account run.toml --delta 1e-5"

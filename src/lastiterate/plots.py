@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lastiterate.errors import Unavailable
+from lastiterate.errors import InvalidInput, Unavailable
 
 Target = str | Path | None
 _LINEAR_UP_TO = 50  # times the smallest bar
@@ -18,15 +18,15 @@ def draw_growth(
     hidden: Sequence[float],
     unit: str,
     delta: float,
-    title: str,
+    what: str,
     path: Target,
 ) -> Any:
     """ε as a run goes on: with every iterate released, and with the last alone."""
     figure, axes = _figure()
-    axes.plot(along, released, "--", color="tab:gray", label="every iterate released")
-    axes.plot(along, hidden, color="tab:blue", label="only the last iterate released")
+    axes.plot(along, hidden, color="tab:blue", label=what)
+    axes.plot(along, released, "--", color="tab:orange", label="every iterate released")
     axes.plot(along[-1:], hidden[-1:], "o", color="tab:blue", label=f"this run: ε = {hidden[-1]:.4g}")
-    axes.set(xlabel=unit, ylabel=f"ε at δ = {delta:g}", title=title, ylim=(0, None))
+    axes.set(xlabel=unit, ylabel=f"ε at δ = {delta:g}", ylim=(0, None))
     axes.legend()
     return _finished(figure, axes, path)
 
@@ -66,6 +66,9 @@ def _finished(figure: Any, axes: Any, path: Target) -> Any:
     axes.grid(alpha=0.25)
     axes.set_axisbelow(True)
     if path is not None:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=150)
+        try:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            figure.savefig(path, dpi=150)
+        except (ValueError, OSError) as error:
+            raise InvalidInput(f"{path} cannot be drawn: {str(error).rstrip('.')}.") from error
     return figure

@@ -136,7 +136,7 @@ def test_every_record_has_its_own_epsilon() -> None:
     assert each.epsilon_of(999) == each.worst
     assert each.epsilon_of(0) < each.worst
     assert (np.diff(each.batch_epsilons) >= 0).all()
-    assert "10 different places" in str(each)
+    assert "10 places" in str(each)
     with pytest.raises(li.InvalidInput, match="record must be from 0 to 999"):
         each.epsilon_of(1000)
 
@@ -163,7 +163,7 @@ def test_plots_are_drawn(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 3
     axes = report.plot().axes[0]
     assert axes.get_xlabel() == "epochs"
-    hidden = axes.lines[1].get_ydata()
+    hidden = axes.lines[0].get_ydata()
     assert hidden[-1] == report.epsilon
 
 
@@ -189,3 +189,53 @@ def test_too_long_for_the_engine_is_left_to_the_closed_form() -> None:
         next(one for one in report.inapplicable if one.theorem.name == "shift-engine")
     )
     assert report.certificate is None
+
+
+@pytest.mark.parametrize(
+    ("batches", "l2", "step_size", "steps"),
+    [(li.Cyclic(records=10_000, batch_size=100), 0.1, 0.1, 6000), (li.FullBatch(records=10), 1.0, 0.5, 100)],
+)
+def test_a_bounded_domain_that_contracts_fast(batches: object, l2: float, step_size: float, steps: int) -> None:
+    """So far back that the start is lost to rounding."""
+    values = {
+        "loss": li.losses.logistic(feature_norm=1.0, l2=l2),
+        "batches": batches,
+        "step_size": step_size,
+        "steps": steps,
+    }
+    bounded = li.account(convex_run(**values, domain=li.Ball(radius=5.0)), delta=1e-5)
+    unbounded = li.account(convex_run(**values, domain=li.Unbounded()), delta=1e-5)
+    assert bounded.epsilon <= unbounded.epsilon
+
+
+def test_what_a_theorem_cannot_bound_does_not_stop_the_others() -> None:
+    """Steps that expand by far: where each epoch has a new order, no schedule stays finite, and composition remains."""
+    loss = li.losses.logistic(feature_norm=100.0)
+    report = li.account(
+        convex_run(loss=loss, batches=li.Shuffled(records=1000, batch_size=1), domain=li.Unbounded()), delta=1e-5
+    )
+    assert report.best.theorem.name == "bok2024/cyclic/composition"
+    assert "use step_size <" in str(report)
+    contracting_in_one_step = li.losses.general(smoothness=2.0, strong_convexity=2.0, gradient_sensitivity=1.0)
+    assert li.account(convex_run(loss=contracting_in_one_step), delta=1e-5).epsilon > 0
+
+
+def test_growth_that_comes_back_is_followed() -> None:
+    loss = li.losses.general(smoothness=1.0, strong_convexity=1.0, gradient_sensitivity=1.0)
+    sizes = [2.5] * 2000 + [0.5] * 2000
+    run = li.Run(loss, li.FullBatch(records=1), sizes, li.OnIterate(std=1.0), 4000)
+    assert li.account(run, delta=1e-5).mu == pytest.approx(0.5 * math.sqrt(3), rel=1e-9)
+
+
+def test_an_unfinished_epoch_is_pointed_out() -> None:
+    page = " ".join(str(li.account(convex_run(steps=203), delta=1e-5)).split())
+    assert "ends 3 steps into an epoch" in page
+    assert "200 or 210 steps would end with one" in page
+
+
+def test_a_closed_form_next_to_one_does_not_cancel() -> None:
+    loss = li.losses.logistic(feature_norm=1.0, l2=1.0202657246515673e-9)
+    report = li.account(li.Run(loss, li.FullBatch(records=10), 0.1, li.OnMeanGradient(std=0.5), 104), delta=1e-5)
+    epsilons = dict(zip((one.theorem.name for one in report.guarantees), report.epsilons, strict=True))
+    exact = epsilons["shift-engine"]
+    assert exact * (1 - 1e-13) <= epsilons["bok2024/full-batch/strongly-convex"] <= exact * (1 + 1e-11)

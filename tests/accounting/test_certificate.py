@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import lastiterate as li
+from lastiterate.accounting.certificate import certificate_of
+from lastiterate.theorems.shift_engine import shift_proof
 
 DELTA = 1e-5
 
@@ -118,6 +120,40 @@ def test_it_must_be_about_the_run_that_was_asked_for() -> None:
     verdict = li.verify(REPORTS["cyclic"].certificate, run_with(CYCLIC, 24))  # type: ignore[arg-type]
     assert not verdict.accepted
     assert verdict.reason == "it is about another run"
+
+
+def test_an_average_may_be_taken_only_over_a_random_order() -> None:
+    run = run_with(CYCLIC, 20)
+    averaged = certificate_of(run, run.process, shift_proof(run.process, averaged=True), DELTA)
+    assert averaged["claim"]["epsilon"] < li.account(run, DELTA).epsilon
+    assert "it is about shuffled batches" in li.verify(averaged).reason
+
+
+@pytest.mark.parametrize(
+    ("entry", "value"),
+    [
+        ("lengths", {"runs": [[1, 10**17]]}),
+        ("lengths", {"runs": [[1, 2 * 10**9]]}),
+        ("lengths", {"pattern": [1, 2], "length": 10**8}),
+        ("levels", {"pattern": {"pattern": [1.0], "length": 10**8}, "length": 10**8}),
+    ],
+)
+def test_a_small_file_cannot_ask_for_a_large_list(entry: str, value: object) -> None:
+    certificate = REPORTS["full"].certificate
+    assert certificate is not None
+    certificate["schedules"][0]["parts"][0][entry] = value
+    assert "entries" in li.verify(certificate).reason
+
+
+def test_depth_and_absence_are_rejected() -> None:
+    assert not li.verify("[" * 200_000).accepted
+    assert "there is no certificate" in str(li.verify(None))
+
+
+def test_releases_are_part_of_the_verdict() -> None:
+    verdict = li.verify(REPORTS["released"].certificate)
+    assert verdict.releases == (5, 8)
+    assert str(verdict).endswith("the last of 12 iterates and those after 5, 8 steps released")
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "3", "null", "{}", '{"format": 1, "claim": {}}', '"x"'])

@@ -147,6 +147,8 @@ std = 0.01
         ("std = 0.01", "sigma = 0.01", 16, "sigma is not an entry of noise"),
         ("std = 0.01", "std = true", 16, "std must be a float"),
         ("[noise]", "[nose]", 14, "did you mean noise"),
+        ("step_size", "lr", 2, "did you mean step_size"),
+        ("steps = { epochs = 50 }", "epochs = 50", 3, "write steps = { epochs"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_named_with_its_line(old: str, new: str, line: int, said: str) -> None:
@@ -187,3 +189,18 @@ def test_written_files_hold_nothing_but_the_run() -> None:
         "domain",
     }
     assert "[noise]" in run_to_toml(RUNS[0])
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    loss = li.losses.general(
+        smoothness=np.float32(1), strong_convexity=np.float64(0.5), gradient_sensitivity=np.int64(2)
+    )
+    run = li.Run(loss, li.FullBatch(records=np.int64(10)), np.float32(0.5), li.OnIterate(np.float64(1)), np.int64(3))
+    for ending in ("toml", "json"):
+        li.write_run(run, tmp_path / f"run.{ending}")
+        assert li.read_run(tmp_path / f"run.{ending}") == run
+
+
+def test_a_byte_order_mark_is_not_an_error(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text(TOML, encoding="utf-8-sig")
+    assert li.read_run(tmp_path / "run.toml").steps == 2000

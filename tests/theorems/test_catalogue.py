@@ -74,7 +74,7 @@ def test_every_guarantee_is_above_the_quadratic_that_attains_it(batches: object)
         given = replace(random_process(source, batches, alike=bool(source.random() < 0.5)), diameter=math.inf)
         exact = li.GaussianDP(exact_mu_of_quadratics(replace(given, batches=in_order)))
         for one in guarantees(given):
-            if one.theorem.name != "random-order":
+            if not one.theorem.name.startswith("random-order"):
                 assert one.notion.delta(1.0) >= exact.delta(1.0) * (1 - 1e-9), one.theorem.name
 
 
@@ -151,7 +151,7 @@ def test_each_theorem_applies_somewhere_and_refuses_elsewhere_with_a_number() ->
         ("bok2024/full-batch/constrained", {"diameter": math.inf}, "diameter is inf"),
         ("bok2024/full-batch/constrained", {"diameter": 5.1}, "51"),
         ("bok2024/full-batch/constrained", {"noise": np.linspace(1, 2, 50)}, "noise runs from 1 to 2"),
-        ("bok2024/full-batch/constrained", {"releases": (3,)}, "1 more"),
+        ("bok2024/full-batch/constrained", {"releases": (3,)}, "others leave as well: 1"),
         ("kong2025/bounded-domain", {"lipschitz": math.inf}, "inf"),
     ],
 )

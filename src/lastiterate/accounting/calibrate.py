@@ -67,7 +67,9 @@ def _most_steps(run: Run, target: float, delta: float, most_steps: int) -> Run:
     def meets(count: int) -> bool:
         return account(run.first(count * unit), delta).epsilon <= target
 
-    if longest < unit or not meets(1):
+    if longest < unit:
+        raise Unavailable(f"most_steps must be at least one epoch of {unit} steps. Got {longest}.")
+    if not meets(1):
         raise Unavailable(
             f"not even {unit} step{'s' if unit > 1 else ''} meet epsilon = {target:g}. Calibrate the noise instead."
         )

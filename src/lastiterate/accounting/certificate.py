@@ -36,17 +36,27 @@ _PROCESS_FIELDS = ("sensitivity", "noise", "lipschitz")
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a certificate proves its claim, what the checker found, and why not."""
+    """Whether a certificate proves its claim: what is claimed, of which releases; or why not."""
 
     accepted: bool
-    epsilon: float
-    delta: float
-    reason: str
+    epsilon: float = math.inf
+    delta: float = math.nan
+    steps: int = 0
+    releases: tuple[int, ...] = ()
+    reason: str = ""
 
     def __str__(self) -> str:
         if not self.accepted:
             return f"rejected: {self.reason}"
-        return f"accepted: epsilon = {self.epsilon:.9g} at delta = {self.delta:g}, {_ADJACENCY}"
+        others = f" and those after {', '.join(map(str, self.releases))} steps" if self.releases else " alone"
+        return (
+            f"accepted: epsilon = {self.epsilon:.9g} at delta = {self.delta:g}, {_ADJACENCY}, "
+            f"the last of {self.steps} iterates{others} released"
+        )
+
+
+def _rejected(reason: str) -> Verdict:
+    return Verdict(False, reason=reason)
 
 
 def certificate_of(run: Run, process: Process, proof: Proof, delta: float) -> dict[str, Any]:
@@ -70,43 +80,41 @@ def certificate_of(run: Run, process: Process, proof: Proof, delta: float) -> di
     }
 
 
-def verify(certificate: dict[str, Any] | str, run: Run | None = None) -> Verdict:
+def verify(certificate: dict[str, Any] | str | None, run: Run | None = None) -> Verdict:
     """Replay a certificate (a dictionary, or its JSON). With `run`, it must also be about that very run."""
+    if certificate is None:
+        return _rejected("there is no certificate: the best guarantee does not come from a schedule")
     try:
         content = json.loads(certificate) if isinstance(certificate, str) else certificate
         return _checked(content, run)
-    except (
-        LastIterateError,
-        ArithmeticError,
-        LookupError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        RecursionError,
-    ) as error:
-        return Verdict(False, math.inf, math.nan, f"it cannot be read: {type(error).__name__}: {error}")
+    except KeyError as error:
+        return _rejected(f"it is no certificate: {error.args[0]} is missing")
+    except (LastIterateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
+        return _rejected(f"it is no certificate: {error}")
+    except (RecursionError, MemoryError):
+        return _rejected("it is no certificate: it is too large or too deep")
 
 
 def _checked(content: dict[str, Any], run: Run | None) -> Verdict:
     claim = content["claim"]
     if content["format"] != FORMAT or claim["adjacency"] != _ADJACENCY or claim["order"] not in ("averaged", "worst"):
-        return Verdict(False, math.inf, math.nan, f"it is not a {FORMAT} for {_ADJACENCY}")
+        return _rejected(f"it is not a {FORMAT} for {_ADJACENCY}")
     described = run_from_dict(content["run"])
     if run is not None and described != run:
-        return Verdict(False, math.inf, math.nan, "it is about another run")
+        return _rejected("it is about another run")
     process = released(described.process, claim["releases"])
     if different := _difference(process, content["process"]):
-        return Verdict(False, math.inf, math.nan, f"its {different} is not that of its run")
+        return _rejected(f"its {different} is not that of its run")
     averaged = claim["order"] == "averaged"
-    # Whether an average may be taken, or a release fits, is the theorem's business, not the claimant's.
+    # Whether an average may be taken, or a run gone through, is the theorem's business, not the claimant's.
     if failed := (RANDOM_ORDER if averaged else SHIFT_ENGINE).failures(process):
-        return Verdict(False, math.inf, math.nan, failed[0][1])
+        return _rejected(failed[0][1])
     notion = _replayed(process, averaged, content["schedules"])
     delta, claimed = float(claim["delta"]), float(claim["epsilon"])
     epsilon = float(notion.epsilon(delta))
-    if epsilon <= claimed:
-        return Verdict(True, claimed, delta, "")
-    return Verdict(False, epsilon, delta, f"it claims epsilon = {claimed:.12g}, its schedules prove {epsilon:.12g}")
+    if not epsilon <= claimed:
+        return _rejected(f"it claims epsilon = {claimed:.12g}, its schedules prove {epsilon:.12g}")
+    return Verdict(True, claimed, delta, len(process), process.releases)
 
 
 def _difference(process: Process, content: dict[str, Any]) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 
 from lastiterate.algorithms.batches import Cyclic, FixedSize, FullBatch, Poisson, Shuffled
 from lastiterate.algorithms.per_step import PerStep, extremes
@@ -53,7 +54,9 @@ def promises(run: Run, releases: tuple[int, ...]) -> list[str]:
         lines.append(f"Replacing a record changes its gradient by at most {bound:.6g}, at every point of the domain.")
     lines.extend(run.loss.promises)
     if run.loss.l2 or run.weight_decay:
-        lines.append("The l2 term is added after clipping, in full at every step.")
+        lines.append(
+            "The l2 term acts on the iterate in full at every step" + (", after clipping." if run.clip else ".")
+        )
     if math.isfinite(run.domain.diameter):
         lines.append("Every step ends with the projection on the domain.")
     return lines
@@ -89,11 +92,17 @@ def _loss(run: Run) -> str:
     shape = "convex" if run.convex else "not convex"
     clip = "" if run.clip is None else f", clipped at {_shown(run.clip)}"
     l2 = f", l2 {loss.l2:g}" if loss.l2 else ""
-    return f"{loss.kind}, Hessian between {loss.curvature:g} and {loss.smoothness:g}{clip}{l2}: {shape}"
+    known = (
+        f"Hessian between {loss.curvature:g} and {loss.smoothness:g}"
+        if math.isfinite(loss.smoothness)
+        else "no Hessian known"
+    )
+    return f"{loss.kind}, {known}{clip}{l2}: {shape}"
 
 
 def _noise(run: Run) -> str:
-    return f"{type(run.noise).__name__}({run.noise.size}={_shown(getattr(run.noise, run.noise.size))})"
+    names = [field.name for field in fields(run.noise)]  # type: ignore[arg-type]
+    return f"{type(run.noise).__name__}({', '.join(f'{name}={_shown(getattr(run.noise, name))}' for name in names)})"
 
 
 def _domain(run: Run) -> str:

@@ -54,7 +54,7 @@ class RecordReport:
         low, middle = float(self.batch_epsilons.min()), float(np.median(self.batch_epsilons))
         return (
             f"epsilon of a record at delta = {self.delta:g}: {low:.6g} to {self.worst:.6g}, median {middle:.6g}, "
-            f"{len(self.batch_epsilons)} different places"
+            f"{len(self.batch_epsilons)} {'places' if len(self.batch_epsilons) > 1 else 'place for all'}"
         )
 
 

@@ -28,6 +28,7 @@ from lastiterate.theorems.assumptions import KindOfBatches
 from lastiterate.theorems.theorem import Guarantee, Inapplicable
 
 _WIDTH = 110
+_HARDLY_ANY_PROTECTION = 0.5  # of those who look are right, at 1% of false alarms
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +122,12 @@ class Report:
         unit = every if every > 1 and all(place % every == 0 for place in found.steps) else 1
         along = [place / unit for place in found.steps]
         name = "epochs" if unit > 1 else "steps"
-        return draw_growth(along, found.released, found.hidden, name, self.delta, self.best.theorem.name, path)
+        what = (
+            f"the last iterate and {len(self.releases)} more released"
+            if self.releases
+            else "only the last iterate released"
+        )
+        return draw_growth(along, found.released, found.hidden, name, self.delta, what, path)
 
     def plot_comparison(self, path: str | Path | None = None) -> Any:
         """ε of every theorem that applies, as bars."""
@@ -138,19 +144,23 @@ class Report:
         yield f"by {self.best.theorem.name}: {self.best.theorem.citation}"
         yield from _section("What was run", described(self.run))
         yield from _section("What it means", self._meaning())
-        yield from _section("All guarantees", self._table())
+        yield from _section("All guarantees", self._table(), indent="")
         yield from _section("What does not apply", self._refusals())
         yield from _section("What you have to stand for", self.assumptions)
 
     def _meaning(self) -> Iterator[str]:
         if math.isfinite(self.composition) and self.epsilon > 0:
-            released = "last iterate" if not self.releases else f"last iterate and {len(self.releases)} others"
-            yield (
-                f"releasing every iterate would cost epsilon = {self.composition:.6g}, "
-                f"the {released} {self.composition / self.epsilon:.3g} times less"
-            )
+            ratio = self.composition / self.epsilon
+            less = f", {ratio:.3g} times as much" if ratio > 1.005 else ", no more than this"
+            yield f"releasing every iterate would cost epsilon = {self.composition:.6g}{less}"
         power = 1 - float(self.tradeoff(0.01))
-        yield f"a test that accuses an innocent run in 1% of all cases finds a guilty one in at most {100 * power:.3g}%"
+        yield (
+            f"whoever wants to tell whether a record was replaced, and is wrong in 1% of the cases where it was not, "
+            f"finds out in at most {100 * power:.3g}% of those where it was"
+        )
+        if power > _HARDLY_ANY_PROTECTION:
+            yield "that is hardly any protection for a single record"
+        yield from self._advice()
         if (poisson := self.poisson_epsilon) is not None:
             yield (
                 f"an accountant for Poisson batches (as in Opacus with a shuffled loader) would print {poisson:.4g}, for "
@@ -158,6 +168,17 @@ class Report:
             )
         if self.delta * self.run.batches.records > 1:
             yield f"delta is larger than 1/records = {1 / self.run.batches.records:.3g}: it allows to betray a record"
+
+    def _advice(self) -> Iterator[str]:
+        run = self.run
+        if 1 < run.process.contraction < math.inf:
+            yield f"steps move iterates apart, which costs privacy: {run.process.reason}"
+        left = run.steps % run.batches.per_epoch
+        if left and isinstance(run.batches, Cyclic | Shuffled):
+            yield (
+                f"the run ends {left} step{'s' if left > 1 else ''} into an epoch, whose records are hidden by less noise "
+                f"than others; {run.steps - left} or {run.steps - left + run.batches.per_epoch} steps would end with one"
+            )
 
     @cached_property
     def poisson_epsilon(self) -> float | None:
@@ -182,15 +203,14 @@ class Report:
 
     def _table(self) -> Iterator[str]:
         for guarantee, epsilon in zip(self.guarantees, self.epsilons, strict=True):
-            yield f"{epsilon:12.6g}  {guarantee.theorem.name} ({guarantee.theorem.citation})"
+            yield f"  {epsilon:>12.6g}  {guarantee.theorem.name} ({guarantee.theorem.citation})"
 
 
-def _section(title: str, lines: Any) -> Iterator[str]:
+def _section(title: str, lines: Any, indent: str = "  - ") -> Iterator[str]:
     first = True
     for line in lines:
         if first:
             yield ""
             yield title
             first = False
-        indent = "" if line.startswith(" ") else "  - "  # a line of a table comes with its own
         yield from textwrap.wrap(line, _WIDTH, initial_indent=indent, subsequent_indent="    ")

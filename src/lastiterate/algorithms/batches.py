@@ -8,8 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from lastiterate.errors import RATE, InvalidInput, checked_count, checked_number
+from lastiterate.errors import Interval, InvalidInput, checked_count, checked_number
 from lastiterate.numerics.arrays import Floats
+
+_RATE = Interval(1e-12, 1.0, low_included=True, high_included=True)
 
 
 class Batches(ABC):
@@ -149,7 +151,7 @@ class Poisson(Batches):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "records", checked_count("records", self.records))
-        object.__setattr__(self, "rate", checked_number("rate", self.rate, RATE))
+        object.__setattr__(self, "rate", checked_number("rate", self.rate, _RATE))
 
     @property
     def divisor(self) -> float:

@@ -85,7 +85,7 @@ def run_from_dict(plain: Any) -> Run:
         raise BadEntry((), f"a run must be a table with entries such as step_size. Got a {type(plain).__name__}.")
     for name in plain:
         if name not in _KNOWN:
-            raise BadEntry((name,), f"{name} is not an entry of a run{_closest(name, _KNOWN)}.")
+            raise BadEntry((name,), f"{name} is not an entry of a run{_hint(name)}. It has {', '.join(_KNOWN)}.")
     for name in _REQUIRED:
         if name not in plain:
             raise BadEntry((), f"{name} is missing. A run needs {', '.join(_REQUIRED)}.")
@@ -138,7 +138,10 @@ def _steps(value: Any) -> Any:
 def _blamed(error: InvalidInput, entries: dict[str, Any]) -> tuple[str, ...]:
     """Messages begin with the name of what is wrong."""
     first = str(error).split()[0]
-    return (first,) if first in entries else ()
+    if first in entries:
+        return (first,)
+    inside = [name for name, value in entries.items() if isinstance(value, dict) and first in value]
+    return (inside[-1], first) if inside else ()
 
 
 def _section_to_dict(section: str, value: Any) -> dict[str, Any]:
@@ -154,6 +157,15 @@ def _arguments_of(kind: Callable[..., Any]) -> tuple[str, ...]:
 
 def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
+
+
+def _hint(name: str) -> str:
+    words = {
+        "epochs": "; write steps = { epochs = … }",
+        "lr": "; did you mean step_size",
+        "learning_rate": "; did you mean step_size",
+    }
+    return words.get(name) or _closest(name, _KNOWN)
 
 
 def _closest(name: str, known: Any) -> str:

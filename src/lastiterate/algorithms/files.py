@@ -15,9 +15,9 @@ from lastiterate.errors import InvalidInput
 
 def read_run(path: str | Path) -> Run:
     """The run described in a .toml or .json file."""
-    file = Path(path)
+    file = _checked_path(path)
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
     return run_from_text(text, str(file), toml=_is_toml(file))
@@ -25,7 +25,7 @@ def read_run(path: str | Path) -> Run:
 
 def write_run(run: Run, path: str | Path) -> None:
     """Write the run to a .toml or .json file, from which `read_run` gets it back."""
-    file = Path(path)
+    file = _checked_path(path)
     write_text(file, run_to_toml(run) if _is_toml(file) else run_to_json(run))
 
 
@@ -46,6 +46,8 @@ def run_from_text(text: str, name: str = "run", *, toml: bool) -> Run:
         raise InvalidInput(f"{name} is not TOML: {error}.") from error
     except json.JSONDecodeError as error:
         raise InvalidInput(f"{name}, line {error.lineno} is not JSON: {error.msg}.") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{name} cannot be read: {error}.") from error
     try:
         return run_from_dict(plain)
     except BadEntry as error:
@@ -63,6 +65,12 @@ def run_to_toml(run: Run) -> str:
         if isinstance(entries, dict):
             lines += ["", f"[{section}]", *(f"{name} = {_toml(value)}" for name, value in entries.items())]
     return "\n".join(lines) + "\n"
+
+
+def _checked_path(path: str | Path) -> Path:
+    if not isinstance(path, str | Path):
+        raise InvalidInput(f"path must be the name of a file. Got {path!r:.60}.")
+    return Path(path)
 
 
 def _is_toml(file: Path) -> bool:

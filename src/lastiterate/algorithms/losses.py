@@ -125,7 +125,7 @@ def softmax(*, feature_norm: float, l2: float = 0.0, clip: PerStep | None = None
     norm = checked_number("feature_norm", feature_norm, POSITIVE)
     bound = math.sqrt(2.0) * norm
     promise = f"Every feature vector has norm at most {norm:g}."
-    return _loss("softmax", {"feature_norm": norm}, clip, l2, norm**2 / 2, 0.0, bound, 2 * bound, (promise,))
+    return _loss("softmax", {"feature_norm": norm}, clip, l2, norm * norm / 2, 0.0, bound, 2 * bound, (promise,))
 
 
 def network(*, clip: PerStep, smoothness: float | None = None, l2: float = 0.0) -> Loss:
@@ -151,7 +151,7 @@ def _linear_model(
     """A convex function of ⟨θ, x⟩ with derivatives at most `first` and `second`."""
     known = (f"Every feature vector has norm at most {norm:g}, the constant feature of an intercept included.",)
     bound = first * norm
-    return _loss(kind, given, clip, l2, second * norm**2, 0.0, bound, 2 * bound, (*known, *promises), True)
+    return _loss(kind, given, clip, l2, second * norm * norm, 0.0, bound, 2 * bound, (*known, *promises), True)
 
 
 def _loss(

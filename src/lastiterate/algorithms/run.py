@@ -14,11 +14,14 @@ from lastiterate.algorithms.domains import Domain, Unbounded
 from lastiterate.algorithms.lipschitz import step_lipschitz
 from lastiterate.algorithms.losses import Loss
 from lastiterate.algorithms.noise import Noise, OnGradientSum
-from lastiterate.algorithms.per_step import PerStep, checked_per_step, each, first_steps, is_constant, spread
+from lastiterate.algorithms.per_step import PerStep, checked_per_step, each, extremes, first_steps, is_constant, spread
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.prox import Prox
 from lastiterate.errors import NON_NEGATIVE, POSITIVE, InvalidInput, checked_count, checked_number
 from lastiterate.numerics.arrays import Floats
+
+_MOST_STEPS = 10**12
+_LEAST, _MOST = 1e-100, 1e100
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,8 @@ class Run:
         if prox is not None:
             _checked_kind("prox", prox, Prox, "li.L1(weight=0.1)")
         count = steps.count * batches.per_epoch if isinstance(steps, Epochs) else checked_count("steps", steps)
+        if count > _MOST_STEPS:
+            raise InvalidInput(f"steps must be at most {_MOST_STEPS:g}. Got {count:g}.")
         values = {
             "loss": loss,
             "batches": batches,
@@ -84,7 +89,8 @@ class Run:
         for name, value in values.items():
             object.__setattr__(self, name, value)
         self._check_clip()
-        self.process  # noqa: B018 — lists of the wrong length are refused here, not later
+        for name in ("sensitivity", "noise"):
+            _checked_range(name, getattr(self.process, name))  # lists of the wrong length are refused here, too
 
     @cached_property
     def process(self) -> Process:
@@ -170,6 +176,15 @@ def _reason(run: Run, lipschitz: Floats) -> str:
     limit = 2 / (loss.smoothness * share + decay or math.inf)
     advice = f"; use step_size < {limit:.4g}" if run.convex and size > limit > 0 else ""
     return f"{', '.join(facts)} gives {float(lipschitz[worst]):.6g}{advice}"
+
+
+def _checked_range(name: str, values: Floats) -> None:
+    """Far outside, products and squares leave the range of floats; any units of length will do."""
+    low, high = extremes(values)
+    if not _LEAST <= low <= high <= _MOST:
+        raise InvalidInput(
+            f"{name} on the iterate must be from {_LEAST:g} to {_MOST:g}, in some unit. Got {low:g} to {high:g}."
+        )
 
 
 def _checked_kind(name: str, value: Any, kind: type, example: str) -> None:

@@ -24,12 +24,13 @@ from lastiterate.shift.steps import Counts, Schedule, Steps
 Block = tuple[float, float, float, int]  # logarithms of pushes and weights at its end, of its factor; its length
 
 _FEW = 40  # so few steps are pooled one by one
+_HOPELESS = 1e100  # times the noise
 _LOG_RANGE = 300.0  # of R within one chunk: its square stays within the range of floats
 
 
 def best_schedule(steps: Steps) -> tuple[float, Schedule]:
     """The least certified μ over all schedules and starts, with the schedule that attains it."""
-    if not np.isfinite(steps.lipschitz).all():
+    if not np.isfinite(steps.lipschitz).all() or not steps.sensitivity.max() <= _HOPELESS * steps.noise.min():
         return _at_once(steps)
     first = _last_zero(steps)
     best = _priced(steps, first, 0.0)
@@ -40,7 +41,7 @@ def best_schedule(steps: Steps) -> tuple[float, Schedule]:
 
 
 def _at_once(steps: Steps) -> tuple[float, Schedule]:
-    """Pay every push where it comes: nothing is left that an unknown factor could enlarge."""
+    """Pay every push where it comes: nothing is left that an unknown factor could enlarge, and nothing clever helps."""
     schedule = Schedule(0, np.ones(len(steps), np.int64), np.zeros(len(steps)))
     return certify(steps, 0, np.full(len(steps), np.inf)), schedule
 

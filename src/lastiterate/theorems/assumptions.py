@@ -72,7 +72,7 @@ def _only_the_last(process: Process) -> str | None:
     return (
         None
         if not process.releases
-        else f"it needs the last iterate alone, but {len(process.releases)} more are released"
+        else f"it needs the last iterate alone, but others leave as well: {len(process.releases)}"
     )
 
 

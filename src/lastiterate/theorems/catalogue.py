@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from lastiterate.theorems import balle2019, bok2024, boninsegna2023, feldman2018, kong2025, shift_engine
+from lastiterate.theorems import balle2019, bok2024, boninsegna2023, epoch_by_epoch, feldman2018, kong2025, shift_engine
 from lastiterate.theorems.theorem import Theorem
 
 CATALOGUE: tuple[Theorem, ...] = (
     shift_engine.SHIFT_ENGINE,
     shift_engine.RANDOM_ORDER,
+    epoch_by_epoch.EPOCH_BY_EPOCH,
     bok2024.CONTRACTING_FULL,
     bok2024.BOUNDED_FULL,
     bok2024.CONTRACTING_CYCLIC,

@@ -117,9 +117,7 @@ class NewOrders(Places):
     def wanted(self) -> dict[int, float]:
         if not self.averaged:
             return {self._last_piece - 1: 0.0}
-        # If nothing grows and all steps are alike, a later place is no better (docs/proofs.md).
-        later_is_worse = self.process.constant and self.process.contraction <= 1
-        if self.grouped and later_is_worse and self._last_piece > _MOST_PLACES:
+        if self._later_is_worse and self._last_piece > _MOST_PLACES:
             places = _groups(0, self._last_piece, self.every)
         else:
             places = dict.fromkeys(range(self._last_piece), 1 / self.every)
@@ -138,7 +136,12 @@ class NewOrders(Places):
 
     @property
     def count(self) -> int:
-        return min(self._last_piece, _MOST_PLACES) if self.process.constant else self._last_piece
+        return min(self._last_piece, _MOST_PLACES) if self._later_is_worse else self._last_piece
+
+    @property
+    def _later_is_worse(self) -> bool:
+        """If nothing grows and all steps are alike, a later place is no better (docs/proofs.md)."""
+        return self.grouped and self.process.constant and self.process.contraction <= 1
 
     def stretches(self, place: int) -> list[Steps | None]:
         *earlier, last = zip(self.parts, self._ends, self._worst_pushes, strict=True)

@@ -1,0 +1,127 @@
+"""Shuffled batches as a composition of epochs: for steps that move iterates apart.
+
+Take every epoch for released at its end. Given where the record's turn falls in an epoch, the steps after it hide the push
+as in Balle et al. 2019 and Kong and Ribero 2025; the place is uniformly random, so an epoch is an average of Gaussian
+mechanisms; epochs compose. Nothing grows from one epoch into the next, whatever the Lipschitz constants.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from lastiterate.algorithms.batches import Shuffled
+from lastiterate.algorithms.process import Process
+from lastiterate.numerics.arrays import Floats
+from lastiterate.privacy.averaged import AveragedGaussianDP
+from lastiterate.privacy.compose import compose_counted
+from lastiterate.privacy.notion import Notion
+from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, batches
+from lastiterate.theorems.theorem import Assumption, Theorem
+
+_MOST_GROUPS = 6  # of epochs that are counted as alike
+_MOST_LEVELS = 100  # of μ within an epoch
+_LARGEST_HIDDEN = 1e280
+_UP = 1 + 1e-12
+_LARGEST_MU, _MOST_STEPS = 8.0, 10**7
+
+
+def mus_by_place(sensitivity: Floats, noise: Floats, lipschitz: Floats) -> Floats:
+    """μ of a record with one turn, for each place of each epoch (the rows): s/√(ν² + hidden).
+
+    What the later steps hide of a shift, in the units of its own step: Σ_k ν_k²/(L_{j+1}⋯L_k)², rounded down.
+    """
+    hidden = np.zeros(len(noise))
+    mus = np.empty_like(noise)
+    with np.errstate(divide="ignore", over="ignore"):
+        for place in range(noise.shape[1] - 1, -1, -1):
+            mus[:, place] = sensitivity[:, place] / np.sqrt(np.square(noise[:, place]) + hidden)
+            hidden = (np.square(noise[:, place]) + hidden) / np.square(lipschitz[:, place])
+            hidden = np.minimum(hidden * (1 - 2e-15), _LARGEST_HIDDEN)
+    return mus * _UP
+
+
+def _composed(process: Process) -> Notion:
+    every = process.batches.per_epoch
+    whole, rest = divmod(len(process), every)
+    parts: list[tuple[Notion, int]] = []
+    if whole:
+        shown = every if process.constant else whole * every
+        for mus, count in _groups(_mus(process, 0, shown, every), whole):
+            parts.append((_average(mus, every), count))
+    if rest:
+        parts.append((_average(_mus(process, len(process) - rest, len(process), rest)[0], every), 1))
+    return compose_counted(parts)
+
+
+def _mus(process: Process, first: int, last: int, every: int) -> Floats:
+    values = (process.sensitivity, process.noise, process.lipschitz)
+    return mus_by_place(*(np.array(array[first:last]).reshape(-1, every) for array in values))
+
+
+def _groups(mus: Floats, epochs: int) -> list[tuple[Floats, int]]:
+    """A few groups of consecutive epochs, each counted as one that is no better than any of them at any place."""
+    if len(mus) == 1:
+        return [(mus[0], epochs)]
+    return [(group.max(axis=0), len(group)) for group in np.array_split(mus, min(_MOST_GROUPS, epochs))]
+
+
+def _average(mus: Floats, every: int) -> AveragedGaussianDP:
+    """Each place with probability 1/every, none with the rest; many values of μ are rounded up to a few."""
+    values, counts = np.unique(mus, return_counts=True)
+    if len(values) > _MOST_LEVELS:
+        grid = np.geomspace(max(values[0], 1e-4 * values[-1]), values[-1] * (1 + 1e-12), _MOST_LEVELS)
+        levels, places = np.unique(np.searchsorted(grid, values), return_inverse=True)
+        values, counts = grid[levels], np.bincount(places, weights=counts)
+    absent = 1 - len(mus) / every
+    return AveragedGaussianDP(mus=np.append(values, 0.0), weights=np.append(counts / every, max(absent, 0.0)))
+
+
+def _new_orders(process: Process) -> str | None:
+    if isinstance(process.batches, Shuffled) and not process.batches.each_epoch:
+        return "it needs a new order each epoch, but there is one order for the whole run"
+    return None
+
+
+def _released_with_epochs(process: Process) -> str | None:
+    cut = [release for release in process.releases if release % process.batches.per_epoch]
+    if not cut:
+        return None
+    return f"it needs releases after whole epochs of {process.batches.per_epoch} steps, but one is at {cut[0]}"
+
+
+def _growing(process: Process) -> str | None:
+    if process.contraction > 1:
+        return None
+    return f"no step moves iterates apart (lipschitz at most {process.contraction:.6g}), so that random-order is better"
+
+
+def _some_protection(process: Process) -> str | None:
+    """With less, composing takes long and is worth little."""
+    if len(process) > _MOST_STEPS:
+        return f"it needs at most {_MOST_STEPS:g} steps, but there are {len(process):g}"
+    every = min(process.batches.per_epoch, len(process))
+    epochs = len(process) // every
+    shown = every if process.constant else epochs * every
+    mus = _mus(process, 0, shown, every)
+    worst = max(float(mus.max()), math.sqrt(epochs * float(np.square(mus).mean())))
+    if worst <= _LARGEST_MU:
+        return None
+    return f"it needs a mu of {_LARGEST_MU:g} at most, of a turn and in all, but there is {worst:.3g}: hardly any protection"
+
+
+EPOCH_BY_EPOCH = Theorem(
+    "random-order/epoch-by-epoch",
+    "lastiterate, a composition of epochs in random orders",
+    "a new secret order each epoch, any Lipschitz constants",
+    (
+        batches("shuffled batches", Shuffled),
+        Assumption("each epoch has a new order", _new_orders),
+        Assumption("releases at the end of epochs", _released_with_epochs),
+        FINITE_LIPSCHITZ,
+        Assumption("some step moves iterates apart", _growing),
+        Assumption("some protection", _some_protection),
+    ),
+    _composed,
+)
