@@ -144,7 +144,7 @@ class NewOrders(Places):
         return self.grouped and self.process.constant and self.process.contraction <= 1
 
     def stretches(self, place: int) -> list[Steps | None]:
-        *earlier, last = zip(self.parts, self._ends, self._worst_pushes, strict=True)
+        *earlier, last = zip(self.parts, self._ends, self.worst_pushes, strict=True)
         return [part.at(ends, pushes) for part, ends, pushes in earlier] + [self._with_last(*last, place)]
 
     def _with_last(self, part: Turns, ends: Counts, pushes: Floats, place: int) -> Steps | None:
@@ -166,7 +166,7 @@ class NewOrders(Places):
         return found
 
     @cached_property
-    def _worst_pushes(self) -> list[Floats]:
+    def worst_pushes(self) -> list[Floats]:
         return [
             latest_turns(part.steps, ends, self.process.constant)
             for part, ends in zip(self.parts, self._ends, strict=True)
