@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import lastiterate as li
+
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
@@ -41,3 +43,8 @@ def test_links_lead_somewhere(document: Path) -> None:
 
 def test_readme_has_a_python_example() -> None:
     assert len([1 for language, _ in BLOCK.findall((ROOT / "README.md").read_text()) if language == "python"]) >= 2
+
+
+def test_every_theorem_is_documented() -> None:
+    page = (ROOT / "docs" / "theorems.md").read_text()
+    assert [theorem.name for theorem in li.CATALOGUE if f"`{theorem.name}`" not in page] == []

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from lastiterate.accounting.certificate import certificate_of
@@ -18,6 +19,7 @@ from lastiterate.accounting.describe import described, promises
 from lastiterate.algorithms.batches import Cyclic, Shuffled
 from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.algorithms.files import write_text
+from lastiterate.algorithms.per_step import each, extremes
 from lastiterate.algorithms.run import Run
 from lastiterate.plots import draw_comparison, draw_growth
 from lastiterate.privacy.best import best
@@ -183,15 +185,13 @@ class Report:
     @cached_property
     def poisson_epsilon(self) -> float | None:
         """What a Poisson accountant would say of passes over the data, where it does not apply."""
-        process = self.run.process
-        if (
-            not isinstance(self.run.batches, Cyclic | Shuffled)
-            or not process.constant
-            or self.run.batches.per_epoch == 1
-        ):
+        process, batches = self.run.process, self.run.batches
+        if not isinstance(batches, Cyclic | Shuffled) or batches.per_epoch == 1:
             return None
-        mu = float(process.sensitivity[0]) / float(process.noise[0]) / 2
-        step = subsampled_gaussian(mu=mu, inclusion=1 / self.run.batches.per_epoch)
+        low, high = extremes(each(np.divide, process.sensitivity, process.noise))
+        if high > low * (1 + 1e-9):
+            return None
+        step = subsampled_gaussian(mu=high / 2, inclusion=1 / batches.per_epoch)
         return float(step.compose(len(process)).epsilon(self.delta))
 
     def _refusals(self) -> Iterator[str]:
