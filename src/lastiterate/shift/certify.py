@@ -68,13 +68,13 @@ def _cost(
 
 def _pay(factors: Floats, pushes: Floats, due: Floats, left: Left) -> tuple[Floats, Left]:
     """Go through the steps; what is really paid, and what is left, rounded up throughout."""
-    rest, _ = left
+    rest, least = left[0], _LEAST
     settled = []
     steps = zip(range(len(due)), factors.tolist(), pushes.tolist(), due.tolist(), strict=True)
     for at, factor, push, payment in steps:
         owed = factor * rest + push
         rest = owed - payment
-        if not rest >= _LEAST:
+        if not rest >= least:
             settled.append((at, owed))
             rest = 0.0
     return _with(due, settled), (rest, 0)

@@ -17,7 +17,7 @@ from scipy.optimize import isotonic_regression
 
 from lastiterate.numerics.arrays import Floats
 from lastiterate.shift.certify import certify
-from lastiterate.shift.schedule import levelled
+from lastiterate.shift.schedule import levelled, log_factors
 from lastiterate.shift.start import best_start
 from lastiterate.shift.steps import Counts, Schedule, Steps
 
@@ -63,7 +63,7 @@ def _pooled_lengths(steps: Steps, distance: float) -> Counts:
     """Lengths of the blocks of the isotonic regression, chunk by chunk, so that no product leaves the range of floats."""
     pushes = np.array(steps.sensitivity, float)
     pushes[0] += steps.lipschitz[0] * distance
-    logs = np.log(np.where(steps.lipschitz > 0, steps.lipschitz, 1.0))
+    logs = log_factors(steps.lipschitz)
     stack: list[Block] = []
     if len(logs) <= _FEW:
         for block in _single_blocks(pushes, steps.noise, logs):

@@ -21,10 +21,12 @@ def levelled(steps: Steps, start: int, lengths: Counts, distance: float) -> tupl
     """The schedule with these blocks, from `distance` on, in which every block pays what it owes; and its payments."""
     tail = steps.part(start, len(steps))
     factors = relative_products(tail.lipschitz, lengths)
+    starts = np.cumsum(lengths) - lengths
     pushes = tail.sensitivity * factors
     pushes[0] += tail.lipschitz[0] * distance * factors[0]
-    starts = np.cumsum(lengths) - lengths
-    levels = np.add.reduceat(pushes, starts) / np.add.reduceat(np.square(tail.noise * factors), starts)
+    owed = np.add.reduceat(pushes, starts)
+    weights = np.multiply(tail.noise, factors, out=pushes)
+    levels = owed / np.add.reduceat(np.square(weights, out=weights), starts)
     schedule = Schedule(start, lengths, levels)
     return schedule, _paid_at(schedule, tail.noise, factors)
 
@@ -33,7 +35,8 @@ def _paid_at(schedule: Schedule, noise: Floats, factors: Floats) -> Floats:
     ends = np.cumsum(schedule.lengths) - 1
     starts = ends - schedule.lengths + 1
     levels = schedule.levels * np.where(factors[starts] > factors[ends], _GROWING, 1.0)
-    due = np.square(noise) * factors
+    due = np.square(noise)
+    due *= factors
     due *= np.repeat(levels, schedule.lengths)
     due[ends] = np.inf
     return due
@@ -43,12 +46,19 @@ def relative_products(lipschitz: Floats, lengths: Counts) -> Floats:
     """Π of the Lipschitz constants after a step up to the end of its block, divided by the largest such in the block."""
     if lengths.size == lipschitz.size:
         return np.ones(lipschitz.size)
-    logs = np.log(
-        np.where(lipschitz > 0, lipschitz, 1.0)
-    )  # a factor 0 can only open the first block, where it is not used
+    logs = log_factors(lipschitz)
     total = np.cumsum(logs)
     if max(total.max(), -total.min()) > _LONG:
         # Extended precision where there is some: over 10⁶ steps the sum may grow to 10⁵, its errors must not.
         total = np.cumsum(logs, dtype=np.longdouble)
     lowest = np.minimum.reduceat(total, np.cumsum(lengths) - lengths)
-    return np.exp(np.asarray(np.repeat(lowest, lengths) - total, float))
+    np.subtract(np.repeat(lowest, lengths), total, out=logs, casting="same_kind")
+    return np.exp(logs, out=logs)
+
+
+def log_factors(lipschitz: Floats) -> Floats:
+    """The logarithms; a factor 0 can only stand first, where it is not used."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(lipschitz)
+    logs[0] = logs[0] if lipschitz[0] > 0 else 0.0
+    return logs
