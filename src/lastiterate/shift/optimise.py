@@ -10,6 +10,7 @@ Nothing here has to be trusted: whatever comes out is a schedule, and `certify` 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +18,7 @@ from scipy.optimize import isotonic_regression
 
 from lastiterate.numerics.arrays import Floats
 from lastiterate.shift.certify import certify
-from lastiterate.shift.schedule import levelled, log_factors
+from lastiterate.shift.schedule import chunk_starts, levelled, log_factors
 from lastiterate.shift.start import best_start
 from lastiterate.shift.steps import Counts, Schedule, Steps
 
@@ -61,16 +62,17 @@ def _last_zero(steps: Steps) -> int:
 
 def _pooled_lengths(steps: Steps, distance: float) -> Counts:
     """Lengths of the blocks of the isotonic regression, chunk by chunk, so that no product leaves the range of floats."""
-    pushes = np.array(steps.sensitivity, float)
-    pushes[0] += steps.lipschitz[0] * distance
     logs = log_factors(steps.lipschitz)
+    entry = float(steps.lipschitz[0]) * distance
     stack: list[Block] = []
-    if len(logs) <= _FEW:
-        for block in _single_blocks(pushes, steps.noise, logs):
-            _append(stack, [block])
-    else:
-        for first, last in _chunks(logs, steps.noise):
-            _append(stack, _chunk_blocks(pushes[first:last], steps.noise[first:last], logs[first:last]))
+    for first, last in _chunks(logs, steps.noise):
+        pushes = np.array(steps.sensitivity[first:last])
+        pushes[0] += entry if first == 0 else 0.0
+        if len(logs) <= _FEW:
+            for block in _single_blocks(pushes, steps.noise[first:last], logs[first:last]):
+                _append(stack, [block])
+        else:
+            _append(stack, _chunk_blocks(pushes, steps.noise[first:last], logs[first:last]))
     return np.array([length for *_, length in stack], np.int64)
 
 
@@ -80,13 +82,11 @@ def _single_blocks(pushes: Floats, noise: Floats, logs: Floats) -> list[Block]:
     return list(zip(*(row.tolist() for row in rows), strict=True))
 
 
-def _chunks(logs: Floats, noise: Floats) -> list[tuple[int, int]]:
+def _chunks(logs: Floats, noise: Floats) -> Iterator[tuple[int, int]]:
+    if len(logs) <= _FEW:
+        return iter([(0, len(logs))])
     spread = math.log(float(noise.max()) / float(noise.min()))
-    travelled = np.cumsum(np.abs(logs))
-    reach = max(_LOG_RANGE - spread, 1.0)
-    cuts = np.searchsorted(travelled, reach * np.arange(1, math.floor(travelled[-1] / reach) + 1))
-    edges = np.unique(np.concatenate([[0], cuts, [len(logs)]])).tolist()
-    return list(pairwise(edges))
+    return pairwise([*chunk_starts(logs, max(_LOG_RANGE - spread, 1.0)).tolist(), len(logs)])
 
 
 def _chunk_blocks(pushes: Floats, noise: Floats, logs: Floats) -> list[Block]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from lastiterate.numerics.arrays import Floats
 from lastiterate.shift.steps import Counts, Schedule, Steps
 
 _GROWING = 1 + 1e-12  # a block that grows has to be paid in full early on: what rounding leaves would grow, too
-_LONG = 100.0
+_LOG_RANGE = 300.0
 
 
 def payments(steps: Steps, schedule: Schedule) -> Floats:
@@ -43,17 +45,25 @@ def _paid_at(schedule: Schedule, noise: Floats, factors: Floats) -> Floats:
 
 
 def relative_products(lipschitz: Floats, lengths: Counts) -> Floats:
-    """Π of the Lipschitz constants after a step up to the end of its block, divided by the largest such in the block."""
+    """Π of the Lipschitz constants after a step up to the end of its block, divided by the largest such in the block.
+
+    Sums of logarithms are kept apart, small ones inside a chunk and the long one over chunks: over 10⁶ steps the latter may
+    grow to 10⁵, and its rounding must not reach the products.
+    """
     if lengths.size == lipschitz.size:
         return np.ones(lipschitz.size)
-    logs = log_factors(lipschitz)
-    total = np.cumsum(logs)
-    if max(total.max(), -total.min()) > _LONG:
-        # Extended precision where there is some: over 10⁶ steps the sum may grow to 10⁵, its errors must not.
-        total = np.cumsum(logs, dtype=np.longdouble)
-    lowest = np.minimum.reduceat(total, np.cumsum(lengths) - lengths)
-    np.subtract(np.repeat(lowest, lengths), total, out=logs, casting="same_kind")
-    return np.exp(logs, out=logs)
+    inside = log_factors(lipschitz)
+    chunks = chunk_starts(inside, _LOG_RANGE)
+    before = np.cumsum(np.append(0.0, np.add.reduceat(inside, chunks)[:-1]), dtype=np.longdouble)
+    for first, last in pairwise([*chunks.tolist(), len(inside)]):
+        np.cumsum(inside[first:last], out=inside[first:last])
+    blocks = np.cumsum(lengths) - lengths
+    pieces = np.union1d(chunks, blocks)
+    base = before[np.searchsorted(chunks, pieces, side="right") - 1]
+    lowest = np.minimum.reduceat(base + np.minimum.reduceat(inside, pieces), np.searchsorted(pieces, blocks))
+    ceilings = np.asarray(lowest[np.searchsorted(blocks, pieces, side="right") - 1] - base, float)
+    np.subtract(np.repeat(ceilings, np.diff(np.append(pieces, len(inside)))), inside, out=inside)
+    return np.exp(inside, out=inside)
 
 
 def log_factors(lipschitz: Floats) -> Floats:
@@ -62,3 +72,11 @@ def log_factors(lipschitz: Floats) -> Floats:
         logs = np.log(lipschitz)
     logs[0] = logs[0] if lipschitz[0] > 0 else 0.0
     return logs
+
+
+def chunk_starts(logs: Floats, reach: float) -> Counts:
+    """Where to cut, so that products of factors within a chunk stay within e^±reach."""
+    travelled = np.abs(logs)
+    np.cumsum(travelled, out=travelled)
+    cuts = np.searchsorted(travelled, reach * np.arange(1, int(travelled[-1] / reach) + 1))
+    return np.unique(np.append(0, np.minimum(cuts, len(logs) - 1)))
