@@ -11,6 +11,7 @@ from lastiterate.shift.steps import Counts, Schedule, Steps
 
 _GROWING = 1 + 1e-12  # a block that grows has to be paid in full early on: what rounding leaves would grow, too
 _LOG_RANGE = 300.0
+_SHORT_PIECE = 1000
 
 
 def payments(steps: Steps, schedule: Schedule) -> Floats:
@@ -39,7 +40,7 @@ def _paid_at(schedule: Schedule, noise: Floats, factors: Floats) -> Floats:
     levels = schedule.levels * np.where(factors[starts] > factors[ends], _GROWING, 1.0)
     due = np.square(noise)
     due *= factors
-    due *= np.repeat(levels, schedule.lengths)
+    _for_each_piece(np.multiply, levels, due, starts)
     due[ends] = np.inf
     return due
 
@@ -62,8 +63,18 @@ def relative_products(lipschitz: Floats, lengths: Counts) -> Floats:
     base = before[np.searchsorted(chunks, pieces, side="right") - 1]
     lowest = np.minimum.reduceat(base + np.minimum.reduceat(inside, pieces), np.searchsorted(pieces, blocks))
     ceilings = np.asarray(lowest[np.searchsorted(blocks, pieces, side="right") - 1] - base, float)
-    np.subtract(np.repeat(ceilings, np.diff(np.append(pieces, len(inside)))), inside, out=inside)
+    _for_each_piece(np.subtract, ceilings, inside, pieces)
     return np.exp(inside, out=inside)
+
+
+def _for_each_piece(function: np.ufunc, values: Floats, entries: Floats, starts: Counts) -> None:
+    """entries ← function(value of the piece, entries), in place; without a copy of the whole where pieces are long."""
+    ends = np.append(starts[1:], len(entries))
+    if len(values) * _SHORT_PIECE > len(entries):
+        function(np.repeat(values, ends - starts), entries, out=entries)
+        return
+    for value, first, last in zip(values.tolist(), starts.tolist(), ends.tolist(), strict=True):
+        function(value, entries[first:last], out=entries[first:last])
 
 
 def log_factors(lipschitz: Floats) -> Floats:
