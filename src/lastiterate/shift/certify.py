@@ -21,8 +21,8 @@ from lastiterate.shift.steps import Steps
 _UP = 1 + 2.0**-50  # a step rounds at most seven times, by half an ulp each
 _LEAST = 1e-150  # in units of the noise: less than this is paid at once, so that no product underflows
 _MOST = 1e300  # an infinite factor times nothing is nothing; times anything else it is beyond every bound
-_SUM_UP = 1 + 1e-14  # squares and pairwise sums of 2¹⁶ of them lose at most 50 halves of an ulp
-_CHUNK = 1 << 16
+_SUM_UP = 1 + 1e-14  # squares and pairwise sums of 2¹⁴ of them lose at most 50 halves of an ulp
+_CHUNK = 1 << 14
 _SHRINK = 2.0**-900
 _HIGH, _LOW = 1e200, 1e-70
 
