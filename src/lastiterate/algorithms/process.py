@@ -43,6 +43,11 @@ class Process:
         return all(is_constant(values) for values in (self.sensitivity, self.noise, self.lipschitz))
 
     @property
+    def step_mu(self) -> float:
+        """sensitivity/noise of the first step, and of every other where all are alike."""
+        return float(self.sensitivity[0]) / float(self.noise[0])
+
+    @property
     def contraction(self) -> float:
         """The largest Lipschitz constant."""
         return extremes(self.lipschitz)[1]

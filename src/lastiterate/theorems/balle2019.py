@@ -23,16 +23,12 @@ def rho_of_each(process: Process) -> Floats:
     """ρ = (s/ν)²·L^{r+1}/(2r) for a record that r ≥ 1 steps follow, (s/ν)²/2 for the last: of every batch, in order."""
     after = np.arange(len(process) - 1, 0, -1.0)
     amplified = process.contraction ** (after + 1) / after
-    return _ratio(process) ** 2 / 2 * np.append(amplified, 1.0) * _UP
-
-
-def _ratio(process: Process) -> float:
-    return float(process.sensitivity[0]) / float(process.noise[0])
+    return process.step_mu**2 / 2 * np.append(amplified, 1.0) * _UP
 
 
 def _worst(process: Process) -> Notion:
     """The last record, which nothing follows: L^{r+1}/r is at most 1."""
-    return RenyiDP(rho=_ratio(process) ** 2 / 2 * _UP)
+    return RenyiDP(rho=process.step_mu**2 / 2 * _UP)
 
 
 ONE_PASS_CONVEX = Theorem(

@@ -39,10 +39,6 @@ _PASSES = batches("passes over the data", Cyclic, Shuffled)
 _RANDOM = batches("random batches", FixedSize, Poisson)
 
 
-def _ratio(process: Process) -> float:
-    return float(process.sensitivity[0]) / float(process.noise[0])
-
-
 def _full_composition(process: Process) -> Notion:
     """√Σ (sensitivity/noise)², also if every iterate is released. (4.1)"""
     return GaussianDP(_root_of_squares(process.sensitivity, process.noise))
@@ -53,7 +49,7 @@ def _passes_composition(process: Process) -> Notion:
     every = process.batches.per_epoch
     if process.constant:
         turns = -(-len(process) // every)
-        return GaussianDP(_ratio(process) * math.sqrt(turns) * _UP)
+        return GaussianDP(process.step_mu * math.sqrt(turns) * _UP)
     squares = np.square(np.append(process.sensitivity / process.noise, np.zeros(-len(process) % every)))
     table = squares.reshape(-1, every)
     reshuffled = isinstance(process.batches, Shuffled) and process.batches.each_epoch
@@ -79,7 +75,7 @@ def _random_composition(process: Process) -> Notion:
 def _contracting_full(process: Process) -> Notion:
     """√((1 − c^T)/(1 + c^T)·(1 + c)/(1 − c))·sensitivity/noise; exact, attained by quadratics. (4.2)"""
     c, lost = process.contraction, _lost(process.contraction, len(process))
-    return GaussianDP(math.sqrt(lost / (2 - lost) * (1 + c) / (1 - c)) * _ratio(process) * _UP)
+    return GaussianDP(math.sqrt(lost / (2 - lost) * (1 + c) / (1 - c)) * process.step_mu * _UP)
 
 
 def _bounded_full(process: Process) -> Notion:
@@ -93,7 +89,7 @@ def _contracting_cyclic(process: Process) -> Notion:
     c, every = process.contraction, process.batches.per_epoch
     lost = _lost(c, len(process) - every)
     repeated = c ** (2 * every - 2) * (1 - c) * (1 + c) / _lost(c, every) ** 2 * lost / (2 - lost)
-    return GaussianDP(math.sqrt(1 + repeated) * _ratio(process) * _UP)
+    return GaussianDP(math.sqrt(1 + repeated) * process.step_mu * _UP)
 
 
 def _lost(factor: float, steps: int) -> float:

@@ -18,8 +18,7 @@ def _fixed_batches(process: Process) -> Notion:
     In the paper: Q batches, T epochs, and α·K/(2σ²Q²) for all, which leaves out that nothing follows the last batch.
     """
     every = process.batches.per_epoch
-    ratio = float(process.sensitivity[0]) / float(process.noise[0])
-    return RenyiDP(rho=ratio**2 / 2 * (1 + (len(process) // every - 1) / every) * _UP)
+    return RenyiDP(rho=process.step_mu**2 / 2 * (1 + (len(process) // every - 1) / every) * _UP)
 
 
 FIXED_BATCHES = Theorem(

@@ -17,16 +17,12 @@ _UP = 1 + 1e-12
 
 def rho_of_each(process: Process) -> Floats:
     """ρ = (s/ν)²/(2(r + 1)) for a record that r steps follow: those of every batch of the pass, in order."""
-    return _ratio(process) ** 2 / 2 / np.arange(len(process), 0, -1.0) * _UP
-
-
-def _ratio(process: Process) -> float:
-    return float(process.sensitivity[0]) / float(process.noise[0])
+    return process.step_mu**2 / 2 / np.arange(len(process), 0, -1.0) * _UP
 
 
 def _worst(process: Process) -> Notion:
     """The last record, which nothing follows."""
-    return RenyiDP(rho=_ratio(process) ** 2 / 2 * _UP)
+    return RenyiDP(rho=process.step_mu**2 / 2 * _UP)
 
 
 ONE_PASS_CONVEX = Theorem(

@@ -30,8 +30,7 @@ def _unbounded(process: Process) -> Notion:
     """ρ = (s/ν)²/2·(1 + (E − 1)·θ_L(l)), E the turns of the record that the last step sees. (2.3)"""
     every = process.batches.per_epoch
     turns = -(-len(process) // every)
-    ratio = float(process.sensitivity[0]) / float(process.noise[0])
-    return RenyiDP(rho=ratio**2 / 2 * (1 + (turns - 1) * amplification(process.contraction, every)) * _UP)
+    return RenyiDP(rho=process.step_mu**2 / 2 * (1 + (turns - 1) * amplification(process.contraction, every)) * _UP)
 
 
 def amplification(lipschitz: float, steps: int) -> float:

@@ -1,0 +1,102 @@
+"""The page that a report prints: for a privacy officer, from the number down to what has to be believed."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lastiterate.accounting.describe import described
+from lastiterate.algorithms.batches import Cyclic, Shuffled
+from lastiterate.algorithms.per_step import each, extremes
+from lastiterate.privacy.subsampled import subsampled_gaussian
+from lastiterate.theorems.assumptions import KindOfBatches
+
+if TYPE_CHECKING:
+    from lastiterate.accounting.report import Report
+
+_WIDTH = 110
+_HARDLY_ANY_PROTECTION = 0.5  # of those who look are right, at 1% of false alarms
+
+
+def page(report: Report) -> Iterator[str]:
+    """The lines."""
+    yield f"epsilon = {report.epsilon:.6g} at delta = {report.delta:g} (replace one record)"
+    if report.mu is not None:
+        yield f"mu = {report.mu:.6g} (Gaussian differential privacy)"
+    yield f"by {report.best.theorem.name}: {report.best.theorem.citation}"
+    yield from _section("What was run", described(report.run))
+    yield from _section("What it means", _meaning(report))
+    yield from _section("All guarantees", _table(report), indent="")
+    yield from _section("What does not apply", _refusals(report))
+    yield from _section("What you have to stand for", report.assumptions)
+
+
+def _meaning(report: Report) -> Iterator[str]:
+    if math.isfinite(report.composition) and report.epsilon > 0:
+        ratio = report.composition / report.epsilon
+        less = f", {ratio:.3g} times as much" if ratio > 1.005 else ", no more than this"
+        yield f"releasing every iterate would cost epsilon = {report.composition:.6g}{less}"
+    power = 1 - float(report.tradeoff(0.01))
+    yield (
+        f"whoever wants to tell whether a record was replaced, and is wrong in 1% of the cases where it was not, "
+        f"finds out in at most {100 * power:.3g}% of those where it was"
+    )
+    if power > _HARDLY_ANY_PROTECTION:
+        yield "that is hardly any protection for a single record"
+    yield from _advice(report)
+    if (poisson := _poisson_epsilon(report)) is not None:
+        yield (
+            f"an accountant for Poisson batches (as in Opacus with a shuffled loader) would print {poisson:.4g}, for "
+            "one record added or removed: no such batches were drawn, so this number says nothing about this run"
+        )
+    if report.delta * report.run.batches.records > 1:
+        yield f"delta is larger than 1/records = {1 / report.run.batches.records:.3g}: it allows to betray a record"
+
+
+def _advice(report: Report) -> Iterator[str]:
+    run = report.run
+    if 1 < run.process.contraction < math.inf:
+        yield f"steps move iterates apart, which costs privacy: {run.process.reason}"
+    left = run.steps % run.batches.per_epoch
+    if left and isinstance(run.batches, Cyclic | Shuffled):
+        yield (
+            f"the run ends {left} step{'s' if left > 1 else ''} into an epoch, whose records are hidden by less noise "
+            f"than others; {run.steps - left} or {run.steps - left + run.batches.per_epoch} steps would end with one"
+        )
+
+
+def _poisson_epsilon(report: Report) -> float | None:
+    """What a Poisson accountant would say of passes over the data, where it does not apply."""
+    process, batches = report.run.process, report.run.batches
+    if not isinstance(batches, Cyclic | Shuffled) or batches.per_epoch == 1:
+        return None
+    low, high = extremes(each(np.divide, process.sensitivity, process.noise))
+    if high > low * (1 + 1e-9):
+        return None
+    step = subsampled_gaussian(mu=high / 2, inclusion=1 / batches.per_epoch)
+    return float(step.compose(len(process)).epsilon(report.delta))
+
+
+def _refusals(report: Report) -> Iterator[str]:
+    """Theorems about other kinds of batches are only counted."""
+    other = [one for one in report.inapplicable if any(isinstance(failed, KindOfBatches) for failed in one.failed)]
+    yield from (str(one) for one in report.inapplicable if one not in other)
+    if other:
+        yield f"{len(other)} theorems are about other kinds of batches"
+
+
+def _table(report: Report) -> Iterator[str]:
+    for guarantee, epsilon in zip(report.guarantees, report.epsilons, strict=True):
+        yield f"  {epsilon:>12.6g}  {guarantee.theorem.name} ({guarantee.theorem.citation})"
+
+
+def _section(title: str, lines: Iterable[str], indent: str = "  - ") -> Iterator[str]:
+    listed = list(lines)
+    if listed:
+        yield from ("", title)
+    for line in listed:
+        yield from textwrap.wrap(line, _WIDTH, initial_indent=indent, subsequent_indent="    ")
