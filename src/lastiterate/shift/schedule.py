@@ -9,7 +9,7 @@ import numpy as np
 from lastiterate.numerics.arrays import Floats
 from lastiterate.shift.steps import Counts, Schedule, Steps
 
-_GROWING = 1 + 1e-12  # a block that grows has to be paid in full early on: what rounding leaves would grow, too
+_GROWING = 1 + 1e-12  # what is meant to be paid in full must be, if what rounding leaves could grow
 _LOG_RANGE = 300.0
 _SHORT_PIECE = 1000
 
@@ -17,7 +17,7 @@ _SHORT_PIECE = 1000
 def payments(steps: Steps, schedule: Schedule) -> Floats:
     """One payment for each step after the start; infinite, that is everything left, at the end of each block."""
     tail = steps.part(schedule.start, len(steps))
-    return _paid_at(schedule, tail.noise, relative_products(tail.lipschitz, schedule.lengths))
+    return _paid_at(schedule, tail, relative_products(tail.lipschitz, schedule.lengths))
 
 
 def levelled(steps: Steps, start: int, lengths: Counts, distance: float) -> tuple[Schedule, Floats]:
@@ -31,14 +31,14 @@ def levelled(steps: Steps, start: int, lengths: Counts, distance: float) -> tupl
     weights = np.multiply(tail.noise, factors, out=pushes)
     levels = owed / np.add.reduceat(np.square(weights, out=weights), starts)
     schedule = Schedule(start, lengths, levels)
-    return schedule, _paid_at(schedule, tail.noise, factors)
+    return schedule, _paid_at(schedule, tail, factors)
 
 
-def _paid_at(schedule: Schedule, noise: Floats, factors: Floats) -> Floats:
+def _paid_at(schedule: Schedule, tail: Steps, factors: Floats) -> Floats:
     ends = np.cumsum(schedule.lengths) - 1
     starts = ends - schedule.lengths + 1
-    levels = schedule.levels * np.where(factors[starts] > factors[ends], _GROWING, 1.0)
-    due = np.square(noise)
+    levels = schedule.levels * (_GROWING if tail.lipschitz.max() > 1 else 1.0)
+    due = np.square(tail.noise)
     due *= factors
     _for_each_piece(np.multiply, levels, due, starts)
     due[ends] = np.inf
