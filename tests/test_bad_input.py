@@ -210,6 +210,7 @@ CASES: list[tuple[Callable[..., Any], dict[str, Any], str, Bad]] = [
     (li.calibrate, {"run": GOOD_RUN, "epsilon": 1.0}, "delta", NOT_A_DELTA),
     (li.calibrate, {"run": GOOD_RUN, "epsilon": 1.0, "delta": 1e-5}, "free", NOT_A_CHOICE),
     (li.calibrate, {"run": GOOD_RUN, "epsilon": 1.0, "delta": 1e-5, "free": li.STEPS}, "most_steps", NOT_A_COUNT),
+    (li.calibrate, {"run": GOOD_RUN, "epsilon": 1.0, "delta": 1e-5}, "releases", NOT_RELEASES),
     (li.read_run, {}, "path", Bad(("missing.toml", "x.yaml", "/", 5, None,))),
     (li.Run, RUN, "steps", Bad((10**13, li.epochs(10**12),))),
     (li.Run, RUN, "noise", Bad((li.OnIterate(std=1e-300), li.OnIterate(std=1e300),))),

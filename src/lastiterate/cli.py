@@ -65,8 +65,15 @@ def _account(options: argparse.Namespace) -> int:
 def _calibrate(options: argparse.Namespace) -> int:
     run = read_run(options.run)
     free = NOISE if options.free == "noise" else STEPS
-    found = calibrate(run, epsilon=options.epsilon, delta=options.delta, free=free, most_steps=options.most_steps)
-    report = account(found, options.delta)
+    found = calibrate(
+        run,
+        epsilon=options.epsilon,
+        delta=options.delta,
+        free=free,
+        most_steps=options.most_steps,
+        releases=options.releases,
+    )
+    report = account(found, options.delta, [release for release in options.releases if release < found.steps])
     if options.write:
         write_run(found, options.write)
     name = found.noise.size if free is NOISE else "steps"
@@ -173,6 +180,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--free", choices=("noise", "steps"), default="noise", help="what may change (default: noise)")
     one.add_argument("--most-steps", type=int, default=1_000_000, help="with --free steps, never more than these")
     one.add_argument("--write", metavar="FILE", help="write the run that meets it, as .toml or .json")
+    _add_releases(one)
     one = _command(
         commands, "compare", _compare, "every theorem side by side", "compare run.toml --plot out/compare.png"
     )

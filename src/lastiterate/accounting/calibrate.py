@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from enum import Enum
 
 from lastiterate.accounting.account import account, checked_run
+from lastiterate.accounting.releases import checked_releases
 from lastiterate.algorithms.batches import Cyclic, Shuffled
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import INSIDE_UNIT, POSITIVE, Unavailable, checked_choice, checked_count, checked_number
@@ -30,42 +32,52 @@ NOISE = Free.NOISE
 STEPS = Free.STEPS
 
 
-def calibrate(run: Run, *, epsilon: float, delta: float, free: Free = NOISE, most_steps: int = 1_000_000) -> Run:
+def calibrate(
+    run: Run,
+    *,
+    epsilon: float,
+    delta: float,
+    free: Free = NOISE,
+    most_steps: int = 1_000_000,
+    releases: Iterable[int] = (),
+) -> Run:
     """The run changed as little as the target allows: `account` of what is returned gives at most `epsilon`.
 
     With free=li.NOISE the noise is scaled by one factor, up or down. With free=li.STEPS the run is made as long as the
-    target allows, but not longer than `most_steps`: where the loss stops growing, any number of steps may do.
+    target allows, but not longer than `most_steps`: where the loss stops growing, any number of steps may do. The iterates
+    after `releases` steps leave as well, as far as the run gets there.
     """
     checked_run(run)
     target, delta = checked_number("epsilon", epsilon, POSITIVE), checked_number("delta", delta, INSIDE_UNIT)
     checked_choice("free", free, Free)
     if free is NOISE:
-        return _least_noise(run, target, delta)
-    return _most_steps(run, target, delta, checked_count("most_steps", most_steps))
+        return _least_noise(run, target, delta, checked_releases(releases))
+    return _most_steps(run, target, delta, checked_count("most_steps", most_steps), checked_releases(releases))
 
 
-def _least_noise(run: Run, target: float, delta: float) -> Run:
-    report = account(run, delta)
+def _least_noise(run: Run, target: float, delta: float, releases: tuple[int, ...]) -> Run:
+    report = account(run, delta, releases)
     # For Gaussian guarantees μ is proportional to 1/noise: the first guess is then the answer.
     wanted = float(shift_below(math.log(delta), target))
     guess = math.log(report.mu / wanted) if report.mu else math.log(max(report.epsilon, 1e-12) / target)
 
     def excess(log_factor: float) -> float:
-        return math.log(max(account(run.with_noise(math.exp(log_factor)), delta).epsilon, 1e-300) / target)
+        return math.log(max(account(run.with_noise(math.exp(log_factor)), delta, releases).epsilon, 1e-300) / target)
 
     log_factor = decreasing_crossing(excess, -_WIDEST, _WIDEST, guess + 1e-9, 1e-7 if report.mu else 0.1, _CLOSENESS)
     found = run.with_noise(math.exp(log_factor))
-    if account(found, delta).epsilon > target:
+    if account(found, delta, releases).epsilon > target:
         raise Unavailable(f"no noise up to e^{_WIDEST:.0f} times the present one meets epsilon = {target:g}.")
     return found
 
 
-def _most_steps(run: Run, target: float, delta: float, most_steps: int) -> Run:
+def _most_steps(run: Run, target: float, delta: float, most_steps: int, releases: tuple[int, ...]) -> Run:
     unit = run.batches.per_epoch if isinstance(run.batches, Cyclic | Shuffled) else 1
     longest = _longest(run, most_steps)
 
     def meets(count: int) -> bool:
-        return account(run.first(count * unit), delta).epsilon <= target
+        reached = [release for release in releases if release < count * unit]
+        return account(run.first(count * unit), delta, reached).epsilon <= target
 
     if longest < unit:
         raise Unavailable(f"most_steps must be at least one epoch of {unit} steps. Got {longest}.")

@@ -11,10 +11,15 @@ from lastiterate.errors import InvalidInput, checked_count
 
 def released(process: Process, releases: Iterable[int]) -> Process:
     """The process with these iterates released as well; its end needs no mention."""
-    try:
-        places = sorted({checked_count("releases", place) for place in releases})
-    except TypeError as error:
-        raise InvalidInput(f"releases must be a list of numbers of steps. Got {releases!r:.60}.") from error
+    places = checked_releases(releases)
     if places and places[-1] > len(process):
         raise InvalidInput(f"releases must be at most steps = {len(process)}. Got {places[-1]}.")
     return replace(process, releases=tuple(place for place in places if place < len(process)))
+
+
+def checked_releases(releases: Iterable[int]) -> tuple[int, ...]:
+    """After how many steps an iterate is released, in order."""
+    try:
+        return tuple(sorted({checked_count("releases", place) for place in releases}))
+    except TypeError as error:
+        raise InvalidInput(f"releases must be a list of numbers of steps. Got {releases!r:.60}.") from error
