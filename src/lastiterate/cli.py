@@ -8,14 +8,13 @@ import math
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from lastiterate.accounting.account import account
 from lastiterate.accounting.calibrate import NOISE, STEPS, calibrate
 from lastiterate.accounting.certificate import verify
 from lastiterate.accounting.each import account_each
-from lastiterate.algorithms.files import read_run, run_to_toml, write_run
+from lastiterate.algorithms.files import read_run, read_text, run_to_toml, write_run
 from lastiterate.errors import InvalidInput, LastIterateError
 from lastiterate.progress import progress_bar
 from lastiterate.theorems.catalogue import CATALOGUE
@@ -48,9 +47,9 @@ def _account(options: argparse.Namespace) -> int:
         _show(options, {"delta": records.delta, "epsilons": records.batch_epsilons.tolist()}, str(records))
         return 0
     report = account(run, options.delta, options.releases)
-    text = str(report)
+    text = "" if options.json else str(report)
     if options.certificate:
-        if report.certificate is None:
+        if report.best.proof is None:
             name = report.best.theorem.name
             raise InvalidInput(f"{name}, the best guarantee here, has no schedule to certify. Leave --certificate out.")
         report.save_certificate(options.certificate)
@@ -105,11 +104,7 @@ def _compare(options: argparse.Namespace) -> int:
 
 def _verify(options: argparse.Namespace) -> int:
     try:
-        text = Path(options.certificate).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{options.certificate} cannot be read: {getattr(error, 'strerror', error)}.") from error
-    try:
-        content = json.loads(text)
+        content = json.loads(read_text(options.certificate))
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{options.certificate} is not JSON: {error}.") from error
     verdict = verify(content, read_run(options.run) if options.run else None)

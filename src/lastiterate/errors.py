@@ -45,6 +45,13 @@ class Interval:
         return f"{'[' if self.low_included else '('}{self.low:g}, {self.high:g}{']' if self.high_included else ')'}"
 
 
+class PublicEnum(Enum):
+    """Its members are public names of the library, and are shown as such."""
+
+    def __repr__(self) -> str:
+        return f"li.{self.name}"
+
+
 Choice = TypeVar("Choice", bound=Enum)
 
 POSITIVE = Interval(0.0, math.inf)

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from enum import Enum
 
 from lastiterate.accounting.account import account, checked_run
 from lastiterate.accounting.releases import checked_releases
 from lastiterate.algorithms.batches import Cyclic, Shuffled
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import INSIDE_UNIT, POSITIVE, Unavailable, checked_choice, checked_count, checked_number
+from lastiterate.errors import (
+    INSIDE_UNIT,
+    POSITIVE,
+    PublicEnum,
+    Unavailable,
+    checked_choice,
+    checked_count,
+    checked_number,
+)
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.roots import decreasing_crossing
 
@@ -18,14 +25,11 @@ _WIDEST = 60.0  # of the logarithm of the noise, either way
 _CLOSENESS = 1e-7
 
 
-class Free(Enum):
+class Free(PublicEnum):
     """What `calibrate` may change."""
 
     NOISE = "the size of the noise, all steps by one factor"
     STEPS = "the number of steps, in whole epochs for batches in passes"
-
-    def __repr__(self) -> str:
-        return f"li.{self.name}"
 
 
 NOISE = Free.NOISE

@@ -39,6 +39,11 @@ class Batches(ABC):
         """Steps in one pass over the data."""
         return 1
 
+    @property
+    def reshuffled(self) -> bool:
+        """Whether each epoch has an order of its own."""
+        return False
+
     @abstractmethod
     def inclusion(self, steps: int) -> Floats:
         """For each step, how likely it is to see the record."""
@@ -119,6 +124,10 @@ class Shuffled(_Passes):
         super().__post_init__()
         if not isinstance(self.each_epoch, bool):
             raise InvalidInput(f"each_epoch must be True or False. Got {self.each_epoch!r}.")
+
+    @property
+    def reshuffled(self) -> bool:
+        return self.each_epoch
 
     def inclusion(self, steps: int) -> Floats:
         return np.broadcast_to(1.0 / self.per_epoch, steps)

@@ -16,10 +16,7 @@ from lastiterate.errors import InvalidInput
 def read_run(path: str | Path) -> Run:
     """The run described in a .toml or .json file."""
     file = _checked_path(path)
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+    text = read_text(file)
     return run_from_text(text, str(file), toml=_is_toml(file))
 
 
@@ -27,6 +24,14 @@ def write_run(run: Run, path: str | Path) -> None:
     """Write the run to a .toml or .json file, from which `read_run` gets it back."""
     file = _checked_path(path)
     write_text(file, run_to_toml(run) if _is_toml(file) else run_to_json(run))
+
+
+def read_text(path: str | Path) -> str:
+    """The text of a file, or one sentence that says why not."""
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
 
 
 def write_text(path: str | Path, text: str) -> None:

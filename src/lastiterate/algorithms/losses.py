@@ -37,7 +37,10 @@ class Loss:
     @property
     def convex(self) -> bool:
         """Whether the gradient that is used, clipped or not, is that of a convex function."""
-        return self.curvature >= 0 and (self.clip is None or self.keeps_convexity)
+        return self.convex_if(clipped=self.clip is not None)
+
+    def convex_if(self, clipped: bool) -> bool:
+        return self.curvature >= 0 and (self.keeps_convexity or not clipped)
 
 
 def general(

@@ -120,7 +120,7 @@ class Run:
     @property
     def convex(self) -> bool:
         """Whether every step follows the gradient of a convex function."""
-        return self.loss.curvature >= 0 and (self.clip is None or self.loss.keeps_convexity)
+        return self.loss.convex_if(clipped=self.clip is not None)
 
     def with_noise(self, factor: float) -> Run:
         """The same run with its noise scaled by this factor."""

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import Enum
 
-from lastiterate.errors import Incompatible
+from lastiterate.errors import Incompatible, PublicEnum
 
 
-class Adjacency(Enum):
+class Adjacency(PublicEnum):
     """Which pairs of data sets a guarantee speaks of; two guarantees combine only if they agree on it."""
 
     REPLACE_ONE = "one record is replaced, the number of records is public"
     ADD_OR_REMOVE_ONE = "one record is added or removed"
 
-    def __repr__(self) -> str:
-        return f"li.{self.name}"
 
-
-class Sampling(Enum):
+class Sampling(PublicEnum):
     """How a step's batch is drawn."""
 
     POISSON = "each record joins independently"
     FIXED_SIZE = "a uniform batch of fixed size, without replacement"
-
-    def __repr__(self) -> str:
-        return f"li.{self.name}"
 
 
 REPLACE_ONE = Adjacency.REPLACE_ONE

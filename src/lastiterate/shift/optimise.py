@@ -18,7 +18,7 @@ from scipy.optimize import isotonic_regression
 
 from lastiterate.numerics.arrays import Floats
 from lastiterate.shift.certify import certify
-from lastiterate.shift.schedule import chunk_starts, levelled, log_factors
+from lastiterate.shift.schedule import LOG_RANGE, chunk_starts, levelled, log_factors
 from lastiterate.shift.start import best_start
 from lastiterate.shift.steps import Counts, Schedule, Steps
 
@@ -26,7 +26,6 @@ Block = tuple[float, float, float, int]  # logarithms of pushes and weights at i
 
 _FEW = 40  # so few steps are pooled one by one
 _HOPELESS = 1e100  # times the noise
-_LOG_RANGE = 300.0  # of R within one chunk: its square stays within the range of floats
 
 
 def best_schedule(steps: Steps) -> tuple[float, Schedule]:
@@ -86,7 +85,7 @@ def _chunks(logs: Floats, noise: Floats) -> Iterator[tuple[int, int]]:
     if len(logs) <= _FEW:
         return iter([(0, len(logs))])
     spread = math.log(float(noise.max()) / float(noise.min()))
-    return pairwise([*chunk_starts(logs, max(_LOG_RANGE - spread, 1.0)).tolist(), len(logs)])
+    return pairwise([*chunk_starts(logs, max(LOG_RANGE - spread, 1.0)).tolist(), len(logs)])
 
 
 def _chunk_blocks(pushes: Floats, noise: Floats, logs: Floats) -> list[Block]:

@@ -10,7 +10,7 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.shift.steps import Counts, Schedule, Steps
 
 _GROWING = 1 + 1e-12  # what is meant to be paid in full must be, if what rounding leaves could grow
-_LOG_RANGE = 300.0
+LOG_RANGE = 300.0  # of products of factors within a chunk: their squares stay within the range of floats
 _SHORT_PIECE = 1000
 
 
@@ -54,7 +54,7 @@ def relative_products(lipschitz: Floats, lengths: Counts) -> Floats:
     if lengths.size == lipschitz.size:
         return np.ones(lipschitz.size)
     inside = log_factors(lipschitz)
-    chunks = chunk_starts(inside, _LOG_RANGE)
+    chunks = chunk_starts(inside, LOG_RANGE)
     before = np.cumsum(np.append(0.0, np.add.reduceat(inside, chunks)[:-1]), dtype=np.longdouble)
     for first, last in pairwise([*chunks.tolist(), len(inside)]):
         np.cumsum(inside[first:last], out=inside[first:last])

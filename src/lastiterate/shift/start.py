@@ -12,10 +12,10 @@ import math
 import numpy as np
 
 from lastiterate.numerics.arrays import Floats
+from lastiterate.shift.schedule import LOG_RANGE
 from lastiterate.shift.steps import Counts, Steps
 
 _CHUNK = 128
-_LOG_RANGE = 300.0
 
 
 def best_start(steps: Steps) -> int:
@@ -34,7 +34,7 @@ def _from_the_end(steps: Steps) -> tuple[Floats, Floats, Floats, int]:
     backwards = steps.lipschitz[:0:-1]
     with np.errstate(divide="ignore"):
         logs = np.cumsum(np.log(backwards))
-    outside = np.flatnonzero(~(np.abs(logs) <= _LOG_RANGE))
+    outside = np.flatnonzero(~(np.abs(logs) <= LOG_RANGE))
     count = int(outside[0]) if outside.size else len(logs)
     products = np.exp(np.append(0.0, logs[:count]))
     scale = float(steps.noise.max())

@@ -97,6 +97,7 @@ def _long_enough(process: Process) -> str | None:
     return f"it needs at least diameter/sensitivity = {needed:.6g} turns of each record, but there are {turns}"
 
 
+FIXED_ORDER = batches("batches in a fixed order", Cyclic)
 CONTRACTING = Assumption("every step brings iterates together (lipschitz < 1)", _contracting)
 NONEXPANSIVE = Assumption("no step moves iterates apart (lipschitz <= 1)", _nonexpansive)
 FINITE_LIPSCHITZ = Assumption("the Lipschitz constant of each step is known", _finite)

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Cyclic
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.renyi import RenyiDP
-from lastiterate.theorems.assumptions import ALIKE, CONTRACTING, NONEXPANSIVE, ONE_PASS, ONLY_THE_LAST, batches
+from lastiterate.theorems.assumptions import ALIKE, CONTRACTING, FIXED_ORDER, NONEXPANSIVE, ONE_PASS, ONLY_THE_LAST
 from lastiterate.theorems.theorem import Theorem
 
 _UP = 1 + 1e-12
-_CYCLIC = batches("batches in a fixed order", Cyclic)
 
 
 def rho_of_each(process: Process) -> Floats:
@@ -35,7 +33,7 @@ ONE_PASS_CONVEX = Theorem(
     "balle2019/one-pass/convex",
     "Balle et al. 2019, Theorem 4 (3)",
     "convex, one pass; better for records that come early",
-    (_CYCLIC, ONE_PASS, ALIKE, NONEXPANSIVE, ONLY_THE_LAST),
+    (FIXED_ORDER, ONE_PASS, ALIKE, NONEXPANSIVE, ONLY_THE_LAST),
     _worst,
     "E3.4: the split of the distance is not the best one; the shift engine has it",
 )
@@ -43,7 +41,7 @@ ONE_PASS_STRONGLY_CONVEX = Theorem(
     "balle2019/one-pass/strongly-convex",
     "Balle et al. 2019, Theorem 5",
     "strongly convex, one pass; far better for records that come early",
-    (_CYCLIC, ONE_PASS, ALIKE, CONTRACTING, ONLY_THE_LAST),
+    (FIXED_ORDER, ONE_PASS, ALIKE, CONTRACTING, ONLY_THE_LAST),
     _worst,
     "E3.1: ε_i has to be multiplied by the order; E3.6: with the exact Lipschitz constant",
 )

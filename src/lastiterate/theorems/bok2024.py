@@ -12,17 +12,17 @@ import numpy as np
 from lastiterate.algorithms.batches import Cyclic, FixedSize, FullBatch, Poisson, Shuffled
 from lastiterate.algorithms.per_step import each, extremes, is_constant
 from lastiterate.algorithms.process import Process
-from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.levels import few_levels
 from lastiterate.privacy.adjacency import FIXED_SIZE, POISSON, REPLACE_ONE
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.subsampled import subsampled_gaussian
-from lastiterate.shift.steps import Counts
 from lastiterate.theorems.assumptions import (
     ALIKE,
     BOUNDED,
     CONTRACTING,
+    FIXED_ORDER,
     LONG_ENOUGH,
     NONEXPANSIVE,
     ONLY_THE_LAST,
@@ -34,14 +34,16 @@ from lastiterate.theorems.theorem import Assumption, Theorem
 _UP = 1 + 1e-12  # closed forms are a few dozen operations, some of which cancel
 _MOST_LEVELS = 200
 _FULL = batches("full batches", FullBatch)
-_CYCLIC = batches("batches in a fixed order", Cyclic)
 _PASSES = batches("passes over the data", Cyclic, Shuffled)
 _RANDOM = batches("random batches", FixedSize, Poisson)
 
 
 def _full_composition(process: Process) -> Notion:
     """√Σ (sensitivity/noise)², also if every iterate is released. (4.1)"""
-    return GaussianDP(_root_of_squares(process.sensitivity, process.noise))
+    ratios = each(np.divide, process.sensitivity, process.noise)
+    if is_constant(ratios):
+        return GaussianDP(float(ratios[0]) * math.sqrt(len(process)) * _UP)
+    return GaussianDP(math.sqrt(float(np.square(ratios).sum())) * _UP)
 
 
 def _passes_composition(process: Process) -> Notion:
@@ -52,8 +54,7 @@ def _passes_composition(process: Process) -> Notion:
         return GaussianDP(process.step_mu * math.sqrt(turns) * _UP)
     squares = np.square(np.append(process.sensitivity / process.noise, np.zeros(-len(process) % every)))
     table = squares.reshape(-1, every)
-    reshuffled = isinstance(process.batches, Shuffled) and process.batches.each_epoch
-    worst = table.max(axis=1).sum() if reshuffled else table.sum(axis=0).max()
+    worst = table.max(axis=1).sum() if process.batches.reshuffled else table.sum(axis=0).max()
     return GaussianDP(math.sqrt(float(worst)) * _UP)
 
 
@@ -67,7 +68,9 @@ def _random_composition(process: Process) -> Notion:
     rate = float(process.inclusion[0])
     pushes = each(lambda drift: drift / process.batches.records, process.drift) if poisson else process.sensitivity
     ratios = each(np.divide, pushes, process.noise)
-    levels, counts = (ratios[:1], np.array([len(process)])) if is_constant(ratios) else _few_levels(ratios)
+    levels, counts = (
+        (ratios[:1], np.array([len(process)])) if is_constant(ratios) else few_levels(ratios, _MOST_LEVELS, 1e-9)
+    )
     step = [subsampled_gaussian(mu=mu * _UP, inclusion=rate, sampling=sampling, adjacency=REPLACE_ONE) for mu in levels]
     return compose_counted(list(zip(step, counts.tolist(), strict=True)))
 
@@ -102,23 +105,6 @@ def _bounded_cyclic(process: Process) -> Notion:
     s, d, noise = float(process.sensitivity[0]), process.diameter, float(process.noise[0])
     every = process.batches.per_epoch
     return GaussianDP(math.sqrt(3 * s * d / every + s**2 + s**2 / every * math.ceil(d / s)) / noise * _UP)
-
-
-def _root_of_squares(sensitivity: Floats, noise: Floats) -> float:
-    if sensitivity.strides == (0,) and noise.strides == (0,):
-        return float(sensitivity[0]) / float(noise[0]) * math.sqrt(len(noise)) * _UP
-    return math.sqrt(float(np.square(sensitivity / noise).sum())) * _UP
-
-
-def _few_levels(mus: Floats) -> tuple[Floats, Counts]:
-    """At most so many different values, each entry rounded up to one of them."""
-    values, counts = np.unique(mus, return_counts=True)
-    if len(values) <= _MOST_LEVELS:
-        return values, counts
-    grid = np.geomspace(max(values[0], 1e-9 * values[-1]), values[-1] * (1 + 1e-12), _MOST_LEVELS)
-    places = np.searchsorted(grid, mus)
-    levels, counts = np.unique(places, return_counts=True)
-    return grid[levels], counts
 
 
 def _bounded_records(process: Process) -> str | None:
@@ -169,7 +155,7 @@ CONTRACTING_CYCLIC = Theorem(
     "bok2024/cyclic/strongly-convex",
     "Bok et al. 2024, Theorem 4.5",
     "strongly convex, cyclic batches, worst record",
-    (_CYCLIC, ALIKE, CONTRACTING, WHOLE_EPOCHS, ONLY_THE_LAST),
+    (FIXED_ORDER, ALIKE, CONTRACTING, WHOLE_EPOCHS, ONLY_THE_LAST),
     _contracting_cyclic,
     "E4.1: the paper's MNIST example clips a softmax, which is not convex",
 )
@@ -177,7 +163,7 @@ BOUNDED_CYCLIC = Theorem(
     "bok2024/cyclic/constrained",
     "Bok et al. 2024, Theorem 4.6",
     "convex, bounded domain, cyclic batches, worst record",
-    (_CYCLIC, ALIKE, NONEXPANSIVE, BOUNDED, WHOLE_EPOCHS, LONG_ENOUGH, ONLY_THE_LAST),
+    (FIXED_ORDER, ALIKE, NONEXPANSIVE, BOUNDED, WHOLE_EPOCHS, LONG_ENOUGH, ONLY_THE_LAST),
     _bounded_cyclic,
     "E4.2, E4.4, E4.9: an index in the proof, a root in the statement, and every E* of Tables 10 to 12",
 )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from lastiterate.algorithms.batches import Cyclic
 from lastiterate.algorithms.process import Process
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.renyi import RenyiDP
-from lastiterate.theorems.assumptions import ALIKE, NONEXPANSIVE, ONLY_THE_LAST, WHOLE_EPOCHS, batches
+from lastiterate.theorems.assumptions import ALIKE, FIXED_ORDER, NONEXPANSIVE, ONLY_THE_LAST, WHOLE_EPOCHS
 from lastiterate.theorems.theorem import Theorem
 
 _UP = 1 + 1e-12
@@ -25,7 +24,7 @@ FIXED_BATCHES = Theorem(
     "boninsegna2023/fixed-batches",
     "Boninsegna 2023, section VI-A, corrected",
     "convex, cyclic batches, worst record",
-    (batches("batches in a fixed order", Cyclic), ALIKE, NONEXPANSIVE, WHOLE_EPOCHS, ONLY_THE_LAST),
+    (FIXED_ORDER, ALIKE, NONEXPANSIVE, WHOLE_EPOCHS, ONLY_THE_LAST),
     _fixed_batches,
     "E1.1: as printed it is too small by up to the number of batches; E1.2",
 )

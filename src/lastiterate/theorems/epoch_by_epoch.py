@@ -14,6 +14,7 @@ import numpy as np
 from lastiterate.algorithms.batches import Shuffled
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.levels import few_levels
 from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.notion import Notion
@@ -69,17 +70,13 @@ def _groups(mus: Floats, epochs: int) -> list[tuple[Floats, int]]:
 
 def _average(mus: Floats, every: int) -> AveragedGaussianDP:
     """Each place with probability 1/every, none with the rest; many values of μ are rounded up to a few."""
-    values, counts = np.unique(mus, return_counts=True)
-    if len(values) > _MOST_LEVELS:
-        grid = np.geomspace(max(values[0], 1e-4 * values[-1]), values[-1] * (1 + 1e-12), _MOST_LEVELS)
-        levels, places = np.unique(np.searchsorted(grid, values), return_inverse=True)
-        values, counts = grid[levels], np.bincount(places, weights=counts)
+    values, counts = few_levels(mus, _MOST_LEVELS, 1e-4)
     absent = 1 - len(mus) / every
     return AveragedGaussianDP(mus=np.append(values, 0.0), weights=np.append(counts / every, max(absent, 0.0)))
 
 
 def _new_orders(process: Process) -> str | None:
-    if isinstance(process.batches, Shuffled) and not process.batches.each_epoch:
+    if isinstance(process.batches, Shuffled) and not process.batches.reshuffled:
         return "it needs a new order each epoch, but there is one order for the whole run"
     return None
 

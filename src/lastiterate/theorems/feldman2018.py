@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Cyclic
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.renyi import RenyiDP
-from lastiterate.theorems.assumptions import ALIKE, NONEXPANSIVE, ONE_PASS, ONLY_THE_LAST, batches
+from lastiterate.theorems.assumptions import ALIKE, FIXED_ORDER, NONEXPANSIVE, ONE_PASS, ONLY_THE_LAST
 from lastiterate.theorems.theorem import Theorem
 
 _UP = 1 + 1e-12
@@ -29,6 +28,6 @@ ONE_PASS_CONVEX = Theorem(
     "feldman2018/one-pass",
     "Feldman et al. 2018, Theorem 23",
     "convex, one pass; better for records that come early",
-    (batches("batches in a fixed order", Cyclic), ONE_PASS, ALIKE, NONEXPANSIVE, ONLY_THE_LAST),
+    (FIXED_ORDER, ONE_PASS, ALIKE, NONEXPANSIVE, ONLY_THE_LAST),
     _worst,
 )

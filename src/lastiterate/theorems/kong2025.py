@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 
-from lastiterate.algorithms.batches import Cyclic
 from lastiterate.algorithms.process import Process
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.renyi import RenyiDP
-from lastiterate.theorems.assumptions import ALIKE, BOUNDED, FINITE_LIPSCHITZ, ONLY_THE_LAST, batches
+from lastiterate.theorems.assumptions import ALIKE, BOUNDED, FINITE_LIPSCHITZ, FIXED_ORDER, ONLY_THE_LAST
 from lastiterate.theorems.theorem import Assumption, Theorem
 
 _UP = 1 + 1e-12
@@ -64,7 +63,7 @@ UNBOUNDED_DOMAIN = Theorem(
     "kong2025/cyclic",
     "Kong and Ribero 2025, Theorem 2.3, corrected",
     "any smooth loss, cyclic batches, worst record",
-    (batches("batches in a fixed order", Cyclic), ALIKE, FINITE_LIPSCHITZ, ONLY_THE_LAST),
+    (FIXED_ORDER, ALIKE, FINITE_LIPSCHITZ, ONLY_THE_LAST),
     _unbounded,
     "E2.5: printed with 4 for 2, and with one epoch too many",
 )

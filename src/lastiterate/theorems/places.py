@@ -194,6 +194,6 @@ def _work_of_turns(places: Places) -> float:
 def places_of(process: Process, averaged: bool) -> Places:
     """The places of a record in this run."""
     batches = process.batches
-    if isinstance(batches, Shuffled) and batches.each_epoch:
+    if batches.reshuffled:
         return NewOrders(process, averaged)
     return FixedOrder(process, averaged) if isinstance(batches, Cyclic | Shuffled) else EveryStep(process, averaged)

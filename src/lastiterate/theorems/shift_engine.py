@@ -73,22 +73,18 @@ def _little_enough(averaged: bool) -> Assumption:
 
 
 def _finite_when_reshuffled(process: Process) -> str | None:
-    return FINITE_LIPSCHITZ.failure(process) if _reshuffled(process) else None
+    return FINITE_LIPSCHITZ.failure(process) if process.batches.reshuffled else None
 
 
 def _tame(process: Process) -> str | None:
     """Where each epoch has a new order, a turn counts with what it may grow to by the end of its epoch."""
-    if not _reshuffled(process) or FINITE_LIPSCHITZ.failure(process) or process.contraction <= 1:
+    if not process.batches.reshuffled or FINITE_LIPSCHITZ.failure(process) or process.contraction <= 1:
         return None
     places = NewOrders(process, averaged=False)
     grown = max(float(pushes.max()) for pushes in places.worst_pushes) / extremes(process.noise)[0]
     if grown <= _MOST_GROWN:
         return None
     return f"a turn may grow to {grown:.3g} times the noise within its epoch, because {process.reason}"
-
-
-def _reshuffled(process: Process) -> bool:
-    return isinstance(process.batches, Shuffled) and process.batches.each_epoch
 
 
 _TAME = Assumption("where each epoch has a new order, little growth within an epoch", _tame)
