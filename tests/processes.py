@@ -26,9 +26,11 @@ def process(
     diameter: float = math.inf,
     drift: Any = math.inf,
     releases: tuple[int, ...] = (),
+    retain: Any = 1.0,
+    dimension: int | None = None,
 ) -> Process:
-    arrays = [spread(value, steps) for value in (sensitivity, noise, lipschitz, drift)]
-    return Process(batches, *arrays, diameter, "the test", releases)
+    arrays = [spread(value, steps) for value in (sensitivity, noise, lipschitz, drift, retain, sensitivity)]
+    return Process(batches, *arrays, diameter, "the test", releases, dimension)
 
 
 def steps_of(sensitivity: Any, noise: Any, lipschitz: Any, diameter: float = math.inf) -> Steps:

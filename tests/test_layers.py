@@ -18,7 +18,9 @@ LAYERS = (
     "privacy",
     "algorithms",
     "shift",
+    "mixing",
     "theorems",
+    "auditing",
     "accounting",
     "cli",
 )

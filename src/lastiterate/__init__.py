@@ -8,7 +8,7 @@ from lastiterate.accounting.certificate import Verdict, verify
 from lastiterate.accounting.each import RecordReport, account_each
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms import losses
-from lastiterate.algorithms.batches import Cyclic, FixedSize, FullBatch, Poisson, Shuffled
+from lastiterate.algorithms.batches import Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
 from lastiterate.algorithms.domains import Ball, Box, ConvexSet, Unbounded
 from lastiterate.algorithms.files import read_run, write_run
 from lastiterate.algorithms.noise import Langevin, OnGradientSum, OnIterate, OnMeanGradient
@@ -75,6 +75,7 @@ __all__ = [
     "OnIterate",
     "OnMeanGradient",
     "Poisson",
+    "PoissonMean",
     "PrivacyLoss",
     "Process",
     "Profile",

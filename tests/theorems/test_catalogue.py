@@ -11,12 +11,18 @@ import pytest
 
 import lastiterate as li
 from lastiterate.algorithms.process import Process
+from lastiterate.shift.amplification import amplification
 from lastiterate.theorems import balle2019, feldman2018
-from lastiterate.theorems.kong2025 import amplification
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE, own_mus
 from processes import exact_mu_of_quadratics, process
 
 DELTA = 1e-5
+# Bounds on profiles: they may lie below every Gaussian one.
+OF_PROFILES = ("block-mixing", "regularised-mixing", "nonlinear-contraction", "asoodeh2023")
+# Batches that are random, and known to be.
+OF_SAMPLING = (*OF_PROFILES, "window-tail", "bok2024/random", "random-order", "ye2022/random")
+# Searched on grids: a little more noise may end on a grid that is a little worse.
+SEARCHED = (*OF_PROFILES, "window-tail", "bok2024/random")
 BATCHES = (
     li.FullBatch(records=120),
     li.Cyclic(records=120, batch_size=30),
@@ -36,9 +42,11 @@ def random_process(source: np.random.Generator, batches: object, alike: bool) ->
         "noise": source.uniform(0.5, 2.0, size),
         "lipschitz": np.where(source.random(size) < 0.3, 1.0, lipschitz),
         "drift": source.uniform(0.5, 3.0, size),
+        "retain": np.full(size, source.choice([1.0, 0.7])),
     }
     values = {name: value[0] if alike else value for name, value in numbers.items()}
-    return process(batches, steps, diameter=float(source.choice([math.inf, 0.3, 2.0, 10.0])), **values)
+    diameter, dimension = float(source.choice([math.inf, 0.3, 2.0, 10.0])), source.choice([None, 3])
+    return process(batches, steps, diameter=diameter, dimension=dimension, **values)
 
 
 def guarantees(given: Process) -> list[li.Guarantee]:
@@ -59,6 +67,8 @@ def test_the_engine_is_never_above_a_closed_form(batches: object) -> None:
         engine, *others = guarantees(given)
         assert engine.theorem is SHIFT_ENGINE
         for other in others:
+            if other.theorem.name.startswith(OF_PROFILES):
+                continue
             seen.add(other.theorem.name)
             for epsilon in (0.1, 1.0, 4.0):
                 assert engine.notion.delta(epsilon) <= other.notion.delta(epsilon) * (1 + 1e-9), other.theorem.name
@@ -83,7 +93,7 @@ def test_one_step_is_the_gaussian_mechanism_or_its_sampled_form(batches: object)
     given = process(batches, 1, sensitivity=0.7, noise=1.4, lipschitz=0.9)
     plain = li.GaussianDP(0.5).epsilon(DELTA)
     for one in guarantees(given):
-        if "random" not in one.theorem.name:
+        if not one.theorem.name.startswith(OF_SAMPLING):
             assert one.epsilon(DELTA) >= plain * (1 - 1e-9), one.theorem.name
     engine = SHIFT_ENGINE.apply(given)
     assert isinstance(engine, li.Guarantee)
@@ -100,6 +110,7 @@ def test_units_do_not_matter(batches: object) -> None:
             sensitivity=given.sensitivity * 1e5,
             noise=given.noise * 1e5,
             drift=given.drift * 1e5,
+            sampled=given.sampled * 1e5,
             diameter=given.diameter * 1e5,
         )
         # Products of stored-once arrays are arrays: the same numbers, no longer known to be alike.
@@ -117,16 +128,17 @@ def test_more_noise_never_hurts_and_more_diameter_never_helps(batches: object) -
         quieter = replace(given, noise=np.broadcast_to(given.noise[0] * 1.1, len(given)))
         wider = replace(given, diameter=given.diameter * 1.1)
         for one in guarantees(given):
-            assert one.theorem.apply(quieter).epsilon(DELTA) <= one.epsilon(DELTA)  # type: ignore[union-attr]
+            slack = 5e-3 if one.theorem.name.startswith(SEARCHED) else 1e-9
+            assert one.theorem.apply(quieter).epsilon(DELTA) <= one.epsilon(DELTA) * (1 + slack)  # type: ignore[union-attr]
             if isinstance(other := one.theorem.apply(wider), li.Guarantee):
-                assert other.epsilon(DELTA) >= one.epsilon(DELTA) * (1 - 1e-9)
+                assert other.epsilon(DELTA) >= one.epsilon(DELTA) * (1 - slack)
 
 
 def test_each_theorem_applies_somewhere_and_refuses_elsewhere_with_a_number() -> None:
     applied: set[str] = set()
     refused: dict[str, str] = {}
     source = np.random.default_rng(12)
-    for _ in range(300):
+    for _ in range(900):
         batches = BATCHES[int(source.integers(len(BATCHES)))]
         given = random_process(source, batches, alike=bool(source.random() < 0.6))
         if source.random() < 0.3:
@@ -183,9 +195,9 @@ def test_kong_2_3_is_the_engine_when_nothing_contracts() -> None:
     """Errata E2.5: with 2 for 4 and E − 1 for E the closed form is the optimum, for L ≥ 1."""
     for factor in (1.0, 1.02, 1.3):
         given = process(li.Cyclic(records=60, batch_size=10), 60, sensitivity=0.3, lipschitz=factor)
-        rho = next(one for one in guarantees(given) if one.theorem.name == "kong2025/cyclic").notion.rho  # type: ignore[attr-defined]
+        mu = next(one for one in guarantees(given) if one.theorem.name == "kong2025/cyclic").notion.mu  # type: ignore[attr-defined]
         engine = SHIFT_ENGINE.apply(given)
-        assert engine.notion.mu**2 / 2 == pytest.approx(rho, rel=1e-9)  # type: ignore[union-attr]
+        assert engine.notion.mu == pytest.approx(mu, rel=1e-9)  # type: ignore[union-attr]
 
 
 def test_the_closed_form_4_2_is_false_above_one_and_is_not_used() -> None:

@@ -6,8 +6,10 @@ import math
 from collections.abc import Iterable
 
 from lastiterate.accounting.account import account, checked_run
-from lastiterate.accounting.releases import checked_releases
+from lastiterate.accounting.releases import checked_releases, released
+from lastiterate.accounting.report import Report
 from lastiterate.algorithms.batches import Cyclic, Shuffled
+from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import (
     INSIDE_UNIT,
@@ -20,9 +22,13 @@ from lastiterate.errors import (
 )
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.roots import decreasing_crossing
+from lastiterate.privacy.ladder import Ladder
+from lastiterate.privacy.slack import Slackened
+from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.theorem import Guarantee, Theorem
 
 _WIDEST = 60.0  # of the logarithm of the noise, either way
-_CLOSENESS = 1e-7
+_MOST_THEOREMS = 4
 
 
 class Free(PublicEnum):
@@ -65,23 +71,44 @@ def _least_noise(run: Run, target: float, delta: float, releases: tuple[int, ...
     wanted = float(shift_below(math.log(delta), target))
     guess = math.log(report.mu / wanted) if report.mu else math.log(max(report.epsilon, 1e-12) / target)
 
-    def excess(log_factor: float) -> float:
-        return math.log(max(account(run.with_noise(math.exp(log_factor)), delta, releases).epsilon, 1e-300) / target)
+    for _ in range(_MOST_THEOREMS):
+        theorem, first_step = report.best.theorem, 1e-7 if report.mu else 0.1
 
-    log_factor = decreasing_crossing(excess, -_WIDEST, _WIDEST, guess + 1e-9, 1e-7 if report.mu else 0.1, _CLOSENESS)
-    found = run.with_noise(math.exp(log_factor))
-    if account(found, delta, releases).epsilon > target:
+        def excess(log_factor: float, theorem: Theorem = theorem) -> float:
+            process = released(run.with_noise(math.exp(log_factor)).process, releases)
+            return math.log(max(_epsilon_by(theorem, process, delta), 1e-300) / target)
+
+        guess = decreasing_crossing(excess, -_WIDEST, _WIDEST, guess + 1e-9, first_step, _closeness(report))
+        report = account(run.with_noise(math.exp(guess)), delta, releases)
+        if report.best.theorem is theorem:
+            break
+    if report.epsilon > target:
         raise Unavailable(f"no noise up to e^{_WIDEST:.0f} times the present one meets epsilon = {target:g}.")
-    return found
+    return report.run
+
+
+def _epsilon_by(theorem: Theorem, process: Process, delta: float) -> float:
+    answer = theorem.apply(process)
+    return answer.epsilon(delta) if isinstance(answer, Guarantee) else math.inf
+
+
+def _closeness(report: Report) -> float:
+    """Of the logarithm of the noise: bounds that are searched on grids do not move evenly."""
+    return 1e-4 if isinstance(report.best.notion, Ladder | Slackened) else 1e-7
 
 
 def _most_steps(run: Run, target: float, delta: float, most_steps: int, releases: tuple[int, ...]) -> Run:
     unit = run.batches.per_epoch if isinstance(run.batches, Cyclic | Shuffled) else 1
     longest = _longest(run, most_steps)
 
+    order = list(reversed(CATALOGUE))  # composition is quick, and the one that met the last time comes first
+
     def meets(count: int) -> bool:
-        reached = [release for release in releases if release < count * unit]
-        return account(run.first(count * unit), delta, reached).epsilon <= target
+        process = released(run.first(count * unit).process, [place for place in releases if place < count * unit])
+        met = next((theorem for theorem in order if _epsilon_by(theorem, process, delta) <= target), None)
+        if met is not None:
+            order.sort(key=lambda theorem: theorem is not met)
+        return met is not None
 
     if longest < unit:
         raise Unavailable(f"most_steps must be at least one epoch of {unit} steps. Got {longest}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import fields
 
-from lastiterate.algorithms.batches import Cyclic, FixedSize, FullBatch, Poisson, Shuffled
+from lastiterate.algorithms.batches import Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
 from lastiterate.algorithms.per_step import PerStep, extremes
 from lastiterate.algorithms.run import Run
 from lastiterate.numerics.arrays import Floats
@@ -84,6 +84,8 @@ def _batches(run: Run) -> str:
             return f"random batches of {given.batch_size} of {given.records} records"
         case Poisson():
             return f"Poisson batches at rate {given.rate:g} of {given.records} records"
+        case PoissonMean():
+            return f"Poisson batches at rate {given.rate:g} of {given.records} records, averaged over their own size"
     return repr(given)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,12 +11,26 @@ import numpy as np
 
 from lastiterate.errors import Interval, InvalidInput, checked_count, checked_number
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.tails import binomial_range
 
+RARE = 1e-30  # a batch is of unusual size with no greater probability
 _RATE = Interval(1e-12, 1.0, low_included=True, high_included=True)
 
 
+@dataclass(frozen=True)
+class Sizes:
+    """How large batches are. The gradient sum of a batch with the record is divided by `divisor`, or by more.
+
+    `smallest_share`, `largest_share`: a batch, over what its own sum is divided by.
+    """
+
+    divisor: float
+    smallest_share: float = 1.0
+    largest_share: float = 1.0
+
+
 class Batches(ABC):
-    """How records are dealt to the steps. `divisor` is what the sum of the batch's gradients is divided by."""
+    """How records are dealt to the steps. `divisor` is what the sum of the batch's gradients is divided by, at least."""
 
     records: int
     promise: ClassVar[str]
@@ -25,14 +40,14 @@ class Batches(ABC):
     def divisor(self) -> float: ...
 
     @property
-    def largest_share(self) -> float:
-        """The largest possible batch, over `divisor`."""
-        return 1.0
+    def sizes(self) -> Sizes:
+        """Of every batch there can be."""
+        return Sizes(self.divisor)
 
     @property
-    def smallest_share(self) -> float:
-        """The smallest possible batch, over `divisor`."""
-        return 1.0
+    def usual_sizes(self) -> Sizes:
+        """Of all batches but those that are drawn with probability at most RARE."""
+        return self.sizes
 
     @property
     def per_epoch(self) -> int:
@@ -148,31 +163,20 @@ class FixedSize(_Partition):
 
 
 @dataclass(frozen=True)
-class Poisson(Batches):
-    """At each step every record joins independently with probability `rate`; sums are divided by rate·records."""
+class _Independent(Batches):
+    """At each step every record joins independently with probability `rate`."""
 
     records: int
     rate: float
-    promise: ClassVar[str] = (
-        "Each step draws its batch afresh, every record independently; the gradient sum is divided by rate·records, "
-        "whatever the size of the batch; batches are never released."
-    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "records", checked_count("records", self.records))
         object.__setattr__(self, "rate", checked_number("rate", self.rate, _RATE))
 
     @property
-    def divisor(self) -> float:
-        return self.rate * self.records
-
-    @property
-    def largest_share(self) -> float:
-        return 1.0 / self.rate
-
-    @property
-    def smallest_share(self) -> float:
-        return 1.0 if self.rate == 1 else 0.0
+    def others(self) -> tuple[int, int]:
+        """The least and the greatest number of other records in a batch, but for a probability of RARE."""
+        return binomial_range(self.records - 1, self.rate, math.log(RARE))
 
     @property
     def per_epoch(self) -> int:
@@ -180,3 +184,49 @@ class Poisson(Batches):
 
     def inclusion(self, steps: int) -> Floats:
         return np.broadcast_to(self.rate, steps)
+
+
+@dataclass(frozen=True)
+class Poisson(_Independent):
+    """At each step every record joins independently with probability `rate`; sums are divided by rate·records."""
+
+    promise: ClassVar[str] = (
+        "Each step draws its batch afresh, every record independently; the gradient sum is divided by rate·records, "
+        "whatever the size of the batch; batches are never released."
+    )
+
+    @property
+    def divisor(self) -> float:
+        return self.rate * self.records
+
+    @property
+    def sizes(self) -> Sizes:
+        return Sizes(self.divisor, float(self.rate == 1), 1.0 / self.rate)
+
+    @property
+    def usual_sizes(self) -> Sizes:
+        fewest, most = self.others
+        return Sizes(self.divisor, fewest / self.divisor, (most + 1) / self.divisor)
+
+
+@dataclass(frozen=True)
+class PoissonMean(_Independent):
+    """As `Poisson`, but sums are divided by the number of records in the batch; an empty batch moves nothing."""
+
+    promise: ClassVar[str] = (
+        "Each step draws its batch afresh, every record independently; the gradient sum is divided by the size of the "
+        "batch, an empty batch moves nothing but its noise; batches and their sizes are never released."
+    )
+
+    @property
+    def divisor(self) -> float:
+        return 1.0
+
+    @property
+    def sizes(self) -> Sizes:
+        return Sizes(1.0, float(self.rate == 1))
+
+    @property
+    def usual_sizes(self) -> Sizes:
+        fewest, _ = self.others
+        return Sizes(float(fewest + 1), float(fewest > 0))

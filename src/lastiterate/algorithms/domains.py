@@ -10,7 +10,9 @@ from lastiterate.errors import POSITIVE, checked_count, checked_number
 
 
 class Domain(ABC):
-    """A convex set, or everything."""
+    """A convex set, or everything; with the number of coordinates, where it is known."""
+
+    dimension: int | None = None
 
     @property
     @abstractmethod
@@ -19,7 +21,13 @@ class Domain(ABC):
 
 @dataclass(frozen=True)
 class Unbounded(Domain):
-    """No projection."""
+    """No projection. The number of parameters, if given, helps where only weight decay keeps the iterates together."""
+
+    dimension: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.dimension is not None:
+            object.__setattr__(self, "dimension", checked_count("dimension", self.dimension))
 
     @property
     def diameter(self) -> float:

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from lastiterate.algorithms import losses
-from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, FullBatch, Poisson, Shuffled
+from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
 from lastiterate.algorithms.domains import Ball, Box, ConvexSet, Domain, Unbounded
 from lastiterate.algorithms.noise import Langevin, Noise, OnGradientSum, OnIterate, OnMeanGradient
 from lastiterate.algorithms.prox import L1, ConvexTerm, ElasticNet, NuclearNorm, Prox
@@ -20,6 +20,7 @@ BATCHES: dict[str, type[Batches]] = {
     "shuffled": Shuffled,
     "fixed_size": FixedSize,
     "poisson": Poisson,
+    "poisson_mean": PoissonMean,
 }
 NOISES: dict[str, type[Noise]] = {
     "on_iterate": OnIterate,
@@ -146,7 +147,8 @@ def _blamed(error: InvalidInput, entries: dict[str, Any]) -> tuple[str, ...]:
 
 def _section_to_dict(section: str, value: Any) -> dict[str, Any]:
     kind = next(name for name, cls in _SECTIONS[section].items() if type(value) is cls)
-    return {"kind": kind, **{one.name: _plain(getattr(value, one.name)) for one in fields(value)}}
+    given = {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    return {"kind": kind, **{name: entry for name, entry in given.items() if entry is not None}}
 
 
 def _arguments_of(kind: Callable[..., Any]) -> tuple[str, ...]:

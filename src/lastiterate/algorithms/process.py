@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from itertools import pairwise
+
+import numpy as np
 
 from lastiterate.algorithms.batches import Batches
 from lastiterate.algorithms.per_step import extremes, is_constant
@@ -15,9 +18,11 @@ class Process:
     """X_t = Π(φ_t(X_{t−1}) + N(0, noise_t²)); the neighbour runs φ'_t.
 
     `sensitivity` bounds ‖φ_t − φ'_t‖ at a step that sees the record, `lipschitz` is a Lipschitz constant of both maps, and
-    ‖φ_t(x) − φ'_t(y)‖ ≤ ‖x − y‖ + drift whatever the curvature (∞ where gradients are not bounded). A contracting
-    proximal map is counted into its own step: it scales all four. `releases`: after so many steps the iterate is published,
-    the end of the run left out.
+    ‖φ_t(x) − φ'_t(y)‖ ≤ retain·‖x − y‖ + drift whatever the curvature (∞ where gradients are not bounded). On a random
+    batch, `sampled` is the sensitivity that the law of sampling takes. A contracting proximal map is counted into its own
+    step: it scales all of these. `releases`: after so many steps the iterate is published, the end of the run left out.
+
+    `usual` is the same run as long as no batch is of unusual size; a step's batch is, with probability `rare`.
     """
 
     batches: Batches
@@ -25,9 +30,14 @@ class Process:
     noise: Floats
     lipschitz: Floats
     drift: Floats
+    retain: Floats
+    sampled: Floats
     diameter: float
     reason: str
     releases: tuple[int, ...] = ()
+    dimension: int | None = None
+    usual: Process | None = None
+    rare: float = 0.0
 
     def __len__(self) -> int:
         return len(self.noise)
@@ -51,6 +61,40 @@ class Process:
     def contraction(self) -> float:
         """The largest Lipschitz constant."""
         return extremes(self.lipschitz)[1]
+
+    @property
+    def typical(self) -> Process:
+        """The process of batches of usual size; itself where all batches are of usual size."""
+        return self if self.usual is None else replace(self.usual, releases=self.releases)
+
+    @property
+    def worst_alike(self) -> Process:
+        """As many steps, each as bad as the worst of them in every respect."""
+        steps = len(self)
+        return self._each(lambda values, worst: np.broadcast_to(extremes(values)[worst], steps))
+
+    def like_the_first(self, steps: int) -> Process:
+        """So many steps, each like the first."""
+        return self._each(lambda values, _: np.broadcast_to(values[0], steps))
+
+    def _each(self, change: Callable[[Floats, int], Floats]) -> Process:
+        """`change` gets the quantities of all steps, and whether the least (0) or the greatest (1) of them is the worst."""
+        return replace(
+            self,
+            sensitivity=change(self.sensitivity, 1),
+            noise=change(self.noise, 0),
+            lipschitz=change(self.lipschitz, 1),
+            drift=change(self.drift, 1),
+            retain=change(self.retain, 1),
+            sampled=change(self.sampled, 1),
+            releases=(),
+            usual=None,
+        )
+
+    @property
+    def slack(self) -> float:
+        """The probability that the whole run is not as described, because of batches of unusual size."""
+        return len(self) * self.rare * (1 + 1e-12)
 
     @property
     def segments(self) -> list[tuple[int, int]]:

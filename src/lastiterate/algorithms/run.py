@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Batches
+from lastiterate.algorithms.batches import RARE, Batches, Poisson, PoissonMean, Sizes
 from lastiterate.algorithms.domains import Domain, Unbounded
 from lastiterate.algorithms.lipschitz import step_lipschitz
 from lastiterate.algorithms.losses import Loss
@@ -89,27 +89,38 @@ class Run:
         for name, value in values.items():
             object.__setattr__(self, name, value)
         self._check_clip()
+        self._check_mean()
         for name in ("sensitivity", "noise"):
             _checked_range(name, getattr(self.process, name))  # lists of the wrong length are refused here, too
 
     @cached_property
     def process(self) -> Process:
         """The run as theorems see it."""
+        every, usual = self.batches.sizes, self.batches.usual_sizes
+        worst = self._process(every)
+        return worst if usual == every else replace(worst, usual=replace(self._process(usual), rare=RARE))
+
+    def _process(self, sizes: Sizes) -> Process:
+        """As long as batches have these sizes."""
         step_sizes = spread("step_size", self.step_size, self.steps)
         clips = None if self.clip is None else spread("clip", self.clip, self.steps)
         squeeze = self._after_prox(step_sizes)
         noise = self.noise.on_iterate(step_sizes, self.batches.divisor)
-        lipschitz = each(self._lipschitz, step_sizes)
+        lipschitz = each(lambda eta: self._lipschitz(eta, sizes), step_sizes)
         change = each(self._gradient_change, clips) if clips is not None else self.loss.gradient_sensitivity
         bound = each(self._gradient_bound, clips) if clips is not None else self.loss.gradient_bound
+        apart = self._sampled_change(change, bound, sizes)
         return Process(
             self.batches,
-            each(lambda eta, c, q: q * eta * c / self.batches.divisor * (1 + 4e-16), step_sizes, change, squeeze),
+            each(lambda eta, c, q: q * eta * c / sizes.divisor * (1 + 4e-16), step_sizes, change, squeeze),
             each(lambda nu, q: q * nu, noise, squeeze),
             each(lambda L, q: q * L, lipschitz, squeeze),
-            each(self._drift, step_sizes, bound, squeeze),
+            each(lambda eta, c, q: q * 2 * eta * c * sizes.largest_share * (1 + 6e-16), step_sizes, bound, squeeze),
+            each(lambda eta, q: q * np.abs(1 - eta * self._decay) * (1 + 6e-16), step_sizes, squeeze),
+            each(lambda eta, c, q: q * eta * c / sizes.divisor * (1 + 4e-16), step_sizes, apart, squeeze),
             self.domain.diameter,
             _reason(self, lipschitz),
+            dimension=self.domain.dimension if self.prox is None else None,
         )
 
     @property
@@ -133,15 +144,27 @@ class Run:
         sizes = first_steps(self.step_size, count)
         return replace(self, loss=loss, step_size=sizes, noise=self.noise.first(count), steps=count)
 
-    def _lipschitz(self, step_sizes: Floats) -> Floats:
-        shares = (self.batches.smallest_share, self.batches.largest_share)
-        decay = step_sizes * (self.loss.l2 + self.weight_decay)
-        return step_lipschitz(self.loss, self.clip is not None, step_sizes, decay, shares)
+    @property
+    def _decay(self) -> float:
+        """Times the step size, what an iterate loses at each step."""
+        return self.loss.l2 + self.weight_decay
 
-    def _drift(self, step_sizes: Floats, bound: Floats, squeeze: Floats) -> Floats:
-        """How far apart gradients alone can move two iterates; no bound where the decay itself moves them apart."""
-        drift = squeeze * 2 * step_sizes * bound * self.batches.largest_share * (1 + 4e-16)
-        return np.where(step_sizes * (self.loss.l2 + self.weight_decay) <= 2, drift, np.inf)
+    def _lipschitz(self, step_sizes: Floats, sizes: Sizes) -> Floats:
+        shares = (sizes.smallest_share, sizes.largest_share)
+        return step_lipschitz(self.loss, self.clip is not None, step_sizes, step_sizes * self._decay, shares)
+
+    def _sampled_change(self, change: Floats | float, bound: Floats | float, sizes: Sizes) -> Floats | float:
+        """How far apart the gradient sums of a batch with the record, with its neighbour and without either may be.
+
+        Divided by a constant, twice the record's own gradient; divided by the size of the batch, it is compared with the
+        mean of the others, and with nothing where there may be none.
+        """
+        match self.batches:
+            case Poisson():
+                return each(lambda c: 2 * c, bound)
+            case PoissonMean() if sizes.divisor == 1:
+                return each(np.maximum, change, bound)
+        return change
 
     def _after_prox(self, step_sizes: Floats) -> Floats:
         modulus = 0.0 if self.prox is None else self.prox.strong_convexity
@@ -160,12 +183,19 @@ class Run:
                 "Leave it out of the loss."
             )
 
+    def _check_mean(self) -> None:
+        if isinstance(self.noise, OnGradientSum) and isinstance(self.batches, PoissonMean):
+            raise InvalidInput(
+                "noise on a gradient sum that is divided by the size of the batch would shrink with the batch. "
+                "Got OnGradientSum and PoissonMean. Use li.Poisson, or li.OnMeanGradient."
+            )
+
 
 def _reason(run: Run, lipschitz: Floats) -> str:
     """How the largest Lipschitz constant came about, for refusals: in the words of the run, with what to do."""
     worst = 0 if is_constant(lipschitz) else int(np.argmax(lipschitz))
     size = run.step_size if isinstance(run.step_size, float) else run.step_size[worst]
-    loss, decay, share = run.loss, run.loss.l2 + run.weight_decay, run.batches.largest_share
+    loss, decay, share = run.loss, run._decay, run.batches.sizes.largest_share
     facts = [f"step_size {size:g} with a Hessian between {loss.curvature:g} and {loss.smoothness:g}"]
     if run.clip is not None:
         facts.append("clipped" if loss.keeps_convexity else "clipped (which keeps no convexity)")

@@ -16,7 +16,7 @@ from lastiterate.numerics.contour import Contour, Effort, draw_contour
 from lastiterate.numerics.cumulant import Cumulant
 from lastiterate.numerics.discretise import Ratio, from_above, from_below
 from lastiterate.numerics.excess import log_peak
-from lastiterate.numerics.lattice import Masses, TiltedSum, lattice_sum
+from lastiterate.numerics.lattice import LatticeSum, Masses, TiltedSum, lattice_sum
 from lastiterate.numerics.mixture_ratio import MIXTURE_OVER_NORMAL, NORMAL_OVER_MIXTURE, Family
 from lastiterate.numerics.roots import decreasing_crossing
 
@@ -44,6 +44,7 @@ class LatticePair:
 
 
 Drawn = Contour | LatticePair
+Discretise = Callable[[Ratio, float, float, float], Masses]
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +181,23 @@ class RatioSum:
         return drawn
 
     def _lattice_pair(self, abscissa: float, threshold: float, log_excess: float) -> LatticePair:
+        # Connecting the dots adds at most h²/4, on average h²/6, to a step's variance, and so n·h²·c(c + 1)/12 to K(c).
+        allowed = 2e-7 * max(abscissa * threshold, 1.0)
+        period = (36.0 - log_excess) / abscissa
+
+        def tilted(discretise: Discretise) -> TiltedSum:
+            return self._on_lattice(discretise, abscissa, log_excess, allowed, period).tilt_for(threshold, abscissa)
+
+        return LatticePair(tilted(from_below), tilted(from_above))
+
+    def lattice_from_above(self, log_smallest: float) -> LatticeSum:
+        """The sum on one lattice that serves for every excess down to this, to a thousandth: many thresholds at once."""
+        abscissa, _ = self.cumulant.saddle_for(log_smallest)
+        return self._on_lattice(from_above, abscissa, log_smallest, 1e-3, 0.0)
+
+    def _on_lattice(
+        self, discretise: Discretise, abscissa: float, log_excess: float, allowed: float, period: float
+    ) -> LatticeSum:
         parts = [*self.ratios]
         if self.variance:
             parts.append((_normal_ratio(self.variance), 1))
@@ -189,17 +207,9 @@ class RatioSum:
         # Below −(the most that all others can add) a step cannot end above 0, so its mass may be raised to there.
         most = sum(n * max(high, 0.0) for (_, n), (_, high) in zip(parts, ranges, strict=True))
         ranges = [(max(low, max(high, 0.0) - most - 1e-9), high) for low, high in ranges]
-        # Connecting the dots adds at most h²/4, on average h²/6, to a step's variance, and so n·h²·c(c + 1)/12 to K(c).
-        allowed = 2e-7 * max(abscissa * threshold, 1.0)
         spacing = math.sqrt(12 * allowed / (total * abscissa * (1 + abscissa)))
-        period = (36.0 - log_excess) / abscissa
         spacing = max(spacing, max(period, *(high - low for low, high in ranges)) / _MOST_CELLS)
-
-        def tilted(discretise: Callable[[Ratio, float, float, float], Masses]) -> TiltedSum:
-            masses = [(discretise(ratio, spacing, *ends), n) for (ratio, n), ends in zip(parts, ranges, strict=True)]
-            return lattice_sum(masses).tilt_for(threshold, abscissa)
-
-        return LatticePair(tilted(from_below), tilted(from_above))
+        return lattice_sum([(discretise(r, spacing, *ends), n) for (r, n), ends in zip(parts, ranges, strict=True)])
 
 
 def _normal_ratio(variance: float) -> Ratio:

@@ -42,6 +42,7 @@ from lastiterate.privacy.adjacency import (
     Sampling,
 )
 from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.loss import PrivacyLoss
 from lastiterate.privacy.notion import Notion
 
 MOST_STEPS = 10**10
@@ -135,6 +136,17 @@ class SubsampledGaussians(Notion):
             if order.log_chernoff(epsilon, worst) > worst:
                 worst = max(worst, order.log_upper(epsilon))
         return worst
+
+    @property
+    def is_a_formula(self) -> bool:
+        """Whether many questions are as quick as one."""
+        return self._single is not None
+
+    def curve(self, log_smallest: float) -> Notion:
+        """The same guarantee for many questions at once, down to this log δ: quicker, and looser by a thousandth of δ."""
+        if self._single is not None or self._is_clamped or len(self._orders) > 1:
+            return self
+        return PrivacyLoss.of_sum(self._orders[0].lattice_from_above(log_smallest), self.adjacency)
 
     def _epsilon(self, log_deltas: Floats) -> Floats:
         if self._single is not None:

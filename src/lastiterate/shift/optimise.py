@@ -33,10 +33,10 @@ def best_schedule(steps: Steps) -> tuple[float, Schedule]:
     if not np.isfinite(steps.lipschitz).all() or not steps.sensitivity.max() <= _HOPELESS * steps.noise.min():
         return _at_once(steps)
     first = _last_zero(steps)
-    best = _priced(steps, first, 0.0)
+    best = schedule_from(steps, first, 0.0)
     start = best_start(steps) if math.isfinite(steps.diameter) else 0
     if start > first:
-        best = min(best, _priced(steps, start, steps.diameter), key=lambda pair: pair[0])
+        best = min(best, schedule_from(steps, start, steps.diameter), key=lambda pair: pair[0])
     return best
 
 
@@ -46,7 +46,7 @@ def _at_once(steps: Steps) -> tuple[float, Schedule]:
     return certify(steps, 0, np.full(len(steps), np.inf)), schedule
 
 
-def _priced(steps: Steps, start: int, distance: float) -> tuple[float, Schedule]:
+def schedule_from(steps: Steps, start: int, distance: float) -> tuple[float, Schedule]:
     """The best schedule from a given start, where the runs are `distance` apart."""
     lengths = _pooled_lengths(steps.part(start, len(steps)), distance)
     schedule, payments = levelled(steps, start, lengths, distance)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, FullBatch, Poisson, Shuffled
+from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
 from lastiterate.algorithms.process import Process
 from lastiterate.theorems.theorem import Assumption
 
@@ -17,6 +17,7 @@ _NAMES = {
     Shuffled: "shuffled batches",
     FixedSize: "random batches of fixed size",
     Poisson: "Poisson batches",
+    PoissonMean: "Poisson batches",
 }
 
 
@@ -95,6 +96,11 @@ def _long_enough(process: Process) -> str | None:
     if turns >= needed or math.isinf(needed):
         return None
     return f"it needs at least diameter/sensitivity = {needed:.6g} turns of each record, but there are {turns}"
+
+
+def on_usual_batches(assumption: Assumption) -> Assumption:
+    """The same, of all but batches of unusual size, whose probability is added to δ."""
+    return Assumption(assumption.statement, lambda process: assumption.failure(process.typical))
 
 
 FIXED_ORDER = batches("batches in a fixed order", Cyclic)

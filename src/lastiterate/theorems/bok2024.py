@@ -9,15 +9,11 @@ import math
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Cyclic, FixedSize, FullBatch, Poisson, Shuffled
-from lastiterate.algorithms.per_step import each, extremes, is_constant
+from lastiterate.algorithms.batches import Cyclic, FullBatch, Shuffled
+from lastiterate.algorithms.per_step import each, is_constant
 from lastiterate.algorithms.process import Process
-from lastiterate.numerics.levels import few_levels
-from lastiterate.privacy.adjacency import FIXED_SIZE, POISSON, REPLACE_ONE
-from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.subsampled import subsampled_gaussian
 from lastiterate.theorems.assumptions import (
     ALIKE,
     BOUNDED,
@@ -29,13 +25,11 @@ from lastiterate.theorems.assumptions import (
     WHOLE_EPOCHS,
     batches,
 )
-from lastiterate.theorems.theorem import Assumption, Theorem
+from lastiterate.theorems.theorem import Theorem
 
 _UP = 1 + 1e-12  # closed forms are a few dozen operations, some of which cancel
-_MOST_LEVELS = 200
 _FULL = batches("full batches", FullBatch)
 _PASSES = batches("passes over the data", Cyclic, Shuffled)
-_RANDOM = batches("random batches", FixedSize, Poisson)
 
 
 def _full_composition(process: Process) -> Notion:
@@ -56,23 +50,6 @@ def _passes_composition(process: Process) -> Notion:
     table = squares.reshape(-1, every)
     worst = table.max(axis=1).sum() if process.batches.reshuffled else table.sum(axis=0).max()
     return GaussianDP(math.sqrt(float(worst)) * _UP)
-
-
-def _random_composition(process: Process) -> Notion:
-    """C_p(G(sensitivity/noise)) at each step, composed; Poisson batches by their own dominating pair. (4.8)
-
-    That pair compares a record's gradient with none at all, so it takes twice its bound for the sensitivity.
-    """
-    poisson = isinstance(process.batches, Poisson)
-    sampling = POISSON if poisson else FIXED_SIZE
-    rate = float(process.inclusion[0])
-    pushes = each(lambda drift: drift / process.batches.records, process.drift) if poisson else process.sensitivity
-    ratios = each(np.divide, pushes, process.noise)
-    levels, counts = (
-        (ratios[:1], np.array([len(process)])) if is_constant(ratios) else few_levels(ratios, _MOST_LEVELS, 1e-9)
-    )
-    step = [subsampled_gaussian(mu=mu * _UP, inclusion=rate, sampling=sampling, adjacency=REPLACE_ONE) for mu in levels]
-    return compose_counted(list(zip(step, counts.tolist(), strict=True)))
 
 
 def _contracting_full(process: Process) -> Notion:
@@ -107,14 +84,6 @@ def _bounded_cyclic(process: Process) -> Notion:
     return GaussianDP(math.sqrt(3 * s * d / every + s**2 + s**2 / every * math.ceil(d / s)) / noise * _UP)
 
 
-def _bounded_records(process: Process) -> str | None:
-    if not isinstance(process.batches, Poisson) or math.isfinite(extremes(process.drift)[1]):
-        return None
-    return "with Poisson batches it needs a bound on each record's gradient, but only its change is bounded; clip"
-
-
-_BOUNDED_RECORDS = Assumption("with Poisson batches, bounded gradients", _bounded_records)
-
 FULL_COMPOSITION = Theorem(
     "bok2024/full-batch/composition",
     "Bok et al. 2024, Theorem 4.1",
@@ -128,13 +97,6 @@ PASSES_COMPOSITION = Theorem(
     "every iterate released",
     (_PASSES,),
     _passes_composition,
-)
-RANDOM_COMPOSITION = Theorem(
-    "bok2024/random/composition",
-    "Bok et al. 2024, Theorem 4.8",
-    "every iterate released",
-    (_RANDOM, _BOUNDED_RECORDS),
-    _random_composition,
 )
 CONTRACTING_FULL = Theorem(
     "bok2024/full-batch/strongly-convex",

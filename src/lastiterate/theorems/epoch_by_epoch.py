@@ -43,6 +43,12 @@ def mus_by_place(sensitivity: Floats, noise: Floats, lipschitz: Floats) -> Float
     return mus * _UP
 
 
+def epoch_average(process: Process) -> AveragedGaussianDP:
+    """One whole epoch in a random order, from a common state."""
+    every = process.batches.per_epoch
+    return _average(_mus(process, 0, every, every)[0], every)
+
+
 def _composed(process: Process) -> Notion:
     every = process.batches.per_epoch
     whole, rest = divmod(len(process), every)

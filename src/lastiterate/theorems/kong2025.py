@@ -1,4 +1,4 @@
-"""Kong and Ribero 2025: composite, clipped, weakly convex losses and cyclic batches, in Rényi DP, corrected.
+"""Kong and Ribero 2025: composite, clipped, weakly convex losses and cyclic batches, corrected, and in f-DP.
 
 In the paper: λ is the step size, 2λC/b the sensitivity, σ the noise, L_λ the Lipschitz constant, for which the exact one of
 the clipped step stands here (errata E2.1, E2.2).
@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 
 from lastiterate.algorithms.process import Process
+from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.renyi import RenyiDP
+from lastiterate.shift.amplification import amplification
 from lastiterate.theorems.assumptions import ALIKE, BOUNDED, FINITE_LIPSCHITZ, FIXED_ORDER, ONLY_THE_LAST
 from lastiterate.theorems.theorem import Assumption, Theorem
 
@@ -18,31 +19,18 @@ _UP = 1 + 1e-12
 
 
 def _bounded(process: Process) -> Notion:
-    """ρ = min(L·D + s, D + drift)²/(2ν²), by the last step alone. (2.2)"""
+    """μ = min(L·D + s, D + drift)/ν, by the last step alone. (2.2)"""
     last = -1
     grown = float(process.lipschitz[last]) * process.diameter + float(process.sensitivity[last])
-    reach = min(grown, process.diameter + float(process.drift[last]))
-    return RenyiDP(rho=(reach / float(process.noise[last])) ** 2 / 2 * _UP)
+    reach = min(grown, float(process.retain[last]) * process.diameter + float(process.drift[last]))
+    return GaussianDP(reach / float(process.noise[last]) * _UP)
 
 
 def _unbounded(process: Process) -> Notion:
-    """ρ = (s/ν)²/2·(1 + (E − 1)·θ_L(l)), E the turns of the record that the last step sees. (2.3)"""
+    """μ² = (s/ν)²·(1 + (E − 1)·θ_L(l)), E the turns of the record that the last step sees. (2.3)"""
     every = process.batches.per_epoch
     turns = -(-len(process) // every)
-    return RenyiDP(rho=process.step_mu**2 / 2 * (1 + (turns - 1) * amplification(process.contraction, every)) * _UP)
-
-
-def amplification(lipschitz: float, steps: int) -> float:
-    """θ_L(r) = L^{2(r−1)}/Σ_{j<r} L^{2j} = 1/Σ_{j<r} L^{−2j}: what is left of a squared shift after r noisy steps."""
-    if lipschitz == 1 or steps == 1:
-        return 1 / steps
-    if lipschitz == 0:
-        return 0.0
-    log_square = 2 * math.log1p(lipschitz - 1)  # the difference is exact near 1
-    if log_square > 0:
-        return math.expm1(-log_square) / math.expm1(-log_square * steps)
-    # L < 1: Σ_{j<r} e^{−j·log L²} grows; multiplied by e^{(r−1)·log L²} it does not.
-    return math.exp((steps - 1) * log_square) * math.expm1(log_square) / math.expm1(steps * log_square)
+    return GaussianDP(process.step_mu * math.sqrt(1 + (turns - 1) * amplification(process.contraction, every)) * _UP)
 
 
 def _some_bound(process: Process) -> str | None:

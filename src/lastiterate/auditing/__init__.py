@@ -1,0 +1,1 @@
+"""The lower side: instances whose privacy loss is known exactly."""

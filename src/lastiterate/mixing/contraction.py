@@ -1,0 +1,62 @@
+"""Hockey-stick contraction by Gaussian noise on a bounded state: linear (Asoodeh2023), and the exact curve (Balle2019).
+
+With θ = θ_ε(r), r the diameter of what the noise is added to, over the noise: two laws at hockey-stick distance x are at
+most x·θ apart after the noise, and at most g(x) = x·θ_{ε(x)}(r), ε(x) = log(1 + (e^ε − 1)/x), which is never more.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.normal_gap import log_gap_above
+
+_UP = 1 + 1e-12
+_HALVINGS = 200
+_MOST_STEPS = 100
+
+
+def linear_contraction(epsilons: Floats, ratio: float, rate: float, steps: int) -> Floats:
+    """p·θ·(1 − ((1−p)θ)^T)/(1 − (1−p)θ): δ_t = (1 − p)·θ·δ_{t−1} + p·θ from δ_0 = 0."""
+    theta = np.exp(log_gap_above(epsilons, ratio))
+    kept = (1 - rate) * theta
+    if steps == 0:
+        return np.zeros_like(epsilons)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(kept < 1, -np.expm1(steps * np.log(np.minimum(kept, 1.0))) / (1 - kept), float(steps))
+    return np.minimum(rate * theta * terms * _UP, 1.0)
+
+
+def contracted(distances: Floats, epsilons: Floats, ratio: float) -> Floats:
+    """g(x): the exact curve; convex and increasing in x, g(0) = 0."""
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        lifted = np.log1p(np.expm1(np.minimum(epsilons, 700.0)) / distances) * (1 - 1e-12)
+    reached = np.where(distances > 0, log_gap_above(np.where(np.isfinite(lifted), lifted, 1e9), ratio), -np.inf)
+    return np.minimum(distances * np.exp(reached) * _UP, 1.0)
+
+
+def curved_contraction(epsilons: Floats, ratio: float, rate: float, steps: int) -> Floats:
+    """δ_t = (1 − p)·g(δ_{t−1}) + p·g(1) from δ_0 = 0; of many steps, the fixed point, which bounds them all."""
+
+    def after(distances: Floats) -> Floats:
+        return np.minimum(((1 - rate) * contracted(distances, epsilons, ratio) + rate * fresh) * _UP, 1.0)
+
+    fresh = contracted(np.ones_like(epsilons), epsilons, ratio)
+    if steps <= _MOST_STEPS:
+        reached = np.zeros_like(epsilons)
+        for _ in range(steps):
+            reached = after(reached)
+        return reached
+    return _fixed_point(after, np.ones_like(epsilons))
+
+
+def _fixed_point(after, high: Floats) -> Floats:  # type: ignore[no-untyped-def]
+    """A point that the map does not raise: the map is convex and above the identity at 0, so there is one crossing."""
+    low = np.zeros_like(high)
+    for _ in range(_HALVINGS):
+        middle = np.where(low > 0, np.sqrt(np.maximum(low, 1e-320) * high), np.minimum(high * 1e-3, high / 2))
+        falls = after(middle) <= middle
+        low, high = np.where(falls, low, middle), np.where(falls, middle, high)
+        if (high <= low * (1 + 1e-9)).all():
+            break
+    return high

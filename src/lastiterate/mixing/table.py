@@ -1,0 +1,46 @@
+"""A privacy profile as a table, for many questions at once. Trusted: chords in e^ε lie above a profile, which is convex."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from lastiterate.numerics.arrays import Floats
+from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.subsampled import SubsampledGaussians
+
+_POINTS = 96
+_SMALLEST = 1e-19
+_LARGEST = 600.0
+
+
+@dataclass(frozen=True, eq=False)
+class Tabled:
+    """Upper bounds on δ(ε) of this guarantee; where that is a formula, the formula."""
+
+    notion: Notion
+
+    def delta(self, epsilons: Floats) -> Floats:
+        if not isinstance(self.notion, SubsampledGaussians) or self.notion.is_a_formula:
+            return np.asarray(self.notion.delta(epsilons))
+        points, deltas = self._table
+        return np.interp(np.exp(np.minimum(epsilons, _LARGEST)), np.exp(points), deltas) * (1 + 1e-12)
+
+    def log_delta(self, epsilons: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.log(self.delta(epsilons)) + 1e-15
+
+    @cached_property
+    def reach(self) -> float:
+        """Beyond this ε, δ is negligible."""
+        return min(float(self.notion.epsilon(_SMALLEST)), _LARGEST)
+
+    @cached_property
+    def _table(self) -> tuple[Floats, Floats]:
+        """Beyond the last point δ is taken for what it is there."""
+        points = self.reach * np.linspace(0.0, 1.0, _POINTS) ** 1.5
+        curve = self.notion.curve(math.log(_SMALLEST)) if isinstance(self.notion, SubsampledGaussians) else self.notion
+        return points, np.asarray(curve.delta(points))

@@ -1,0 +1,144 @@
+"""How far apart two runs can be, and what noise leaves of it, when a step has two bounds on how it moves them apart.
+
+A step maps a distance z to at most lipschitz·z + sensitivity, and to at most retain·z + drift: the first is the better one
+for small z, the second for large z (clipped gradients, whatever the curvature). Each step may use either, so the better of
+the two maps needs no grid: of a schedule that pays z down, the first steps use the second and the others the first.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from lastiterate.algorithms.per_step import is_constant
+from lastiterate.algorithms.process import Process
+from lastiterate.numerics.arrays import Floats
+from lastiterate.shift.amplification import amplification
+from lastiterate.shift.certify import certify
+from lastiterate.shift.optimise import schedule_from
+from lastiterate.shift.steps import Steps
+
+_UP = 1 + 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Maps:
+    """Some steps of a run as a distance meets them: both affine bounds, and the noise."""
+
+    sensitivity: Floats
+    lipschitz: Floats
+    drift: Floats
+    retain: Floats
+    noise: Floats
+
+    def __len__(self) -> int:
+        return len(self.noise)
+
+    @property
+    def constant(self) -> bool:
+        return all(is_constant(x) for x in (self.sensitivity, self.lipschitz, self.drift, self.retain, self.noise))
+
+    def without_record(self) -> Maps:
+        """Both runs on the same data. The drift stays: it is the curvature's, not the record's."""
+        return Maps(np.broadcast_to(0.0, len(self)), self.lipschitz, self.drift, self.retain, self.noise)
+
+    def steps(self, switch: int, distance: float) -> Steps:
+        """From this distance on, the first `switch` steps by their drift. A step that nobody counts comes first."""
+        first = np.arange(len(self)) < switch
+        pushes, factors = np.where(first, self.drift, self.sensitivity), np.where(first, self.retain, self.lipschitz)
+        return Steps(np.append(1.0, pushes), np.append(1.0, self.noise), np.append(1.0, factors), distance)
+
+
+def last_maps(process: Process, count: int) -> Maps:
+    """The last `count` steps."""
+    cut = slice(len(process) - count, len(process))
+    return Maps(
+        process.sensitivity[cut], process.lipschitz[cut], process.drift[cut], process.retain[cut], process.noise[cut]
+    )
+
+
+def first_maps(process: Process, count: int) -> Maps:
+    """The first `count` steps."""
+    cut = slice(0, count)
+    return Maps(
+        process.sensitivity[cut], process.lipschitz[cut], process.drift[cut], process.retain[cut], process.noise[cut]
+    )
+
+
+def farthest(maps: Maps, diameter: float) -> float:
+    """How far apart two runs with the same noise can be after these steps, the record in every batch; rounded up."""
+    if maps.constant:
+        by_curvature = _sum(float(maps.lipschitz[0]), len(maps)) * float(maps.sensitivity[0])
+        by_drift = _sum(float(maps.retain[0]), len(maps)) * float(maps.drift[0])
+        return min(by_curvature, by_drift, diameter)
+    distance = 0.0
+    rows = zip(*(x.tolist() for x in (maps.sensitivity, maps.lipschitz, maps.drift, maps.retain)), strict=True)
+    for push, factor, drift, retain in rows:
+        grown = factor * distance + push if distance else push
+        distance = min(grown, retain * distance + drift, diameter) * (1 + 4e-16)
+    return distance
+
+
+def _sum(factor: float, terms: int) -> float:
+    """Σ_{j<terms} factor^j, rounded up; ∞ where it overflows."""
+    if factor == 1 or math.isinf(factor):
+        return float(terms) if factor == 1 or terms == 1 else math.inf
+    exponent = terms * math.log1p(factor - 1) if factor > 0 else -math.inf
+    return math.expm1(exponent) / (factor - 1) * _UP if exponent < 700 else math.inf
+
+
+def remaining_mu(maps: Maps, distance: float) -> float:
+    """μ of the last iterate after these steps, from two states that are `distance` apart; rounded up, and certified."""
+    if distance == 0 and not maps.sensitivity.any():
+        return 0.0
+    if math.isinf(distance):
+        return math.inf
+    if maps.constant and maps.sensitivity[0] == 0 and _curvature_is_better(maps):
+        factor = float(maps.lipschitz[0])
+        return factor * distance * math.sqrt(amplification(factor, len(maps))) / float(maps.noise[0]) * _UP
+    return _searched(maps, distance)
+
+
+def _curvature_is_better(maps: Maps) -> bool:
+    """Whether the Lipschitz constant beats the drift at every distance."""
+    return float(maps.lipschitz[0]) <= max(1.0, float(maps.retain[0])) or not np.isfinite(maps.drift).all()
+
+
+def _searched(maps: Maps, distance: float) -> float:
+    """Over the number of steps that use their drift: a ladder, then a finer one around its best."""
+    if not np.isfinite(maps.drift).all():
+        return _from(maps, distance, 0)
+    count = len(maps)
+    if np.isinf(maps.lipschitz).any():
+        return min(_from(maps, distance, switch) for switch in {0, count})
+    found = {switch: _from(maps, distance, switch) for switch in {0, count, *(count * i // 8 for i in range(1, 8))}}
+    width = count // 8
+    while width > 1:
+        best, width = min(found, key=lambda switch: found[switch]), width // 2
+        for switch in (best - width, best + width):
+            if 0 <= switch <= count and switch not in found:
+                found[switch] = _from(maps, distance, switch)
+    return min(found.values())
+
+
+def _from(maps: Maps, distance: float, switch: int) -> float:
+    """What the last iterate reveals, from this distance on; the step that nobody counts is left out."""
+    steps = maps.steps(switch, distance)
+    if not np.isfinite(steps.lipschitz[1:]).all():
+        return _all_at(steps, switch)
+    forgotten = np.flatnonzero(steps.lipschitz[1:] == 0)
+    if distance == 0 or forgotten.size:
+        first = 1 + (int(forgotten[-1]) if forgotten.size else 0)
+        return schedule_from(steps.part(first, len(steps)), 0, 0.0)[0]
+    return schedule_from(steps, 1, distance)[0]
+
+
+def _all_at(steps: Steps, switch: int) -> float:
+    """Beyond the switch nothing is known of what a step does to a distance: it has to be gone by then."""
+    if switch == 0:
+        return certify(steps, 1, np.full(len(steps) - 1, np.inf))
+    before, after = steps.part(0, switch + 1), steps.part(switch + 1, len(steps))
+    mu = schedule_from(before, 1, steps.diameter)[0]
+    return math.hypot(mu, certify(after, 0, np.full(len(after), np.inf)) if len(after) else 0.0) * (1 + 1e-15)

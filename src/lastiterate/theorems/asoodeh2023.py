@@ -1,0 +1,191 @@
+"""Asoodeh and Diaz 2023: hockey-stick contraction, no convexity; projected (Theorems 1, 2) and regularised (3, corrected).
+
+In the paper: σ is noise, 2ηC is drift, D the diameter, p or b/n the inclusion, 1 − λ is retain. Batches are averaged over
+their own size, or have one size; sums divided by a constant are covered as long as no batch is of unusual size.
+Beyond it: the exact contraction curve, and the better of drift and Lipschitz constant.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import gammaincc, ndtri
+
+from lastiterate.algorithms.batches import Cyclic, Shuffled
+from lastiterate.algorithms.per_step import extremes
+from lastiterate.algorithms.process import Process
+from lastiterate.errors import INSIDE_UNIT, checked_number
+from lastiterate.mixing.contraction import curved_contraction, linear_contraction
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.normal_gap import log_gap_above, threshold_above
+from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.profile import Profile
+from lastiterate.privacy.slack import with_slack
+from lastiterate.theorems.assumptions import ALIKE, BOUNDED, ONLY_THE_LAST
+from lastiterate.theorems.theorem import Assumption, Theorem
+
+_UP = 1 + 1e-12
+_RADII = np.geomspace(0.5, 40.0, 60)  # of the ball of one step's noise beyond √dimension, in units of the noise
+_SETTLED = math.log(1e-11)
+_LARGEST_RATIO = 30.0  # beyond, ε would be in the hundreds
+
+
+def printed_ratio(process: Process) -> float:
+    """r = (D + 2ηC)/σ, of the worst step."""
+    return (process.diameter + extremes(process.drift)[1]) / extremes(process.noise)[0] * _UP
+
+
+def sharper_ratio(process: Process) -> float:
+    """The same with the better of drift and Lipschitz constant."""
+    by_drift = extremes(process.retain)[1] * process.diameter + extremes(process.drift)[1]
+    by_curvature = process.contraction * process.diameter + extremes(process.sensitivity)[1]
+    return min(by_drift, by_curvature) / extremes(process.noise)[0] * _UP
+
+
+def _projected(process: Process) -> Notion:
+    """δ ≤ pθ(1 − ((1−p)θ)^T)/(1 − (1−p)θ), θ = θ_ε((D + 2ηC)/σ). (Theorems 1 and 2)"""
+    given, rate = process.typical, float(process.inclusion[0])
+    ratio = printed_ratio(given)
+    return with_slack(Profile(function=lambda e: linear_contraction(e, ratio, rate, len(process))), process.slack)
+
+
+def _curved(process: Process) -> Notion:
+    """δ_t = (1 − p)·g(δ_{t−1}) + p·g(1)."""
+    given, rate = process.typical, float(process.inclusion[0])
+    ratio = sharper_ratio(given)
+    return with_slack(Profile(function=lambda e: curved_contraction(e, ratio, rate, len(process))), process.slack)
+
+
+def limit_epsilon(process: Process, delta: float) -> float:
+    """ε for any number of steps, by Theorems 1 and 2: θ_ε(r) = δ/(p + (1 − p)δ). (22)"""
+    target, rate = checked_number("delta", delta, INSIDE_UNIT), float(process.inclusion[0])
+    share = math.log(target / (rate + (1 - rate) * target)) - 1e-12
+    return float(threshold_above(share, printed_ratio(process)))
+
+
+def closed_limit_epsilon(process: Process, delta: float) -> float:
+    """r·(r/2 + Φ⁻¹(p(1 − δ)/(p + (1 − p)δ))): looser, and closed. (23)"""
+    target, rate = checked_number("delta", delta, INSIDE_UNIT), float(process.inclusion[0])
+    ratio = printed_ratio(process)
+    quantile = float(ndtri(rate * (1 - target) / (rate + (1 - rate) * target)))
+    return max(ratio * (ratio / 2 + quantile) * _UP, 0.0)
+
+
+def _regularised(process: Process) -> Notion:
+    """(1 + e^ε)·(1 − P(χ²_d ≤ κ²)^T) + p·Σ_t (1−p)^{T−t}·Π_{s≥t} θ_ε(2(r_s − νκ)/ν), over κ. (Theorem 3)
+
+    r_s = (ηC + κν)(1 − (1−λ)^s)/λ; the sum is the recursion of Theorem 1 with a radius that grows.
+    """
+    given, rate = process.typical, float(process.inclusion[0])
+    return with_slack(Profile(function=lambda e: regularised_delta(given, rate, e)), process.slack)
+
+
+def regularised_delta(process: Process, rate: float, epsilons: Floats) -> Floats:
+    """The least over κ, the radius of the ball that one step's noise leaves with little probability."""
+    dimension = process.dimension or 1
+    radii = _RADII + math.sqrt(dimension)
+    outside = np.minimum(gammaincc(dimension / 2, np.square(radii) / 2) * (1 + 1e-9), 1 - 1e-16)
+    wrong = np.maximum(-np.expm1(len(process) * np.log1p(-outside)) * _UP, 1e-300)
+    best = np.ones_like(epsilons)
+    for radius, left in zip(radii.tolist(), wrong.tolist(), strict=True):
+        lost = (1 + np.exp(np.minimum(epsilons, 700.0))) * left
+        if (lost < best).any():
+            best = np.minimum(best, (lost + _inside_ball(process, rate, radius, epsilons)) * _UP)
+    return best
+
+
+def _inside_ball(process: Process, rate: float, radius: float, epsilons: Floats) -> Floats:
+    """The recursion of the process that is projected on the ball; once that has grown, all steps are alike."""
+    noise, retain = float(process.noise[0]), float(process.retain[0])
+    growing = min(len(process), math.ceil(_SETTLED / math.log(retain)) if retain > 0 else 1)
+    grown = (1 - retain ** np.arange(1.0, growing + 1)) / (1 - retain)
+    ratios = 2 * ((float(process.drift[0]) / 2 + radius * noise) * grown / noise - radius) * (1 + 1e-9)
+    thetas = np.exp(log_gap_above(epsilons, ratios[:, None]))
+    reached = np.zeros_like(epsilons)
+    for theta in thetas:
+        reached = theta * ((1 - rate) * reached + rate)
+    kept = ((1 - rate) * thetas[-1]) ** (len(process) - growing)
+    return kept * reached + linear_contraction(epsilons, float(ratios[-1]), rate, len(process) - growing)
+
+
+def _independent(process: Process) -> str | None:
+    if not isinstance(process.batches, Cyclic | Shuffled):
+        return None
+    return "it needs batches that are drawn afresh at each step, but the run makes passes"
+
+
+def _bounded_gradients(process: Process) -> str | None:
+    if math.isfinite(extremes(process.typical.drift)[1]):
+        return None
+    return "it needs bounded gradients, but drift is inf; clip"
+
+
+def _decaying(process: Process) -> str | None:
+    least, most = extremes(process.retain)
+    if least >= 0 and most < 1:
+        return None
+    return f"it needs weight decay (retain < 1), but retain is {most:.6g}"
+
+
+def _known_dimension(process: Process) -> str | None:
+    if process.dimension is not None:
+        return None
+    return "it needs the number of parameters and no proximal map; say li.Unbounded(dimension=...)"
+
+
+def _unbounded(process: Process) -> str | None:
+    return None if math.isinf(process.diameter) else "it is about unbounded domains"
+
+
+def _some_reach(process: Process) -> str | None:
+    if not math.isfinite(process.diameter):
+        return None
+    ratio = sharper_ratio(process.typical)
+    if ratio <= _LARGEST_RATIO:
+        return None
+    return f"it needs two iterates within {_LARGEST_RATIO:g} times the noise after a step, but they may be {ratio:.3g} apart"
+
+
+INDEPENDENT = Assumption("batches are independent of each other", _independent)
+BOUNDED_GRADIENTS = Assumption("gradients are bounded, by clipping or otherwise", _bounded_gradients)
+DECAYING = Assumption("weight decay", _decaying)
+KNOWN_DIMENSION = Assumption("the number of parameters is known", _known_dimension)
+SOME_REACH = Assumption("one step hides something of any distance", _some_reach)
+UNBOUNDED = Assumption("no projection", _unbounded)
+
+PROJECTED = Theorem(
+    "asoodeh2023/projected",
+    "Asoodeh and Diaz 2023, Theorems 1 and 2",
+    "any clipped loss, bounded domain, independent batches",
+    (INDEPENDENT, BOUNDED, BOUNDED_GRADIENTS, ONLY_THE_LAST),
+    _projected,
+)
+CURVED = Theorem(
+    "nonlinear-contraction",
+    "lastiterate, Asoodeh and Diaz 2023 with Balle et al. 2019, Theorem 1",
+    "any clipped or smooth loss, bounded domain, independent batches",
+    (
+        INDEPENDENT,
+        BOUNDED,
+        Assumption("smoothness or a clip is known", lambda process: _some_reach(process)),
+        ONLY_THE_LAST,
+    ),
+    _curved,
+)
+REGULARISED = Theorem(
+    "asoodeh2023/regularised",
+    "Asoodeh and Diaz 2023, Theorem 3, corrected",
+    "any clipped loss, weight decay, no projection, independent batches",
+    (
+        INDEPENDENT,
+        UNBOUNDED,
+        BOUNDED_GRADIENTS,
+        DECAYING,
+        KNOWN_DIMENSION,
+        ALIKE,
+        ONLY_THE_LAST,
+    ),
+    _regularised,
+    "E0.1: printed with a radius for a diameter, which a counterexample refutes; E0.2: b/(n − b) for b/n",
+)

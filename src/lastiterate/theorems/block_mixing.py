@@ -1,0 +1,145 @@
+"""Block mixing: a bounded domain forgets. The profile recursion over blocks of steps, for every kind of batches.
+
+A block from one common state reveals what its steps reveal; from two states that differ it still hides most of the
+difference. Blocks follow each other without end, and the profile stays. Proof: docs/proofs.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from lastiterate.algorithms.batches import Cyclic, FixedSize, Poisson, PoissonMean, Shuffled
+from lastiterate.algorithms.per_step import extremes
+from lastiterate.algorithms.process import Process
+from lastiterate.mixing.blocks import mixed_profile
+from lastiterate.mixing.ends import Ends
+from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.ladder import Ladder, rungs
+from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.slack import with_slack
+from lastiterate.shift.growth import last_maps, remaining_mu
+from lastiterate.theorems.assumptions import BOUNDED, ONLY_THE_LAST, WHOLE_EPOCHS
+from lastiterate.theorems.epoch_by_epoch import epoch_average
+from lastiterate.theorems.sampled import BOUNDED_RECORDS, sampled_window
+from lastiterate.theorems.shift_engine import shift_proof
+from lastiterate.theorems.theorem import Assumption, Theorem
+
+_LARGEST_APART = 4.5  # in units of the noise: farther apart, a block hides next to nothing
+_LONGEST = 20_000  # steps in a block
+_RATIO = 1.5
+
+
+def blocks_of(process: Process, length: int) -> Notion:
+    """The guarantee of blocks of so many rounds (steps, or epochs of passes). The steps of the process are all alike."""
+    ends = ends_of(process, length)
+    blocks = -(-len(process) // (length * _round(process)))
+    return mixed_profile(ends.common_delta, ends.apart_delta, blocks)
+
+
+def ends_of(process: Process, length: int) -> Ends:
+    """What a block of so many rounds reveals."""
+    short = process.like_the_first(length * _round(process))
+    return _ENDS[_kind(process)](short)
+
+
+def _in_fixed_order(process: Process) -> Ends:
+    """The record is in the last batch of each epoch: whatever follows its last turn is post-processing."""
+    turns = (np.arange(len(process)) + 1) % _round(process) == 0
+    maps = last_maps(replace(process, sensitivity=process.sensitivity * turns), len(process))
+    common = remaining_mu(maps, 0.0)
+    return Ends(GaussianDP(common), common, remaining_mu(maps, process.diameter), math.inf)
+
+
+def _every_step(process: Process) -> Ends:
+    maps = last_maps(process, len(process))
+    common = remaining_mu(maps, 0.0)
+    return Ends(GaussianDP(common), common, remaining_mu(maps, process.diameter), math.inf)
+
+
+def _in_new_orders(process: Process) -> Ends:
+    """Whole epochs, each with an order of its own."""
+    maps = last_maps(process, len(process)).without_record()
+    alone = len(process) == _round(process)
+    common = epoch_average(process) if alone else shift_proof(replace(process, diameter=math.inf), averaged=True).notion
+    return Ends(common, math.inf, math.inf, remaining_mu(maps, process.diameter))
+
+
+def _at_random(process: Process) -> Ends:
+    maps = last_maps(process, len(process))
+    same, apart = remaining_mu(maps.without_record(), process.diameter), remaining_mu(maps, process.diameter)
+    return Ends(sampled_window(process, len(process)), remaining_mu(maps, 0.0), apart, same)
+
+
+_ENDS: dict[str, Callable[[Process], Ends]] = {
+    "every": _every_step,
+    "fixed": _in_fixed_order,
+    "new": _in_new_orders,
+    "random": _at_random,
+}
+
+
+def _kind(process: Process) -> str:
+    given = process.batches
+    if isinstance(given, Cyclic | Shuffled):
+        return "new" if given.reshuffled else "fixed"
+    return "random" if isinstance(given, FixedSize | Poisson | PoissonMean) else "every"
+
+
+def _round(process: Process) -> int:
+    return process.batches.per_epoch if isinstance(process.batches, Cyclic | Shuffled) else 1
+
+
+def lengths(process: Process) -> tuple[int, ...]:
+    """Of blocks that are worth a try, in rounds: long enough to hide something, short enough to be gone through."""
+    each = _round(process)
+    most = min(len(process) // each, max(_LONGEST // each, 1))
+    if _kind(process) == "new" and process.contraction > 1:
+        most = min(most, 1)
+    doubled = rungs(most, 2.0) if most else ()
+    least = next((length for length in doubled if _hidden(process, length * each) <= _LARGEST_APART), None)
+    return () if least is None else rungs(most, _RATIO, least)
+
+
+def _hidden(process: Process, steps: int) -> float:
+    maps = last_maps(process.like_the_first(steps), steps).without_record()
+    return remaining_mu(maps, process.diameter)
+
+
+def _bound(process: Process) -> Notion:
+    alike = process.typical.worst_alike
+    return with_slack(Ladder(lengths(alike), lambda length: blocks_of(alike, length)), process.slack)
+
+
+def _forgetful(process: Process) -> str | None:
+    if not math.isfinite(process.diameter) or lengths(process.typical.worst_alike):
+        return None
+    return (
+        f"it needs blocks that hide a distance of {process.diameter:.6g} to within {_LARGEST_APART:g} times the noise, "
+        f"but the noise is {extremes(process.noise)[0]:.6g} and {process.reason}"
+    )
+
+
+def _whole_epochs(process: Process) -> str | None:
+    return WHOLE_EPOCHS.failure(process) if process.batches.reshuffled else None
+
+
+WHOLE_EPOCHS_IF_NEW = Assumption("where each epoch has a new order, whole epochs", _whole_epochs)
+FORGETFUL = Assumption("some block of steps hides the diameter", _forgetful)
+
+BLOCK_MIXING = Theorem(
+    "block-mixing",
+    "lastiterate, after Balle et al. 2019, Theorem 1",
+    "bounded domain, any batches and Lipschitz constants",
+    (
+        BOUNDED,
+        BOUNDED_RECORDS,
+        WHOLE_EPOCHS_IF_NEW,
+        FORGETFUL,
+        ONLY_THE_LAST,
+    ),
+    _bound,
+)

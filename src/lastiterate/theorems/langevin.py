@@ -1,0 +1,124 @@
+"""Chourasia et al. 2021 and Ye and Shokri 2022: strongly convex, Rényi DP, as Boninsegna 2023 VII states them, corrected.
+
+In Boninsegna2023: 1/σ is sensitivity/noise, ηλ is 1 − lipschitz.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from lastiterate.algorithms.batches import Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
+from lastiterate.algorithms.process import Process
+from lastiterate.numerics.arrays import Floats
+from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.renyi import DEFAULT_ORDERS, RenyiDP
+from lastiterate.theorems.assumptions import ALIKE, CONTRACTING, ONLY_THE_LAST, WHOLE_EPOCHS, batches
+from lastiterate.theorems.theorem import Assumption, Theorem
+
+_UP = 1 + 1e-12
+_MOST_STEPS = 200_000
+
+
+def _full(process: Process) -> Notion:
+    """ρ = (4/(λη))·(s/ν)²/2·(1 − e^{−ληT/2}). (Boninsegna2023 VII.1)
+
+    Above Bok et al. 2024, Theorem 4.2, for every contraction, so neither η < 1/β nor the start is needed.
+    """
+    lost = 1 - process.contraction
+    return RenyiDP(rho=4 / lost * process.step_mu**2 / 2 * -math.expm1(-lost * len(process) / 2) * _UP)
+
+
+def _random(process: Process) -> Notion:
+    """log(S)/(α − 1), S ← p·e^{α(α−1)(s/ν)²/2}·S + (1 − p)·S^{c²} once a step, from S = 1 at the very start. (VII.2)
+
+    Given the batches this is a bound on the Rényi divergence of a run from a fixed start; Jensen's inequality averages it.
+    """
+    rate, square = float(process.inclusion[0]), process.contraction**2
+    push = DEFAULT_ORDERS * (DEFAULT_ORDERS - 1) * process.step_mu**2 / 2
+
+    def after(logs: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.logaddexp(math.log(rate) + push + logs, np.log1p(-rate) + square * logs) * _UP
+
+    logs = np.zeros_like(push)
+    for _ in range(len(process)):
+        following = after(logs)
+        settled = following * (1 + 1e-9)
+        if (after(settled) <= settled).all():  # then no number of steps leads beyond
+            return RenyiDP(orders=DEFAULT_ORDERS, divergences=settled / (DEFAULT_ORDERS - 1) * _UP)
+        logs = following
+    return RenyiDP(orders=DEFAULT_ORDERS, divergences=logs / (DEFAULT_ORDERS - 1) * _UP)
+
+
+def _shuffled(process: Process) -> Notion:
+    """Earlier epochs ε_{⌊l/2⌋}·(1 − c^{2(K−1)h})/(1 − c^{2h}), h = l − ⌊l/2⌋; the last ε_1. (Ye2022 3.3)
+
+    ε_j = (α/2)(s/ν)²·c^{2(j−1)}(1 − c²)/(1 − c^{2j}), for a turn with j steps to go, its own included.
+    """
+    every, square = process.batches.per_epoch, process.contraction**2
+    epochs = len(process) // every
+    half = every - every // 2
+    rho = (
+        process.step_mu**2
+        / 2
+        * (_hidden(square, 1) + _hidden(square, every // 2) * _repeated(square**half, epochs - 1))
+    )
+    return RenyiDP(rho=rho * _UP)
+
+
+def _hidden(square: float, steps: int) -> float:
+    return 1.0 if steps <= 1 else square ** (steps - 1) * (1 - square) / (1 - square**steps)
+
+
+def _repeated(factor: float, times: int) -> float:
+    return (1 - factor**times) / (1 - factor)
+
+
+def _few_steps(process: Process) -> str | None:
+    if len(process) <= _MOST_STEPS:
+        return None
+    return f"it is gone through step by step, {_MOST_STEPS} at most, but there are {len(process)}"
+
+
+def _one_order(process: Process) -> str | None:
+    return "it needs one order, but each epoch has its own" if process.batches.reshuffled else None
+
+
+FULL_BATCH = Theorem(
+    "chourasia2021/full-batch",
+    "Chourasia et al. 2021, as Boninsegna 2023, Theorem VII.1",
+    "strongly convex, full batches",
+    (batches("full batches", FullBatch), ALIKE, CONTRACTING, ONLY_THE_LAST),
+    _full,
+    "E1.7: consistent, but twice the exact value in the limit",
+)
+RANDOM_BATCHES = Theorem(
+    "ye2022/random",
+    "Ye and Shokri 2022, as Boninsegna 2023, Theorem VII.2, corrected",
+    "strongly convex, random batches",
+    (
+        batches("random batches", FixedSize, Poisson, PoissonMean),
+        ALIKE,
+        CONTRACTING,
+        Assumption("short enough to go through", _few_steps),
+        ONLY_THE_LAST,
+    ),
+    _random,
+    "E1.5: the printed start makes the first epoch free",
+)
+PASSES = Theorem(
+    "ye2022/shuffled",
+    "Ye and Shokri 2022, shuffle and partition",
+    "strongly convex, passes in one order, worst record",
+    (
+        batches("passes in one order", Cyclic, Shuffled),
+        Assumption("one order for the whole run", _one_order),
+        ALIKE,
+        CONTRACTING,
+        WHOLE_EPOCHS,
+        ONLY_THE_LAST,
+    ),
+    _shuffled,
+)

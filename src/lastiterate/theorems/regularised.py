@@ -1,0 +1,63 @@
+"""Weight decay keeps the iterates in a ball, nearly always: block mixing without a projection and without convexity.
+
+X_t = (1 − λ)X_{t−1} + (a clipped mean gradient) + noise, so that X_t is a fixed point, plus gradients of norm at most
+drift/(2λ) in all, plus a Gaussian vector with variance at most ν²/(1 − (1 − λ)²). Asoodeh and Diaz 2023, Theorem 3, cuts
+every step's noise at κν, and their ball has radius (ηC + κν)/λ; to cut the sum is enough: its ball is smaller by about √λ.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from scipy.special import gammaincc, gammainccinv
+
+from lastiterate.algorithms.per_step import extremes
+from lastiterate.algorithms.process import Process
+from lastiterate.privacy.ladder import Ladder
+from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.slack import NearlyAlways, with_slack
+from lastiterate.theorems.asoodeh2023 import BOUNDED_GRADIENTS, DECAYING, KNOWN_DIMENSION, UNBOUNDED
+from lastiterate.theorems.assumptions import ONLY_THE_LAST
+from lastiterate.theorems.block_mixing import FORGETFUL, WHOLE_EPOCHS_IF_NEW, blocks_of, lengths
+from lastiterate.theorems.sampled import BOUNDED_RECORDS
+from lastiterate.theorems.theorem import Assumption, Theorem
+
+_LOST = 1e-14  # the probability that some iterate leaves the ball
+
+
+def in_a_ball(process: Process) -> tuple[Process, float]:
+    """The process projected on a ball that no iterate leaves, but for a probability; and that probability."""
+    if process.dimension is None or not extremes(process.retain)[1] < 1:
+        return process, 0.0
+    alike = process.worst_alike
+    retain, noise = float(alike.retain[0]), extremes(process.noise)[1]
+    half = process.dimension / 2
+    square = 2 * float(gammainccinv(half, _LOST / len(process))) * (1 + 1e-6)
+    lost = len(process) * float(gammaincc(half, square / 2)) * (1 + 1e-6)
+    radius = float(alike.drift[0]) / 2 / (1 - retain) + noise * math.sqrt(square / ((1 - retain) * (1 + retain)))
+    return replace(alike, diameter=2 * radius * (1 + 1e-9)), max(lost, 1e-300)
+
+
+def _bound(process: Process) -> Notion:
+    ball, lost = in_a_ball(process.typical)
+    blocks = Ladder(lengths(ball), lambda length: blocks_of(ball, length))
+    return with_slack(NearlyAlways(blocks, lost), process.slack)
+
+
+REGULARISED_MIXING = Theorem(
+    "regularised-mixing",
+    "lastiterate, block mixing in the ball that weight decay leaves",
+    "any clipped loss, weight decay, no projection, any batches",
+    (
+        UNBOUNDED,
+        BOUNDED_GRADIENTS,
+        BOUNDED_RECORDS,
+        DECAYING,
+        KNOWN_DIMENSION,
+        WHOLE_EPOCHS_IF_NEW,
+        Assumption(FORGETFUL.statement, lambda process: FORGETFUL.failure(in_a_ball(process.typical)[0])),
+        ONLY_THE_LAST,
+    ),
+    _bound,
+)

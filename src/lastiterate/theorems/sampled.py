@@ -1,0 +1,52 @@
+"""Random batches: what the last steps of a run reveal if every iterate leaves."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from lastiterate.algorithms.batches import FixedSize, Poisson, PoissonMean
+from lastiterate.algorithms.per_step import each, extremes, is_constant
+from lastiterate.algorithms.process import Process
+from lastiterate.numerics.levels import few_levels
+from lastiterate.privacy.adjacency import FIXED_SIZE, POISSON, REPLACE_ONE
+from lastiterate.privacy.compose import compose_counted
+from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.subsampled import subsampled_gaussian
+from lastiterate.theorems.assumptions import batches
+from lastiterate.theorems.theorem import Assumption
+
+RANDOM = batches("random batches", FixedSize, Poisson, PoissonMean)
+_MOST_LEVELS = 200
+_UP = 1 + 1e-12
+
+
+def sampled_step(process: Process, mu: float) -> Notion:
+    """One step on a random batch that would be μ-GDP if the batch were known to have the record.
+
+    C_p(G(μ)) where batches with the record, with its neighbour and without either are all within μ; where the sum is divided
+    by a constant, the law of Poisson sampling (docs/proofs.md).
+    """
+    sampling = POISSON if isinstance(process.batches, Poisson) else FIXED_SIZE
+    rate = float(process.inclusion[0])
+    return subsampled_gaussian(mu=mu * _UP, inclusion=rate, sampling=sampling, adjacency=REPLACE_ONE)
+
+
+def sampled_window(process: Process, count: int) -> Notion:
+    """The last `count` steps of a run, every iterate released."""
+    ratios = each(np.divide, process.sampled[-count:], process.noise[-count:])
+    if is_constant(ratios):
+        return compose_counted([(sampled_step(process, float(ratios[0])), count)])
+    levels, counts = few_levels(ratios, _MOST_LEVELS, 1e-9)
+    steps = [sampled_step(process, mu) for mu in levels.tolist()]
+    return compose_counted(list(zip(steps, counts.tolist(), strict=True)))
+
+
+def _bounded_records(process: Process) -> str | None:
+    if not isinstance(process.batches, Poisson | PoissonMean) or math.isfinite(extremes(process.typical.sampled)[1]):
+        return None
+    return "with Poisson batches it needs a bound on each record's gradient, but only its change is bounded; clip"
+
+
+BOUNDED_RECORDS = Assumption("with Poisson batches, bounded gradients", _bounded_records)

@@ -1,0 +1,112 @@
+"""Window and tail on random batches: what the last steps reveal, and how little they leave of everything before.
+
+Sharper than Bok et al. 2024, Theorems 4.9 and 4.10: no noise is split and nothing is doubled; and the distance before the
+window counts only the batches that the record was really in. Proof: docs/proofs.md.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from lastiterate.algorithms.process import Process
+from lastiterate.mixing.window import Tail, WindowTail
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.tails import CoinSum
+from lastiterate.privacy.ladder import Ladder, rungs
+from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.slack import with_slack
+from lastiterate.shift.growth import farthest, first_maps, last_maps, remaining_mu
+from lastiterate.theorems.assumptions import ONLY_THE_LAST
+from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM, sampled_window
+from lastiterate.theorems.theorem import Assumption, Theorem
+
+_LOG_PROBABILITIES = np.log(10.0) * -np.arange(2.0, 31.0, 2.0)
+_MOST_WEIGHTS = 2_000
+_NEGLIGIBLE = math.log(1e-18)
+_UP = 1 + 1e-12
+
+
+def _bound(process: Process) -> Notion:
+    return with_slack(windows(process.typical), process.slack)
+
+
+def windows(process: Process) -> Ladder:
+    """The guarantee of each length of the window."""
+    return Ladder(rungs(len(process)), lambda length: window_of(process, length))
+
+
+def window_of(process: Process, length: int) -> WindowTail:
+    """The guarantee of a window of this length. Trusted: everything in it is rounded up."""
+    maps = last_maps(process, length).without_record()
+    distances, weights = _distances(process, len(process) - length)
+    mus = np.array([remaining_mu(maps, distance) for distance in distances.tolist()])
+    return WindowTail(Tail(mus, weights), sampled_window(process, length))
+
+
+def _distances(process: Process, count: int) -> tuple[Floats, Floats]:
+    """Distances after the first `count` steps, increasing, each with how likely it is that the one before is exceeded.
+
+    The batches are the same in both runs and do not depend on the data; given them, and with the same noise, the distance
+    is at most the sum of the pushes of the batches that the record was in, shrunk as they are carried along.
+    """
+    if count == 0:
+        return np.zeros(1), np.ones(1)
+    largest = farthest(first_maps(process, count), process.diameter)
+    pushes, counts, rest = _carried_pushes(process, count)
+    if not np.isfinite(pushes).all():
+        return np.array([largest]), np.ones(1)
+    carried = CoinSum(pushes, counts, float(process.inclusion[0]))
+    distances, weights = [], [1.0]
+    for log_probability in _LOG_PROBABILITIES.tolist():
+        distance = carried.exceeded(log_probability) + rest
+        if not distance < largest:
+            break
+        distances.append(distance)
+        weights.append(math.exp(log_probability) * _UP)
+    return np.array([*distances, largest]), np.array(weights)
+
+
+def _carried_pushes(process: Process, count: int) -> tuple[Floats, Floats, float]:
+    """(pushes at the end of the first `count` steps, how many of each, and the sum of all that are negligible)."""
+    if process.constant:
+        return _carried_alike(float(process.sensitivity[0]), process.contraction, count)
+    with np.errstate(divide="ignore"):
+        logs = np.log(process.lipschitz[1:count])
+    after = np.append(np.cumsum(logs[::-1])[::-1], 0.0)
+    with np.errstate(over="ignore"):
+        return process.sensitivity[:count] * np.exp(after) * (1 + 1e-13 * count**0.5 + 1e-12), np.ones(count), 0.0
+
+
+def _carried_alike(push: float, factor: float, count: int) -> tuple[Floats, Floats, float]:
+    if factor == 1:
+        return np.array([push]), np.array([float(count)]), 0.0
+    log_factor = math.log1p(factor - 1) if factor > 0 else -math.inf
+    kept = min(count, math.ceil(_NEGLIGIBLE / log_factor) + 1 if log_factor < 0 else count)
+    group = -(-kept // _MOST_WEIGHTS)
+    ages = np.arange(0, kept, group)
+    sizes = np.minimum(group, kept - ages).astype(float)
+    with np.errstate(over="ignore", invalid="ignore"):
+        largest_in_group = (
+            np.where(ages > 0, ages, 0) * log_factor if log_factor < 0 else (ages + sizes - 1) * log_factor
+        )
+        pushes = push * np.exp(np.where(ages == 0, max(0.0, (sizes[0] - 1) * log_factor), largest_in_group)) * _UP
+    rest = push * math.exp(kept * log_factor) / (1 - factor) * _UP if kept < count else 0.0
+    return pushes, sizes, rest
+
+
+def _some_distance(process: Process) -> str | None:
+    given = process.typical
+    if math.isfinite(farthest(first_maps(given, len(given)), given.diameter)):
+        return None
+    return f"it needs a bound on how far apart two runs can be, but {process.reason}; bound the domain"
+
+
+WINDOW_TAIL = Theorem(
+    "window-tail",
+    "lastiterate, window and tail",
+    "random batches, any Lipschitz constants and schedules",
+    (RANDOM, BOUNDED_RECORDS, Assumption("two runs stay at a bounded distance", _some_distance), ONLY_THE_LAST),
+    _bound,
+)
