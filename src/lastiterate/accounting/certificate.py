@@ -1,6 +1,7 @@
-"""A claim with everything that is needed to check it: the run, the process, the schedules.
+"""A claim with everything that is needed to check it: the run, the process, and what a search has found.
 
-`verify` rebuilds the process from the run, prices the schedules with the trusted `certify`, and compares the claim.
+`verify` rebuilds the process from the run, and compares the claim with what it finds itself: it prices schedules with the trusted
+`certify`; of a theorem whose bound is the best of many, it rebuilds the one that the certificate names.
 """
 
 from __future__ import annotations
@@ -24,13 +25,16 @@ from lastiterate.privacy.notion import Notion
 from lastiterate.shift.certify import certify
 from lastiterate.shift.schedule import payments
 from lastiterate.shift.steps import Counts, Schedule, Steps
+from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.places import places_of
 from lastiterate.theorems.proof import Part, Proof, RecordProof
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE
+from lastiterate.theorems.theorem import Guarantee
 
 FORMAT = "lastiterate certificate 1"
 _ADJACENCY = "replace one record"
 _DIGITS = 12
+_BY_RUNG = {theorem.name: theorem for theorem in CATALOGUE if theorem.rung is not None}
 _PROCESS_FIELDS = ("sensitivity", "noise", "lipschitz")
 
 
@@ -59,16 +63,24 @@ def _rejected(reason: str) -> Verdict:
     return Verdict(False, reason=reason)
 
 
-def certificate_of(run: Run, process: Process, proof: Proof, delta: float) -> dict[str, Any]:
-    """The certificate of a guarantee by the shift engine, as a dictionary that JSON can hold."""
+def certificate_of(run: Run, process: Process, guarantee: Guarantee, delta: float) -> dict[str, Any] | None:
+    """The certificate of a guarantee, as a dictionary that JSON can hold; None if nothing in it can be replayed."""
+    if guarantee.proof is not None:
+        order = "averaged" if guarantee.proof.averaged else "worst"
+        found: dict[str, Any] = {"schedules": [_record_to_dict(record) for record in guarantee.proof.records]}
+    elif guarantee.ladder is not None:
+        order = "worst"
+        found = {"theorem": guarantee.theorem.name, "rung": guarantee.ladder.best_rung(math.log(delta))}
+    else:
+        return None
     return {
         "format": FORMAT,
         "claim": {
             "adjacency": _ADJACENCY,
             "delta": delta,
-            "epsilon": _rounded_up(float(proof.notion.epsilon(delta))),
+            "epsilon": _rounded_up(guarantee.epsilon(delta)),
             "releases": list(process.releases),
-            "order": "averaged" if proof.averaged else "worst",
+            "order": order,
         },
         "run": run_to_dict(run),
         "process": {
@@ -76,14 +88,14 @@ def certificate_of(run: Run, process: Process, proof: Proof, delta: float) -> di
             "diameter": process.diameter if math.isfinite(process.diameter) else None,
             **{name: packed(getattr(process, name), process.batches.per_epoch) for name in _PROCESS_FIELDS},
         },
-        "schedules": [_record_to_dict(record) for record in proof.records],
+        **found,
     }
 
 
 def verify(certificate: dict[str, Any] | str | None, run: Run | None = None) -> Verdict:
     """Replay a certificate (a dictionary, or its JSON). With `run`, it must also be about that very run."""
     if certificate is None:
-        return _rejected("there is no certificate: the best guarantee does not come from a schedule")
+        return _rejected("there is no certificate: the best guarantee is a formula, with nothing to replay")
     try:
         content = json.loads(certificate) if isinstance(certificate, str) else certificate
         return _checked(content, run)
@@ -106,15 +118,26 @@ def _checked(content: dict[str, Any], run: Run | None) -> Verdict:
     if different := _difference(process, content["process"]):
         return _rejected(f"its {different} is not that of its run")
     averaged = claim["order"] == "averaged"
+    theorem = _BY_RUNG[content["theorem"]] if "rung" in content else RANDOM_ORDER if averaged else SHIFT_ENGINE
     # Whether an average may be taken, or a run gone through, is the theorem's business, not the claimant's.
-    if failed := (RANDOM_ORDER if averaged else SHIFT_ENGINE).failures(process):
+    if failed := theorem.failures(process):
         return _rejected(failed[0][1])
-    notion = _replayed(process, averaged, content["schedules"])
+    if theorem.rung is not None:
+        notion = theorem.rung(process, _checked_rung(content["rung"], process))
+    else:
+        notion = _replayed(process, averaged, content["schedules"])
     delta, claimed = float(claim["delta"]), float(claim["epsilon"])
     epsilon = float(notion.epsilon(delta))
     if not epsilon <= claimed:
-        return _rejected(f"it claims epsilon = {claimed:.12g}, its schedules prove {epsilon:.12g}")
+        return _rejected(f"it claims epsilon = {claimed:.12g}, but proves {epsilon:.12g}")
     return Verdict(True, claimed, delta, len(process), process.releases)
+
+
+def _checked_rung(value: Any, process: Process) -> int:
+    rung = checked_count("rung", value)
+    if rung > len(process):
+        raise InvalidInput(f"rung must be at most steps = {len(process)}. Got {rung}.")
+    return rung
 
 
 def _difference(process: Process, content: dict[str, Any]) -> str | None:

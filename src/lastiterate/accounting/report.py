@@ -76,10 +76,8 @@ class Report:
 
     @property
     def certificate(self) -> dict[str, Any] | None:
-        """The proof of the best guarantee, for `lastiterate verify`; None if it does not come from a schedule."""
-        if self.best.proof is None:
-            return None
-        return certificate_of(self.run, replace(self.run.process, releases=self.releases), self.best.proof, self.delta)
+        """The proof of the best guarantee, for `lastiterate verify`; None if there is nothing that could be replayed."""
+        return certificate_of(self.run, replace(self.run.process, releases=self.releases), self.best, self.delta)
 
     def save_certificate(self, path: str | Path) -> None:
         """Write the certificate as JSON."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -33,8 +34,13 @@ _LONGEST = 20_000  # steps in a block
 _RATIO = 1.5
 
 
-def blocks_of(process: Process, length: int) -> Notion:
-    """The guarantee of blocks of so many rounds (steps, or epochs of passes). The steps of the process are all alike."""
+def blocks_of(whole: Process, length: int) -> Notion:
+    """The guarantee of blocks of so many rounds (steps, or epochs of passes). Trusted."""
+    return with_slack(blocks_of_alike(whole.typical.worst_alike, length), whole.slack)
+
+
+def blocks_of_alike(process: Process, length: int) -> Notion:
+    """The same for steps that are all alike and batches of usual size."""
     ends = ends_of(process, length)
     blocks = -(-len(process) // (length * _round(process)))
     return mixed_profile(ends.common_delta, ends.apart_delta, blocks)
@@ -110,8 +116,7 @@ def _hidden(process: Process, steps: int) -> float:
 
 
 def _bound(process: Process) -> Notion:
-    alike = process.typical.worst_alike
-    return with_slack(Ladder(lengths(alike), lambda length: blocks_of(alike, length)), process.slack)
+    return Ladder(lengths(process.typical.worst_alike), partial(blocks_of, process))
 
 
 def _forgetful(process: Process) -> str | None:
@@ -142,4 +147,5 @@ BLOCK_MIXING = Theorem(
         ONLY_THE_LAST,
     ),
     _bound,
+    rung=blocks_of,
 )

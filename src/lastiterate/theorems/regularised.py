@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 from scipy.special import gammaincc, gammainccinv
 
@@ -19,7 +20,7 @@ from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.slack import NearlyAlways, with_slack
 from lastiterate.theorems.asoodeh2023 import BOUNDED_GRADIENTS, DECAYING, KNOWN_DIMENSION, UNBOUNDED
 from lastiterate.theorems.assumptions import ONLY_THE_LAST
-from lastiterate.theorems.block_mixing import FORGETFUL, WHOLE_EPOCHS_IF_NEW, blocks_of, lengths
+from lastiterate.theorems.block_mixing import FORGETFUL, WHOLE_EPOCHS_IF_NEW, blocks_of_alike, lengths
 from lastiterate.theorems.sampled import BOUNDED_RECORDS
 from lastiterate.theorems.theorem import Assumption, Theorem
 
@@ -39,10 +40,13 @@ def in_a_ball(process: Process) -> tuple[Process, float]:
     return replace(alike, diameter=2 * radius * (1 + 1e-9)), max(lost, 1e-300)
 
 
-def _bound(process: Process) -> Notion:
+def _blocks_in_a_ball(process: Process, length: int) -> Notion:
     ball, lost = in_a_ball(process.typical)
-    blocks = Ladder(lengths(ball), lambda length: blocks_of(ball, length))
-    return with_slack(NearlyAlways(blocks, lost), process.slack)
+    return with_slack(NearlyAlways(blocks_of_alike(ball, length), lost), process.slack)
+
+
+def _bound(process: Process) -> Notion:
+    return Ladder(lengths(in_a_ball(process.typical)[0]), partial(_blocks_in_a_ball, process))
 
 
 REGULARISED_MIXING = Theorem(
@@ -60,4 +64,5 @@ REGULARISED_MIXING = Theorem(
         ONLY_THE_LAST,
     ),
     _bound,
+    rung=_blocks_in_a_ball,
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lastiterate.algorithms.process import Process
+from lastiterate.privacy.ladder import Ladder
 from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.proof import Proof
 
@@ -20,7 +21,11 @@ class Assumption:
 
 @dataclass(frozen=True)
 class Theorem:
-    """`bound` is only ever called where every assumption holds."""
+    """`bound` is only ever called where every assumption holds.
+
+    Some bounds are the best of many, found by a search: then `rung` rebuilds one of them from its number, which is all that a
+    certificate has to hold.
+    """
 
     name: str
     citation: str
@@ -28,6 +33,7 @@ class Theorem:
     assumptions: tuple[Assumption, ...]
     bound: Callable[[Process], Notion | Proof]
     erratum: str | None = None
+    rung: Callable[[Process, int], Notion] | None = None
 
     def failures(self, process: Process) -> list[tuple[Assumption, str]]:
         """The assumptions that do not hold, each with what is wrong."""
@@ -52,6 +58,11 @@ class Guarantee:
     theorem: Theorem
     notion: Notion
     proof: Proof | None = None
+
+    @property
+    def ladder(self) -> Ladder | None:
+        """The guarantees of which this is the best, if they can be rebuilt one by one."""
+        return self.notion if self.theorem.rung is not None and isinstance(self.notion, Ladder) else None
 
     def epsilon(self, delta: float) -> float:
         return float(self.notion.epsilon(delta))

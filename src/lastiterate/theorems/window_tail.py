@@ -7,6 +7,7 @@ window counts only the batches that the record was really in. Proof: docs/proofs
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -24,25 +25,23 @@ from lastiterate.theorems.theorem import Assumption, Theorem
 
 _LOG_PROBABILITIES = np.log(10.0) * -np.arange(2.0, 31.0, 2.0)
 _MOST_WEIGHTS = 2_000
+_LONGEST = 1_000_000
 _NEGLIGIBLE = math.log(1e-18)
 _UP = 1 + 1e-12
 
 
 def _bound(process: Process) -> Notion:
-    return with_slack(windows(process.typical), process.slack)
+    lengths = rungs(min(len(process), _LONGEST))
+    return Ladder(lengths if lengths[-1] == len(process) else (*lengths, len(process)), partial(window_of, process))
 
 
-def windows(process: Process) -> Ladder:
-    """The guarantee of each length of the window."""
-    return Ladder(rungs(len(process)), lambda length: window_of(process, length))
-
-
-def window_of(process: Process, length: int) -> WindowTail:
+def window_of(whole: Process, length: int) -> Notion:
     """The guarantee of a window of this length. Trusted: everything in it is rounded up."""
+    process = whole.typical
     maps = last_maps(process, length).without_record()
     distances, weights = _distances(process, len(process) - length)
     mus = np.array([remaining_mu(maps, distance) for distance in distances.tolist()])
-    return WindowTail(Tail(mus, weights), sampled_window(process, length))
+    return with_slack(WindowTail(Tail(mus, weights), sampled_window(process, length)), whole.slack)
 
 
 def _distances(process: Process, count: int) -> tuple[Floats, Floats]:
@@ -109,4 +108,5 @@ WINDOW_TAIL = Theorem(
     "random batches, any Lipschitz constants and schedules",
     (RANDOM, BOUNDED_RECORDS, Assumption("two runs stay at a bounded distance", _some_distance), ONLY_THE_LAST),
     _bound,
+    rung=window_of,
 )
