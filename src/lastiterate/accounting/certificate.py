@@ -1,7 +1,7 @@
 """A claim with everything that is needed to check it: the run, the process, and what a search has found.
 
-`verify` rebuilds the process from the run, and compares the claim with what it finds itself: it prices schedules with the trusted
-`certify`; of a theorem whose bound is the best of many, it rebuilds the one that the certificate names.
+`verify` rebuilds the process from the run, and compares the claim with what it finds itself: it prices schedules with the
+trusted `certify`; of a theorem whose bound is the best of many, it rebuilds the one that the certificate names.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FORMAT = "lastiterate certificate 1"
 _ADJACENCY = "replace one record"
 _DIGITS = 12
 _BY_RUNG = {theorem.name: theorem for theorem in CATALOGUE if theorem.rung is not None}
-_PROCESS_FIELDS = ("sensitivity", "noise", "lipschitz")
+_PROCESS_FIELDS = ("sensitivity", "noise", "lipschitz", "drift", "retain", "sampled")
 
 
 @dataclass(frozen=True)

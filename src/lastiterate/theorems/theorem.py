@@ -23,8 +23,8 @@ class Assumption:
 class Theorem:
     """`bound` is only ever called where every assumption holds.
 
-    Some bounds are the best of many, found by a search: then `rung` rebuilds one of them from its number, which is all that a
-    certificate has to hold.
+    Some bounds are the best of many, found by a search: then `rung` rebuilds one of them from its number, which is all that
+    a certificate has to hold.
     """
 
     name: str
