@@ -2,20 +2,25 @@
 
 Maps are evaluated at the middle of a cell, the noise moves mass by differences of the normal distribution, and projection
 gathers what leaves the interval at its ends. So the laws are those of a chain whose maps are constant on cells: exact for
-that chain, and a cell's width away from the chain that was meant. `error` measures what that is worth, by halving the cells.
+that chain, and a cell's width away from the chain that was meant. `delta_with_error` measures what that is worth, by
+halving the cells.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from lastiterate.numerics.arrays import Floats
 
 Map = Callable[[Floats], Floats]
+
+_LARGEST = 500.0
 
 
 @dataclass(frozen=True)
@@ -37,10 +42,19 @@ class Chain:
 
     def delta(self, epsilons: Floats) -> Floats:
         """δ(ε) of the last iterate, in the worse of both orders."""
-        one, two = self._law(self.record), self._law(self.neighbour)
-        factors = np.exp(epsilons)[:, None]
-        forwards = np.maximum(one - factors * two, 0.0).sum(axis=1)
-        return np.maximum(forwards, np.maximum(two - factors * one, 0.0).sum(axis=1))
+        return worse_order(*self.laws, epsilons)
+
+    def epsilon(self, delta: float) -> float:
+        """The ε at which δ(ε) comes down to this."""
+        one, two = self.laws
+        if float(worse_order(one, two, np.zeros(1))[0]) <= delta:
+            return 0.0
+        return float(brentq(lambda e: float(worse_order(one, two, np.array([e]))[0]) - delta, 0.0, _LARGEST))
+
+    @cached_property
+    def laws(self) -> tuple[Floats, Floats]:
+        """Of the last iterate, on the grid, for the record and for its neighbour."""
+        return self._law(self.record), self._law(self.neighbour)
 
     def delta_with_error(self, epsilons: Floats) -> tuple[Floats, Floats]:
         """δ(ε) on cells half as wide, and how far that moved it."""
@@ -49,6 +63,8 @@ class Chain:
 
     def _law(self, record: Map) -> Floats:
         middles = self._middles
+        if self.per_epoch == 1 and np.ptp(self.noise) == 0 == np.ptp(self.hazard) and len(self.noise) > len(middles):
+            return self._after_many(record)
         unseen, seen = np.zeros(len(middles)), np.zeros(len(middles))
         unseen[len(middles) // 2] = 1.0
         kernels: dict[float, tuple[Floats, Floats]] = {}
@@ -61,6 +77,12 @@ class Chain:
             unseen, seen = (1 - hazard) * unseen @ without, seen @ without + hazard * unseen @ within
         return unseen + seen
 
+    def _after_many(self, record: Map) -> Floats:
+        """All steps alike: a power of one kernel."""
+        noise, hazard = float(self.noise[0]), float(self.hazard[0])
+        kernel = (1 - hazard) * self._kernel(self.without, noise) + hazard * self._kernel(record, noise)
+        return np.linalg.matrix_power(kernel, len(self.noise))[len(kernel) // 2]
+
     @property
     def _middles(self) -> Floats:
         """The ends of the interval, where projection puts mass, and the middles of the cells between them."""
@@ -72,6 +94,13 @@ class Chain:
         edges = np.linspace(-self.width / 2, self.width / 2, self.cells + 1)
         at = ndtr((edges - step(self._middles)[:, None]) / noise)
         return np.diff(at, axis=1, prepend=0.0, append=1.0)
+
+
+def worse_order(one: Floats, two: Floats, epsilons: Floats) -> Floats:
+    """δ(ε) between two laws on one grid, in the worse order."""
+    factors = np.exp(epsilons)[:, None]
+    forwards = np.maximum(one - factors * two, 0.0).sum(axis=1)
+    return np.maximum(forwards, np.maximum(two - factors * one, 0.0).sum(axis=1))
 
 
 def iid_hazard(rate: float, steps: int) -> Floats:

@@ -49,6 +49,7 @@ MOST_STEPS = 10**10
 _SMALLEST_MU, _LARGEST_MU, _SMALLEST_INCLUSION = 1e-6, 50.0, 1e-9
 _FEW_STEPS = 30
 _LARGEST_VARIANCE = 1e12
+_FAR = 12.0
 _LOG_SMALLEST = -800.0  # far below the log of the smallest float
 
 
@@ -128,7 +129,9 @@ class SubsampledGaussians(Notion):
     def _log_delta_at(self, epsilon: float) -> float:
         """The worst order; the usual one first, so that Chernoff's bound may settle the other."""
         without_sampling = float(log_gap_above(epsilon, self._mu_without_sampling))
-        if without_sampling < _LOG_SMALLEST or self._is_swamped:
+        variance = self._orders[0].variance
+        hopeless = variance / 2 > epsilon + _FAR * math.sqrt(variance)  # the plain steps alone make δ all but 1
+        if without_sampling < _LOG_SMALLEST or self._is_swamped or hopeless:
             return without_sampling
         first, *others = self._orders
         worst = first.log_upper(epsilon)

@@ -1,0 +1,119 @@
+"""Random runs in one dimension, each as a process for the theorems and as a chain that is computed exactly."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, FullBatch, Poisson, Shuffled
+from lastiterate.algorithms.process import Process
+from lastiterate.auditing.chain import Chain, Map, cyclic_hazard, iid_hazard, shuffled_hazard
+from lastiterate.numerics.arrays import Floats
+
+_WIDE = 60.0  # in units of the noise, for runs without a domain
+_RECORDS = 100
+
+
+@dataclass(frozen=True)
+class Instance:
+    """What theorems see of a run, and the run itself."""
+
+    process: Process
+    chain: Chain
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """A map without the record, and what is known of it: its Lipschitz constant, or retain and drift."""
+
+    middle: Map
+    lipschitz: float
+    drift: float
+    retain: float
+    bounded: bool
+
+
+def random_instance(source: np.random.Generator, most_steps: int = 120) -> Instance:
+    """Any batches, contracting, convex or not, bounded or not: a record that pushes as hard as it may."""
+    steps = int(source.integers(1, most_steps))
+    push = float(10 ** source.uniform(-1.5, 0.3))
+    shape = _SHAPES[int(source.integers(len(_SHAPES)))](source, push)
+    bounded = shape.bounded or source.random() < 0.7
+    diameter = float(10 ** source.uniform(-0.5, 1.2)) if bounded else math.inf
+    batches, hazard, both_ways = _batches(source, steps)
+    up, down = (push / 2, -push / 2) if both_ways else (push, 0.0)
+    turn = -1.0 if source.random() < 0.5 else 1.0
+    chain = Chain(
+        shape.middle,
+        lambda x: shape.middle(x) + turn * up,
+        lambda x: shape.middle(x) + turn * down,
+        np.ones(steps),
+        hazard,
+        diameter if bounded else _WIDE,
+        batches.per_epoch if isinstance(batches, Cyclic | Shuffled) else 1,
+    )
+    return Instance(_process(batches, steps, push, shape, diameter), chain)
+
+
+def _process(batches: Batches, steps: int, push: float, shape: _Shape, diameter: float) -> Process:
+    def alike(value: float) -> Floats:
+        return np.broadcast_to(np.float64(value), steps)
+
+    # The record may push both ways, so the two maps are one push apart on top of what the middle does.
+    return Process(
+        batches,
+        sensitivity=alike(push),
+        noise=alike(1.0),
+        lipschitz=alike(shape.lipschitz),
+        drift=alike(shape.drift),
+        retain=alike(shape.retain),
+        sampled=alike(push),
+        diameter=diameter,
+        reason="of its map",
+        dimension=1,
+    )
+
+
+def _linear(source: np.random.Generator, push: float) -> _Shape:
+    factor = float(source.choice([1.0, 1 - 10 ** source.uniform(-3, -0.3)]))
+    return _Shape(lambda x: factor * x, factor, math.inf, 1.0, False)
+
+
+def _drifting(source: np.random.Generator, push: float) -> _Shape:
+    pull = float(source.uniform(0, 1))
+    return _Shape(lambda x: x + pull, 1.0, math.inf, 1.0, True)
+
+
+def _two_wells(source: np.random.Generator, push: float) -> _Shape:
+    retain, room = float(source.choice([1.0, 0.9, 0.5, 0.1])), float(10 ** source.uniform(-1.5, 0.5))
+    return _Shape(
+        lambda x: retain * x + room * np.where(x >= 0, 1.0, -1.0), math.inf, 2 * room + push, retain, retain == 1
+    )
+
+
+def _steep(source: np.random.Generator, push: float) -> _Shape:
+    factor, room = float(source.uniform(1.01, 1.5)), float(10 ** source.uniform(-1.5, 0.5))
+    return _Shape(lambda x: np.clip(factor * x, x - room, x + room), factor, 2 * room + push, 1.0, True)
+
+
+_SHAPES = (_linear, _linear, _drifting, _two_wells, _steep)
+
+
+def _batches(source: np.random.Generator, steps: int) -> tuple[Batches, Floats, bool]:
+    """The batches, when the record is met, and whether it pushes both ways alike rather than one way or not at all."""
+    kind, every = int(source.integers(6)), int(source.integers(2, 8))
+    rate = float(source.choice([0.01, 0.1, 0.3, 0.7]))
+    either = bool(source.random() < 0.5)
+    match kind:
+        case 0:
+            return FullBatch(records=_RECORDS), iid_hazard(1.0, steps), either
+        case 1:
+            place = int(source.integers(every))
+            return Cyclic(records=every * 10, batch_size=10), cyclic_hazard(every, place, steps), either
+        case 2:
+            return Shuffled(records=every * 10, batch_size=10), shuffled_hazard(every, steps), either
+        case 3:
+            return Poisson(records=_RECORDS, rate=rate), iid_hazard(rate, steps), True
+    return FixedSize(records=_RECORDS, batch_size=round(_RECORDS * rate)), iid_hazard(rate, steps), either
