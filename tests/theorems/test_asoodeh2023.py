@@ -1,0 +1,114 @@
+"""Asoodeh and Diaz 2023: their numbers, their counterexamples, and what is sharper."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+import lastiterate as li
+from lastiterate.auditing.chain import Chain, iid_hazard
+from lastiterate.mixing.contraction import contracted, curved_contraction, linear_contraction
+from lastiterate.theorems.asoodeh2023 import CURVED, PROJECTED, REGULARISED, closed_limit_epsilon, limit_epsilon
+from lastiterate.theorems.block_mixing import BLOCK_MIXING
+from processes import process
+
+# Fig. 1: D = 3, C = 2, η = 0.01, σ = 1, b = 1 of n = 1000
+FIGURE_1 = {"sensitivity": 0.04, "drift": 0.04, "lipschitz": math.inf, "diameter": 3.0}
+ONE_OF_1000 = li.FixedSize(records=1000, batch_size=1)
+
+
+def theta(epsilon: float, ratio: float) -> float:
+    return float(ndtr(ratio / 2 - epsilon / ratio) - math.exp(epsilon) * ndtr(-epsilon / ratio - ratio / 2))
+
+
+def test_figure_1_for_any_number_of_steps() -> None:
+    """3.647 by Theorem 1 (its limit (22)), 0.580 by the exact curve, δ = 1.24e-4 at ε = 0 and less by block mixing."""
+    given = process(ONE_OF_1000, 10**9, **FIGURE_1)
+    assert PROJECTED.apply(given).epsilon(1e-3) == pytest.approx(3.647, abs=5e-4)  # type: ignore[union-attr]
+    assert limit_epsilon(given, 1e-3) == pytest.approx(3.647, abs=5e-4)
+    assert closed_limit_epsilon(given, 1e-3) >= limit_epsilon(given, 1e-3)
+    assert CURVED.apply(given).epsilon(1e-3) == pytest.approx(0.580, abs=5e-4)  # type: ignore[union-attr]
+    mixed = BLOCK_MIXING.apply(given).notion  # type: ignore[union-attr]
+    assert mixed.delta(0.0) <= 1.3e-4
+    assert mixed.delta(0.02) <= 2e-8
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7, 1000])
+def test_the_linear_bound_is_its_recursion(steps: int) -> None:
+    epsilon, ratio, rate = 0.7, 2.0, 0.1
+    reached = 0.0
+    for _ in range(steps):
+        reached = theta(epsilon, ratio) * ((1 - rate) * reached + rate)
+    assert linear_contraction(np.array([epsilon]), ratio, rate, steps)[0] == pytest.approx(reached, rel=1e-9)
+
+
+def test_the_curve_is_never_above_its_chord_and_grows_with_steps() -> None:
+    epsilons = np.array([0.0, 0.1, 1.0, 3.0])
+    for ratio in (0.3, 2.0, 6.0):
+        for rate in (0.001, 0.3, 1.0):
+            values = [curved_contraction(epsilons, ratio, rate, steps) for steps in (1, 10, 100, 10**9)]
+            for steps, curved in zip((1, 10, 100, 10**9), values, strict=True):
+                assert (curved <= linear_contraction(epsilons, ratio, rate, steps) * (1 + 1e-9)).all()
+            assert all((a <= b * (1 + 1e-9)).all() for a, b in itertools.pairwise(values))
+
+
+def test_the_curve_is_convex_and_is_the_gaussian_gap_at_one() -> None:
+    epsilons = np.full(101, 0.5)
+    curve = contracted(np.linspace(0, 1, 101), epsilons, 2.0)
+    assert curve[0] == 0
+    assert curve[-1] == pytest.approx(theta(0.5, 2.0), rel=1e-9)
+    assert (np.diff(curve, 2) >= -1e-12).all()
+
+
+def test_theorem_3_as_printed_is_refuted_by_one_step() -> None:
+    """Errata E0.1: T = 1, b = 1 of n = 100, σ = 1, ηC = 5, ε = 10: the others push to −5, the record to 5 or to −5."""
+    grid = np.linspace(-15, 15, 200_001)
+    normal = np.exp(-((grid[:, None] - np.array([5.0, -5.0])) ** 2) / 2) / math.sqrt(2 * math.pi)
+    gap = 0.01 * normal[:, 0] + 0.99 * normal[:, 1] - math.exp(10) * normal[:, 1]
+    exact = float(np.maximum(gap, 0).sum() * (grid[1] - grid[0]))
+    assert exact == pytest.approx(0.0099968, abs=2e-7)
+    given = process(
+        li.FixedSize(records=100, batch_size=1),
+        1,
+        sensitivity=10.0,
+        drift=10.0,
+        lipschitz=math.inf,
+        retain=0.5,
+        dimension=1,
+    )
+    printed = 0.01 * theta(10.0, 5.0)
+    assert printed < exact * 0.7
+    assert REGULARISED.apply(given).notion.delta(10.0) >= exact  # type: ignore[union-attr]
+
+
+def test_two_wells() -> None:
+    """λ = 0.99, ηC = 2, ν = 1, p = 0.1, T = 200: exact 0.688 at ε = 0, printed 0.210, corrected 0.714."""
+    retain, steps, rate = 0.01, 200, 0.1
+    chain = Chain(
+        lambda x: retain * x + 2 * np.where(x >= 0, 1.0, -1.0),
+        lambda x: retain * x + 2,
+        lambda x: retain * x - 2,
+        np.ones(steps),
+        iid_hazard(rate, steps),
+        40.0,
+        cells=800,
+    )
+    exact = float(chain.delta(np.zeros(1))[0])
+    assert exact == pytest.approx(0.688, abs=1e-3)
+    batches = li.FixedSize(records=10, batch_size=1)
+    given = process(batches, steps, sensitivity=4.0, drift=4.0, lipschitz=math.inf, retain=retain, dimension=1)
+    corrected = REGULARISED.apply(given).notion.delta(0.0)  # type: ignore[union-attr]
+    assert exact <= corrected == pytest.approx(0.714, abs=1e-3)
+
+
+def test_the_refusals_name_what_is_missing() -> None:
+    unknown = process(ONE_OF_1000, 10, sensitivity=0.1, drift=0.1, lipschitz=math.inf, retain=0.9)
+    assert "number of parameters" in str(REGULARISED.apply(unknown))
+    assert "weight decay" in str(REGULARISED.apply(process(ONE_OF_1000, 10, drift=0.1, dimension=3)))
+    passes = process(li.Cyclic(records=10, batch_size=1), 10, diameter=1.0, drift=0.1)
+    assert "makes passes" in str(PROJECTED.apply(passes))
+    assert "clip" in str(PROJECTED.apply(process(ONE_OF_1000, 10, diameter=1.0)))

@@ -1,0 +1,141 @@
+"""Bok2024 on random batches, and window and tail."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+import lastiterate as li
+from lastiterate.auditing.linear import LinearChain
+from lastiterate.privacy.compose import compose
+from lastiterate.theorems.bok2024_random import RANDOM_BOUNDED, RANDOM_COMPOSITION, RANDOM_CONTRACTING
+from lastiterate.theorems.window_tail import WINDOW_TAIL, window_of
+from processes import process
+
+BATCHES = li.FixedSize(records=1000, batch_size=10)
+DELTA = 1e-6
+
+
+def sampled(mu: float, count: int) -> li.SubsampledGaussians:
+    one = li.subsampled_gaussian(mu=mu, inclusion=0.01, sampling=li.FIXED_SIZE, adjacency=li.REPLACE_ONE)
+    return one.compose(count)  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("window", [10, 100, 300])
+def test_4_9_with_the_split_of_the_paper_is_not_better(window: int) -> None:
+    """α = β = √2, any window: the search may only improve on it."""
+    steps, c, push = 2000, 0.98, 0.4
+    given = process(BATCHES, steps, sensitivity=push, lipschitz=c)
+    first = 2 * math.sqrt(2) * push * (c ** (window + 1) - c**steps) / (1 - c)
+    printed = compose([li.GaussianDP(first), sampled(2 * math.sqrt(2) * push, 1), sampled(2 * push, window)])
+    found = RANDOM_CONTRACTING.apply(given)
+    assert found.epsilon(DELTA) <= printed.epsilon(DELTA) * (1 + 1e-6)  # type: ignore[union-attr]
+    assert WINDOW_TAIL.apply(given).epsilon(DELTA) < found.epsilon(DELTA) / 2  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("window", [100, 400, 1600])
+def test_4_10_with_the_split_of_the_paper_is_not_better(window: int) -> None:
+    push, diameter = 0.2, 5.0
+    given = process(BATCHES, 5000, sensitivity=push, diameter=diameter)
+    printed = compose([li.GaussianDP(math.sqrt(2 / window) * diameter), sampled(2 * math.sqrt(2) * push, window)])
+    found = RANDOM_BOUNDED.apply(given)
+    assert found.epsilon(DELTA) <= printed.epsilon(DELTA) * (1 + 1e-3)  # type: ignore[union-attr]
+    assert WINDOW_TAIL.apply(given).epsilon(DELTA) < found.epsilon(DELTA)  # type: ignore[union-attr]
+
+
+def test_footnote_9_of_bok2024_holds() -> None:
+    """T(VW + Z, VW' + Z) for W, W' of norm at most s: opposite constants are the worst."""
+    source = np.random.default_rng(5)
+    for _ in range(300):
+        rate, push = float(source.uniform(0.01, 0.9)), float(source.uniform(0.1, 2.0))
+        w, v = (push * source.uniform(-1, 1) for _ in range(2))
+        epsilon = float(source.uniform(0, 1))
+        assert _gap(rate, w, v, epsilon) <= _gap(rate, push, -push, epsilon) + 1e-9
+
+
+def _gap(rate: float, one: float, two: float, epsilon: float) -> float:
+    """δ(ε) of (1−p)N(0) + pN(one) against (1−p)N(0) + pN(two), from their distribution functions on a fine grid."""
+    edges = np.linspace(-12, 12, 4001)
+    p = np.diff((1 - rate) * ndtr(edges) + rate * ndtr(edges - one))
+    q = np.diff((1 - rate) * ndtr(edges) + rate * ndtr(edges - two))
+    return float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
+
+
+@pytest.mark.parametrize("batches", [BATCHES, li.Poisson(records=1000, rate=0.01)], ids=repr)
+@pytest.mark.parametrize(("push", "factor"), [(0.5, 0.9), (0.2, 0.99), (1.0, 0.97)])
+def test_window_and_tail_is_above_the_linear_chain_and_not_far(
+    batches: li.FixedSize, push: float, factor: float
+) -> None:
+    steps = 5000
+    given = process(batches, steps, sensitivity=push, lipschitz=factor)
+    found = WINDOW_TAIL.apply(given).epsilon(DELTA)  # type: ignore[union-attr]
+    sides = [(push / 2, -push / 2)] + ([(push, 0.0)] if isinstance(batches, li.FixedSize) else [])
+    lower = max(LinearChain(factor, 0.01, *pair, steps).epsilon(DELTA) for pair in sides)
+    assert lower <= found <= 4 * lower
+    assert found <= RANDOM_COMPOSITION.apply(given).epsilon(DELTA) * (1 + 1e-9)  # type: ignore[union-attr]
+
+
+def test_every_window_is_a_valid_bound_and_the_search_finds_nearly_the_best() -> None:
+    given = process(BATCHES, 3000, sensitivity=0.5, lipschitz=0.97)
+    every = [window_of(given, length).epsilon(DELTA) for length in range(20, 400, 20)]
+    found = WINDOW_TAIL.apply(given).epsilon(DELTA)  # type: ignore[union-attr]
+    assert found <= min(every) * 1.02
+    assert min(every) >= LinearChain(0.97, 0.01, 0.5, 0.0, 3000).epsilon(DELTA)
+
+
+def test_a_schedule_of_equal_steps_is_the_same_as_equal_steps() -> None:
+    alike = process(BATCHES, 500, sensitivity=0.3, lipschitz=0.95)
+    listed = process(BATCHES, 500, sensitivity=np.full(500, 0.3), lipschitz=np.full(500, 0.95), noise=np.ones(500))
+    assert window_of(listed, 80).epsilon(DELTA) == pytest.approx(window_of(alike, 80).epsilon(DELTA), rel=1e-3)
+
+
+def test_growing_noise_helps_and_the_last_steps_count_most() -> None:
+    noise = np.linspace(1.0, 2.0, 2000)
+    rising = WINDOW_TAIL.apply(process(BATCHES, 2000, sensitivity=0.3, lipschitz=0.98, noise=noise))
+    level = WINDOW_TAIL.apply(process(BATCHES, 2000, sensitivity=0.3, lipschitz=0.98))
+    falling = WINDOW_TAIL.apply(process(BATCHES, 2000, sensitivity=0.3, lipschitz=0.98, noise=noise[::-1].copy()))
+    assert rising.epsilon(DELTA) < falling.epsilon(DELTA) < level.epsilon(DELTA)  # type: ignore[union-attr]
+
+
+def test_poisson_steps_are_judged_by_batches_that_occur() -> None:
+    """η·smoothness/rate is 20, so that the worst batch moves iterates apart; usual batches do not."""
+    run = li.Run(
+        li.losses.logistic(feature_norm=2.0, l2=0.05),
+        li.Poisson(records=20_000, rate=0.05),
+        1.0,
+        li.OnMeanGradient(std=0.02),
+        3000,
+    )
+    assert run.process.contraction > 1
+    assert run.process.typical.contraction < 1
+    report = li.account(run, delta=1e-5)
+    assert report.best.theorem is WINDOW_TAIL
+    assert report.epsilon < report.composition / 1.5
+    assert li.verify(report.certificate).accepted
+
+
+def test_means_over_the_actual_size_take_the_smallest_batch_that_occurs() -> None:
+    run = li.Run(
+        li.losses.network(clip=1.0), li.PoissonMean(records=10_000, rate=0.1), 0.1, li.OnIterate(std=0.01), 100
+    )
+    fewest, most = run.batches.others
+    assert 600 < fewest < 1000 < most < 1400
+    assert run.process.sensitivity[0] == pytest.approx(0.2)
+    assert run.process.typical.sensitivity[0] == pytest.approx(0.2 / (fewest + 1))
+    fixed = li.Run(run.loss, li.FixedSize(records=10_000, batch_size=fewest + 1), 0.1, run.noise, 100)
+    ours, theirs = (li.account(one, delta=1e-5).composition for one in (run, fixed))
+    assert ours >= theirs * (1 - 1e-6)
+
+
+def test_noise_on_a_sum_that_is_divided_by_the_actual_size_is_refused() -> None:
+    with pytest.raises(li.InvalidInput, match="would shrink with the batch"):
+        li.Run(
+            li.losses.network(clip=1.0),
+            li.PoissonMean(records=100, rate=0.1),
+            0.1,
+            li.OnGradientSum(multiplier=1.0, clip=1.0),
+            10,
+        )
