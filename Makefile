@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint check bench bench-engine tables study clean
+.PHONY: demo test lint check bench bench-engine tables random-batches chain study clean
 
 demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify, calibrate, plot
 	$(BIN)/lastiterate account examples/mnist.toml --delta 1e-5 --certificate out/mnist-certificate.json --plot out/mnist.png
@@ -35,6 +35,12 @@ bench-engine: $(READY)  ## the shift engine from 10⁴ to 10⁷ steps, and `acco
 
 tables: $(READY)  ## Tables 1, 3 and 7 to 12 of Bok2024 beside ours
 	$(BIN)/python -m benchmarks.bok2024_tables
+
+random-batches: $(READY)  ## random batches, bounded domains, non-convex losses: the papers, ours, a lower bound
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.random_batches
+
+chain: $(READY)  ## every theorem against exact one-dimensional chains
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.against_chain $(CHAIN)
 
 clean:
 	rm -rf $(VENV) .venv-peers build dist out

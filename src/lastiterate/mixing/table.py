@@ -1,4 +1,4 @@
-"""A privacy profile as a table, for many questions at once. Trusted: chords in e^ε lie above a profile, which is convex."""
+"""A privacy profile for many questions at once. Trusted: chords in e^ε lie above a profile, which is convex."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from lastiterate.privacy.subsampled import SubsampledGaussians
 _POINTS = 96
 _SMALLEST = 1e-19
 _LARGEST = 600.0
+_FAR_OUT = math.log(1e-40)
 
 
 @dataclass(frozen=True, eq=False)
 class Tabled:
-    """Upper bounds on δ(ε) of this guarantee; where that is a formula, the formula."""
+    """Upper bounds on δ(ε) and ε(δ) of this guarantee: a formula where there is one, otherwise a table."""
 
     notion: Notion
 
@@ -33,14 +34,29 @@ class Tabled:
         with np.errstate(divide="ignore"):
             return np.log(self.delta(epsilons)) + 1e-15
 
+    def epsilon(self, log_delta: float) -> float:
+        """By the notion itself where it answers quickly; far out, without credit for sampling."""
+        if isinstance(self.notion, SubsampledGaussians) and log_delta < _FAR_OUT:
+            return float(self.notion.without_sampling._epsilon(np.array([log_delta]))[0])
+        if self._curve is self.notion:
+            return float(self.notion._epsilon(np.array([log_delta]))[0])
+        points, deltas = self._table
+        target = math.exp(log_delta) * (1 - 1e-12)
+        if not deltas[-1] <= target:
+            return float(self.notion._epsilon(np.array([log_delta]))[0])
+        return float(np.log(np.interp(target, deltas[::-1], np.exp(points[::-1])))) * (1 + 1e-12) + 1e-15
+
     @cached_property
     def reach(self) -> float:
         """Beyond this ε, δ is negligible."""
         return min(float(self.notion.epsilon(_SMALLEST)), _LARGEST)
 
     @cached_property
+    def _curve(self) -> Notion:
+        return self.notion.curve(math.log(_SMALLEST)) if isinstance(self.notion, SubsampledGaussians) else self.notion
+
+    @cached_property
     def _table(self) -> tuple[Floats, Floats]:
         """Beyond the last point δ is taken for what it is there."""
         points = self.reach * np.linspace(0.0, 1.0, _POINTS) ** 1.5
-        curve = self.notion.curve(math.log(_SMALLEST)) if isinstance(self.notion, SubsampledGaussians) else self.notion
-        return points, np.asarray(curve.delta(points))
+        return points, np.minimum.accumulate(np.asarray(self._curve.delta(points)))

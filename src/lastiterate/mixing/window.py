@@ -98,4 +98,4 @@ class WindowTail(Notion):
     def _with_share(self, log_delta: float, share: float) -> tuple[float, float]:
         split = float(self.tail.epsilon(np.array([log_delta + np.log(share) - 1e-12]))[0])
         left = log_delta + float(np.log1p(-share)) - split - 1e-12 * (1 + split)
-        return (split + float(self.window._epsilon(np.array([left]))[0])) * _UP, split
+        return (split + self._tabled.epsilon(left)) * _UP, split

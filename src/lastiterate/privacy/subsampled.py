@@ -141,13 +141,20 @@ class SubsampledGaussians(Notion):
         return worst
 
     @property
+    def without_sampling(self) -> GaussianDP:
+        """As if every batch had the record: never better than the guarantee itself."""
+        return GaussianDP(self._mu_without_sampling, self.adjacency)
+
+    @property
     def is_a_formula(self) -> bool:
         """Whether many questions are as quick as one."""
         return self._single is not None
 
     def curve(self, log_smallest: float) -> Notion:
-        """The same guarantee for many questions at once, down to this log δ: quicker, and looser by a thousandth of δ."""
+        """The same guarantee for many questions at once, down to this log δ: quicker, and looser by a thousandth at most."""
         if self._single is not None or self._is_clamped or len(self._orders) > 1:
+            return self
+        if self._orders[0].has_contours(log_smallest):
             return self
         return PrivacyLoss.of_sum(self._orders[0].lattice_from_above(log_smallest), self.adjacency)
 

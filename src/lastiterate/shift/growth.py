@@ -21,6 +21,7 @@ from lastiterate.shift.optimise import schedule_from
 from lastiterate.shift.steps import Steps
 
 _UP = 1 + 1e-12
+_MOST_ENDS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,12 @@ class Maps:
     @property
     def constant(self) -> bool:
         return all(is_constant(x) for x in (self.sensitivity, self.lipschitz, self.drift, self.retain, self.noise))
+
+    @property
+    def alike(self) -> tuple[float, float, float, float, float]:
+        """(sensitivity, lipschitz, drift, retain, noise) of the first step, and of all where they are alike."""
+        values = (self.sensitivity, self.lipschitz, self.drift, self.retain, self.noise)
+        return tuple(float(value[0]) for value in values)  # type: ignore[return-value]
 
     def without_record(self) -> Maps:
         """Both runs on the same data. The drift stays: it is the curvature's, not the record's."""
@@ -95,15 +102,38 @@ def remaining_mu(maps: Maps, distance: float) -> float:
         return 0.0
     if math.isinf(distance):
         return math.inf
-    if maps.constant and maps.sensitivity[0] == 0 and _curvature_is_better(maps):
-        factor = float(maps.lipschitz[0])
-        return factor * distance * math.sqrt(amplification(factor, len(maps))) / float(maps.noise[0]) * _UP
-    return _searched(maps, distance)
+    if not maps.constant:
+        return _searched(maps, distance)
+    push, factor, drift, retain, noise = maps.alike
+    by_curvature = _in_one_block(distance, push, factor, len(maps)) / noise if factor <= 1 else math.inf
+    by_drift = _by_drift_first(distance, maps) if retain <= 1 and math.isfinite(drift) else math.inf
+    at_once = push * math.sqrt(len(maps)) / noise * _UP if distance == 0 else math.inf
+    if math.isinf(factor) and retain <= 1:
+        return min(by_drift, at_once)
+    if factor <= 1 and (factor <= retain or math.isinf(drift)):
+        return by_curvature
+    return min(by_curvature, by_drift, at_once, _searched(maps, distance))
 
 
-def _curvature_is_better(maps: Maps) -> bool:
-    """Whether the Lipschitz constant beats the drift at every distance."""
-    return float(maps.lipschitz[0]) <= max(1.0, float(maps.retain[0])) or not np.isfinite(maps.drift).all()
+def _by_drift_first(distance: float, maps: Maps) -> float:
+    """All hidden after some steps by their drift, and every push of the others where it comes."""
+    push, _, drift, retain, noise = maps.alike
+    ends = np.unique(np.geomspace(1, len(maps), min(len(maps), _MOST_ENDS)).astype(int)).tolist()
+    costs = [math.hypot(_in_one_block(distance, drift, retain, end), push * math.sqrt(len(maps) - end)) for end in ends]
+    return min(costs) / noise * _UP
+
+
+def _in_one_block(distance: float, push: float, factor: float, steps: int) -> float:
+    """All steps alike, factor ≤ 1: pushes are concave over weights, so that the best schedule is one block."""
+    if factor == 0:
+        return push
+    if math.isinf(push):
+        return math.inf
+    carried = distance * factor * math.sqrt(amplification(factor, steps))
+    # Σ c^j/√(Σ c^{2j}) over j < k is √((1 − c^k)(1 + c)/((1 + c^k)(1 − c))).
+    power = steps * math.log1p(factor - 1)
+    pushed = push * math.sqrt(steps if factor == 1 else math.tanh(-power / 2) * (1 + factor) / (1 - factor))
+    return (carried + pushed) * _UP
 
 
 def _searched(maps: Maps, distance: float) -> float:
@@ -111,8 +141,6 @@ def _searched(maps: Maps, distance: float) -> float:
     if not np.isfinite(maps.drift).all():
         return _from(maps, distance, 0)
     count = len(maps)
-    if np.isinf(maps.lipschitz).any():
-        return min(_from(maps, distance, switch) for switch in {0, count})
     found = {switch: _from(maps, distance, switch) for switch in {0, count, *(count * i // 8 for i in range(1, 8))}}
     width = count // 8
     while width > 1:

@@ -26,7 +26,7 @@ from lastiterate.theorems.assumptions import ALIKE, BOUNDED, ONLY_THE_LAST
 from lastiterate.theorems.theorem import Assumption, Theorem
 
 _UP = 1 + 1e-12
-_RADII = np.geomspace(0.5, 40.0, 60)  # of the ball of one step's noise beyond √dimension, in units of the noise
+_RADII = np.geomspace(0.5, 40.0, 32)  # of the ball of one step's noise beyond √dimension, in units of the noise
 _SETTLED = math.log(1e-11)
 _LARGEST_RATIO = 30.0  # beyond, ε would be in the hundreds
 

@@ -1,0 +1,45 @@
+"""Chernoff's bounds against exact tails."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from lastiterate.numerics.tails import CoinSum, binomial_range
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 999, 59_999])
+@pytest.mark.parametrize("rate", [1e-6, 0.001, 0.3, 0.999, 1.0])
+@pytest.mark.parametrize("probability", [1e-3, 1e-12, 1e-30])
+def test_a_binomial_variable_leaves_its_range_as_rarely_as_said(count: int, rate: float, probability: float) -> None:
+    least, most = binomial_range(count, rate, math.log(probability))
+    assert 0 <= least <= most <= count
+    outside = binom.cdf(least - 1, count, rate) + binom.sf(most, count, rate)
+    assert outside <= probability * (1 + 1e-6)
+
+
+def test_the_range_is_not_much_wider_than_needed() -> None:
+    least, most = binomial_range(59_999, 0.025, math.log(1e-30))
+    assert binom.sf(most - 20, 59_999, 0.025) > 1e-31
+    assert binom.cdf(least + 20, 59_999, 0.025) > 1e-31
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.3, 0.9])
+def test_a_sum_of_equal_coins_is_binomial(rate: float) -> None:
+    coins = CoinSum(np.array([2.0]), np.array([500.0]), rate)
+    for probability in (1e-2, 1e-6, 1e-15):
+        exceeded = coins.exceeded(math.log(probability))
+        assert binom.sf(math.floor(exceeded / 2 + 1e-9), 500, rate) <= probability
+        assert exceeded <= 1000 * (1 + 1e-9)
+
+
+def test_weighted_coins_by_simulation() -> None:
+    weights = 0.99 ** np.arange(800)
+    coins = CoinSum(weights, np.ones(800), 0.05)
+    sums = (np.random.default_rng(1).random((20_000, 800)) < 0.05) @ weights
+    for probability in (0.1, 0.01, 0.001):
+        assert (sums > coins.exceeded(math.log(probability))).mean() <= probability
+    assert coins.exceeded(math.log(1e-6)) < 0.3 * weights.sum()
