@@ -75,11 +75,8 @@ def main() -> int:
     for name in (theorem.name for theorem in li.CATALOGUE if theorem.name in found.counts):
         print(f"{name:32} {found.counts[name]:9d} {found.margins[name]:13.3g} {found.ratios[name]:12.6g}")
     smallest = min(found.margins.values())
-    print(
-        f"{chosen.instances * len(EPSILONS)} pairs of run and epsilon ({chosen.instances} runs), {found.pairs} comparisons,",
-        end=" ",
-    )
-    print(f"smallest margin {smallest:.3g}")
+    print(f"{chosen.instances * len(EPSILONS)} pairs of run and epsilon, from {chosen.instances} runs;", end=" ")
+    print(f"{found.pairs} comparisons; smallest margin {smallest:.3g}")
     print(*found.violations, sep="\n")
     print("no bound lies below the exact chain" if not found.violations else "VIOLATIONS")
     return bool(found.violations)

@@ -182,6 +182,8 @@ CASES: list[tuple[Callable[..., Any], dict[str, Any], str, Bad]] = [
     (li.FullBatch, {}, "records", NOT_A_COUNT),
     (li.Poisson, {"rate": 0.1}, "records", NOT_A_COUNT),
     (li.Poisson, {"records": 9}, "rate", NOT_A_RATE),
+    (li.PoissonMean, {"rate": 0.1}, "records", NOT_A_COUNT),
+    (li.PoissonMean, {"records": 9}, "rate", NOT_A_RATE),
     (li.Ball, {}, "radius", NOT_POSITIVE),
     (li.Box, {"dimension": 2}, "side", NOT_POSITIVE),
     (li.Box, {"side": 2.0}, "dimension", NOT_A_COUNT),

@@ -100,6 +100,9 @@ RUNS = [
         0.3,
     ),
     li.Run(li.losses.network(clip=1.0), li.Poisson(records=20, rate=0.1), 0.1, li.OnIterate(1.0), 7, li.Box(1.0, 3)),
+    li.Run(
+        li.losses.network(clip=1.0), li.PoissonMean(records=20, rate=0.1), 0.1, li.OnIterate(1.0), 7, li.Unbounded(5)
+    ),
     li.Run(li.losses.ridge(feature_norm=1.0, clip=1.0), li.FullBatch(20), 0.1, li.Langevin(1.0), 7, li.ConvexSet(4.0)),
 ]
 

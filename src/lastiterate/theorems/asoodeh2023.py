@@ -12,7 +12,7 @@ import math
 import numpy as np
 from scipy.special import gammaincc, ndtri
 
-from lastiterate.algorithms.batches import Cyclic, Shuffled
+from lastiterate.algorithms.batches import FixedSize, FullBatch, Poisson, PoissonMean
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
 from lastiterate.errors import INSIDE_UNIT, checked_number
@@ -22,7 +22,7 @@ from lastiterate.numerics.normal_gap import log_gap_above, threshold_above
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.profile import Profile
 from lastiterate.privacy.slack import with_slack
-from lastiterate.theorems.assumptions import ALIKE, BOUNDED, ONLY_THE_LAST
+from lastiterate.theorems.assumptions import ALIKE, BOUNDED, ONLY_THE_LAST, batches
 from lastiterate.theorems.theorem import Assumption, Theorem
 
 _UP = 1 + 1e-12
@@ -109,12 +109,6 @@ def _inside_ball(process: Process, rate: float, radius: float, epsilons: Floats)
     return kept * reached + linear_contraction(epsilons, float(ratios[-1]), rate, len(process) - growing)
 
 
-def _independent(process: Process) -> str | None:
-    if not isinstance(process.batches, Cyclic | Shuffled):
-        return None
-    return "it needs batches that are drawn afresh at each step, but the run makes passes"
-
-
 def _bounded_gradients(process: Process) -> str | None:
     if math.isfinite(extremes(process.typical.drift)[1]):
         return None
@@ -147,7 +141,7 @@ def _some_reach(process: Process) -> str | None:
     return f"it needs two iterates within {_LARGEST_RATIO:g} times the noise after a step, but they may be {ratio:.3g} apart"
 
 
-INDEPENDENT = Assumption("batches are independent of each other", _independent)
+INDEPENDENT = batches("batches that are drawn afresh at each step", FullBatch, FixedSize, Poisson, PoissonMean)
 BOUNDED_GRADIENTS = Assumption("gradients are bounded, by clipping or otherwise", _bounded_gradients)
 DECAYING = Assumption("weight decay", _decaying)
 KNOWN_DIMENSION = Assumption("the number of parameters is known", _known_dimension)

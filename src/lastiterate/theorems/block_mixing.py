@@ -55,12 +55,11 @@ def ends_of(process: Process, length: int) -> Ends:
 def _in_fixed_order(process: Process) -> Ends:
     """The record is in the last batch of each epoch: whatever follows its last turn is post-processing."""
     turns = (np.arange(len(process)) + 1) % _round(process) == 0
-    maps = last_maps(replace(process, sensitivity=process.sensitivity * turns), len(process))
-    common = remaining_mu(maps, 0.0)
-    return Ends(GaussianDP(common), common, remaining_mu(maps, process.diameter), math.inf)
+    return _every_step(replace(process, sensitivity=process.sensitivity * turns))
 
 
 def _every_step(process: Process) -> Ends:
+    """What a record pushes at each step is known, be it nothing: the engine does it all."""
     maps = last_maps(process, len(process))
     common = remaining_mu(maps, 0.0)
     return Ends(GaussianDP(common), common, remaining_mu(maps, process.diameter), math.inf)
