@@ -239,3 +239,22 @@ def test_extreme_settings_are_answered_soundly(mu: float, rate: float, times: in
 def test_too_many_steps_are_refused() -> None:
     with pytest.raises(li.InvalidInput, match="steps"):
         li.subsampled_gaussian(mu=1.0, inclusion=0.1).compose(10**11)
+
+
+@pytest.mark.parametrize("sampling", [li.FIXED_SIZE, li.POISSON])
+@pytest.mark.parametrize(
+    ("mu", "inclusion", "steps"), [(0.5, 0.01, 2), (0.5, 0.04, 13), (0.1, 0.01, 100), (1.0, 0.01, 1000)]
+)
+def test_a_whole_curve_is_above_every_lower_end_and_nearly_as_sharp(
+    mu: float, inclusion: float, steps: int, sampling: li.Sampling
+) -> None:
+    given = li.subsampled_gaussian(mu=mu, inclusion=inclusion, sampling=sampling, adjacency=li.REPLACE_ONE).compose(
+        steps
+    )
+    assert isinstance(given, li.SubsampledGaussians)
+    largest = given.epsilon_estimate(math.log(1e-17))
+    epsilons = largest * np.linspace(0.0, 1.0, 9) ** 1.5
+    curve = given.delta_curve(epsilons, math.log(1e-17))
+    lower, upper = given.delta_bracket(epsilons)
+    assert (curve >= lower).all()
+    assert (curve <= upper * 1.03 + 1e-17).all()

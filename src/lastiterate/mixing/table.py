@@ -35,28 +35,27 @@ class Tabled:
             return np.log(self.delta(epsilons)) + 1e-15
 
     def epsilon(self, log_delta: float) -> float:
-        """By the notion itself where it answers quickly; far out, without credit for sampling."""
-        if isinstance(self.notion, SubsampledGaussians) and log_delta < _FAR_OUT:
-            return float(self.notion.without_sampling._epsilon(np.array([log_delta]))[0])
-        if self._curve is self.notion:
-            return float(self.notion._epsilon(np.array([log_delta]))[0])
-        points, deltas = self._table
-        target = math.exp(log_delta) * (1 - 1e-12)
-        if not deltas[-1] <= target:
-            return float(self.notion._epsilon(np.array([log_delta]))[0])
-        return float(np.log(np.interp(target, deltas[::-1], np.exp(points[::-1])))) * (1 + 1e-12) + 1e-15
+        """From the table where the notion itself would take long; far out, without credit for sampling."""
+        notion = self.notion
+        if isinstance(notion, SubsampledGaussians) and not notion.is_a_formula and notion.is_slow:
+            if log_delta < _FAR_OUT:
+                return float(notion.without_sampling._epsilon(np.array([log_delta]))[0])
+            points, deltas = self._table
+            target = math.exp(log_delta) * (1 - 1e-12)
+            if deltas[-1] <= target:
+                return float(np.log(np.interp(target, deltas[::-1], np.exp(points[::-1])))) * (1 + 1e-12) + 1e-15
+        return float(notion._epsilon(np.array([log_delta]))[0])
 
     @cached_property
     def reach(self) -> float:
-        """Beyond this ε, δ is negligible."""
+        """About where δ is negligible; whatever it is, the table is valid."""
+        if isinstance(self.notion, SubsampledGaussians) and not self.notion.is_a_formula:
+            return min(1.05 * self.notion.epsilon_estimate(math.log(_SMALLEST)) + 1e-12, _LARGEST)
         return min(float(self.notion.epsilon(_SMALLEST)), _LARGEST)
-
-    @cached_property
-    def _curve(self) -> Notion:
-        return self.notion.curve(math.log(_SMALLEST)) if isinstance(self.notion, SubsampledGaussians) else self.notion
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats]:
         """Beyond the last point δ is taken for what it is there."""
+        assert isinstance(self.notion, SubsampledGaussians)
         points = self.reach * np.linspace(0.0, 1.0, _POINTS) ** 1.5
-        return points, np.minimum.accumulate(np.asarray(self._curve.delta(points)))
+        return points, np.minimum.accumulate(self.notion.delta_curve(points, math.log(_SMALLEST)))
