@@ -9,6 +9,7 @@ from lastiterate.accounting.releases import released
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import INSIDE_UNIT, InvalidInput, Unavailable, checked_number
+from lastiterate.progress import tracked
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.theorem import Guarantee, Inapplicable
 
@@ -21,10 +22,16 @@ def account(run: Run, delta: float, releases: Iterable[int] = ()) -> Report:
     checked_run(run)
     target = checked_number("delta", delta, INSIDE_UNIT)
     process = released(run.process, releases)
-    answers = [theorem.apply(process) for theorem in CATALOGUE]
-    found = [(answer.epsilon(target), answer) for answer in answers if isinstance(answer, Guarantee)]
+    found: list[tuple[float, Guarantee]] = []
+    refused: list[Inapplicable] = []
+    for theorem in tracked(CATALOGUE, "theorems"):
+        answer = theorem.apply(process)
+        if isinstance(answer, Guarantee):
+            found.append((answer.epsilon(target), answer))
+        else:
+            refused.append(answer)
     if not found:
-        reasons = "; ".join(sorted({reason for answer in answers for reason in answer.reasons}))  # type: ignore[union-attr]
+        reasons = "; ".join(sorted({reason for answer in refused for reason in answer.reasons}))
         raise Unavailable(f"no theorem says anything about this run: {reasons}.")
     # To nine digits, so that of two equal bounds the one comes first that carries a certificate.
     found.sort(key=lambda pair: float(f"{pair[0]:.9g}"))
@@ -34,7 +41,7 @@ def account(run: Run, delta: float, releases: Iterable[int] = ()) -> Report:
         process.releases,
         tuple(answer for _, answer in found),
         tuple(epsilon for epsilon, _ in found),
-        tuple(answer for answer in answers if isinstance(answer, Inapplicable)),
+        tuple(refused),
     )
 
 

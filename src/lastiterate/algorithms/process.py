@@ -94,7 +94,7 @@ class Process:
     @property
     def slack(self) -> float:
         """The probability that the whole run is not as described, because of batches of unusual size."""
-        return len(self) * self.rare * (1 + 1e-12)
+        return len(self) * self.typical.rare * (1 + 1e-12)
 
     @property
     def segments(self) -> list[tuple[int, int]]:

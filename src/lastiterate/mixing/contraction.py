@@ -19,11 +19,11 @@ _MOST_STEPS = 100
 def linear_contraction(epsilons: Floats, ratio: float, rate: float, steps: int) -> Floats:
     """p·θ·(1 − ((1−p)θ)^T)/(1 − (1−p)θ): δ_t = (1 − p)·θ·δ_{t−1} + p·θ from δ_0 = 0."""
     theta = np.exp(log_gap_above(epsilons, ratio))
-    kept = (1 - rate) * theta
+    lost = rate * theta + (1 - theta)  # 1 − (1 − p)·θ, without rounding a small p away
     if steps == 0:
         return np.zeros_like(epsilons)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.where(kept < 1, -np.expm1(steps * np.log(np.minimum(kept, 1.0))) / (1 - kept), float(steps))
+    with np.errstate(divide="ignore"):
+        terms = np.minimum(-np.expm1(steps * np.log1p(-np.minimum(lost, 1.0))) / lost, float(steps))
     return np.minimum(rate * theta * terms * _UP, 1.0)
 
 

@@ -13,15 +13,17 @@ from lastiterate.privacy.notion import Notion
 
 
 @dataclass(frozen=True, eq=False)
-class Slackened(Notion):
-    """δ(ε) + slack: with probability `slack` the mechanism is another one (joint convexity)."""
-
+class _Nearly(Notion):
     inner: Notion
     slack: float
 
     @property
     def adjacency(self) -> Adjacency:  # type: ignore[override]
         return self.inner.adjacency
+
+
+class Slackened(_Nearly):
+    """δ(ε) + slack: with probability `slack` the mechanism is another one (joint convexity)."""
 
     def _log_delta(self, epsilons: Floats) -> Floats:
         together = np.logaddexp(self.inner._log_delta(epsilons), math.log(self.slack))
@@ -35,16 +37,8 @@ class Slackened(Notion):
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class NearlyAlways(Notion):
+class NearlyAlways(_Nearly):
     """δ(ε) + (1 + e^ε)·slack: either run is another one with probability `slack`, which may depend on the data."""
-
-    inner: Notion
-    slack: float
-
-    @property
-    def adjacency(self) -> Adjacency:  # type: ignore[override]
-        return self.inner.adjacency
 
     def _log_delta(self, epsilons: Floats) -> Floats:
         lost = math.log(self.slack) + np.logaddexp(0.0, epsilons)

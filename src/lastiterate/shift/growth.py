@@ -60,18 +60,16 @@ class Maps:
 
 def last_maps(process: Process, count: int) -> Maps:
     """The last `count` steps."""
-    cut = slice(len(process) - count, len(process))
-    return Maps(
-        process.sensitivity[cut], process.lipschitz[cut], process.drift[cut], process.retain[cut], process.noise[cut]
-    )
+    return _maps(process, slice(len(process) - count, len(process)))
 
 
 def first_maps(process: Process, count: int) -> Maps:
     """The first `count` steps."""
-    cut = slice(0, count)
-    return Maps(
-        process.sensitivity[cut], process.lipschitz[cut], process.drift[cut], process.retain[cut], process.noise[cut]
-    )
+    return _maps(process, slice(0, count))
+
+
+def _maps(given: Process, cut: slice) -> Maps:
+    return Maps(given.sensitivity[cut], given.lipschitz[cut], given.drift[cut], given.retain[cut], given.noise[cut])
 
 
 def farthest(maps: Maps, diameter: float) -> float:

@@ -32,8 +32,9 @@ _LARGEST_RATIO = 30.0  # beyond, ε would be in the hundreds
 
 
 def printed_ratio(process: Process) -> float:
-    """r = (D + 2ηC)/σ, of the worst step."""
-    return (process.diameter + extremes(process.drift)[1]) / extremes(process.noise)[0] * _UP
+    """r = (D + 2ηC)/σ, of the worst step; no less where a decay above 2 moves iterates apart."""
+    carried = max(1.0, extremes(process.retain)[1]) * process.diameter
+    return (carried + extremes(process.drift)[1]) / extremes(process.noise)[0] * _UP
 
 
 def sharper_ratio(process: Process) -> float:
@@ -98,9 +99,14 @@ def regularised_delta(process: Process, rate: float, epsilons: Floats) -> Floats
 def _inside_ball(process: Process, rate: float, radius: float, epsilons: Floats) -> Floats:
     """The recursion of the process that is projected on the ball; once that has grown, all steps are alike."""
     noise, retain = float(process.noise[0]), float(process.retain[0])
-    growing = min(len(process), math.ceil(_SETTLED / math.log(retain)) if retain > 0 else 1)
-    grown = (1 - retain ** np.arange(1.0, growing + 1)) / (1 - retain)
-    ratios = 2 * ((float(process.drift[0]) / 2 + radius * noise) * grown / noise - radius) * (1 + 1e-9)
+    log_retain = math.log1p(retain - 1) if retain else -math.inf
+    growing = min(len(process), math.ceil(_SETTLED / log_retain) if retain else 1)
+    steps = np.arange(1.0, growing + 1)
+    grown, earlier = (
+        -np.expm1(count * log_retain) / (1 - retain) if retain else np.sign(count) for count in (steps, steps - 1)
+    )
+    # r_s − νκ without its cancellation: all but the newest of the noise balls.
+    ratios = (float(process.drift[0]) / noise * grown + 2 * radius * retain * earlier) * (1 + 1e-9)
     thetas = np.exp(log_gap_above(epsilons, ratios[:, None]))
     reached = np.zeros_like(epsilons)
     for theta in thetas:

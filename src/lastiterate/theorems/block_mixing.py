@@ -31,7 +31,7 @@ from lastiterate.theorems.theorem import Assumption, Theorem
 
 _LARGEST_APART = 4.5  # in units of the noise: farther apart, a block hides next to nothing
 _LONGEST = 20_000  # steps in a block
-_RATIO = 1.5
+_RATIO = 1.3
 
 
 def blocks_of(whole: Process, length: int) -> Notion:

@@ -39,8 +39,12 @@ def _random(process: Process) -> Notion:
     push = DEFAULT_ORDERS * (DEFAULT_ORDERS - 1) * process.step_mu**2 / 2
 
     def after(logs: Floats) -> Floats:
+        pushed, carried = push + logs, square * logs
         with np.errstate(divide="ignore"):
-            return np.logaddexp(math.log(rate) + push + logs, np.log1p(-rate) + square * logs) * _UP
+            large = np.logaddexp(math.log(rate) + pushed, np.log1p(-rate) + carried)
+        # Near 0 the logarithm of the sum would round to 0.
+        small = np.log1p(rate * np.expm1(np.minimum(pushed, 1.0)) + (1 - rate) * np.expm1(np.minimum(carried, 1.0)))
+        return np.where(pushed < 1, small, large) * _UP
 
     logs = np.zeros_like(push)
     for _ in range(len(process)):
