@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.special import ndtr
@@ -12,7 +13,14 @@ from scipy.special import ndtr
 import lastiterate as li
 from lastiterate.auditing.chain import Chain, iid_hazard
 from lastiterate.mixing.contraction import contracted, curved_contraction, linear_contraction
-from lastiterate.theorems.asoodeh2023 import CURVED, PROJECTED, REGULARISED, closed_limit_epsilon, limit_epsilon
+from lastiterate.theorems.asoodeh2023 import (
+    CURVED,
+    PROJECTED,
+    REGULARISED,
+    closed_limit_epsilon,
+    limit_epsilon,
+    printed_ratio,
+)
 from lastiterate.theorems.block_mixing import BLOCK_MIXING
 from processes import process
 
@@ -103,6 +111,40 @@ def test_two_wells() -> None:
     given = process(batches, steps, sensitivity=4.0, drift=4.0, lipschitz=math.inf, retain=retain, dimension=1)
     corrected = REGULARISED.apply(given).notion.delta(0.0)  # type: ignore[union-attr]
     assert exact <= corrected == pytest.approx(0.714, abs=1e-3)
+
+
+def test_a_decay_above_two_moves_iterates_apart() -> None:
+    """x ← −20x + … on an interval: two states may be twenty diameters apart before the noise."""
+    run = li.Run(
+        li.losses.network(clip=1.0),
+        li.FullBatch(records=1),
+        1.0,
+        li.OnIterate(std=1.0),
+        2,
+        li.ConvexSet(diameter=0.1),
+        weight_decay=21.0,
+    )
+    assert printed_ratio(run.process) == pytest.approx(20 * 0.1 + 2.0)
+
+
+@pytest.mark.parametrize("dimension", [10**4, 10**8, 10**12])
+def test_one_step_with_full_decay_is_a_gaussian_mechanism_in_any_dimension(dimension: int) -> None:
+    """The radius of the noise is no part of it, and must cancel without rounding the rest away."""
+    batches = li.FullBatch(records=1)
+    for ratio in (0.003, 0.2):
+        given = process(batches, 1, sensitivity=ratio, drift=ratio, lipschitz=math.inf, retain=0.0, dimension=dimension)
+        exact = li.GaussianDP(ratio).delta(ratio)
+        assert REGULARISED.apply(given).notion.delta(ratio) >= exact  # type: ignore[union-attr]
+
+
+def test_tiny_rates_are_not_rounded_away() -> None:
+    """1 − (1 − p)^T at ε = 0 and a hopeless ratio, for p = 1/n and many steps, against 40 digits."""
+    source = np.random.default_rng(0)
+    with mpmath.workdps(40):
+        for _ in range(200):
+            records, steps = int(10 ** source.uniform(8, 12)), int(10 ** source.uniform(8, 12))
+            exact = 1 - (1 - mpmath.mpf(1) / records) ** steps
+            assert linear_contraction(np.zeros(1), 60.0, 1 / records, steps)[0] >= exact
 
 
 def test_the_refusals_name_what_is_missing() -> None:

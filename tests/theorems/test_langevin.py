@@ -65,6 +65,13 @@ def test_the_first_epoch_is_not_free() -> None:
     assert RANDOM_BATCHES.apply(given).notion.rdp(order) == pytest.approx(exact, rel=1e-6)  # type: ignore[union-attr]
 
 
+def test_a_tiny_push_is_not_rounded_away() -> None:
+    """p·e^x + 1 − p for x = 1e-18 must not become 1."""
+    given = process(li.FixedSize(records=10, batch_size=5), 1, sensitivity=1e-9, lipschitz=0.5)
+    divergences = RANDOM_BATCHES.apply(given).notion.rdp(np.array([2.0, 32.0]))  # type: ignore[union-attr]
+    assert (divergences >= 0.5 * np.array([2.0, 32.0]) * 1e-18 / 2 * (1 - 1e-9)).all()
+
+
 def test_many_steps_end_at_the_fixed_point() -> None:
     few, many = (
         RANDOM_BATCHES.apply(

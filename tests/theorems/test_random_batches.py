@@ -130,6 +130,16 @@ def test_means_over_the_actual_size_take_the_smallest_batch_that_occurs() -> Non
     assert ours >= theirs * (1 - 1e-6)
 
 
+@pytest.mark.parametrize("kind", [li.Poisson, li.PoissonMean])
+def test_the_probability_of_unusual_batches_is_added(kind: type[li.Poisson]) -> None:
+    run = li.Run(li.losses.network(clip=1.0), kind(records=1000, rate=0.1), 0.1, li.OnIterate(std=0.1), 500)
+    assert run.process.slack == pytest.approx(500e-30)
+    assert run.process.typical.slack == run.process.slack
+    for theorem in (RANDOM_COMPOSITION, WINDOW_TAIL):
+        assert theorem.apply(run.process).notion.delta(600.0) >= 500e-30  # type: ignore[union-attr]
+    assert li.Run(run.loss, BATCHES, 0.1, run.noise, 500).process.slack == 0
+
+
 def test_noise_on_a_sum_that_is_divided_by_the_actual_size_is_refused() -> None:
     with pytest.raises(li.InvalidInput, match="would shrink with the batch"):
         li.Run(

@@ -101,10 +101,8 @@ def _inside_ball(process: Process, rate: float, radius: float, epsilons: Floats)
     noise, retain = float(process.noise[0]), float(process.retain[0])
     log_retain = math.log1p(retain - 1) if retain else -math.inf
     growing = min(len(process), math.ceil(_SETTLED / log_retain) if retain else 1)
-    steps = np.arange(1.0, growing + 1)
-    grown, earlier = (
-        -np.expm1(count * log_retain) / (1 - retain) if retain else np.sign(count) for count in (steps, steps - 1)
-    )
+    grown = -np.expm1(np.arange(1.0, growing + 1) * log_retain) / (1 - retain) if retain else np.ones(1)
+    earlier = np.append(0.0, grown[:-1])
     # r_s − νκ without its cancellation: all but the newest of the noise balls.
     ratios = (float(process.drift[0]) / noise * grown + 2 * radius * retain * earlier) * (1 + 1e-9)
     thetas = np.exp(log_gap_above(epsilons, ratios[:, None]))
