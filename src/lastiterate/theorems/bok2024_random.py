@@ -11,6 +11,7 @@ import math
 
 from lastiterate.algorithms.batches import Poisson
 from lastiterate.algorithms.process import Process
+from lastiterate.mixing.table import Quick
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.ladder import Ladder, rungs
@@ -23,6 +24,7 @@ from lastiterate.theorems.theorem import Theorem
 _UP = 1 + 1e-12
 _SPLITS = (1.001, 1.01, 1.03, 1.1, 1.2, 2**0.5, 2.0, 4.0)  # α; the rest of the noise is β with 1/α² + 1/β² = 1
 _RATIO = 1.3
+_LARGEST_SAMPLED = 10.0
 
 
 def _composition(process: Process) -> Notion:
@@ -38,8 +40,8 @@ def _contracting(process: Process) -> Notion:
     def member(window: int, alpha: float) -> Notion:
         left = joining * (c**window - c ** (len(process) - 1)) / (1 - c)
         hidden = GaussianDP(2 * alpha * c * max(left, 0.0) / noise * _UP)
-        last = sampled_step(given, 2 * _rest(alpha) * joining / noise)
-        return compose_counted([(hidden, 1), (last, 1), (sampled_step(given, 2 * joining / noise), window)])
+        last = _sampled(given, 2 * _rest(alpha) * joining / noise)
+        return compose_counted([(hidden, 1), (last, 1), (_sampled(given, 2 * joining / noise), window)])
 
     most = max(len(process) - 1, 1)
     return with_slack(_searched(member, most), process.slack)
@@ -52,7 +54,7 @@ def _bounded(process: Process) -> Notion:
 
     def member(window: int, alpha: float) -> Notion:
         hidden = GaussianDP(alpha * given.diameter / (noise * math.sqrt(window)) * _UP)
-        return compose_counted([(hidden, 1), (sampled_step(given, 2 * _rest(alpha) * joining / noise), window)])
+        return compose_counted([(hidden, 1), (_sampled(given, 2 * _rest(alpha) * joining / noise), window)])
 
     return with_slack(_searched(member, len(process)), process.slack)
 
@@ -62,13 +64,18 @@ def _joining(process: Process) -> float:
     return float(process.sampled[0]) / (2 if isinstance(process.batches, Poisson) else 1)
 
 
+def _sampled(process: Process, mu: float) -> Notion:
+    """One step on a random batch; splits that leave it next to no noise are not worth the work of sampling."""
+    return sampled_step(process, mu) if mu <= _LARGEST_SAMPLED else GaussianDP(mu * _UP)
+
+
 def _rest(alpha: float) -> float:
     return 1 / math.sqrt((1 - 1 / alpha) * (1 + 1 / alpha)) * _UP
 
 
 def _searched(member, most: int) -> Notion:  # type: ignore[no-untyped-def]
     def over_splits(window: int) -> Notion:
-        return Ladder(tuple(range(len(_SPLITS))), lambda split: member(window, _SPLITS[split]))
+        return Ladder(tuple(range(len(_SPLITS))), lambda split: Quick(member(window, _SPLITS[split])))
 
     return Ladder(rungs(most, _RATIO), over_splits)
 

@@ -19,6 +19,7 @@ from lastiterate.theorems.theorem import Assumption, Theorem
 
 _UP = 1 + 1e-12
 _MOST_STEPS = 200_000
+_LOOK_EVERY, _PATIENCE = 100, 10_000  # orders that have not settled by then are given up, if others have
 
 
 def _full(process: Process) -> Notion:
@@ -47,13 +48,18 @@ def _random(process: Process) -> Notion:
         return np.where(pushed < 1, small, large) * _UP
 
     logs = np.zeros_like(push)
-    for _ in range(len(process)):
-        following = after(logs)
-        settled = following * (1 + 1e-9)
-        if (after(settled) <= settled).all():  # then no number of steps leads beyond
-            return RenyiDP(orders=DEFAULT_ORDERS, divergences=settled / (DEFAULT_ORDERS - 1) * _UP)
-        logs = following
-    return RenyiDP(orders=DEFAULT_ORDERS, divergences=logs / (DEFAULT_ORDERS - 1) * _UP)
+    for step in range(1, len(process) + 1):
+        logs = after(logs)
+        if step % _LOOK_EVERY == 0:
+            raised = logs * (1 + 1e-9)
+            settled = after(raised) <= raised  # then no number of steps leads beyond
+            if settled.all() or (step >= _PATIENCE and settled.any()):
+                return _curve(DEFAULT_ORDERS[settled], raised[settled])
+    return _curve(DEFAULT_ORDERS, logs)
+
+
+def _curve(orders: Floats, logs: Floats) -> RenyiDP:
+    return RenyiDP(orders=orders, divergences=logs / (orders - 1) * _UP)
 
 
 def _shuffled(process: Process) -> Notion:
