@@ -22,8 +22,8 @@ from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM, sampled_step, 
 from lastiterate.theorems.theorem import Theorem
 
 _UP = 1 + 1e-12
-_SPLITS = (1.001, 1.01, 1.03, 1.1, 1.2, 2**0.5, 2.0, 4.0)  # α; the rest of the noise is β with 1/α² + 1/β² = 1
-_RATIO = 1.3
+_SPLITS = (1.01, 1.1, 2**0.5, 2.0, 4.0)  # α; the rest of the noise is β with 1/α² + 1/β² = 1
+_RATIO = 1.6
 _LARGEST_SAMPLED = 10.0
 
 
@@ -40,8 +40,8 @@ def _contracting(process: Process) -> Notion:
     def member(window: int, alpha: float) -> Notion:
         left = joining * (c**window - c ** (len(process) - 1)) / (1 - c)
         hidden = GaussianDP(2 * alpha * c * max(left, 0.0) / noise * _UP)
-        last = _sampled(given, 2 * _rest(alpha) * joining / noise)
-        return compose_counted([(hidden, 1), (last, 1), (_sampled(given, 2 * joining / noise), window)])
+        last = _sampled(given, 2 * _rest(alpha) * joining / noise, hidden)
+        return compose_counted([(hidden, 1), (last, 1), (_sampled(given, 2 * joining / noise, hidden), window)])
 
     most = max(len(process) - 1, 1)
     return with_slack(_searched(member, most), process.slack)
@@ -54,7 +54,7 @@ def _bounded(process: Process) -> Notion:
 
     def member(window: int, alpha: float) -> Notion:
         hidden = GaussianDP(alpha * given.diameter / (noise * math.sqrt(window)) * _UP)
-        return compose_counted([(hidden, 1), (_sampled(given, 2 * _rest(alpha) * joining / noise), window)])
+        return compose_counted([(hidden, 1), (_sampled(given, 2 * _rest(alpha) * joining / noise, hidden), window)])
 
     return with_slack(_searched(member, len(process)), process.slack)
 
@@ -64,9 +64,10 @@ def _joining(process: Process) -> float:
     return float(process.sampled[0]) / (2 if isinstance(process.batches, Poisson) else 1)
 
 
-def _sampled(process: Process, mu: float) -> Notion:
-    """One step on a random batch; splits that leave it next to no noise are not worth the work of sampling."""
-    return sampled_step(process, mu) if mu <= _LARGEST_SAMPLED else GaussianDP(mu * _UP)
+def _sampled(process: Process, mu: float, hidden: GaussianDP) -> Notion:
+    """One step on a random batch; splits and windows that leave next to no privacy are not worth the work of sampling."""
+    hopeless = mu > _LARGEST_SAMPLED or hidden.mu > _LARGEST_SAMPLED
+    return GaussianDP(mu * _UP) if hopeless else sampled_step(process, mu)
 
 
 def _rest(alpha: float) -> float:
