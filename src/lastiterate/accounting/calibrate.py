@@ -94,7 +94,9 @@ def _epsilon_by(theorem: Theorem, process: Process, delta: float) -> float:
 
 def _closeness(report: Report) -> float:
     """Of the logarithm of the noise: bounds that are searched on grids do not move evenly."""
-    return 1e-4 if isinstance(report.best.notion, Ladder | Slackened) else 1e-7
+    notion = report.best.notion
+    inner = notion.inner if isinstance(notion, Slackened) else notion
+    return 1e-4 if isinstance(inner, Ladder) else 1e-7
 
 
 def _most_steps(run: Run, target: float, delta: float, most_steps: int, releases: tuple[int, ...]) -> Run:
