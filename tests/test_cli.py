@@ -39,6 +39,16 @@ def test_account(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert json.loads(out)["accepted"] is False
 
 
+def test_a_searched_bound_has_a_certificate_too(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    written, certificate = tmp_path / "run.toml", tmp_path / "certificate.json"
+    batches, noise = li.FixedSize(records=100, batch_size=10), li.OnIterate(std=1.0)
+    li.write_run(li.Run(li.losses.network(clip=1.0), batches, 1.0, noise, 50, li.Ball(radius=0.5)), written)
+    code, out, _ = outputs(f"account {written} --certificate {certificate}", capsys)
+    assert code == 0
+    assert "by block-mixing" in out
+    assert outputs(f"verify {certificate} --run {written}", capsys)[1].startswith("accepted: ")
+
+
 def test_account_as_json_with_releases_and_for_each(capsys: pytest.CaptureFixture[str]) -> None:
     content = json.loads(outputs(f"account {MNIST} --json --releases 400 1000", capsys)[1])
     assert content["releases"] == [400, 1000]

@@ -49,9 +49,9 @@ def _account(options: argparse.Namespace) -> int:
     report = account(run, options.delta, options.releases)
     text = "" if options.json else str(report)
     if options.certificate:
-        if report.best.proof is None:
+        if report.certificate is None:
             name = report.best.theorem.name
-            raise InvalidInput(f"{name}, the best guarantee here, has no schedule to certify. Leave --certificate out.")
+            raise InvalidInput(f"{name}, the best guarantee here, is a formula: nothing to certify. Leave --certificate out.")
         report.save_certificate(options.certificate)
         text += f"\n\ncertificate: {options.certificate} (check it with: lastiterate verify {options.certificate})"
     if options.plot:
