@@ -51,7 +51,9 @@ def _account(options: argparse.Namespace) -> int:
     if options.certificate:
         if report.certificate is None:
             name = report.best.theorem.name
-            raise InvalidInput(f"{name}, the best guarantee here, is a formula, with nothing to replay. Drop --certificate.")
+            raise InvalidInput(
+                f"{name}, the best guarantee here, is a formula, with nothing to replay. Drop --certificate."
+            )
         report.save_certificate(options.certificate)
         text += f"\n\ncertificate: {options.certificate} (check it with: lastiterate verify {options.certificate})"
     if options.plot:
