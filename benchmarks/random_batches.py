@@ -8,11 +8,7 @@ from __future__ import annotations
 import math
 import time
 
-import numpy as np
-
 import lastiterate as li
-from lastiterate.auditing.chain import Chain, iid_hazard
-from lastiterate.auditing.linear import LinearChain
 from lastiterate.theorems import asoodeh2023
 
 RECORDS = 10_000
@@ -48,21 +44,6 @@ def run(share: float, push: float, factor: float, diameter: float = math.inf) ->
     return li.Run(loss, batches, 1.0, li.OnIterate(1.0), STEPS, domain)
 
 
-def lower(share: float, push: float, factor: float, diameter: float = math.inf) -> float:
-    """The larger of two instances: the record against none, or pushing either way."""
-    sides = ((push, 0.0), (push / 2, -push / 2))
-    if math.isinf(diameter):
-        return max(LinearChain(factor, share, *pair, STEPS).epsilon(DELTA) for pair in sides)
-    return max(_on_interval(share, pair, diameter).epsilon(DELTA) for pair in sides)
-
-
-def _on_interval(share: float, pushes: tuple[float, float], diameter: float) -> Chain:
-    one, two = pushes
-    cells = max(200, round(6 * diameter))
-    hazard = iid_hazard(share, STEPS)
-    return Chain(lambda x: x, lambda x: x + one, lambda x: x + two, np.ones(STEPS), hazard, diameter, cells=cells)
-
-
 def by_theorem(report: li.Report) -> dict[str, float]:
     return {one.theorem.name: epsilon for one, epsilon in zip(report.guarantees, report.epsilons, strict=True)}
 
@@ -81,7 +62,7 @@ def table(title: str, paper: str, rows: list[tuple[float, ...]], width: str) -> 
         printed = found["bok2024/random/strongly-convex" if width == "c" else "bok2024/random/constrained"]
         ours = report.epsilon
         best = min(composed, printed) / ours
-        bound = lower(share, push, *extra)
+        bound = report.sandwich.lower.epsilon
         name = report.best.theorem.name
         print(f"{share:7g} {push:8g} {last:8g} | {composed:8.4f} {printed:8.4f} |", end=" ")
         print(f"{ours:8.4f} {name:12.12} {best:10.2f} | {bound:8.4f} | {seconds:7.2f}")

@@ -7,6 +7,7 @@ from lastiterate.accounting.calibrate import NOISE, STEPS, Free, calibrate
 from lastiterate.accounting.certificate import Verdict, verify
 from lastiterate.accounting.each import RecordReport, account_each
 from lastiterate.accounting.report import Report
+from lastiterate.accounting.sandwich import Sandwich, lower_bound
 from lastiterate.algorithms import losses
 from lastiterate.algorithms.batches import Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
 from lastiterate.algorithms.domains import Ball, Box, ConvexSet, Unbounded
@@ -15,6 +16,8 @@ from lastiterate.algorithms.noise import Langevin, OnGradientSum, OnIterate, OnM
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.prox import L1, ConvexTerm, ElasticNet, NuclearNorm
 from lastiterate.algorithms.run import Epochs, Run, epochs
+from lastiterate.auditing.chain import Chain
+from lastiterate.auditing.lower import LowerBound
 from lastiterate.errors import Incompatible, InvalidInput, LastIterateError, Unavailable
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, FIXED_SIZE, POISSON, REPLACE_ONE, Adjacency, Sampling
 from lastiterate.privacy.averaged import AveragedGaussianDP
@@ -55,6 +58,7 @@ __all__ = [
     "AveragedGaussianDP",
     "Ball",
     "Box",
+    "Chain",
     "ConvexSet",
     "ConvexTerm",
     "Cyclic",
@@ -70,6 +74,7 @@ __all__ = [
     "InvalidInput",
     "Langevin",
     "LastIterateError",
+    "LowerBound",
     "NuclearNorm",
     "OnGradientSum",
     "OnIterate",
@@ -84,6 +89,7 @@ __all__ = [
     "Report",
     "Run",
     "Sampling",
+    "Sandwich",
     "Shuffled",
     "SubsampledGaussians",
     "Theorem",
@@ -105,6 +111,7 @@ __all__ = [
     "epochs",
     "largest_mu",
     "losses",
+    "lower_bound",
     "moments_accountant",
     "read_run",
     "sampled_gaussian_rdp",

@@ -11,7 +11,7 @@ from benchmarks.against_chain import EPSILONS, ROUNDING, compared
 import lastiterate as li
 from lastiterate.auditing.chain import Chain, cyclic_hazard, iid_hazard, shuffled_hazard
 from lastiterate.auditing.instances import random_instance
-from lastiterate.auditing.linear import LinearChain
+from lastiterate.auditing.sums import Pushed, RandomSum
 
 
 def linear(factor: float, push: float, hazard: np.ndarray, width: float = 60.0, per_epoch: int = 1) -> Chain:
@@ -21,8 +21,9 @@ def linear(factor: float, push: float, hazard: np.ndarray, width: float = 60.0, 
         lambda x: factor * x,
         np.ones(len(hazard)),
         hazard,
-        width,
-        per_epoch,
+        -width / 2,
+        width / 2,
+        per_epoch=per_epoch,
         cells=1500,
     )
 
@@ -47,15 +48,17 @@ def test_one_sampled_step_is_the_subsampled_gaussian() -> None:
 
 def test_the_two_ways_to_compute_a_linear_chain_agree() -> None:
     by_grid = linear(0.9, 0.5, iid_hazard(0.1, 60)).epsilon(1e-6)
-    assert LinearChain(0.9, 0.1, 0.5, 0.0, 60).epsilon(1e-6) == pytest.approx(by_grid, rel=1e-3)
+    weights = 0.9 ** np.arange(60.0)[:, None]
+    pushes = RandomSum(weights, np.full(weights.shape, 0.1), math.sqrt(float(np.square(weights).sum())))
+    assert Pushed(pushes, 0.5, 0.0).epsilon(1e-6) == pytest.approx(by_grid, rel=1e-3)
 
 
 def test_a_power_of_the_kernel_is_as_good_as_its_steps() -> None:
-    few = Chain(lambda x: x, lambda x: x + 0.3, lambda x: x, np.ones(100), iid_hazard(0.2, 100), 3.0, cells=60)
-    many = Chain(lambda x: x, lambda x: x + 0.3, lambda x: x, np.ones(100), iid_hazard(0.2, 100), 3.0, cells=120)
-    by_steps = few._law(few.record)
-    assert few._after_many(few.record) == pytest.approx(by_steps, abs=1e-12)
-    assert many.laws[0].sum() == pytest.approx(1.0, abs=1e-9)
+    hazard = iid_hazard(0.2, 100)
+    for cells in (60, 600):
+        chain = Chain(lambda x: x, lambda x: x + 0.3, lambda x: x, np.ones(100), hazard, -1.5, 1.5, cells=cells)
+        assert chain._after_many() == pytest.approx(chain._by_steps(), abs=1e-12 if cells == 60 else 1e-5)
+        assert chain.laws[0].sum() == pytest.approx(1.0, abs=1e-9)
 
 
 def test_in_a_new_order_the_record_has_one_turn_an_epoch() -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from lastiterate.accounting.releases import released
 from lastiterate.accounting.report import Report
-from lastiterate.algorithms.run import Run
-from lastiterate.errors import INSIDE_UNIT, InvalidInput, Unavailable, checked_number
+from lastiterate.algorithms.run import Run, checked_run
+from lastiterate.errors import INSIDE_UNIT, Unavailable, checked_number
 from lastiterate.progress import tracked
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.theorem import Guarantee, Inapplicable
@@ -43,11 +42,3 @@ def account(run: Run, delta: float, releases: Iterable[int] = ()) -> Report:
         tuple(epsilon for epsilon, _ in found),
         tuple(refused),
     )
-
-
-def checked_run(run: Any) -> Run:
-    if not isinstance(run, Run):
-        raise InvalidInput(
-            f"run must be a Run, such as li.Run(...) or li.read_run('run.toml') returns. Got {run!r:.60}."
-        )
-    return run

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from lastiterate.accounting.account import account, checked_run
+from lastiterate.accounting.account import account
 from lastiterate.accounting.releases import checked_releases, released
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.batches import Cyclic, Shuffled
 from lastiterate.algorithms.process import Process
-from lastiterate.algorithms.run import Run
+from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import (
     INSIDE_UNIT,
     POSITIVE,

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.accounting.account import account, checked_run
+from lastiterate.accounting.account import account
 from lastiterate.accounting.releases import released
 from lastiterate.algorithms.batches import Cyclic
-from lastiterate.algorithms.run import Run
+from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import threshold_above

@@ -17,6 +17,7 @@ from lastiterate.theorems.assumptions import KindOfBatches
 
 if TYPE_CHECKING:
     from lastiterate.accounting.report import Report
+    from lastiterate.accounting.sandwich import Sandwich
 
 _WIDTH = 110
 _HARDLY_ANY_PROTECTION = 0.5  # of those who look are right, at 1% of false alarms
@@ -28,11 +29,20 @@ def page(report: Report) -> Iterator[str]:
     if report.mu is not None:
         yield f"mu = {report.mu:.6g} (Gaussian differential privacy)"
     yield f"by {report.best.theorem.name}: {report.best.theorem.citation}"
+    yield from textwrap.wrap(_between(report.sandwich), _WIDTH, subsequent_indent="  ")
     yield from _section("What was run", described(report.run))
     yield from _section("What it means", _meaning(report))
     yield from _section("All guarantees", _table(report), indent="")
     yield from _section("What does not apply", _refusals(report))
     yield from _section("What you have to stand for", report.assumptions)
+
+
+def _between(sandwich: Sandwich) -> str:
+    lower, ratio = sandwich.lower, sandwich.ratio
+    if not lower.epsilon > 0:
+        return "no lower bound: either no instance is known, or none costs anything at this delta"
+    exact = "exact" if ratio < 1 + 1e-6 else f"{ratio:.4g} times less"
+    return f"at least {lower.epsilon:.6g} ({exact}): {lower.instance}"
 
 
 def _meaning(report: Report) -> Iterator[str]:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from lastiterate.accounting.certificate import certificate_of
 from lastiterate.accounting.describe import promises
 from lastiterate.accounting.page import page
+from lastiterate.accounting.sandwich import Sandwich, lower_bound
 from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.algorithms.files import write_text
 from lastiterate.algorithms.run import Run
@@ -57,6 +58,11 @@ class Report:
         return next((epsilon for one, epsilon in named if one.theorem.name.endswith("/composition")), math.inf)
 
     @cached_property
+    def sandwich(self) -> Sandwich:
+        """The best exact instance, and this bound: the truth is between them. Computed when it is first asked for."""
+        return Sandwich(lower_bound(self.run, self.delta, self.releases), self.epsilon)
+
+    @cached_property
     def notion(self) -> Notion:
         """All guarantees together: the best of them at every ε."""
         return best([guarantee.notion for guarantee in self.guarantees])
@@ -89,6 +95,7 @@ class Report:
             "epsilon": self.epsilon,
             "delta": self.delta,
             "mu": self.mu,
+            "lower_bound": {"epsilon": self.sandwich.lower.epsilon, "instance": self.sandwich.lower.instance},
             "adjacency": "replace one record",
             "theorem": self.best.theorem.name,
             "citation": self.best.theorem.citation,

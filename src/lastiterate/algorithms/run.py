@@ -220,3 +220,11 @@ def _checked_range(name: str, values: Floats) -> None:
 def _checked_kind(name: str, value: Any, kind: type, example: str) -> None:
     if not isinstance(value, kind):
         raise InvalidInput(f"{name} must be a {kind.__name__}, such as {example}. Got {value!r:.60}.")
+
+
+def checked_run(run: Any) -> Run:
+    if not isinstance(run, Run):
+        raise InvalidInput(
+            f"run must be a Run, such as li.Run(...) or li.read_run('run.toml') returns. Got {run!r:.60}."
+        )
+    return run

@@ -1,31 +1,40 @@
-"""One coordinate, exactly: both laws of a noisy chain on an interval, carried along on a grid.
+"""One coordinate: both laws of a noisy chain on an interval, carried along on a grid.
 
-Maps are evaluated at the middle of a cell, the noise moves mass by differences of the normal distribution, and projection
-gathers what leaves the interval at its ends. So the laws are those of a chain whose maps are constant on cells: exact for
-that chain, and a cell's width away from the chain that was meant. `delta_with_error` measures what that is worth, by
-halving the cells.
+The noise moves mass by differences of the normal distribution, and projection gathers what leaves the interval at its ends.
+Coarse grids keep a matrix for each map, which treats a map as constant on cells. Fine ones split what a map moves between
+the two nearest points of an even grid, and convolve. Either way the error falls with the square of the cells' width;
+`delta_with_error` measures it, by halving the cells.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.fft import irfft, next_fast_len, rfft
+from scipy.sparse import csr_array
 from scipy.special import ndtr
 
+from lastiterate.algorithms.per_step import extremes
+from lastiterate.auditing.laws import largest_epsilon, worse_order
+from lastiterate.errors import InvalidInput, Unavailable
 from lastiterate.numerics.arrays import Floats
 
 Map = Callable[[Floats], Floats]
 
-_LARGEST = 500.0
+_COARSE = 512  # cells up to which a matrix keeps its relative precision at about the cost of a convolution
+_FAR = 9.5  # standard deviations: beyond, 1e-21
+_LONGEST = 2**22
+_ROUNDING = 4e-17  # of a cell, a step
 
 
 @dataclass(frozen=True)
 class Chain:
-    """x ← Π(φ(x) + N(0, noise²)) on [−width/2, width/2], from 0.
+    """x ← Π(φ(x) + N(0, noise²)) on the interval [low, high], from `start`.
 
     φ is `without` in a batch that has not the record, `record` or `neighbour` in one that has. `hazard[t]`: how likely the
     record is in batch t, if it was in none of its epoch; an epoch has `per_epoch` steps, 1 where batches are independent.
@@ -36,71 +45,174 @@ class Chain:
     neighbour: Map
     noise: Floats
     hazard: Floats
-    width: float
+    low: float
+    high: float
+    start: float = 0.0
     per_epoch: int = 1
     cells: int = 200
 
+    def __post_init__(self) -> None:
+        if not -math.inf < self.low <= self.start <= self.high < math.inf or self.low == self.high:
+            raise InvalidInput(
+                f"the interval must be finite and hold start. Got [{self.low}, {self.high}], {self.start}."
+            )
+        if len(self.noise) != len(self.hazard) or not extremes(self.noise)[0] > 0:
+            raise InvalidInput("noise and hazard must have one entry for each step, and noise must be positive.")
+
     def delta(self, epsilons: Floats) -> Floats:
         """δ(ε) of the last iterate, in the worse of both orders."""
-        return worse_order(*self.laws, epsilons)
+        return worse_order(*self.laws, epsilons, self._rounding)
 
     def epsilon(self, delta: float) -> float:
         """The ε at which δ(ε) comes down to this."""
-        one, two = self.laws
-        if float(worse_order(one, two, np.zeros(1))[0]) <= delta:
-            return 0.0
-        return float(brentq(lambda e: float(worse_order(one, two, np.array([e]))[0]) - delta, 0.0, _LARGEST))
+        return largest_epsilon(lambda epsilon: float(self.delta(np.array([epsilon]))[0]), delta)
+
+    def delta_with_error(self, epsilons: Floats) -> tuple[Floats, Floats]:
+        """δ(ε) on cells half as wide, and how far that moved it: about three times what may still be wrong."""
+        finer = self.finer.delta(epsilons)
+        return finer, np.abs(finer - self.delta(epsilons))
+
+    def least_epsilon(self, delta: float) -> float:
+        """The ε at which δ(ε), less its error, comes down to this."""
+
+        def least(epsilon: float) -> float:
+            found, error = self.delta_with_error(np.array([epsilon]))
+            return float(found[0] - error[0])
+
+        return largest_epsilon(least, delta)
+
+    @cached_property
+    def finer(self) -> Chain:
+        """The same chain on cells half as wide."""
+        return self.on(2 * self.cells)
+
+    def on(self, cells: int) -> Chain:
+        """The same chain on so many cells."""
+        return replace(self, cells=cells)
 
     @cached_property
     def laws(self) -> tuple[Floats, Floats]:
         """Of the last iterate, on the grid, for the record and for its neighbour."""
-        return self._law(self.record), self._law(self.neighbour)
-
-    def delta_with_error(self, epsilons: Floats) -> tuple[Floats, Floats]:
-        """δ(ε) on cells half as wide, and how far that moved it."""
-        finer = replace(self, cells=2 * self.cells).delta(epsilons)
-        return finer, np.abs(finer - self.delta(epsilons))
-
-    def _law(self, record: Map) -> Floats:
-        middles = self._middles
-        if self.per_epoch == 1 and np.ptp(self.noise) == 0 == np.ptp(self.hazard) and len(self.noise) > len(middles):
-            return self._after_many(record)
-        unseen, seen = np.zeros(len(middles)), np.zeros(len(middles))
-        unseen[len(middles) // 2] = 1.0
-        kernels: dict[float, tuple[Floats, Floats]] = {}
-        for step, (noise, hazard) in enumerate(zip(self.noise.tolist(), self.hazard.tolist(), strict=True)):
-            if step % self.per_epoch == 0:
-                unseen, seen = unseen + seen, np.zeros_like(seen)
-            if noise not in kernels:
-                kernels[noise] = self._kernel(self.without, noise), self._kernel(record, noise)
-            without, within = kernels[noise]
-            unseen, seen = (1 - hazard) * unseen @ without, seen @ without + hazard * unseen @ within
-        return unseen + seen
-
-    def _after_many(self, record: Map) -> Floats:
-        """All steps alike: a power of one kernel."""
-        noise, hazard = float(self.noise[0]), float(self.hazard[0])
-        kernel = (1 - hazard) * self._kernel(self.without, noise) + hazard * self._kernel(record, noise)
-        return np.linalg.matrix_power(kernel, len(self.noise))[len(kernel) // 2]
+        one, two = self._after_many() if self._alike and len(self.noise) > 2 * self.cells else self._by_steps()
+        return one, two
 
     @property
-    def _middles(self) -> Floats:
-        """The ends of the interval, where projection puts mass, and the middles of the cells between them."""
-        half = self.width / 2
-        inner = (np.arange(self.cells) + 0.5) / self.cells * self.width - half
-        return np.concatenate([[-half], inner, [half]])
+    def _alike(self) -> bool:
+        (quiet, loud), (rare, often) = extremes(self.noise), extremes(self.hazard)
+        return self.per_epoch == 1 and quiet == loud and rare == often
 
-    def _kernel(self, step: Map, noise: float) -> Floats:
-        edges = np.linspace(-self.width / 2, self.width / 2, self.cells + 1)
-        at = ndtr((edges - step(self._middles)[:, None]) / noise)
+    @property
+    def points(self) -> Floats:
+        """The ends of the interval, where projection puts mass, and the middles of the cells between them."""
+        width = self.high - self.low
+        inner = self.low + (np.arange(self.cells) + 0.5) / self.cells * width
+        return np.concatenate([[self.low], inner, [self.high]])
+
+    @property
+    def _rounding(self) -> float:
+        return 0.0 if self.cells <= _COARSE else _ROUNDING * len(self.noise)
+
+    @property
+    def _first(self) -> Floats:
+        """The law of the start: split between two points, so that its mean is right."""
+        points, mass = self.points, np.zeros(self.cells + 2)
+        above = min(int(np.searchsorted(points, self.start, side="right")), self.cells + 1)
+        share = (self.start - points[above - 1]) / (points[above] - points[above - 1])
+        mass[above - 1], mass[above] = 1 - share, share
+        return mass
+
+    def _by_steps(self) -> Floats:
+        unseen = np.stack([self._first, self._first])
+        seen = np.zeros_like(unseen)
+        kernels: dict[float, _Kernel] = {}
+        for step, (noise, hazard) in enumerate(zip(self.noise.tolist(), self.hazard.tolist(), strict=True)):
+            kernel = kernels[noise] if noise in kernels else kernels.setdefault(noise, self._kernel(noise))
+            if self.per_epoch == 1:
+                unseen = kernel((1 - hazard) * unseen, hazard * unseen)
+                continue
+            if step % self.per_epoch == 0:
+                unseen, seen = unseen + seen, np.zeros_like(seen)
+            unseen, seen = kernel((1 - hazard) * unseen, None), kernel(seen, hazard * unseen)
+        return unseen + seen
+
+    def _after_many(self) -> Floats:
+        """All steps alike: a power of one matrix."""
+        hazard = float(self.hazard[0])
+        without, *within = (self._matrix(step, float(self.noise[0])) for step in self._maps)
+        powers = [np.linalg.matrix_power((1 - hazard) * without + hazard * one, len(self.noise)) for one in within]
+        return np.stack([self._first @ power for power in powers])
+
+    @property
+    def _maps(self) -> tuple[Map, Map, Map]:
+        return self.without, self.record, self.neighbour
+
+    def _kernel(self, noise: float) -> _Kernel:
+        if self.cells <= _COARSE:
+            return _Matrices(*(self._matrix(step, noise) for step in self._maps))
+        width, reach = (self.high - self.low) / self.cells, _FAR * noise
+        ends = self.low - reach, self.high + reach
+        places = [(np.clip(step(self.points), *ends) - self.low) / width for step in self._maps]
+        return _Convolution(places, noise / width, self.cells)
+
+    def _matrix(self, step: Map, noise: float) -> Floats:
+        edges = np.linspace(self.low, self.high, self.cells + 1)
+        at = ndtr((edges - step(self.points)[:, None]) / noise)
         return np.diff(at, axis=1, prepend=0.0, append=1.0)
 
 
-def worse_order(one: Floats, two: Floats, epsilons: Floats) -> Floats:
-    """δ(ε) between two laws on one grid, in the worse order."""
-    factors = np.exp(epsilons)[:, None]
-    forwards = np.maximum(one - factors * two, 0.0).sum(axis=1)
-    return np.maximum(forwards, np.maximum(two - factors * one, 0.0).sum(axis=1))
+class _Kernel(Protocol):
+    def __call__(self, without: Floats, within: Floats | None) -> Floats:
+        """What becomes of the masses of both laws in a batch that has not the record, and in one that has."""
+
+
+@dataclass(frozen=True)
+class _Matrices:
+    without: Floats
+    record: Floats
+    neighbour: Floats
+
+    def __call__(self, without: Floats, within: Floats | None) -> Floats:
+        moved = without @ self.without
+        if within is not None:
+            moved[0] += within[0] @ self.record
+            moved[1] += within[1] @ self.neighbour
+        return np.asarray(moved)
+
+
+class _Convolution:
+    """Mass goes to `places` in units of a cell, split between the two whole numbers around, and is spread by the noise."""
+
+    def __init__(self, places: list[Floats], noise: float, cells: int) -> None:
+        first = math.floor(min(float(one.min()) for one in places))
+        last = math.floor(max(float(one.max()) for one in places)) + 1
+        count = last - first + 1
+        self.size = next_fast_len(cells + count - 1, real=True)
+        if self.size > _LONGEST:
+            raise Unavailable("the maps leave the interval too far for this grid: take fewer cells.")
+        self.without, self.record, self.neighbour = (_split(one - first, count) for one in places)
+        offsets = np.arange(-last, cells - first)
+        self.spread = rfft(ndtr((offsets + 1) / noise) - ndtr(offsets / noise), self.size)
+        sources = np.arange(first, last + 1)
+        self.ends = np.stack([ndtr(-sources / noise), ndtr((sources - cells) / noise)], axis=1)
+        self.cells, self.skipped = cells, count - 1
+
+    def __call__(self, without: Floats, within: Floats | None) -> Floats:
+        moved = (self.without @ without.T).T
+        if within is not None:
+            moved[0] += self.record @ within[0]
+            moved[1] += self.neighbour @ within[1]
+        inner = irfft(rfft(moved, self.size) * self.spread, self.size)[:, self.skipped : self.skipped + self.cells]
+        found = np.empty((2, self.cells + 2))
+        found[:, [0, -1]] = moved @ self.ends
+        np.maximum(inner, 0.0, out=found[:, 1:-1])
+        return found
+
+
+def _split(places: Floats, count: int) -> csr_array:
+    below = np.floor(places)
+    rows = np.concatenate([below, below + 1]).astype(np.intp)
+    weights = np.concatenate([below + 1 - places, places - below])
+    return csr_array((weights, (rows, np.tile(np.arange(len(places)), 2))), shape=(count, len(places)))
 
 
 def iid_hazard(rate: float, steps: int) -> Floats:

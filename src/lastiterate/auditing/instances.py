@@ -44,6 +44,7 @@ def random_instance(source: np.random.Generator, most_steps: int = 120) -> Insta
     diameter = float(10 ** source.uniform(-0.5, 1.2)) if bounded else math.inf
     batches, hazard, both_ways = _batches(source, steps)
     up, down = (push / 2, -push / 2) if both_ways else (push, 0.0)
+    width = diameter if bounded else _WIDE
     turn = -1.0 if source.random() < 0.5 else 1.0
     chain = Chain(
         shape.middle,
@@ -51,8 +52,9 @@ def random_instance(source: np.random.Generator, most_steps: int = 120) -> Insta
         lambda x: shape.middle(x) + turn * down,
         np.ones(steps),
         hazard,
-        diameter if bounded else _WIDE,
-        batches.per_epoch if isinstance(batches, Cyclic | Shuffled) else 1,
+        -width / 2,
+        width / 2,
+        per_epoch=batches.per_epoch if isinstance(batches, Cyclic | Shuffled) else 1,
     )
     return Instance(_process(batches, steps, push, shape, diameter), chain)
 

@@ -1,0 +1,42 @@
+"""Between an instance that costs so much and a proof that it costs no more."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lastiterate.accounting.releases import released
+from lastiterate.algorithms.run import Run, checked_run
+from lastiterate.auditing.lower import LowerBound, worst_instance
+from lastiterate.errors import INSIDE_UNIT, checked_number
+
+
+def lower_bound(run: Run, delta: float, releases: Iterable[int] = ()) -> LowerBound:
+    """The best exact instance: whatever is proved of this run, its ε at `delta` is no less than this.
+
+    Instances are those that the run's own assumptions allow: every loss with the facts it states, all data, every start. The
+    iterates after `releases` steps leave as well.
+    """
+    checked_run(run)
+    target = checked_number("delta", delta, INSIDE_UNIT)
+    return worst_instance(run, target, released(run.process, releases).releases)
+
+
+@dataclass(frozen=True)
+class Sandwich:
+    """lower.epsilon ≤ the true ε ≤ upper."""
+
+    lower: LowerBound
+    upper: float
+
+    @property
+    def ratio(self) -> float:
+        """upper/lower: 1 where the bound is exact, ∞ where no instance is known."""
+        if self.upper == 0:
+            return 1.0
+        return self.upper / self.lower.epsilon if self.lower.epsilon > 0 else math.inf
+
+    def __str__(self) -> str:
+        known = f", ratio {self.ratio:.4g}" if math.isfinite(self.ratio) else ""
+        return f"[{self.lower.epsilon:.6g}, {self.upper:.6g}]{known}; the lower end: {self.lower.instance}"

@@ -1,0 +1,43 @@
+"""What a run's own assumptions leave to an adversary: which losses, and how far the gradients of a batch may push."""
+
+from __future__ import annotations
+
+import math
+
+from lastiterate.algorithms.batches import Poisson, PoissonMean
+from lastiterate.algorithms.per_step import extremes, spread
+from lastiterate.algorithms.run import Run
+
+
+def allowed_hessians(run: Run) -> tuple[float, float] | None:
+    """The least and the greatest Hessian of quadratic losses whose steps do not move iterates apart; None if there is none.
+
+    Where gradients are bounded the losses are linear. So they are with Poisson batches, of which each has another size.
+    """
+    loss, decay = run.loss, run.loss.l2 + run.weight_decay
+    if math.isfinite(half_gradient(run)) or isinstance(run.batches, Poisson | PoissonMean):
+        return (0.0, 0.0) if loss.curvature <= 0 <= loss.smoothness else None
+    longest = extremes(spread("step_size", run.step_size, run.steps))[1]
+    low = max(loss.curvature, -decay)
+    high = max(min(loss.smoothness, 1 / longest - decay), low)
+    return (low, high) if longest * (low + decay) <= 2 else None
+
+
+def half_gradient(run: Run) -> float:
+    """A number such that every record may have any gradient up to it, in either direction; ∞ if gradients have no bound."""
+    bound = run.loss.gradient_bound
+    if run.clip is not None:
+        bound = min(bound, extremes(spread("clip", run.clip, run.steps))[0])
+    return bound if math.isinf(bound) else min(bound, run.loss.gradient_sensitivity / 2)
+
+
+def allowed_splits(run: Run) -> tuple[tuple[float, float], ...]:
+    """How far record and neighbour push, beyond the others and in units of the sensitivity.
+
+    Both in opposite directions; or one and not the other, if the others push as it does. In a Poisson batch these must
+    not push at all, because their number would be seen, and a bounded gradient does not reach that far alone.
+    """
+    opposite, one_sided = (0.5, -0.5), (1.0, 0.0)
+    if isinstance(run.batches, Poisson) and math.isfinite(half_gradient(run)):
+        return (opposite,)
+    return opposite, one_sided

@@ -1,0 +1,100 @@
+"""Instances whose steps are linear: quadratic losses, and room for them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
+from lastiterate.algorithms.run import Run
+from lastiterate.auditing.allowed import allowed_hessians, allowed_splits
+from lastiterate.auditing.quadratic import Steps, exact_mu, steps_of, weights_of
+from lastiterate.auditing.sums import Pushed, RandomSum
+from lastiterate.numerics.arrays import Floats
+from lastiterate.privacy.gaussian import GaussianDP
+
+_MOST_STEPS = 2_000_000  # that are looked at one by one
+_GRID = 7
+_VANISHED = 1e-18  # of the noise: far below what a cell is rounded by
+
+
+def two_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, str]]:
+    """For batches that are not random (Bok et al. 2024, Theorems 4.2 and C.17)."""
+    hessians = allowed_hessians(run)
+    if hessians is None or not isinstance(run.batches, FullBatch | Cyclic) or math.isfinite(run.domain.diameter):
+        return
+    if run.steps > _MOST_STEPS and (releases or not steps_of(run, hessians[0]).alike):
+        return
+    mu, where = _largest(lambda hessian: exact_mu(run, hessian, None, releases), hessians)
+    yield _epsilon(mu, delta), f"quadratic losses with Hessian {where:g}"
+    if isinstance(run.batches, Cyclic) and hessians[1] > hessians[0]:
+        mu, where = _largest(lambda own: exact_mu(run, hessians[0], own, releases), hessians)
+        what = f"quadratic losses with Hessian {where:g} in the batch of the record, {hessians[0]:g} in others"
+        yield _epsilon(mu, delta), what
+
+
+def _epsilon(mu: float, delta: float) -> float:
+    return float(GaussianDP(mu * (1 - 1e-13)).bracket(delta)[0])  # type: ignore[arg-type]
+
+
+def _largest(function: Callable[[float], float], ends: tuple[float, float]) -> tuple[float, float]:
+    """The greatest value on a grid, refined; and where."""
+    grid = np.linspace(*ends, _GRID) if ends[1] > ends[0] else np.array(ends[:1])
+    values = [function(place) for place in grid.tolist()]
+    top = int(np.argmax(values))
+    if len(grid) > 1:
+        around = float(grid[max(top - 1, 0)]), float(grid[min(top + 1, len(grid) - 1)])
+        refined = minimize_scalar(lambda place: -function(place), bounds=around, method="bounded")
+        if -refined.fun > values[top]:
+            return -float(refined.fun), float(refined.x)
+    return values[top], float(grid[top])
+
+
+def random_pushes(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, str]]:
+    """For random batches and random orders."""
+    hessians = allowed_hessians(run)
+    fixed = isinstance(run.batches, FullBatch | Cyclic | PoissonMean)
+    if hessians is None or fixed or math.isfinite(run.domain.diameter):
+        return
+    for hessian in sorted(set(hessians)):
+        pushes = _random_sum(run.batches, steps_of(run, hessian), run.steps)
+        if pushes is None:
+            return
+        for record, neighbour in allowed_splits(run):
+            epsilon = Pushed(pushes, record, neighbour).epsilon(delta)
+            yield epsilon, f"{pushing(record)} on quadratic losses with Hessian {hessian:g}"
+
+
+def pushing(record: float) -> str:
+    return "a record that pushes, and one that does not," if record == 1 else "records that push in opposite directions"
+
+
+def _random_sum(batches: Batches, steps: Steps, count: int) -> RandomSum | None:
+    if steps.alike and float(steps.factor[0]) == 1 and isinstance(batches, FixedSize | Poisson):
+        return _coins(np.full(1, float(steps.push[0])), batches, float(steps.noise[0]) * math.sqrt(count), count)
+    if count > _MOST_STEPS:
+        return None
+    weights = weights_of(steps.factor)
+    values, deviation = weights * steps.push, math.sqrt(float(np.sum(np.square(weights * steps.noise))))
+    if isinstance(batches, Shuffled):
+        return _orders(values, batches, deviation)
+    gone = np.cumsum(np.sort(np.abs(values))) < _VANISHED * deviation
+    return _coins(values[np.argsort(np.abs(values))[~gone]], batches, deviation)
+
+
+def _coins(values: Floats, batches: Batches, deviation: float, times: int = 1) -> RandomSum:
+    """Each push with the same probability, independently."""
+    rate = float(batches.inclusion(1)[0])
+    return RandomSum(values[:, None], np.broadcast_to(rate, (len(values), 1)), deviation, times)
+
+
+def _orders(values: Floats, batches: Shuffled, deviation: float) -> RandomSum:
+    """One push of each epoch, or one place for all epochs; the last epoch may be cut short."""
+    every = batches.per_epoch
+    places = np.concatenate([values, np.zeros(-len(values) % every)]).reshape(-1, every)
+    if not batches.reshuffled:
+        places = places.sum(axis=0, keepdims=True)
+    return RandomSum(places, np.full(places.shape, 1 / every), deviation)

@@ -1,0 +1,37 @@
+"""The other half of the sandwich: what the worst instance costs that a run's own assumptions allow.
+
+Allowed is every loss with the facts that the run states (its range of Hessians, how far a gradient can move, where it is
+clipped), every data set, every start. No theorem that knows only these can prove less.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lastiterate.algorithms.run import Run
+from lastiterate.auditing.chain_instances import on_an_interval, two_wells
+from lastiterate.auditing.linear_instances import random_pushes, two_gaussians
+from lastiterate.progress import tracked
+
+_FAMILIES = (two_gaussians, random_pushes, on_an_interval, two_wells)
+_NONE = "no instance is known for such a run"
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """On `instance` the run costs at least `epsilon` at `delta`, whatever is proved."""
+
+    epsilon: float
+    delta: float
+    instance: str
+
+    def __str__(self) -> str:
+        return f"epsilon is at least {self.epsilon:.6g} at delta = {self.delta:g}: {self.instance}"
+
+
+def worst_instance(run: Run, delta: float, releases: tuple[int, ...]) -> LowerBound:
+    """The greatest ε at `delta` of the instances that belong to the run; after `releases` steps iterates leave as well."""
+    found = [LowerBound(0.0, delta, _NONE)]
+    for family in tracked(_FAMILIES, "instances"):
+        found += [LowerBound(epsilon, delta, instance) for epsilon, instance in family(run, delta, releases)]
+    return max(found, key=lambda one: one.epsilon)
