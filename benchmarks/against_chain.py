@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import lastiterate as li
-from lastiterate.auditing.instances import random_instance
+from lastiterate.auditing.instances import Instance, random_instance
 from lastiterate.progress import tracked
 
 EPSILONS = np.append(0.0, np.geomspace(0.003, 8.0, 24))
@@ -36,19 +36,33 @@ class Outcome:
 def compared(seed: int) -> list[tuple[str, float, float, str]]:
     """For each theorem that applies to this instance: margin, ratio, and the violation if there is one."""
     instance = random_instance(np.random.default_rng(seed))
-    exact, error = instance.chain.delta_with_error(EPSILONS)
-    least = np.maximum(exact - error - ROUNDING, 0.0)
     rows = []
     for theorem in li.CATALOGUE:
         answer = theorem.apply(instance.process)
         if isinstance(answer, li.Guarantee):
-            bound = np.asarray(answer.notion.delta(EPSILONS))
-            clear = exact > 1e-9
+            exact, least = exact_deltas(instance)
+            bound, clear = np.asarray(answer.notion.delta(EPSILONS)), exact > 1e-9
             ratio = float((bound[clear] / exact[clear]).min()) if clear.any() else math.inf
-            wrong = np.flatnonzero(bound < least)
-            told = f"seed {seed}: {bound[wrong]} < {exact[wrong]} at {EPSILONS[wrong]}" if wrong.size else ""
-            rows.append((theorem.name, float((bound - least).min()), ratio, told))
+            told = violation(theorem, instance)
+            rows.append((theorem.name, float((bound - least).min()), ratio, f"seed {seed}: {told}" if told else ""))
     return rows
+
+
+def exact_deltas(instance: Instance) -> tuple[np.ndarray, np.ndarray]:
+    """δ at EPSILONS, and what is left of it without the error of the grid."""
+    exact, error = instance.chain.delta_with_error(EPSILONS)
+    return exact, np.maximum(exact - error - ROUNDING, 0.0)
+
+
+def violation(theorem: li.Theorem, instance: Instance) -> str | None:
+    """Where the theorem is below the instance, if it is."""
+    answer = theorem.apply(instance.process)
+    if not isinstance(answer, li.Guarantee):
+        return None
+    exact, least = exact_deltas(instance)
+    bound = np.asarray(answer.notion.delta(EPSILONS))
+    wrong = np.flatnonzero(bound < least)
+    return f"{bound[wrong]} < {exact[wrong]} at {EPSILONS[wrong]}" if wrong.size else None
 
 
 def study(instances: int, first_seed: int, workers: int) -> Outcome:

@@ -15,8 +15,9 @@ from lastiterate.accounting.calibrate import NOISE, STEPS, calibrate
 from lastiterate.accounting.certificate import verify
 from lastiterate.accounting.each import account_each
 from lastiterate.algorithms.files import read_run, read_text, run_to_toml, write_run
+from lastiterate.auditing.errata import ERRATA, Effect, Erratum
 from lastiterate.errors import InvalidInput, LastIterateError
-from lastiterate.progress import progress_bar
+from lastiterate.progress import progress_bar, tracked
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.theorem import Theorem
 
@@ -136,6 +137,34 @@ def _theorem_text(theorem: Theorem) -> str:
     return "\n".join(lines + ([f"  erratum {theorem.erratum}"] if theorem.erratum else []))
 
 
+def _errata(options: argparse.Namespace) -> int:
+    """Every number is computed afresh, so this takes a few seconds."""
+    chosen = [one for one in ERRATA if options.effect in (None, one.effect.value)]
+    found = [_erratum(one) for one in tracked(chosen, "errata")]
+    lines = [f"{one['id']:11} {one['effect']:14} {one['place']}" + _erratum_text(one) for one in found]
+    _show(options, {"errata": found}, "\n\n".join(lines))
+    return 0
+
+
+def _erratum(one: Erratum) -> dict[str, Any]:
+    shown = one.evidence() if one.evidence else None
+    numbers = {} if shown is None else {**vars(shown), "text": str(shown)}
+    return {
+        "id": one.name,
+        "place": one.place,
+        "printed": one.printed,
+        "corrected": one.corrected,
+        "effect": one.effect.value,
+        "test": one.test,
+        "numbers": numbers,
+    }
+
+
+def _erratum_text(one: dict[str, Any]) -> str:
+    numbers = f"\n  numbers:   {one['numbers']['text']}" if one["numbers"] else ""
+    return f"\n  printed:   {one['printed']}\n  corrected: {one['corrected']}{numbers}\n  test:      {one['test']}"
+
+
 def _show(options: argparse.Namespace, content: dict[str, Any], text: str) -> None:
     print(json.dumps(_finite(content), indent=2) if options.json else text)
 
@@ -188,6 +217,8 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("certificate", help="a file that `account --certificate` wrote")
     one.add_argument("--run", metavar="FILE", help="it must be about this run")
     _command(commands, "theorems", _theorems, "the catalogue", "theorems --json")
+    one = _command(commands, "errata", _errata, "errors of the papers, with fresh numbers", "errata --effect unsound")
+    one.add_argument("--effect", choices=[effect.value for effect in Effect], help="only those with this effect")
     return parser
 
 

@@ -20,6 +20,7 @@ def constant(loss: object, step_size: float, **options: object) -> float:
 @pytest.mark.parametrize("step_size", [0.1, 0.5, 1.0, 1.9, 2.5])
 @pytest.mark.parametrize(("bottom", "top"), [(0.2, 1.0), (0.0, 1.0), (-0.5, 1.0), (-1.0, 1.0), (-2.0, 0.5)])
 def test_unclipped_constants_are_those_of_quadratics(bottom: float, top: float, step_size: float) -> None:
+    """1 − ηρ when strongly convex, where Balle2019 has a root (errata E3.6)."""
     modulus = {"strong_convexity": bottom} if bottom >= 0 else {"weak_convexity": -bottom}
     loss = li.losses.general(smoothness=top, gradient_sensitivity=1.0, **modulus)
     exact = max(abs(1 - step_size * bottom), abs(1 - step_size * top))
@@ -50,6 +51,7 @@ def observed_constant(bottom: float, top: float, step_size: float, source: np.ra
 @pytest.mark.parametrize("step_size", [0.2, 1.0, 2.0, 3.5])
 @pytest.mark.parametrize(("weak", "top"), [(0.0, 1.0), (0.3, 1.0), (1.0, 1.0), (0.9, 0.2)])
 def test_the_clipped_constant_is_never_exceeded(weak: float, top: float, step_size: float) -> None:
+    """Kong2025 uses the constant of an unclipped step, which is smaller (errata E2.1, E2.2)."""
     found = float(clipped_constant(weak, top, np.array([step_size]))[0])
     assert observed_constant(-weak, top, step_size, np.random.default_rng(23)) <= found * (1 + 1e-6)
 

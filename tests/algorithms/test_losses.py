@@ -53,6 +53,7 @@ def record(source: np.random.Generator) -> tuple[np.ndarray, float]:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_smoothness_and_sensitivity_hold_and_are_attained(name: str) -> None:
+    """Replaced records move a gradient by twice its bound (errata E2.8)."""
     loss, gradient = MODELS[name]
     source = np.random.default_rng(20)
     steepest, change = 0.0, 0.0

@@ -80,6 +80,13 @@ def test_noise_on_the_sum_clips() -> None:
         li.Run(li.losses.logistic(feature_norm=1.0, clip=1.0), batches, 0.1, noise, 4)
 
 
+def test_an_empty_batch_moves_nothing() -> None:
+    """Errata E0.4: of a mean over an empty batch; its map is the identity, so no step is sure to contract."""
+    loss = li.losses.general(smoothness=1.0, strong_convexity=0.5, gradient_sensitivity=1.0)
+    run = li.Run(loss, li.PoissonMean(records=10, rate=0.1), 0.5, li.OnMeanGradient(std=1.0), 5)
+    assert run.process.contraction == run.process.typical.contraction == 1.0
+
+
 def test_inclusion() -> None:
     cyclic = li.Run(LOSS, li.Cyclic(records=20, batch_size=5), 0.1, li.OnIterate(1.0), 6)
     assert cyclic.process.inclusion.tolist() == [0, 1, 0, 0, 0, 1]

@@ -95,7 +95,7 @@ def test_mass_at_infinity_is_counted_above_only() -> None:
 
 @pytest.mark.parametrize("t", [-1.0, -0.05, 0.02, 0.4, 2.0])
 def test_symmetrised_ratio_is_the_law_of_bok2024_proposition_d4(t: float) -> None:
-    """F_Y(t) as printed there, with ε± = log((p − 1 + e^{±t})/p); Y is the loss under P."""
+    """F_Y(t) as printed there, with ε± = log((p − 1 + e^{±t})/p); Lemma D.2 as corrected (errata E4.5)."""
     mu, p = 1.2, 0.3
     ratio = Ratio(SYMMETRISED, mu, p)
     inner = math.log((p - 1 + math.exp(abs(t))) / p)

@@ -57,7 +57,7 @@ def test_fixed_size_meets_the_published_estimate(epochs: int, estimate: float) -
 
 
 def test_fixed_size_lies_strictly_between_the_poisson_order_and_the_clt() -> None:
-    """The symmetrised curve is not the one-sided Poisson curve, and the CLT is not a bound."""
+    """The symmetrised curve is not the one-sided Poisson curve, and the CLT is not a bound (errata E4.7)."""
     fixed = li.subsampled_gaussian(mu=2 / 3, inclusion=0.025, sampling=li.FIXED_SIZE, adjacency=li.REPLACE_ONE)
     poisson = li.subsampled_gaussian(mu=2 / 3, inclusion=0.025)
     clt = li.GaussianDP(BOK2024_TABLE_3_CLT[50])

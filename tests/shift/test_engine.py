@@ -61,6 +61,7 @@ def test_half_a_million_contractions_converge() -> None:
 
 
 def test_an_unknown_factor_leaves_composition() -> None:
+    """Nothing is paid for a shift that is not there, whatever the factor (errata E2.7)."""
     assert best_schedule(steps_of(np.ones(9), 1.0, math.inf))[0] == pytest.approx(3.0, rel=1e-12)
 
 

@@ -11,7 +11,7 @@ import pytest
 from scipy.special import ndtr
 
 import lastiterate as li
-from lastiterate.auditing.chain import Chain, iid_hazard
+from lastiterate.auditing.papers import two_wells
 from lastiterate.mixing.contraction import contracted, curved_contraction, linear_contraction
 from lastiterate.theorems.asoodeh2023 import (
     CURVED,
@@ -34,7 +34,7 @@ def theta(epsilon: float, ratio: float) -> float:
 
 
 def test_figure_1_for_any_number_of_steps() -> None:
-    """3.647 by Theorem 1 (its limit (22)), 0.580 by the exact curve, δ = 1.24e-4 at ε = 0 and less by block mixing."""
+    """Errata E0.3: 3.647 by Theorem 1 (its limit (22)), 0.580 by the exact curve, δ = 1.24e-4 at ε = 0 or less by blocks."""
     given = process(ONE_OF_1000, 10**9, **FIGURE_1)
     assert PROJECTED.apply(given).epsilon(1e-3) == pytest.approx(3.647, abs=5e-4)  # type: ignore[union-attr]
     assert limit_epsilon(given, 1e-3) == pytest.approx(3.647, abs=5e-4)
@@ -93,24 +93,18 @@ def test_theorem_3_as_printed_is_refuted_by_one_step() -> None:
     assert REGULARISED.apply(given).notion.delta(10.0) >= exact  # type: ignore[union-attr]
 
 
-def test_two_wells() -> None:
-    """λ = 0.99, ηC = 2, ν = 1, p = 0.1, T = 200: exact 0.688 at ε = 0, printed 0.210, corrected 0.714."""
-    retain, steps, rate = 0.01, 200, 0.1
-    chain = Chain(
-        lambda x: retain * x + 2 * np.where(x >= 0, 1.0, -1.0),
-        lambda x: retain * x + 2,
-        lambda x: retain * x - 2,
-        np.ones(steps),
-        iid_hazard(rate, steps),
-        40.0,
-        cells=800,
-    )
-    exact = float(chain.delta(np.zeros(1))[0])
-    assert exact == pytest.approx(0.688, abs=1e-3)
+def test_two_wells_are_below_theorem_3_corrected() -> None:
+    """Errata E0.1: exact 0.688 at ε = 0, printed 0.210, corrected 0.714."""
     batches = li.FixedSize(records=10, batch_size=1)
-    given = process(batches, steps, sensitivity=4.0, drift=4.0, lipschitz=math.inf, retain=retain, dimension=1)
+    given = process(batches, 200, sensitivity=4.0, drift=4.0, lipschitz=math.inf, retain=0.01, dimension=1)
     corrected = REGULARISED.apply(given).notion.delta(0.0)  # type: ignore[union-attr]
-    assert exact <= corrected == pytest.approx(0.714, abs=1e-3)
+    assert two_wells(0.99, 2.0, 0.1, 200).delta(np.zeros(1))[0] <= corrected == pytest.approx(0.714, abs=1e-3)
+
+
+def test_full_batches_have_a_bound() -> None:
+    """Errata E0.2: the printed factor b/(n − b) is infinite there."""
+    given = process(li.FullBatch(10), 5, sensitivity=0.1, drift=0.4, lipschitz=math.inf, retain=0.1, dimension=1)
+    assert REGULARISED.apply(given).notion.delta(1.0) < 0.5  # type: ignore[union-attr]
 
 
 def test_a_decay_above_two_moves_iterates_apart() -> None:

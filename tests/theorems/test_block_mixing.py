@@ -44,7 +44,8 @@ def test_above_a_linear_loss_on_an_interval_after_many_steps(push: float, diamet
         lambda x: x - push / 2,
         np.ones(steps),
         iid_hazard(0.2, steps),
-        diameter,
+        -diameter / 2,
+        diameter / 2,
         cells=300,
     )
     exact, error = chain.delta_with_error(epsilons)
@@ -59,7 +60,7 @@ def test_a_fixed_order_is_covered_at_every_place_and_after_any_number_of_steps(p
     for steps in (4, 9, 30, 121):
         hazard = cyclic_hazard(4, place, steps)
         chain = Chain(
-            lambda x: x, lambda x: x + 0.4, lambda x: x - 0.4, np.ones(steps), hazard, 3.0, per_epoch=4, cells=300
+            lambda x: x, lambda x: x + 0.4, lambda x: x - 0.4, np.ones(steps), hazard, -1.5, 1.5, per_epoch=4, cells=300
         )
         exact, error = chain.delta_with_error(epsilons)
         given = process(li.Cyclic(records=4, batch_size=1), steps, sensitivity=0.8, diameter=3.0)

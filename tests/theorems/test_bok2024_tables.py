@@ -84,6 +84,7 @@ def test_table_8(cell: tuple[float, float]) -> None:
 
 @pytest.mark.parametrize("cell", TABLE_9_MU)
 def test_table_9(cell: tuple[int | str, float, int]) -> None:
+    """Theorem 4.5 by Lemma C.10 as corrected (errata E4.3)."""
     per_epoch, factor, epochs = cell
     if per_epoch == "composition":
         given = cyclic(10, epochs, sensitivity=0.2)
@@ -101,6 +102,7 @@ def constrained(cell: tuple[int, float, float], epochs: int) -> Process:
 
 @pytest.mark.parametrize("cell", TABLES_10_TO_12)
 def test_tables_10_to_12_with_the_right_epochs(cell: tuple[int, float, float]) -> None:
+    """Theorem 4.6 by Lemma C.11 as corrected (errata E4.2); E* is printed too small in every cell (errata E4.9)."""
     mu, printed, correct, valid_from, convex = TABLES_10_TO_12[cell]
     assert mu_of(bok2024.BOUNDED_CYCLIC, constrained(cell, valid_from)) == pytest.approx(mu, rel=1e-8)
     assert isinstance(bok2024.BOUNDED_CYCLIC.apply(constrained(cell, valid_from - 1)), li.Inapplicable)

@@ -12,23 +12,20 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
-from scipy.fft import irfft, next_fast_len, rfft
-from scipy.sparse import csr_array
 from scipy.special import ndtr
 
 from lastiterate.algorithms.per_step import extremes
+from lastiterate.auditing.kernels import Convolution, Kernel, Matrices
 from lastiterate.auditing.laws import largest_epsilon, worse_order
-from lastiterate.errors import InvalidInput, Unavailable
+from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats
 
 Map = Callable[[Floats], Floats]
 
 _COARSE = 512  # cells up to which a matrix keeps its relative precision at about the cost of a convolution
 _FAR = 9.5  # standard deviations: beyond, 1e-21
-_LONGEST = 2**22
 _ROUNDING = 4e-17  # of a cell, a step
 
 
@@ -124,7 +121,7 @@ class Chain:
     def _by_steps(self) -> Floats:
         unseen = np.stack([self._first, self._first])
         seen = np.zeros_like(unseen)
-        kernels: dict[float, _Kernel] = {}
+        kernels: dict[float, Kernel] = {}
         for step, (noise, hazard) in enumerate(zip(self.noise.tolist(), self.hazard.tolist(), strict=True)):
             kernel = kernels[noise] if noise in kernels else kernels.setdefault(noise, self._kernel(noise))
             if self.per_epoch == 1:
@@ -146,73 +143,18 @@ class Chain:
     def _maps(self) -> tuple[Map, Map, Map]:
         return self.without, self.record, self.neighbour
 
-    def _kernel(self, noise: float) -> _Kernel:
+    def _kernel(self, noise: float) -> Kernel:
         if self.cells <= _COARSE:
-            return _Matrices(*(self._matrix(step, noise) for step in self._maps))
+            return Matrices(*(self._matrix(step, noise) for step in self._maps))
         width, reach = (self.high - self.low) / self.cells, _FAR * noise
         ends = self.low - reach, self.high + reach
         places = [(np.clip(step(self.points), *ends) - self.low) / width for step in self._maps]
-        return _Convolution(places, noise / width, self.cells)
+        return Convolution(places, noise / width, self.cells)
 
     def _matrix(self, step: Map, noise: float) -> Floats:
         edges = np.linspace(self.low, self.high, self.cells + 1)
         at = ndtr((edges - step(self.points)[:, None]) / noise)
         return np.diff(at, axis=1, prepend=0.0, append=1.0)
-
-
-class _Kernel(Protocol):
-    def __call__(self, without: Floats, within: Floats | None) -> Floats:
-        """What becomes of the masses of both laws in a batch that has not the record, and in one that has."""
-
-
-@dataclass(frozen=True)
-class _Matrices:
-    without: Floats
-    record: Floats
-    neighbour: Floats
-
-    def __call__(self, without: Floats, within: Floats | None) -> Floats:
-        moved = without @ self.without
-        if within is not None:
-            moved[0] += within[0] @ self.record
-            moved[1] += within[1] @ self.neighbour
-        return np.asarray(moved)
-
-
-class _Convolution:
-    """Mass goes to `places` in units of a cell, split between the two whole numbers around, and is spread by the noise."""
-
-    def __init__(self, places: list[Floats], noise: float, cells: int) -> None:
-        first = math.floor(min(float(one.min()) for one in places))
-        last = math.floor(max(float(one.max()) for one in places)) + 1
-        count = last - first + 1
-        self.size = next_fast_len(cells + count - 1, real=True)
-        if self.size > _LONGEST:
-            raise Unavailable("the maps leave the interval too far for this grid: take fewer cells.")
-        self.without, self.record, self.neighbour = (_split(one - first, count) for one in places)
-        offsets = np.arange(-last, cells - first)
-        self.spread = rfft(ndtr((offsets + 1) / noise) - ndtr(offsets / noise), self.size)
-        sources = np.arange(first, last + 1)
-        self.ends = np.stack([ndtr(-sources / noise), ndtr((sources - cells) / noise)], axis=1)
-        self.cells, self.skipped = cells, count - 1
-
-    def __call__(self, without: Floats, within: Floats | None) -> Floats:
-        moved = (self.without @ without.T).T
-        if within is not None:
-            moved[0] += self.record @ within[0]
-            moved[1] += self.neighbour @ within[1]
-        inner = irfft(rfft(moved, self.size) * self.spread, self.size)[:, self.skipped : self.skipped + self.cells]
-        found = np.empty((2, self.cells + 2))
-        found[:, [0, -1]] = moved @ self.ends
-        np.maximum(inner, 0.0, out=found[:, 1:-1])
-        return found
-
-
-def _split(places: Floats, count: int) -> csr_array:
-    below = np.floor(places)
-    rows = np.concatenate([below, below + 1]).astype(np.intp)
-    weights = np.concatenate([below + 1 - places, places - below])
-    return csr_array((weights, (rows, np.tile(np.arange(len(places)), 2))), shape=(count, len(places)))
 
 
 def iid_hazard(rate: float, steps: int) -> Floats:

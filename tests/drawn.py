@@ -1,0 +1,126 @@
+"""Random processes, runs and instances to which a given theorem applies: a law is tried on each theorem of the catalogue."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import lastiterate as li
+from lastiterate.algorithms.process import Process
+from lastiterate.auditing.instances import Instance, random_instance
+from processes import process
+
+BATCHES = (
+    li.FullBatch(records=120),
+    li.Cyclic(records=120, batch_size=30),
+    li.Shuffled(records=120, batch_size=30, each_epoch=False),
+    li.Shuffled(records=120, batch_size=30),
+    li.FixedSize(records=120, batch_size=30),
+    li.Poisson(records=120, rate=0.25),
+)
+# Bounds on profiles: they may lie below every Gaussian one.
+OF_PROFILES = ("block-mixing", "regularised-mixing", "nonlinear-contraction", "asoodeh2023")
+# Batches that are random, and known to be.
+OF_SAMPLING = (*OF_PROFILES, "window-tail", "bok2024/random", "random-order", "ye2022/random")
+# Searched on grids: a little more noise may end on a grid that is a little worse.
+SEARCHED = (*OF_PROFILES, "window-tail", "bok2024/random")
+_MOST_DRAWS = 5_000
+
+
+def random_process(source: np.random.Generator, batches: Any, alike: bool, most_steps: int = 60) -> Process:
+    """Steps alike or not, contracting or expanding, bounded or not."""
+    steps = int(source.integers(1, source.choice([5, most_steps, most_steps])))
+    size = 1 if alike else steps
+    lipschitz = source.uniform(0.8, source.choice([1.0, 1.0, 1.15]), size)
+    numbers = {
+        "sensitivity": source.uniform(0.05, 0.5, size),
+        "noise": source.uniform(0.5, 2.0, size),
+        "lipschitz": np.where(source.random(size) < 0.3, 1.0, lipschitz),
+        "drift": source.uniform(0.5, 3.0, size),
+        "retain": np.full(size, source.choice([1.0, 0.7])),
+    }
+    values = {name: value[0] if alike else value for name, value in numbers.items()}
+    diameter, dimension = float(source.choice([math.inf, 0.3, 2.0, 10.0])), source.choice([None, 3])
+    return process(batches, steps, diameter=diameter, dimension=dimension, **values)
+
+
+def any_process(source: np.random.Generator) -> Process:
+    """Of any kind, with whole epochs, releases and unknown constants now and then."""
+    batches = BATCHES[int(source.integers(len(BATCHES)))]
+    if source.random() < 0.15:
+        batches = li.Cyclic(records=600, batch_size=10)  # long enough for one pass
+    given = random_process(source, batches, alike=bool(source.random() < 0.7))
+    if source.random() < 0.1:
+        given = replace(given, releases=(1,) if len(given) > 1 else ())
+    if source.random() < 0.1:
+        given = replace(given, lipschitz=np.broadcast_to(np.inf, len(given)))
+    if source.random() < 0.1:
+        given = replace(given, drift=np.broadcast_to(np.inf, len(given)))
+    if source.random() < 0.1 and isinstance(batches, li.Poisson):
+        given = replace(given, sampled=np.broadcast_to(np.inf, len(given)))
+    if source.random() < 0.1:
+        given = changed(given, lambda values: values * source.choice([30.0, 1e40]), "lipschitz")
+    if source.random() < 0.05:
+        given = changed(given, lambda values: values * 1e-3, "noise")
+    return given
+
+
+def draws(seed: int) -> Iterator[Process]:
+    source = np.random.default_rng(seed)
+    for _ in range(_MOST_DRAWS):
+        yield any_process(source)
+
+
+@cache
+def examples(theorem: li.Theorem, count: int, seed: int = 3) -> tuple[Process, ...]:
+    """Processes to which the theorem applies."""
+    found = []
+    for given in draws(seed):
+        if not theorem.failures(given) and isinstance(theorem.apply(given), li.Guarantee):
+            found.append(given)
+            if len(found) == count:
+                return tuple(found)
+    raise AssertionError(f"{theorem.name} applies to {len(found)} of {_MOST_DRAWS} processes")
+
+
+def instances(theorem: li.Theorem, count: int) -> list[tuple[int, Instance]]:
+    """Exact one-dimensional runs to which the theorem applies, with their seeds."""
+    found = []
+    for seed in range(50_000, 50_000 + _MOST_DRAWS):
+        instance = random_instance(np.random.default_rng(seed))
+        if not theorem.failures(instance.process):
+            found.append((seed, instance))
+            if len(found) == count:
+                return found
+    raise AssertionError(f"{theorem.name} applies to {len(found)} instances only")
+
+
+def epsilon(theorem: li.Theorem, given: Process, delta: float = 1e-5) -> float:
+    """∞ where the theorem says nothing."""
+    answer = theorem.apply(given)
+    return answer.epsilon(delta) if isinstance(answer, li.Guarantee) else math.inf
+
+
+def slack(theorem: li.Theorem) -> float:
+    """Searched bounds move by up to a hundredth with the grid."""
+    return 1e-2 if theorem.name.startswith(SEARCHED) else 1e-9
+
+
+def changed(given: Process, change: Callable[[np.ndarray], np.ndarray], *names: str) -> Process:
+    """The process with these quantities changed; what is stored once stays so."""
+    return replace(given, **{name: _kept_alike(getattr(given, name), change) for name in names})
+
+
+def _kept_alike(values: np.ndarray, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    if values.strides == (0,):
+        return np.broadcast_to(change(values[:1])[0], values.shape)
+    return change(values)
+
+
+def guarantees(given: Process) -> list[li.Guarantee]:
+    return [answer for theorem in li.CATALOGUE if isinstance(answer := theorem.apply(given), li.Guarantee)]

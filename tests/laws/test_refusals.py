@@ -1,0 +1,69 @@
+"""Outside its assumptions a theorem says nothing, and says why."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+
+import lastiterate as li
+from drawn import draws
+from lastiterate.algorithms.process import Process
+from processes import process
+
+PAIRS = [(theorem, assumption) for theorem in li.CATALOGUE for assumption in theorem.assumptions]
+# Only for runs that are too long to draw.
+NOT_ALONE = {
+    "the run is short enough to go through",
+    "short enough to go through",
+}
+
+
+@cache
+def failing_alone() -> dict[tuple[str, str], Process]:
+    """For each theorem and assumption, a process in which nothing else is wrong."""
+    found: dict[tuple[str, str], Process] = {}
+    sought = {theorem.name: {one.statement for one in theorem.assumptions} - NOT_ALONE for theorem in li.CATALOGUE}
+    for given in draws(12):
+        for theorem in li.CATALOGUE:
+            failed = theorem.failures(given) if sought[theorem.name] else []
+            if len(failed) == 1 and failed[0][0].statement in sought[theorem.name]:
+                found[theorem.name, failed[0][0].statement] = given
+                sought[theorem.name].discard(failed[0][0].statement)
+    return found
+
+
+@pytest.mark.parametrize(("theorem", "assumption"), PAIRS, ids=lambda one: getattr(one, "name", None) or one.statement)
+def test_it_refuses_where_one_assumption_fails(theorem: li.Theorem, assumption: object) -> None:
+    statement = assumption.statement  # type: ignore[attr-defined]
+    given = failing_alone().get((theorem.name, statement))
+    if given is None:
+        assert statement in NOT_ALONE
+        return
+    answer = theorem.apply(given)
+    assert isinstance(answer, li.Inapplicable)
+    assert str(answer).startswith(f"{theorem.name} does not apply: ")
+    assert len(answer.reasons) == 1
+
+
+@pytest.mark.parametrize(
+    ("theorem", "change", "number"),
+    [
+        ("bok2024/full-batch/strongly-convex", {"lipschitz": 1.0}, "lipschitz < 1"),
+        ("bok2024/full-batch/constrained", {"lipschitz": 1.0 + 1e-12}, "lipschitz <= 1"),
+        ("bok2024/full-batch/constrained", {"diameter": math.inf}, "diameter is inf"),
+        ("bok2024/full-batch/constrained", {"diameter": 5.1}, "51"),
+        ("bok2024/full-batch/constrained", {"noise": np.linspace(1, 2, 50)}, "noise runs from 1 to 2"),
+        ("bok2024/full-batch/constrained", {"releases": (3,)}, "others leave as well: 1"),
+        ("kong2025/bounded-domain", {"lipschitz": math.inf}, "inf"),
+    ],
+)
+def test_refusals_just_outside_the_assumptions(theorem: str, change: dict[str, object], number: str) -> None:
+    chosen = next(one for one in li.CATALOGUE if one.name == theorem)
+    inside = {"sensitivity": 0.1, "lipschitz": 0.99, "diameter": 5.0}
+    assert isinstance(chosen.apply(process(li.FullBatch(records=10), 50, **inside)), li.Guarantee)
+    answer = chosen.apply(process(li.FullBatch(records=10), 50, **{**inside, **change}))
+    assert isinstance(answer, li.Inapplicable)
+    assert number in str(answer)
