@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint check bench bench-engine tables random-batches chain study clean
+.PHONY: demo test lint check bench bench-engine tables random-batches chain mutate audits study clean
 
 demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify, calibrate, plot
 	$(BIN)/lastiterate account examples/mnist.toml --delta 1e-5 --certificate out/mnist-certificate.json --plot out/mnist.png
@@ -41,6 +41,12 @@ random-batches: $(READY)  ## random batches, bounded domains, non-convex losses:
 
 chain: $(READY)  ## every theorem against exact one-dimensional chains
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.against_chain $(CHAIN)
+
+audits: $(READY)  ## audits of noisy gradient descent, beside its exact epsilon
+	$(BIN)/python -m benchmarks.audits $(AUDITS)
+
+mutate: $(READY)  ## plants mistakes of the kinds that papers made, one at a time; every one has to be caught
+	$(BIN)/python tests/mutation/run.py $(MUTATE)
 
 clean:
 	rm -rf $(VENV) .venv-peers build dist out

@@ -16,6 +16,7 @@ from lastiterate.algorithms.noise import Langevin, OnGradientSum, OnIterate, OnM
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.prox import L1, ConvexTerm, ElasticNet, NuclearNorm
 from lastiterate.algorithms.run import Epochs, Run, epochs
+from lastiterate.auditing.audit import Audit, audit
 from lastiterate.auditing.chain import Chain
 from lastiterate.auditing.lower import LowerBound
 from lastiterate.errors import Incompatible, InvalidInput, LastIterateError, Unavailable
@@ -55,6 +56,7 @@ __all__ = [
     "REPLACE_ONE",
     "STEPS",
     "Adjacency",
+    "Audit",
     "AveragedGaussianDP",
     "Ball",
     "Box",
@@ -103,6 +105,7 @@ __all__ = [
     "advanced_composition",
     "amplification_by_subsampling",
     "analytic_gaussian_noise",
+    "audit",
     "best",
     "calibrate",
     "classical_gaussian_noise",

@@ -15,7 +15,10 @@ from lastiterate.accounting.calibrate import NOISE, STEPS, calibrate
 from lastiterate.accounting.certificate import verify
 from lastiterate.accounting.each import account_each
 from lastiterate.algorithms.files import read_run, read_text, run_to_toml, write_run
+from lastiterate.auditing.audit import audit
 from lastiterate.auditing.errata import ERRATA, Effect, Erratum
+from lastiterate.auditing.simulate import OPPOSITE, PUSHES, simulation
+from lastiterate.auditing.trainer import read_trainer
 from lastiterate.errors import InvalidInput, LastIterateError
 from lastiterate.progress import progress_bar, tracked
 from lastiterate.theorems.catalogue import CATALOGUE
@@ -114,6 +117,28 @@ def _verify(options: argparse.Namespace) -> int:
     claim = {name: getattr(verdict, name) for name in ("accepted", "reason", "epsilon", "delta", "steps")}
     _show(options, {**claim, "adjacency": "replace one record", "releases": list(verdict.releases)}, str(verdict))
     return 0 if verdict.accepted else _REJECTED
+
+
+def _audit(options: argparse.Namespace) -> int:
+    chosen = {name: getattr(options, name) for name in ("delta", "runs", "confidence", "workers", "seed")}
+    if options.what.endswith(".py"):
+        trainer = read_trainer(options.what)
+        found, known = audit(trainer.train, trainer.data, trainer.neighbour, **chosen), {}
+    else:
+        run = read_run(options.what)
+        found = audit(simulation(run).train, PUSHES, OPPOSITE, **chosen)
+        report = account(run, options.delta)
+        known = {"lower_bound": report.sandwich.lower.epsilon, "proved": report.epsilon}
+    text = str(found)
+    if known:
+        text += (
+            f"\nan exact instance costs {known['lower_bound']:.4g}, and no more than {known['proved']:.4g} is proved"
+        )
+    if options.plot:
+        found.plot(options.plot)
+        text += f"\nplot: {options.plot}"
+    _show(options, {**found.to_dict(), **known}, text)
+    return 0
 
 
 def _theorems(options: argparse.Namespace) -> int:
@@ -216,6 +241,22 @@ def _parser() -> argparse.ArgumentParser:
     one = _command(commands, "verify", _verify, "replay a certificate", "verify certificate.json --run run.toml")
     one.add_argument("certificate", help="a file that `account --certificate` wrote")
     one.add_argument("--run", metavar="FILE", help="it must be about this run")
+    one = _command(
+        commands,
+        "audit",
+        _audit,
+        "train many times, bound epsilon from below",
+        "audit run.toml --runs 2000 --delta 1e-5",
+    )
+    one.add_argument(
+        "what", help="a run (.toml, .json), or a .py file that defines train(data, seed), data and neighbour"
+    )
+    one.add_argument("--delta", type=float, default=1e-5, help="the delta of the guarantee (default: 1e-5)")
+    one.add_argument("--runs", type=int, default=1000, help="on each of the two data sets (default: 1000)")
+    one.add_argument("--confidence", type=float, default=0.95, help="of the bound (default: 0.95)")
+    one.add_argument("--workers", type=int, default=1, help="processes to spread the runs over (default: 1)")
+    one.add_argument("--seed", type=int, default=0, help="of the first run (default: 0)")
+    _add_plot(one, "the scores on both data sets")
     _command(commands, "theorems", _theorems, "the catalogue", "theorems --json")
     one = _command(commands, "errata", _errata, "errors of the papers, with fresh numbers", "errata --effect unsound")
     one.add_argument("--effect", choices=[effect.value for effect in Effect], help="only those with this effect")

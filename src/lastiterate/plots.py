@@ -51,6 +51,27 @@ def draw_comparison(names: Sequence[str], epsilons: Sequence[float], delta: floa
     return _finished(figure, axes, path)
 
 
+def draw_audit(
+    one: Sequence[float],
+    two: Sequence[float],
+    threshold: float,
+    epsilon: float,
+    delta: float,
+    confidence: float,
+    path: Target,
+) -> Any:
+    """Scores of the last iterates on two neighbouring data sets."""
+    figure, axes = _figure()
+    low, high = min(*one, *two), max(*one, *two)
+    for scores, colour, name in ((one, "tab:blue", "the data"), (two, "tab:orange", "its neighbour")):
+        axes.hist(scores, bins=40, range=(low, high), color=colour, alpha=0.6, label=name)
+    axes.axvline(threshold, color="tab:gray", linestyle="--", label="the best threshold")
+    title = f"ε ≥ {epsilon:.4g} at δ = {delta:g}, with {100 * confidence:g}% confidence"
+    axes.set(xlabel="score of the last iterate", ylabel="runs", title=title)
+    axes.legend()
+    return _finished(figure, axes, path)
+
+
 def _figure() -> tuple[Any, Any]:
     try:
         from matplotlib.figure import Figure

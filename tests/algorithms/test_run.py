@@ -80,6 +80,20 @@ def test_noise_on_the_sum_clips() -> None:
         li.Run(li.losses.logistic(feature_norm=1.0, clip=1.0), batches, 0.1, noise, 4)
 
 
+@pytest.mark.parametrize(
+    ("domain", "ends"),
+    [
+        (li.Ball(radius=3.0), [(3.0, 0.0), (-3.0, 0.0)]),
+        (li.Box(side=2.0, dimension=3), [(-1.0, -1.0, -1.0), (1.0, 1.0, 1.0)]),
+        (li.ConvexSet(diameter=5.0), [(0.0,), (5.0,)]),
+    ],
+    ids=repr,
+)
+def test_two_points_of_a_domain_are_as_far_apart_as_its_diameter(domain: object, ends: list[tuple[float, ...]]) -> None:
+    exact = math.dist(*ends)
+    assert exact <= domain.diameter <= exact * (1 + 1e-15)  # type: ignore[attr-defined]
+
+
 def test_an_empty_batch_moves_nothing() -> None:
     """Errata E0.4: of a mean over an empty batch; its map is the identity, so no step is sure to contract."""
     loss = li.losses.general(smoothness=1.0, strong_convexity=0.5, gradient_sensitivity=1.0)

@@ -10,7 +10,7 @@ import pytest
 
 import lastiterate as li
 from lastiterate.auditing.chain import Chain, cyclic_hazard, iid_hazard
-from lastiterate.theorems.block_mixing import BLOCK_MIXING, blocks_of
+from lastiterate.theorems.block_mixing import BLOCK_MIXING, blocks_of, ends_of
 from lastiterate.theorems.regularised import REGULARISED_MIXING, in_a_ball
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE
 from processes import process
@@ -65,6 +65,23 @@ def test_a_fixed_order_is_covered_at_every_place_and_after_any_number_of_steps(p
         exact, error = chain.delta_with_error(epsilons)
         given = process(li.Cyclic(records=4, batch_size=1), steps, sensitivity=0.8, diameter=3.0)
         assert (BLOCK_MIXING.apply(given).notion.delta(epsilons) >= exact - error - 1e-13).all()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "batches", [FULL, li.FixedSize(records=10, batch_size=10), li.Cyclic(records=10, batch_size=10)]
+)
+@pytest.mark.parametrize("factor", [1.0, 0.9, 0.4])
+@pytest.mark.parametrize("length", [1, 3, 10])
+def test_a_block_shows_two_states_at_the_ends_of_the_domain(batches: object, factor: float, length: int) -> None:
+    """φ(x) = factor·x and a record that pushes outwards: two Gaussians, as far apart as they can be."""
+    given = process(batches, 100, sensitivity=0.3, lipschitz=factor, diameter=2.0)
+    powers = factor ** np.arange(float(length))
+    gap = 2.0 * factor**length + 0.3 * powers.sum()
+    exact = li.GaussianDP(gap / math.sqrt(float(np.square(powers).sum())))
+    epsilons = np.array([0.0, 0.5, 1.0, 2.0, 4.0])
+    ends = ends_of(given, length)
+    assert (ends.apart_delta(epsilons) >= exact.delta(epsilons) * (1 - 1e-9)).all()
+    assert (ends.common_delta(epsilons) <= ends.apart_delta(epsilons)).all()
 
 
 def test_more_blocks_never_help_and_the_bound_for_ever_is_above_all() -> None:

@@ -1,0 +1,162 @@
+"""Train many times on two neighbouring data sets, and prove from the last iterates that ε is no less than this.
+
+A part of the runs teaches where to look: a direction and a few thresholds. The others are counted. Each threshold gets its
+share of the doubt, so the best of them may be reported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lastiterate.auditing.confidence import Rates, rate_above, rate_below
+from lastiterate.errors import INSIDE_UNIT, InvalidInput, Unavailable, checked_count, checked_number
+from lastiterate.numerics.arrays import Floats
+from lastiterate.plots import draw_audit
+from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.progress import tracked
+
+Train = Callable[[Any, int], Any]
+Score = Callable[[Any], float]
+
+_LEARNING = 0.2  # of the runs
+_QUANTILES = (0.95, 1.0)
+_FEWEST = 40
+_CHUNKS = 50
+
+
+@dataclass(frozen=True)
+class Audit:
+    """With this confidence the mechanism is not (ε', δ)-DP for any ε' < `epsilon`, nor μ'-GDP for any μ' < `mu`."""
+
+    epsilon: float
+    mu: float
+    delta: float
+    confidence: float
+    runs: int
+    scores: tuple[Floats, Floats] = field(repr=False)
+    threshold: float
+
+    @cached_property
+    def epsilon_if_gaussian(self) -> float:
+        """ε of that μ: what may be claimed where the trade-off is known to be Gaussian.
+
+        It is far sharper at a small δ, which counting alone cannot see.
+        """
+        return float(GaussianDP(self.mu).bracket(self.delta)[0])  # type: ignore[arg-type]
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """The scores of both data sets, and the threshold that was best."""
+        one, two = (side.tolist() for side in self.scores)
+        return draw_audit(one, two, self.threshold, self.epsilon, self.delta, self.confidence, path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Without the scores, as JSON could hold it."""
+        names = ("epsilon", "epsilon_if_gaussian", "mu", "delta", "confidence", "runs", "threshold")
+        return {name: getattr(self, name) for name in names}
+
+    def __str__(self) -> str:
+        sure = f"with {100 * self.confidence:g}% confidence, from {self.runs} runs on each data set"
+        return (
+            f"epsilon is at least {self.epsilon:.4g} at delta = {self.delta:g}, {sure}\n"
+            f"mu is at least {self.mu:.4g}; if the trade-off is Gaussian, epsilon is at least {self.epsilon_if_gaussian:.4g}"
+        )
+
+
+def audit(
+    train: Train,
+    data: Any,
+    neighbour: Any,
+    *,
+    delta: float,
+    runs: int = 1000,
+    confidence: float = 0.95,
+    score: Score | None = None,
+    workers: int = 1,
+    seed: int = 0,
+) -> Audit:
+    """A lower confidence bound on ε of train(data, seed), which returns the last iterate, between two neighbours.
+
+    `runs` on each data set, a fifth of them to learn from. `score` makes a number of an iterate, larger on `data`; else
+    the direction in which the means differ is learnt. With workers > 1 the runs are spread over processes.
+    """
+    target, sure = checked_number("delta", delta, INSIDE_UNIT), checked_number("confidence", confidence, INSIDE_UNIT)
+    count = checked_count("runs", runs)
+    if count < _FEWEST:
+        raise InvalidInput(f"runs must be at least {_FEWEST}, or nothing can be told. Got {count}.")
+    seeds = np.random.SeedSequence(checked_count("seed", seed, least=0)).generate_state(2 * count, np.uint64).tolist()
+    jobs = [(data, one) for one in seeds[:count]] + [(neighbour, one) for one in seeds[count:]]
+    iterates = _trained(train, jobs, checked_count("workers", workers))
+    learning = math.ceil(_LEARNING * count)
+    one, two = _scored(iterates[:count], iterates[count:], learning, score)
+    return _judged(one, two, learning, target, sure)
+
+
+def _trained(train: Train, jobs: Sequence[tuple[Any, int]], workers: int) -> list[Any]:
+    size = -(-len(jobs) // _CHUNKS)
+    chunks = [jobs[first : first + size] for first in range(0, len(jobs), size)]
+    if workers == 1:
+        return [train(*job) for chunk in tracked(chunks, "runs") for job in chunk]
+    try:
+        from joblib import Parallel, delayed
+    except ImportError as error:
+        raise Unavailable("workers > 1 needs joblib, which is not installed. Run pip install joblib.") from error
+    found: list[Any] = []
+    with Parallel(n_jobs=workers) as parallel:
+        for chunk in tracked(chunks, "runs"):
+            found += parallel(delayed(train)(*job) for job in chunk)
+    return found
+
+
+def _scored(one: list[Any], two: list[Any], learning: int, score: Score | None) -> tuple[Floats, Floats]:
+    if score is not None:
+        found = [np.array([float(score(iterate)) for iterate in side]) for side in (one, two)]
+    else:
+        flat = [_flat(side) for side in (one, two)]
+        gap = flat[0][:learning].mean(axis=0) - flat[1][:learning].mean(axis=0)
+        spread = flat[0][:learning].var(axis=0) + flat[1][:learning].var(axis=0)
+        direction = gap / np.where(spread > 0, spread, 1.0)
+        found = [side @ direction for side in flat]
+    if not all(np.isfinite(side).all() for side in found):
+        raise InvalidInput("train must return finite numbers, and so must score. Got NaN or infinity.")
+    return found[0], found[1]
+
+
+def _flat(iterates: list[Any]) -> Floats:
+    try:
+        return np.stack([np.asarray(iterate, float).ravel() for iterate in iterates])
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"train must return arrays of one shape. Got {iterates[0]!r:.60}; or give score=."
+        ) from error
+
+
+def _judged(one: Floats, two: Floats, learning: int, delta: float, confidence: float) -> Audit:
+    """Both rates at every threshold hold together, but for the doubt; so the best threshold may be chosen."""
+    thresholds = _thresholds(one[:learning], two[:learning])
+    counted = len(one) - learning
+    doubt = (1 - confidence) / (2 * len(thresholds))
+    rates = [
+        Rates(
+            rate_above(int((one[learning:] > threshold).sum()), counted, doubt),
+            rate_below(int((two[learning:] > threshold).sum()), counted, doubt),
+        )
+        for threshold in thresholds
+    ]
+    epsilons = [rate.epsilon(delta) for rate in rates]
+    best = int(np.argmax(epsilons))
+    mu = max(rate.mu for rate in rates)
+    return Audit(epsilons[best], mu, delta, confidence, len(one), (one, two), thresholds[best])
+
+
+def _thresholds(one: Floats, two: Floats) -> list[float]:
+    """Half-way between both data sets, and where one of them is rarely met."""
+    middle = (float(np.median(one)) + float(np.median(two))) / 2
+    rare = [float(np.quantile(two, share)) for share in _QUANTILES]
+    return [middle, *rare, *(float(np.quantile(one, 1 - share)) for share in _QUANTILES)]

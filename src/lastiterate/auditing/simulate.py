@@ -1,0 +1,61 @@
+"""A run on quadratic losses in one dimension, executed: something to audit whose exact cost is known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lastiterate.algorithms.batches import Batches, Cyclic, PoissonMean, Shuffled
+from lastiterate.algorithms.run import Run
+from lastiterate.auditing.allowed import allowed_hessians
+from lastiterate.auditing.quadratic import Steps, steps_of
+from lastiterate.errors import Unavailable
+
+PUSHES, OPPOSITE = 0.5, -0.5  # of the sensitivity: the record, and its neighbour
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """`train(PUSHES, seed)` and `train(OPPOSITE, seed)` are last iterates on two neighbouring data sets."""
+
+    steps: Steps
+    batches: Batches
+    count: int
+    half_width: float
+
+    def train(self, record: float, seed: int) -> float:
+        """The last iterate, step by step."""
+        source = np.random.default_rng(seed)
+        seen = self._seen(source)
+        pushes = np.where(seen, record * self.steps.push, 0.0) + self.steps.noise * source.standard_normal(self.count)
+        iterate = 0.0
+        for factor, push in zip(self.steps.factor.tolist(), pushes.tolist(), strict=True):
+            iterate = min(max(factor * iterate + push, -self.half_width), self.half_width)
+        return iterate
+
+    def _seen(self, source: np.random.Generator) -> NDArray[np.bool_]:
+        """Whether each step's batch has the record; in a fixed order, the record that the last step sees."""
+        every, steps = self.batches.per_epoch, np.arange(self.count)
+        match self.batches:
+            case Cyclic():
+                return np.asarray((steps - self.count + 1) % every == 0)
+            case Shuffled():
+                places = source.integers(every, size=-(-self.count // every))
+                place = places[steps // every] if self.batches.reshuffled else places[0]
+                return np.asarray(steps % every == place)
+        return np.asarray(source.random(self.count) < self.batches.inclusion(self.count))
+
+
+def simulation(run: Run) -> Simulation:
+    """The run on losses as flat as they may be; with projection on an interval, if there is a domain."""
+    hessians = allowed_hessians(run)
+    bounded = math.isfinite(run.domain.diameter)
+    if hessians is None or isinstance(run.batches, PoissonMean) or (bounded and run.prox is not None):
+        raise Unavailable(
+            "no quadratic instance of this run is known. Audit a trainer instead: lastiterate audit train.py."
+        )
+    side = getattr(run.domain, "side", run.domain.diameter)
+    return Simulation(steps_of(run, hessians[0]), run.batches, run.steps, side / 2)
