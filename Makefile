@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint check bench bench-engine tables random-batches chain mutate audits study clean
+.PHONY: demo test lint check bench bench-engine tables random-batches chain lower mutate audits study clean
 
 demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify, calibrate, plot
 	$(BIN)/lastiterate account examples/mnist.toml --delta 1e-5 --certificate out/mnist-certificate.json --plot out/mnist.png
@@ -41,6 +41,9 @@ random-batches: $(READY)  ## random batches, bounded domains, non-convex losses:
 
 chain: $(READY)  ## every theorem against exact one-dimensional chains
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.against_chain $(CHAIN)
+
+lower: $(READY)  ## exact instances beside what is proved, and the speed of a chain
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.lower_side
 
 audits: $(READY)  ## audits of noisy gradient descent, beside its exact epsilon
 	$(BIN)/python -m benchmarks.audits $(AUDITS)

@@ -9,9 +9,10 @@ the two nearest points of an even grid, and convolve. Either way the error falls
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 
 import numpy as np
 from scipy.special import ndtr
@@ -34,7 +35,8 @@ class Chain:
     """x ← Π(φ(x) + N(0, noise²)) on the interval [low, high], from `start`.
 
     φ is `without` in a batch that has not the record, `record` or `neighbour` in one that has. `hazard[t]`: how likely the
-    record is in batch t, if it was in none of its epoch; an epoch has `per_epoch` steps, 1 where batches are independent.
+    record is in batch t, if it was in none of its epoch; an epoch has `per_epoch` steps, 1 where batches are independent
+    or fixed.
     """
 
     without: Map
@@ -119,17 +121,29 @@ class Chain:
         return mass
 
     def _by_steps(self) -> Floats:
-        unseen = np.stack([self._first, self._first])
-        seen = np.zeros_like(unseen)
-        kernels: dict[float, Kernel] = {}
-        for step, (noise, hazard) in enumerate(zip(self.noise.tolist(), self.hazard.tolist(), strict=True)):
-            kernel = kernels[noise] if noise in kernels else kernels.setdefault(noise, self._kernel(noise))
-            if self.per_epoch == 1:
-                unseen = kernel((1 - hazard) * unseen, hazard * unseen)
+        start = np.stack([self._first, self._first])
+        kernels = {noise: self._kernel(noise) for noise in set(self.noise.tolist())}
+        steps = zip((kernels[noise] for noise in self.noise.tolist()), self.hazard.tolist(), strict=True)
+        return self._one_by_one(start, steps) if self.per_epoch == 1 else self._by_epochs(start, steps)
+
+    def _one_by_one(self, mass: Floats, steps: Iterable[tuple[Kernel, float]]) -> Floats:
+        """Whether a batch has the record does not depend on the batches before."""
+        for (kernel, hazard), alike in groupby(steps):
+            count = sum(1 for _ in alike)
+            if hazard == 0:
+                mass = kernel.idle(mass, count)
                 continue
+            for _ in range(count):
+                mass = kernel((1 - hazard) * mass, hazard * mass)
+        return mass
+
+    def _by_epochs(self, unseen: Floats, steps: Iterable[tuple[Kernel, float]]) -> Floats:
+        """Mass that has not met the record in this epoch is kept apart from mass that has."""
+        seen = none = np.zeros_like(unseen)
+        for step, (kernel, hazard) in enumerate(steps):
             if step % self.per_epoch == 0:
-                unseen, seen = unseen + seen, np.zeros_like(seen)
-            unseen, seen = kernel((1 - hazard) * unseen, None), kernel(seen, hazard * unseen)
+                unseen, seen = unseen + seen, none
+            unseen, seen = kernel((1 - hazard) * unseen, none), kernel(seen, hazard * unseen)
         return unseen + seen
 
     def _after_many(self) -> Floats:

@@ -135,10 +135,10 @@ def _moved(factor: float, move: float) -> Map:
 
 def _chain(run: Run, maps: tuple[Map, Map, Map], half: float, noise: float) -> Chain:
     batches, count = run.batches, run.steps
-    every = batches.per_epoch if isinstance(batches, Cyclic | Shuffled) else 1
+    every = batches.per_epoch if isinstance(batches, Shuffled) else 1
     match batches:
         case Cyclic():
-            hazard = cyclic_hazard(every, (count - 1) % every, count)
+            hazard = cyclic_hazard(batches.per_epoch, (count - 1) % batches.per_epoch, count)
         case Shuffled():
             hazard = shuffled_hazard(every, count)
         case _:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
-from scipy.sparse import csr_array
+from scipy.sparse import bmat, csr_array
 from scipy.special import ndtr
 
 from lastiterate.errors import Unavailable
@@ -18,22 +18,33 @@ _LONGEST = 2**22
 
 
 class Kernel(Protocol):
-    def __call__(self, without: Floats, within: Floats | None) -> Floats:
+    def __call__(self, without: Floats, within: Floats) -> Floats:
         """What becomes of the masses of both laws in a batch that has not the record, and in one that has."""
+
+    def idle(self, mass: Floats, count: int) -> Floats:
+        """After so many batches without the record."""
 
 
 @dataclass(frozen=True)
 class Matrices:
+    """The transition of every map, in full: as precise in the tails as elsewhere."""
+
     without: Floats
     record: Floats
     neighbour: Floats
+    _powers: dict[int, Floats] = field(default_factory=dict, init=False, repr=False)
 
-    def __call__(self, without: Floats, within: Floats | None) -> Floats:
-        moved = without @ self.without
-        if within is not None:
+    def __call__(self, without: Floats, within: Floats) -> Floats:
+        moved = without @ self.without if without.any() else np.zeros_like(without)
+        if within.any():
             moved[0] += within[0] @ self.record
             moved[1] += within[1] @ self.neighbour
         return np.asarray(moved)
+
+    def idle(self, mass: Floats, count: int) -> Floats:
+        if count not in self._powers:
+            self._powers[count] = np.linalg.matrix_power(self.without, count)
+        return np.asarray(mass @ self._powers[count])
 
 
 class Convolution:
@@ -42,27 +53,32 @@ class Convolution:
     def __init__(self, places: list[Floats], noise: float, cells: int) -> None:
         first = math.floor(min(float(one.min()) for one in places))
         last = math.floor(max(float(one.max()) for one in places)) + 1
-        count = last - first + 1
-        self.size = next_fast_len(cells + count - 1, real=True)
+        self.count = last - first + 1
+        self.size = next_fast_len(cells + self.count - 1, real=True)
         if self.size > _LONGEST:
             raise Unavailable("the maps leave the interval too far for this grid: take fewer cells.")
-        self.without, self.record, self.neighbour = (_split(one - first, count) for one in places)
+        without, record, neighbour = (_split(one - first, self.count) for one in places)
+        # Both laws in a batch without the record, then both in one with it.
+        self.split = csr_array(bmat([[without, None, record, None], [None, without, None, neighbour]]))
         offsets = np.arange(-last, cells - first)
         self.spread = rfft(ndtr((offsets + 1) / noise) - ndtr(offsets / noise), self.size)
         sources = np.arange(first, last + 1)
         self.ends = np.stack([ndtr(-sources / noise), ndtr((sources - cells) / noise)], axis=1)
-        self.cells, self.skipped = cells, count - 1
+        self.cells = cells
 
-    def __call__(self, without: Floats, within: Floats | None) -> Floats:
-        moved = (self.without @ without.T).T
-        if within is not None:
-            moved[0] += self.record @ within[0]
-            moved[1] += self.neighbour @ within[1]
-        inner = irfft(rfft(moved, self.size) * self.spread, self.size)[:, self.skipped : self.skipped + self.cells]
+    def __call__(self, without: Floats, within: Floats) -> Floats:
+        moved = (self.split @ np.concatenate([without, within], axis=None)).reshape(2, self.count)
+        full = irfft(rfft(moved, self.size) * self.spread, self.size)
         found = np.empty((2, self.cells + 2))
-        found[:, [0, -1]] = moved @ self.ends
-        np.maximum(inner, 0.0, out=found[:, 1:-1])
+        found[:, :: self.cells + 1] = moved @ self.ends
+        np.maximum(full[:, self.count - 1 : self.count - 1 + self.cells], 0.0, out=found[:, 1:-1])
         return found
+
+    def idle(self, mass: Floats, count: int) -> Floats:
+        none = np.zeros_like(mass)
+        for _ in range(count):
+            mass = self(mass, none)
+        return mass
 
 
 def _split(places: Floats, count: int) -> csr_array:

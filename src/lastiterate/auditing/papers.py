@@ -36,7 +36,6 @@ def linear_loss_on_an_interval(push: float, width: float, steps: int, per_epoch:
         hazard,
         -width / 2,
         width / 2,
-        per_epoch=per_epoch,
         cells=cells,
     )
 
