@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint check bench bench-engine tables random-batches chain lower mutate audits study clean
+.PHONY: demo test lint check bench bench-engine tables random-batches chain lower mechanisms mutate audits study clean
 
 demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify, calibrate, plot
 	$(BIN)/lastiterate account examples/mnist.toml --delta 1e-5 --certificate out/mnist-certificate.json --plot out/mnist.png
@@ -44,6 +44,9 @@ chain: $(READY)  ## every theorem against exact one-dimensional chains
 
 lower: $(READY)  ## exact instances beside what is proved, and the speed of a chain
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.lower_side
+
+mechanisms: $(READY)  ## Balle2019 and Bok2024 §5: kernels, diffusions, sampling; plots in out/mechanisms
+	$(BIN)/python -m benchmarks.mechanisms
 
 audits: $(READY)  ## audits of noisy gradient descent, beside its exact epsilon
 	$(BIN)/python -m benchmarks.audits $(AUDITS)

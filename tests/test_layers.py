@@ -22,6 +22,7 @@ LAYERS = (
     "theorems",
     "auditing",
     "accounting",
+    "mechanisms",
     "cli",
 )
 

@@ -54,6 +54,7 @@ class PublicEnum(Enum):
 
 Choice = TypeVar("Choice", bound=Enum)
 
+FINITE = Interval(-math.inf, math.inf)
 POSITIVE = Interval(0.0, math.inf)
 NON_NEGATIVE = Interval(0.0, math.inf, low_included=True)
 INSIDE_UNIT = Interval(0.0, 1.0)

@@ -72,6 +72,25 @@ def draw_audit(
     return _finished(figure, axes, path)
 
 
+def draw_trace(trace: Any, path: Target) -> Any:
+    """Coordinates along the steps, a few of them."""
+    figure, axes = _figure()
+    flat = trace.reshape(len(trace), -1)[:, :8]
+    axes.plot(flat, linewidth=0.7)
+    axes.set(xlabel="steps", ylabel="coordinates")
+    return _finished(figure, axes, path)
+
+
+def draw_errors(along: Sequence[float], errors: dict[str, Sequence[float]], name: str, path: Target) -> Any:
+    """Mean squared errors of several mechanisms, on logarithmic axes."""
+    figure, axes = _figure()
+    for label, values in errors.items():
+        axes.plot(along, values, label=label)
+    axes.set(xscale="log", yscale="log", xlabel=name, ylabel="mean squared error")
+    axes.legend()
+    return _finished(figure, axes, path)
+
+
 def _figure() -> tuple[Any, Any]:
     try:
         from matplotlib.figure import Figure

@@ -38,6 +38,8 @@ _CATALOGUE = "tests/laws/test_refuted.py"
 _ASOODEH = "tests/theorems/test_asoodeh2023.py"
 _BASELINES = "tests/privacy/test_baselines.py"
 _HERE = "tests/auditing/test_errata.py"
+_DIFFUSIONS = "tests/mechanisms/test_diffusions.py"
+_KERNELS = "tests/mechanisms/test_kernels.py"
 _LANGEVIN = "tests/theorems/test_langevin.py"
 _TABLES = "tests/theorems/test_bok2024_tables.py"
 _RANDOM = "tests/theorems/test_random_batches.py"
@@ -244,6 +246,23 @@ ERRATA = (
         evidence.order_forgotten,
     ),
     Erratum(
+        "E3.2",
+        "Balle2019, §5.1, the Ornstein–Uhlenbeck equation",
+        "√(2ρ)·dW",
+        "√2·ρ·dW, to which the semigroup, the generator and Corollary 7 belong",
+        Effect.TYPO,
+        _DIFFUSIONS,
+    ),
+    Erratum(
+        "E3.3",
+        "Balle2019, Lemma 9, Fig. 1",
+        "(γ, ε)-Dobrushin implies γ-Dobrushin",
+        "the converse: K = [[.6, .4], [.4, .6]] at ε = 0.5",
+        Effect.UNSOUND,
+        _KERNELS,
+        evidence.dobrushin_reversed,
+    ),
+    Erratum(
         "E3.4",
         "Balle2019, Theorem 4 (3), Theorem 5",
         "αΔ²L^{r+1}/(2rν²)",
@@ -259,6 +278,22 @@ ERRATA = (
         "1 − ηρ",
         Effect.LOOSE,
         "tests/algorithms/test_lipschitz.py",
+    ),
+    Erratum(
+        "E3.7",
+        "Balle2019, Theorem 8, “in particular”",
+        "a special case of θR² ≤ 4dρ²",
+        "not for d·Δ²/(2εR²) > 2: at other times the error can be larger than the Gaussian mechanism's; at t = 1 it holds",
+        Effect.GAP,
+        _DIFFUSIONS,
+    ),
+    Erratum(
+        "E3.8",
+        "Balle2019, Theorem 1 (2)",
+        "a bound",
+        "exact for every kernel, as a curve",
+        Effect.TRUE,
+        _KERNELS,
     ),
     Erratum(
         "E4.1",

@@ -204,6 +204,14 @@ def corollary_noise() -> Evidence:
     return Evidence("D_10 of the last step, for a target of 1", epsilon, exact, exact)
 
 
+def dobrushin_reversed() -> Evidence:
+    """E3.3: the divergence at ε = 0.5 vanishes, total variation does not."""
+    one, two = np.array([0.6, 0.4]), np.array([0.4, 0.6])
+    at_half = float(np.maximum(one - math.exp(0.5) * two, 0).sum())
+    distance = float(np.abs(one - two).sum()) / 2
+    return Evidence("total variation of two rows", at_half, distance, distance)
+
+
 def iterated_shift() -> Evidence:
     """E3.4: L = 0.9, r = 100 steps after the record's turn."""
     printed, best = 0.9**101 / 100, 0.9**200 * (1 - 0.81) / (1 - 0.81**100)

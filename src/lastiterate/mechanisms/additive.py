@@ -1,0 +1,175 @@
+"""A value with noise, and noise again: each pair of mechanisms with what both together are worth. (Balle et al. 2019, §4)"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lastiterate.errors import FINITE, POSITIVE, InvalidInput, checked_array, checked_number
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.randomness import Source
+from lastiterate.numerics.roots import decreasing_root
+from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.profile import Profile
+from lastiterate.privacy.renyi import DEFAULT_ORDERS, RenyiDP
+
+_UP = 1 + 1e-12
+_SPLITS = np.linspace(0.0, 1.0, 201)
+
+
+@dataclass(frozen=True)
+class Release:
+    """A value that may leave. `private` is False if its noise came from a seed: then it may not."""
+
+    value: Floats
+    private: bool
+
+
+@dataclass(frozen=True)
+class _Additive:
+    """The data's own value moves by at most `sensitivity` when a record is replaced."""
+
+    sensitivity: float
+    first: float
+    second: float
+
+    def __post_init__(self) -> None:
+        for name in ("sensitivity", "first", "second"):
+            object.__setattr__(self, name, checked_number(name, getattr(self, name), POSITIVE))
+
+
+class GaussianAfterGaussian(_Additive):
+    """f(D) + N(0, first²) + N(0, second²), sensitivity in the Euclidean norm: variances add. (Example 1)"""
+
+    @property
+    def guarantee(self) -> GaussianDP:
+        return GaussianDP(self.sensitivity / math.hypot(self.first, self.second) * _UP)
+
+    def release(self, value: Any, seed: int | None = None) -> Release:
+        return _noisy(
+            value, Source(seed), lambda source, shape: math.hypot(self.first, self.second) * source.normal(shape)
+        )
+
+
+@dataclass(frozen=True)
+class LipschitzThenGaussian(_Additive):
+    """ψ(f(D) + N(0, first²)) + N(0, second²) for an L-Lipschitz map ψ: noise √(first² + second²/L²) in all. (Example 3)"""
+
+    lipschitz: float = 1.0
+    map: Callable[[Floats], Floats] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "lipschitz", checked_number("lipschitz", self.lipschitz, POSITIVE))
+
+    @property
+    def guarantee(self) -> GaussianDP:
+        return GaussianDP(self.sensitivity / math.hypot(self.first, self.second / self.lipschitz) * _UP)
+
+    def release(self, value: Any, seed: int | None = None) -> Release:
+        if self.map is None:
+            raise InvalidInput("map must be given to release a value by LipschitzThenGaussian.")
+        source = Source(seed)
+        before = _noisy(value, source, lambda source, shape: self.first * source.normal(shape)).value
+        return _noisy(self.map(before), source, lambda source, shape: self.second * source.normal(shape))
+
+
+class LaplaceAfterLaplace(_Additive):
+    """f(D) + Lap(first) + Lap(second) for one number: nothing is gained in pure ε, much at every δ > 0. (Example 2)"""
+
+    @property
+    def pure_epsilon(self) -> float:
+        """No ε below this holds with δ = 0. (Lemma 3)"""
+        return self.sensitivity / max(self.first, self.second) * _UP
+
+    @property
+    def guarantee(self) -> Profile:
+        """The exact profile: the density is log-concave, so the best test is a threshold."""
+        return Profile(function=self._deltas)
+
+    @property
+    def renyi(self) -> RenyiDP:
+        """By the coupling: for each order the distance is split between both noises as is best for it."""
+        divergences = [self._divergence(order) for order in DEFAULT_ORDERS.tolist()]
+        return RenyiDP(orders=DEFAULT_ORDERS, divergences=divergences)
+
+    def density(self, x: Any) -> Floats:
+        """Of the noise. (6)"""
+        distances = np.abs(np.asarray(checked_array("x", x, FINITE), float))
+        wide, narrow = self._ordered
+        return np.asarray(np.exp(-distances / wide) * (1 + self._rise(distances)) / (2 * (wide + narrow)))
+
+    def release(self, value: Any, seed: int | None = None) -> Release:
+        return _noisy(
+            value,
+            Source(seed),
+            lambda source, shape: self.first * source.laplace(shape) + self.second * source.laplace(shape),
+        )
+
+    def _divergence(self, order: float) -> float:
+        shares = _SPLITS * self.sensitivity
+        logs = _log_moment(order, shares / self.first) + _log_moment(order, (self.sensitivity - shares) / self.second)
+        return float(logs.min()) / (order - 1) * _UP
+
+    def _deltas(self, epsilons: Floats) -> Floats:
+        """P(X > t) − e^ε·P(X > t + Δ) at the t where the densities cross; X is the noise, its neighbour is Δ away.
+
+        Where they cross far out, P(X > t) alone is small enough.
+        """
+        thresholds = self._crossings(epsilons)
+        near, far = self._tail(thresholds), self._tail(thresholds + self.sensitivity)
+        seen = np.where(thresholds < self._far_out, np.exp(np.minimum(epsilons, 700.0)) * far, 0.0)
+        inside = epsilons < self.pure_epsilon
+        return np.where(inside, np.clip(near - seen + 1e-14 * near, 0.0, 1.0), 0.0)
+
+    @property
+    def _far_out(self) -> float:
+        return 60 * max(self.first, self.second)
+
+    def _crossings(self, epsilons: Floats) -> Floats:
+        """t with log p(t) − log p(t + Δ) = ε: grows from −Δ/max to Δ/max; below it the ratio is not worth the test."""
+
+        def short(t: Floats) -> Floats:
+            return epsilons - (self._log_density(t) - self._log_density(t + self.sensitivity))
+
+        low, high = np.full_like(epsilons, -self.sensitivity / 2), np.full_like(epsilons, self._far_out)
+        return np.asarray(decreasing_root(short, low, high))
+
+    def _log_density(self, x: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.log(self.density(x))
+
+    def _tail(self, x: Floats) -> Floats:
+        """P(X > x)."""
+        distances = np.abs(x)
+        wide, narrow = self._ordered
+        upper = np.exp(-distances / wide) * (wide + narrow + narrow * self._rise(distances)) / (2 * (wide + narrow))
+        return np.where(x >= 0, upper, 1 - upper)
+
+    @property
+    def _ordered(self) -> tuple[float, float]:
+        return max(self.first, self.second), min(self.first, self.second)
+
+    def _rise(self, distances: Floats) -> Floats:
+        """b·(1 − e^{−x(a−b)/(ab)})/(a − b) for scales a ≥ b, which is x/a where they are equal."""
+        wide, narrow = self._ordered
+        gap = wide - narrow
+        if gap == 0:
+            return distances / wide
+        return np.asarray(-narrow * np.expm1(-distances * gap / (wide * narrow)) / gap)
+
+
+def _log_moment(order: float, distances: Floats) -> Floats:
+    """log g_α(z), g_α(z) = (α·e^{z(α−1)} + (α − 1)·e^{−zα})/(2α − 1): e^{(α−1)D_α} of Laplace noise. (Mironov2017)"""
+    large = math.log(order / (2 * order - 1)) + distances * (order - 1)
+    small = math.log((order - 1) / (2 * order - 1)) - distances * order
+    return np.asarray(np.logaddexp(large, small))
+
+
+def _noisy(value: Any, source: Source, noise: Callable[[Source, tuple[int, ...]], Floats]) -> Release:
+    given = np.asarray(checked_array("value", value, FINITE), float)
+    return Release(given + noise(source, given.shape), source.private)

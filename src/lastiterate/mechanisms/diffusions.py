@@ -1,0 +1,191 @@
+"""A value that diffuses: the longer, the more private. Whoever has it at one time can pass it on at a later one.
+
+The mechanism at time t is P_t(f(D)), and P_s after P_t is P_{s+t}: release to a few early, to many later, and the late ones
+learn nothing from the early ones that they would not have had anyway. Intrinsic sensitivity Λ(t): (α, αΛ(t))-RDP. (Balle et
+al. 2019, §5)
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lastiterate.errors import (
+    FINITE,
+    NON_NEGATIVE,
+    POSITIVE,
+    InvalidInput,
+    checked_array,
+    checked_count,
+    checked_number,
+)
+from lastiterate.mechanisms.additive import Release
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.randomness import Source
+from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.renyi import RenyiDP
+
+_UP = 1 + 1e-12
+_POINTS = 1 << 20
+_DECADES = 12.0
+_NOTHING = 1e-250  # below, rounding decides whether it falls
+
+
+class _Semigroup(ABC):
+    """P_t(x) = N(shrink(t)·x, variance(t)): a Gaussian mechanism at every time, so its μ is exact."""
+
+    sensitivity: float
+
+    @abstractmethod
+    def shrink(self, time: float) -> float:
+        """What is left of the value at this time."""
+
+    @abstractmethod
+    def variance(self, time: float) -> float:
+        """Of the noise at this time."""
+
+    @abstractmethod
+    def intrinsic_sensitivity(self, time: float) -> float:
+        """Λ(t)."""
+
+    def guarantee(self, time: float) -> GaussianDP:
+        """μ = √(2Λ(t)), which is exact; it implies (α, αΛ(t))-RDP."""
+        return GaussianDP(math.sqrt(2 * self.intrinsic_sensitivity(time)) * _UP)
+
+    def release(self, value: Any, time: float, seed: int | None = None) -> Release:
+        """The value of the data as it is at this time."""
+        return self._moved(value, _checked_time(time), Source(seed))
+
+    def continued(self, released: Release, time: float, seed: int | None = None) -> Release:
+        """A release, `time` later: as if it had been released then."""
+        if not isinstance(released, Release):
+            raise InvalidInput(f"released must be what release returned. Got {released!r:.60}.")
+        later = self._moved(released.value, _checked_time(time), Source(seed))
+        return Release(later.value, later.private and released.private)
+
+    def _moved(self, value: Any, time: float, source: Source) -> Release:
+        given = np.asarray(checked_array("value", value, FINITE), float)
+        noise = math.sqrt(self.variance(time)) * source.normal(given.shape)
+        return Release(self.shrink(time) * given + noise, source.private)
+
+    def mean_squared_error(self, time: float, norm: float, dimension: int) -> float:
+        """E‖f(D) − release‖² where ‖f(D)‖ is `norm`. (4)"""
+        time, length = _checked_time(time), checked_number("norm", norm, NON_NEGATIVE)
+        count = checked_count("dimension", dimension)
+        return ((1 - self.shrink(time)) * length) ** 2 + count * self.variance(time)
+
+    def gaussian_error(self, time: float, dimension: int) -> float:
+        """Of the plain Gaussian mechanism with the same guarantee."""
+        return checked_count("dimension", dimension) * (self.sensitivity / self.guarantee(time).mu) ** 2
+
+    def shrunk_gaussian_error(self, time: float, norm: float, dimension: int) -> float:
+        """Of that mechanism, multiplied by the best constant for this norm."""
+        plain = self.gaussian_error(time, dimension)
+        square = checked_number("norm", norm, POSITIVE) ** 2
+        return plain * square / (plain + square)
+
+
+@dataclass(frozen=True)
+class Brownian(_Semigroup):
+    """dX = √2·dW: the Gaussian mechanism with variance 2t."""
+
+    sensitivity: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sensitivity", checked_number("sensitivity", self.sensitivity, POSITIVE))
+
+    def shrink(self, time: float) -> float:
+        return 1.0
+
+    def variance(self, time: float) -> float:
+        return 2 * _checked_time(time)
+
+    def intrinsic_sensitivity(self, time: float) -> float:
+        return self.sensitivity**2 / (4 * _checked_time(time))
+
+
+@dataclass(frozen=True)
+class OrnsteinUhlenbeck(_Semigroup):
+    """dX = −θX·dt + √2·ρ·dW (errata E3.2): pulled to 0 as it diffuses, so that its error is bounded."""
+
+    theta: float
+    rho: float
+    sensitivity: float
+
+    def __post_init__(self) -> None:
+        for name in ("theta", "rho", "sensitivity"):
+            object.__setattr__(self, name, checked_number(name, getattr(self, name), POSITIVE))
+
+    @classmethod
+    def for_target(cls, *, rdp: float, sensitivity: float, norm: float, dimension: int) -> OrnsteinUhlenbeck:
+        """Theorem 8: at time 1 it is (α, α·rdp)-RDP, and its error is (1 + x)⁻¹ of the Gaussian mechanism's or less,
+        x = d·Δ²/(2·rdp·R²), wherever ‖f(D)‖ ≤ R = `norm`."""
+        level, change = checked_number("rdp", rdp, POSITIVE), checked_number("sensitivity", sensitivity, POSITIVE)
+        excess = (
+            checked_count("dimension", dimension)
+            * change**2
+            / (2 * level * checked_number("norm", norm, POSITIVE) ** 2)
+        )
+        theta = math.log1p(excess)
+        return cls(theta, math.sqrt(theta * change**2 / (2 * level * math.expm1(2 * theta))), change)
+
+    def shrink(self, time: float) -> float:
+        return math.exp(-self.theta * _checked_time(time))
+
+    def variance(self, time: float) -> float:
+        return self.rho**2 / self.theta * -math.expm1(-2 * self.theta * _checked_time(time))
+
+    def intrinsic_sensitivity(self, time: float) -> float:
+        exponent = 2 * self.theta * _checked_time(time)
+        grown = math.expm1(exponent) if exponent < 700 else math.inf
+        return self.theta * self.sensitivity**2 / (2 * self.rho**2 * grown)
+
+
+@dataclass(frozen=True)
+class Diffusion:
+    """Any symmetric diffusion, by its κ(t) = sup Γ(log p_t(x, ·)/p_t(x', ·)), vectorised; Λ(t) = ∫_t^∞ κ. (Theorem 6)
+
+    κ must fall, and at least as fast as 1/t² (as Brownian motion's does): the integral is then bracketed by sums. Both are
+    checked where κ is evaluated.
+    """
+
+    kappa: Callable[[Floats], Floats]
+
+    def intrinsic_sensitivity(self, time: float) -> float:
+        """An upper bound on Λ(t); `bracket` says how far off it can be."""
+        return self.bracket(time)[1]
+
+    def bracket(self, time: float) -> tuple[float, float]:
+        """(lower, upper) bounds on Λ(t): sums over cells, with κ at their later and at their earlier end; and the tail."""
+        start = _checked_time(time)
+        times = start * np.logspace(0.0, _DECADES, _POINTS + 1)
+        values = np.asarray(self.kappa(times), float)
+        _check_kappa(times, values)
+        widths = np.diff(times)
+        tail = values[-1] * times[-1]
+        upper = float(widths @ values[:-1]) + tail
+        return float(widths @ values[1:]) * (1 - 1e-9), float(upper) * (1 + 1e-9)
+
+    def guarantee(self, time: float) -> RenyiDP:
+        """(α, αΛ(t))-RDP for every α."""
+        return RenyiDP(rho=self.intrinsic_sensitivity(time))
+
+
+def _check_kappa(times: Floats, values: Floats) -> None:
+    if values.shape != times.shape or not np.isfinite(values).all() or (values < 0).any():
+        raise InvalidInput("kappa must return one finite number >= 0 for each time.")
+    scaled = values * times**2
+    wrong = np.flatnonzero((np.diff(scaled) > 1e-9 * scaled[:-1]) & (values[1:] > _NOTHING))
+    if wrong.size:
+        raise InvalidInput(
+            f"kappa must fall at least as fast as 1/t². From t = {times[wrong[0]]:.6g} on t²·kappa grows."
+        )
+
+
+def _checked_time(time: float) -> float:
+    return checked_number("time", time, POSITIVE)

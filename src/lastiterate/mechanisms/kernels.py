@@ -1,0 +1,218 @@
+"""Markov kernels that a private result is passed through, and how much privacy that adds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from lastiterate.errors import (
+    NON_NEGATIVE,
+    POSITIVE,
+    UNIT,
+    InvalidInput,
+    checked_array,
+    checked_count,
+    checked_number,
+)
+from lastiterate.mechanisms.amplified import Amplified, Mixing
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.normal_gap import log_gap_above
+from lastiterate.numerics.randomness import Source
+from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.profile import Profile
+
+_UP = 1 + 1e-12
+_ROWS_SUM_TO = 1e-9
+_MOST_ENTRIES = 10**8
+_CHUNK = 1 << 22  # numbers that are looked at together
+_WORK = 10**9
+_LARGEST = 700.0
+
+
+class Kernel:
+    """Post-processing at random. `mixing` says how much it forgets."""
+
+    @property
+    def mixing(self) -> Mixing:
+        raise NotImplementedError
+
+    def amplify(self, guarantee: Notion | tuple[float, float]) -> Amplified:
+        """The guarantee of a mechanism whose result goes through this kernel; of any notion, or of one (ε, δ)."""
+        return Amplified(_as_notion(guarantee), self.mixing)
+
+
+def _as_notion(guarantee: Any) -> Notion:
+    if isinstance(guarantee, Notion):
+        return guarantee
+    try:
+        epsilon, delta = guarantee
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"guarantee must be a notion, or a pair (epsilon, delta). Got {guarantee!r:.60}.") from error
+    epsilon, delta = checked_number("epsilon", epsilon, NON_NEGATIVE), checked_number("delta", delta, UNIT)
+    return Profile(epsilons=[epsilon], deltas=[delta])
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class FiniteKernel(Kernel):
+    """matrix[x, y] is the probability to go from x to y; dense, or any scipy.sparse matrix.
+
+    `kernel @ other` is one after the other, `kernel ** 10` ten times the same.
+    """
+
+    matrix: Floats
+
+    def __init__(self, matrix: Any) -> None:
+        given = matrix.toarray() if issparse(matrix) and _fits(matrix.shape) else matrix
+        values = checked_array("matrix", given, NON_NEGATIVE)
+        if values.ndim != 2 or not values.size or not _fits(values.shape):
+            raise InvalidInput(f"matrix must have rows and columns, at most 1e8 entries. Got shape {values.shape}.")
+        sums = values.sum(axis=1)
+        worst = int(np.argmax(np.abs(sums - 1)))
+        if abs(float(sums[worst]) - 1) > _ROWS_SUM_TO:
+            raise InvalidInput(f"every row of matrix must sum to 1. Row {worst} sums to {sums[worst]:.9g}.")
+        object.__setattr__(self, "matrix", values / sums[:, None])
+
+    def __matmul__(self, other: FiniteKernel) -> FiniteKernel:
+        if not isinstance(other, FiniteKernel) or self.matrix.shape[1] != other.matrix.shape[0]:
+            raise InvalidInput(
+                f"the second kernel must start where the first ends, from {self.matrix.shape[1]} states."
+            )
+        return FiniteKernel(self.matrix @ other.matrix)
+
+    def __pow__(self, times: int) -> FiniteKernel:
+        if self.matrix.shape[0] != self.matrix.shape[1]:
+            raise InvalidInput(f"only a square kernel can be repeated. Got shape {self.matrix.shape}.")
+        return FiniteKernel(np.linalg.matrix_power(self.matrix, checked_count("times", times)))
+
+    @cached_property
+    def dobrushin(self) -> float:
+        """sup TV(K(x), K(x'))."""
+        return self.dobrushin_at(0.0)
+
+    def dobrushin_at(self, epsilon: float) -> float:
+        """γ with which the kernel is (γ, ε)-Dobrushin: sup D_{e^ε}(K(x)‖K(x'))."""
+        return float(self._curve_at(checked_number("epsilon", epsilon, NON_NEGATIVE)))
+
+    @cached_property
+    def doeblin(self) -> float:
+        """The least γ with K(x) ≥ (1 − γ)·ω for all x, for some law ω."""
+        return float(min(1.0, max(0.0, (1 - self._least.sum()) * _UP + 1e-15)))
+
+    @property
+    def doeblin_witness(self) -> Floats | None:
+        """ω: what every row has in common; None if that is nothing."""
+        total = float(self._least.sum())
+        return self._least / total if total > 0 else None
+
+    @cached_property
+    def ultra_mixing(self) -> float:
+        """The least γ with K(x, y) ≥ (1 − γ)·K(x', y) for all x, x', y."""
+        greatest = self.matrix.max(axis=0)
+        reached = greatest > 0
+        return float(min(1.0, (1 - (self._least[reached] / greatest[reached]).min()) * _UP + 1e-15))
+
+    @cached_property
+    def _least(self) -> Floats:
+        return np.asarray(self.matrix.min(axis=0))
+
+    @cached_property
+    def mixing(self) -> Mixing:
+        return Mixing(self.dobrushin, self._curve, self.doeblin, self.ultra_mixing)
+
+    def _curve(self, epsilons: Floats) -> Floats:
+        """γ(ε) by chords in e^ε between points where it is exact: it is convex there; beyond the last, what it is there."""
+        known, values = self._table
+        return np.interp(np.exp(np.minimum(epsilons, _LARGEST)), np.exp(known), values) * _UP
+
+    @cached_property
+    def _table(self) -> tuple[Floats, Floats]:
+        """More points where that is cheap; the last is where rows stop to overlap too much."""
+        rows, columns = self.matrix.shape
+        count = int(np.clip(_WORK // (rows * rows * columns), 12, 200))
+        epsilons = np.append(0.0, np.geomspace(1e-3, self._farthest, count))
+        return epsilons, np.array([self._curve_at(epsilon) for epsilon in epsilons.tolist()])
+
+    @cached_property
+    def _farthest(self) -> float:
+        """Beyond the largest log ratio of two entries of one column nothing changes any more."""
+        greatest, least = self.matrix.max(axis=0), np.where(self.matrix > 0, self.matrix, np.inf).min(axis=0)
+        reached = greatest > 0
+        return min(max(float(np.log(greatest[reached] / least[reached]).max()), 1e-2) * (1 + 1e-9), _LARGEST)
+
+    def _curve_at(self, epsilon: float) -> float:
+        factor, worst = math.exp(epsilon), 0.0
+        rows, columns = self.matrix.shape
+        chunk = max(1, _CHUNK // (rows * columns))
+        for first in range(0, rows, chunk):
+            ahead = self.matrix[first : first + chunk, None, :] - factor * self.matrix[None, :, :]
+            worst = max(worst, float(np.maximum(ahead, 0.0, out=ahead).sum(axis=2).max()))
+        return min(worst * _UP, 1.0)
+
+    def sample(self, states: Any, seed: int | None = None) -> np.ndarray:
+        """The next state of each of these states."""
+        given = np.asarray(states)
+        if not np.issubdtype(given.dtype, np.integer) or not ((given >= 0) & (given < len(self.matrix))).all():
+            raise InvalidInput(f"states must be integers from 0 to {len(self.matrix) - 1}. Got {states!r:.60}.")
+        uniform = Source(seed).uniform(given.shape)
+        totals = np.cumsum(self.matrix, axis=1)[given]
+        return np.minimum((totals < uniform[..., None]).sum(axis=-1), self.matrix.shape[1] - 1)
+
+
+def _fits(shape: tuple[int, ...]) -> bool:
+    return math.prod(shape) <= _MOST_ENTRIES
+
+
+@dataclass(frozen=True)
+class GaussianKernel(Kernel):
+    """x ↦ x + N(0, noise²), on a set of this diameter."""
+
+    noise: float
+    diameter: float
+
+    def __post_init__(self) -> None:
+        for name in ("noise", "diameter"):
+            object.__setattr__(self, name, checked_number(name, getattr(self, name), POSITIVE))
+
+    @property
+    def reach(self) -> float:
+        """How far apart two states may be before the noise, over the noise."""
+        return self.diameter / self.noise * _UP
+
+    @property
+    def mixing(self) -> Mixing:
+        return Mixing(float(self._curve(np.zeros(1))[0]), self._curve)
+
+    def _curve(self, epsilons: Floats) -> Floats:
+        return np.minimum(np.exp(log_gap_above(epsilons, self.reach)) * _UP, 1.0)
+
+    def sample(self, values: Any, seed: int | None = None) -> Floats:
+        """Each value with fresh noise."""
+        given = np.asarray(values, float)
+        return given + self.noise * Source(seed).normal(given.shape)
+
+
+@dataclass(frozen=True)
+class LipschitzGaussianKernel(GaussianKernel):
+    """x ↦ ψ(x) + N(0, noise²) for an L-Lipschitz map ψ, on a set of this diameter; `map` is only needed to sample."""
+
+    lipschitz: float = 1.0
+    map: Callable[[Floats], Floats] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "lipschitz", checked_number("lipschitz", self.lipschitz, POSITIVE))
+
+    @property
+    def reach(self) -> float:
+        return self.lipschitz * self.diameter / self.noise * _UP
+
+    def sample(self, values: Any, seed: int | None = None) -> Floats:
+        if self.map is None:
+            raise InvalidInput("map must be given to sample from a LipschitzGaussianKernel.")
+        return super().sample(self.map(np.asarray(values, float)), seed)

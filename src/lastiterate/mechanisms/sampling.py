@@ -1,0 +1,122 @@
+"""The exponential mechanism, and Langevin Monte Carlo, which takes a fixed number of steps towards it. (Bok2024, §5)
+
+F is a potential that depends on the data; between neighbours F − F' is L-Lipschitz. The exponential mechanism draws from
+e^{−F}; its guarantee needs m-strong convexity, or a convex F on a set of diameter D.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lastiterate.accounting.account import account
+from lastiterate.accounting.report import Report
+from lastiterate.algorithms.batches import FullBatch
+from lastiterate.algorithms.domains import Ball, Unbounded
+from lastiterate.algorithms.losses import general
+from lastiterate.algorithms.noise import Langevin
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import FINITE, POSITIVE, InvalidInput, checked_array, checked_number
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.randomness import Source
+from lastiterate.plots import draw_trace
+from lastiterate.privacy.best import best
+from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.profile import Profile
+from lastiterate.progress import tracked
+
+Gradient = Callable[[Floats], Floats]
+
+_UP = 1 + 1e-12
+_CHUNKS = 100
+
+
+def exponential_mechanism(
+    *, lipschitz: float, strong_convexity: float | None = None, diameter: float | None = None
+) -> Notion:
+    """What a draw from e^{−F} is worth: μ = L/√m when strongly convex. (Corollary 5.2)
+
+    On a set of diameter D, the better of μ = 2√(LD) (Corollary 5.4) and of pure DP with ε = 2LD, at every δ.
+    """
+    change = checked_number("lipschitz", lipschitz, POSITIVE)
+    found: list[Notion] = []
+    if strong_convexity is not None:
+        modulus = checked_number("strong_convexity", strong_convexity, POSITIVE)
+        found.append(GaussianDP(change / math.sqrt(modulus) * _UP))
+    if diameter is not None:
+        width = checked_number("diameter", diameter, POSITIVE)
+        found.append(GaussianDP(2 * math.sqrt(change * width) * _UP))
+        found.append(Profile(epsilons=[2 * change * width * _UP], deltas=[0.0]))
+    if not found:
+        raise InvalidInput("the exponential mechanism needs strong_convexity, or the diameter of its domain.")
+    return found[0] if len(found) == 1 else best(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The last iterate, and the run that made it; `private` is False if it came from a seed or with its trace."""
+
+    value: Floats
+    run: Run
+    private: bool
+    trace: Floats | None = None
+
+    def report(self, delta: float) -> Report:
+        """The account of what was run: the last iterate alone has left."""
+        return account(self.run, delta)
+
+    def plot(self, path: Any = None) -> Any:
+        """The trace, coordinate by coordinate: for data that is public, or made up."""
+        if self.trace is None:
+            raise InvalidInput("there is no trace to draw. Say trace=True, on data that is public.")
+        return draw_trace(self.trace, path)
+
+
+def langevin(
+    gradient: Gradient,
+    start: Any,
+    *,
+    lipschitz: float,
+    step_size: float,
+    steps: int,
+    smoothness: float,
+    strong_convexity: float = 0.0,
+    radius: float | None = None,
+    seed: int | None = None,
+    trace: bool = False,
+) -> Sample:
+    """x ← x − step_size·∇F(x) + √(2·step_size)·N(0, 1), `steps` times; with `radius`, projected on that ball around 0.
+
+    Replacing a record moves the gradient by at most `lipschitz`. The number of steps must not depend on the data.
+    """
+    loss = general(smoothness=smoothness, strong_convexity=strong_convexity, gradient_sensitivity=lipschitz)
+    domain = Unbounded() if radius is None else Ball(radius=radius)
+    run = Run(loss, FullBatch(records=1), step_size, Langevin(std=1.0), steps, domain)
+    source, iterate = Source(seed), np.array(checked_array("start", start, FINITE), float)
+    spread, kept = math.sqrt(2 * step_size), [iterate] if trace else []
+    size = -(-run.steps // _CHUNKS)
+    for first in tracked(range(0, run.steps, size), "steps"):
+        for noise in source.normal((min(size, run.steps - first), *iterate.shape)):
+            iterate = _projected(iterate - step_size * _checked_gradient(gradient, iterate) + spread * noise, radius)
+            if trace:
+                kept.append(iterate)
+    return Sample(iterate, run, source.private and not trace, np.stack(kept) if trace else None)
+
+
+def _projected(iterate: Floats, radius: float | None) -> Floats:
+    if radius is None:
+        return iterate
+    length = float(np.linalg.norm(iterate))
+    return iterate if length <= radius else iterate * (radius / length)
+
+
+def _checked_gradient(gradient: Gradient, iterate: Floats) -> Floats:
+    found = np.asarray(gradient(iterate), float)
+    if found.shape != iterate.shape or not np.isfinite(found).all():
+        raise InvalidInput(f"gradient must return finite numbers of shape {iterate.shape}. Got shape {found.shape}.")
+    return found

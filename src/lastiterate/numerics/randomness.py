@@ -1,0 +1,61 @@
+"""Where random numbers come from: the operating system's cryptographic generator, unless a seed is given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.special import ndtri
+
+from lastiterate.errors import checked_count
+from lastiterate.numerics.arrays import Floats
+
+Shape = int | Sequence[int]
+
+_TERMS = 4  # normals that are added up: the low bits of one alone would show what it was added to
+_CHUNK = 1 << 18
+
+
+@dataclass(frozen=True)
+class Source:
+    """Uniform, normal and Laplace numbers. With a seed they can be repeated, so they hide nothing: `private` says so.
+
+    A normal number is the sum of four, halved (Holohan and Braghin 2021), each from 53 random bits.
+    """
+
+    seed: int | None = None
+    _generator: np.random.Generator | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        generator = None if self.seed is None else np.random.default_rng(checked_count("seed", self.seed, least=0))
+        object.__setattr__(self, "_generator", generator)
+
+    @property
+    def private(self) -> bool:
+        """Whether nobody can predict the numbers."""
+        return self._generator is None
+
+    def uniform(self, shape: Shape = ()) -> Floats:
+        """Strictly between 0 and 1."""
+        if self._generator is not None:
+            return np.asarray(1 - self._generator.random(shape) * (1 - 2.0**-53))
+        count = int(np.prod(shape))
+        bits = np.frombuffer(os.urandom(8 * count), np.uint64) >> np.uint64(11)
+        return ((bits + 0.5) * 2.0**-53).reshape(shape)
+
+    def normal(self, shape: Shape = ()) -> Floats:
+        """Standard normal."""
+        if self._generator is not None:
+            return np.asarray(self._generator.standard_normal(shape))
+        found = np.empty(int(np.prod(shape)))
+        for first in range(0, len(found), _CHUNK):  # small enough for the cache
+            part = found[first : first + _CHUNK]
+            part[:] = ndtri(self.uniform((_TERMS, len(part)))).sum(axis=0) / _TERMS**0.5
+        return found.reshape(shape)
+
+    def laplace(self, shape: Shape = ()) -> Floats:
+        """Standard Laplace."""
+        uniform = self.uniform((2, *((shape,) if isinstance(shape, int) else shape)))
+        return np.asarray(np.log(uniform[0] / uniform[1]))

@@ -1,0 +1,119 @@
+"""The exponential mechanism and Langevin Monte Carlo."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+import lastiterate as li
+from lastiterate.numerics.randomness import Source
+
+
+def test_exponential_mechanism_when_strongly_convex() -> None:
+    """Tight for Gaussians: N(0, 1/m) and N(L/m, 1/m) are L/√m apart."""
+    assert li.exponential_mechanism(lipschitz=0.3, strong_convexity=4.0).mu == pytest.approx(0.15)  # type: ignore[attr-defined]
+
+
+def test_on_a_bounded_set_the_better_of_gaussian_and_pure_privacy() -> None:
+    both = li.exponential_mechanism(lipschitz=1.0, diameter=2.0)
+    gaussian, pure = li.GaussianDP(2 * math.sqrt(2.0)), li.Profile(epsilons=[4.0], deltas=[0.0])
+    for epsilon in (0.1, 1.0, 3.0, 5.0):
+        assert both.delta(epsilon) <= min(gaussian.delta(epsilon), pure.delta(epsilon)) * (1 + 1e-9)
+
+
+def test_where_they_cross() -> None:
+    """The advantage at ε = 0 of (2LD, 0)-DP is tanh(LD), that of μ-GDP 2Φ(μ/2) − 1: equal at LD ≈ 0.676."""
+
+    def ahead(product: float) -> float:
+        return float(li.GaussianDP(2 * math.sqrt(product)).delta(0.0)) - math.tanh(product)
+
+    crossing = brentq(ahead, 0.2, 2.0)
+    assert crossing == pytest.approx(0.676, abs=1e-3)
+
+
+@pytest.mark.parametrize("steps", [1, 10, 5000])
+def test_langevin_is_exact_when_strongly_convex(steps: int) -> None:
+    """μ = √((1 − c^T)/(1 + c^T)·(2 − ηm)/2)·L/√m, and the limit of Proposition 5.1."""
+    sample = li.langevin(
+        lambda x: x, [0.0, 0.0], lipschitz=0.4, step_size=0.1, steps=steps, smoothness=1.0, strong_convexity=1.0, seed=1
+    )
+    power = 0.9**steps
+    exact = math.sqrt((1 - power) / (1 + power) * (2 - 0.1) / 2) * 0.4
+    assert sample.report(1e-5).mu == pytest.approx(exact, rel=1e-9)
+    assert sample.report(1e-5).sandwich.ratio == pytest.approx(1.0, abs=1e-9)
+    assert not sample.private
+
+
+def test_projected_langevin() -> None:
+    sample = li.langevin(
+        lambda x: np.ones_like(x), np.zeros(3), lipschitz=0.4, step_size=0.1, steps=500, smoothness=0.0, radius=0.5
+    )
+    assert sample.private
+    assert np.linalg.norm(sample.value) <= 0.5 * (1 + 1e-12)
+    printed = math.sqrt(4 * 0.4 * 1.0 + 2 * 0.1 * 0.4**2)
+    assert sample.report(1e-5).epsilon <= li.GaussianDP(printed).epsilon(1e-5)
+
+
+def test_langevin_reaches_its_gaussian() -> None:
+    """F(x) = ‖x − 3‖²/2 in 20,000 coordinates: mean 3, variance 1/(1 − η/2)."""
+    sample = li.langevin(
+        lambda x: x - 3, np.zeros(20_000), lipschitz=1.0, step_size=0.2, steps=60, smoothness=1.0, strong_convexity=1.0
+    )
+    assert sample.value.mean() == pytest.approx(3.0, abs=0.05)
+    assert sample.value.var() == pytest.approx(1 / 0.9, rel=0.05)
+
+
+def test_a_trace_is_kept_on_request_and_is_not_private(tmp_path: Path) -> None:
+    given = {"lipschitz": 1.0, "step_size": 0.1, "steps": 50, "smoothness": 1.0, "strong_convexity": 1.0}
+    sample = li.langevin(lambda x: x, np.zeros(2), trace=True, **given)  # type: ignore[arg-type]
+    assert sample.trace is not None
+    assert sample.trace.shape == (51, 2)
+    assert not sample.private
+    sample.plot(tmp_path / "trace.png")
+    assert (tmp_path / "trace.png").stat().st_size > 1000
+    with pytest.raises(li.InvalidInput, match="trace"):
+        li.langevin(lambda x: x, np.zeros(2), **given).plot()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"gradient": lambda x: np.zeros(3)}, "shape"),
+        ({"gradient": lambda x: np.full(2, np.nan)}, "finite"),
+        ({"start": [math.inf, 0.0]}, "start"),
+        ({"lipschitz": 0.0}, "gradient_sensitivity"),
+        ({"steps": 0}, "steps"),
+        ({"radius": -1.0}, "radius"),
+    ],
+)
+def test_bad_arguments(change: dict[str, object], said: str) -> None:
+    given = {
+        "gradient": lambda x: x,
+        "start": [0.0, 0.0],
+        "lipschitz": 1.0,
+        "step_size": 0.1,
+        "steps": 5,
+        "smoothness": 1.0,
+    }
+    with pytest.raises(li.InvalidInput, match=said):
+        li.langevin(**{**given, **change})  # type: ignore[arg-type]
+    with pytest.raises(li.InvalidInput, match="strong_convexity, or the diameter"):
+        li.exponential_mechanism(lipschitz=1.0)
+
+
+def test_secure_noise_is_normal_and_laplace_and_never_the_same() -> None:
+    source = Source()
+    normal, laplace, uniform = source.normal(100_000), source.laplace(100_000), source.uniform(100_000)
+    assert [normal.mean(), normal.std()] == pytest.approx([0.0, 1.0], abs=0.02)
+    assert np.mean(np.abs(normal) > 3) == pytest.approx(0.0027, abs=0.001)
+    assert [laplace.mean(), laplace.var()] == pytest.approx([0.0, 2.0], abs=0.08)
+    assert 0 < uniform.min() < uniform.max() < 1
+    assert (source.normal(4) != source.normal(4)).all()
+    assert (Source(5).normal((2, 3)) == Source(5).normal((2, 3))).all()
+    assert source.normal().shape == ()
+    assert source.private
+    assert not Source(5).private
