@@ -255,7 +255,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--runs", type=int, default=1000, help="on each of the two data sets (default: 1000)")
     one.add_argument("--confidence", type=float, default=0.95, help="of the bound (default: 0.95)")
     one.add_argument("--workers", type=int, default=1, help="processes to spread the runs over (default: 1)")
-    one.add_argument("--seed", type=int, default=0, help="of the first run (default: 0)")
+    one.add_argument("--seed", type=int, default=0, help="from which the seeds of all runs are made (default: 0)")
     _add_plot(one, "the scores on both data sets")
     _command(commands, "theorems", _theorems, "the catalogue", "theorems --json")
     one = _command(commands, "errata", _errata, "errors of the papers, with fresh numbers", "errata --effect unsound")

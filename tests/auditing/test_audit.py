@@ -111,9 +111,26 @@ def test_bad_arguments(arguments: dict[str, object], said: str) -> None:
         li.audit(gaussian, 1.0, 0.0, **given)  # type: ignore[arg-type]
 
 
-def test_iterates_of_several_shapes_are_refused() -> None:
-    with pytest.raises(li.InvalidInput, match="one shape"):
-        li.audit(lambda data, seed: np.zeros(seed % 3 + 1), 1.0, 0.0, delta=DELTA, runs=40)
+@pytest.mark.parametrize(
+    ("train", "said"),
+    [
+        (lambda data, seed: np.zeros(seed % 3 + 1), "one shape"),
+        (lambda data, seed: np.zeros(int(data) + 1), "one shape"),
+        (lambda data, seed: None, "Got None"),
+        (3, "a function of data and seed"),
+    ],
+)
+def test_bad_trainers(train: object, said: str) -> None:
+    with pytest.raises(li.InvalidInput, match=said):
+        li.audit(train, 1.0, 0.0, delta=DELTA, runs=40)  # type: ignore[arg-type]
+
+
+def test_seeds_fit_numpy_and_a_trainer_that_ignores_them_is_told() -> None:
+    def train(data: float, seed: int) -> float:
+        assert 0 <= seed < 2**32
+        return 1.0
+
+    assert "does train use its seed?" in str(li.audit(train, 1.0, 0.0, delta=DELTA, runs=40))
 
 
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,6 +150,12 @@ def test_a_trainer_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     file.write_text(f"import random\ndata, neighbour = 3.0, 0.0\n{body}")
     assert main(["audit", str(file), "--runs", "200"]) == 0
     assert "with 95% confidence, from 200 runs" in capsys.readouterr().out
+    (tmp_path / "helper.py").write_text("neighbour = 0.0\n")
+    file.write_text(f"import random\nfrom helper import neighbour\ndata = 3.0\n{body}")
+    assert main(["audit", str(file), "--runs", "40"]) == 0
+    file.write_text("import nothing_of_this_name\n")
+    assert main(["audit", str(file)]) == 2
+    assert "cannot be run: ModuleNotFoundError" in capsys.readouterr().err
     file.write_text("data = 1\n")
     assert main(["audit", str(file)]) == 2
     assert "It lacks train, neighbour." in capsys.readouterr().err

@@ -133,9 +133,9 @@ def test_the_quadratic_oracle_agrees_with_the_update_as_written() -> None:
             gap, variance = 0.0, 0.0
             for step in range(steps):
                 seen = (steps - 1 - step) % every == 0
-                squeeze, factor = 1 / (1 + 0.5 * 0.3), 1 - 0.5 * (0.05 + (0.7 if seen else 0.2))
+                squeeze, factor = 1 / (1 + 0.5 * 0.3), 1 - 0.5 * (0.05 + 0.2)
                 gap = squeeze * (factor * gap + (0.5 * 2.0 / batches.divisor if seen else 0.0))
                 variance = squeeze**2 * (factor**2 * variance + (0.5 * 0.1) ** 2)
             by_hand = gap / math.sqrt(variance)
-            assert exact_mu(run, 0.2, 0.7) == pytest.approx(by_hand, rel=1e-12)
-            assert exact_mu(scheduled, 0.2, 0.7) == pytest.approx(by_hand, rel=1e-12)
+            assert exact_mu(run, 0.2) == pytest.approx(by_hand, rel=1e-12)
+            assert exact_mu(scheduled, 0.2) == pytest.approx(by_hand, rel=1e-12)

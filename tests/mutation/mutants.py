@@ -136,7 +136,7 @@ MUTANTS = (
         "theorems/assumptions.py",
         "    if process.contraction < 1:\n        return None",
         "    if process.contraction < 1.2:\n        return None",
-        "tests/laws/test_refuted.py tests/laws/test_engine.py",
+        "tests/laws/test_refuted.py tests/laws/test_closed_forms.py",
     ),
     Mutant(
         "Theorem 4.2 with the fractions swapped",
@@ -151,14 +151,14 @@ MUTANTS = (
         "theorems/bok2024.py",
         "math.sqrt(3 * s * d + s**2 * math.ceil(d / s)) / noise * _UP)",
         "math.sqrt(3 * s * d / 2 + s**2 * math.ceil(d / s) / 2) / noise * _UP)",
-        "tests/laws/test_engine.py",
+        "tests/laws/test_closed_forms.py",
     ),
     Mutant(
         "E4.3: Theorem 4.5 with the exponent of another batch",
         "theorems/bok2024.py",
         "lost = _lost(c, len(process) - every)",
         "lost = _lost(c, (len(process) - every) // every)",
-        LAWS + " tests/laws/test_engine.py",
+        LAWS + " tests/laws/test_closed_forms.py",
         "cyclic or Cyclic",
     ),
     Mutant(
@@ -166,7 +166,7 @@ MUTANTS = (
         "theorems/bok2024.py",
         "math.sqrt(3 * s * d / every + s**2 + s**2 / every",
         "math.sqrt(3 * s * d / every + s**2 / every",
-        "tests/laws/test_engine.py tests/theorems/test_bok2024_tables.py",
+        "tests/laws/test_closed_forms.py tests/theorems/test_bok2024_tables.py",
     ),
     Mutant(
         "E1.1: the last batch is hidden as well as the others",
@@ -189,7 +189,7 @@ MUTANTS = (
         "theorems/kong2025.py",
         "grown = float(process.lipschitz[last]) * process.diameter +",
         "grown = float(process.lipschitz[last]) * process.diameter / 2 +",
-        LAWS + " tests/laws/test_engine.py",
+        LAWS + " tests/laws/test_closed_forms.py",
         "kong or engine",
     ),
     Mutant(
@@ -265,7 +265,7 @@ MUTANTS = (
         "theorems/bok2024.py",
         "turns = -(-len(process) // every)",
         "turns = max(len(process) // every, 1)",
-        "tests/laws/test_engine.py " + LAWS,
+        "tests/laws/test_closed_forms.py " + LAWS,
         "closed or quadratic or cyclic",
     ),
 )

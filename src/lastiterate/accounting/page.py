@@ -42,7 +42,7 @@ def _between(sandwich: Sandwich) -> str:
     if not lower.epsilon > 0:
         return "no lower bound: either no instance is known, or none costs anything at this delta"
     exact = "exact" if ratio < 1 + 1e-6 else f"{ratio:.4g} times less"
-    return f"at least {lower.epsilon:.6g} ({exact}): {lower.instance}"
+    return f"some loss with these facts costs at least {lower.epsilon:.6g} ({exact}): {lower.instance}"
 
 
 def _meaning(report: Report) -> Iterator[str]:

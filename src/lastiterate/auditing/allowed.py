@@ -15,9 +15,9 @@ def allowed_hessians(run: Run) -> tuple[float, float] | None:
     Where gradients are bounded the losses are linear. So they are with Poisson batches, of which each has another size.
     """
     loss, decay = run.loss, run.loss.l2 + run.weight_decay
-    if math.isfinite(half_gradient(run)) or isinstance(run.batches, Poisson | PoissonMean):
-        return (0.0, 0.0) if loss.curvature <= 0 <= loss.smoothness else None
     longest = extremes(spread("step_size", run.step_size, run.steps))[1]
+    if math.isfinite(half_gradient(run)) or isinstance(run.batches, Poisson | PoissonMean):
+        return (0.0, 0.0) if loss.curvature <= 0 <= loss.smoothness and longest * decay <= 2 else None
     low = max(loss.curvature, -decay)
     high = max(min(loss.smoothness, 1 / longest - decay), low)
     return (low, high) if longest * (low + decay) <= 2 else None

@@ -63,6 +63,8 @@ class Audit:
 
     def __str__(self) -> str:
         sure = f"with {100 * self.confidence:g}% confidence, from {self.runs} runs on each data set"
+        if all(np.ptp(side) == 0 for side in self.scores):
+            sure += " (all runs gave the same score: does train use its seed?)"
         return (
             f"epsilon is at least {self.epsilon:.4g} at delta = {self.delta:g}, {sure}\n"
             f"mu is at least {self.mu:.4g}; if the trade-off is Gaussian, epsilon is at least {self.epsilon_if_gaussian:.4g}"
@@ -88,9 +90,11 @@ def audit(
     """
     target, sure = checked_number("delta", delta, INSIDE_UNIT), checked_number("confidence", confidence, INSIDE_UNIT)
     count = checked_count("runs", runs)
+    if not callable(train):
+        raise InvalidInput(f"train must be a function of data and seed. Got {train!r:.60}.")
     if count < _FEWEST:
         raise InvalidInput(f"runs must be at least {_FEWEST}, or nothing can be told. Got {count}.")
-    seeds = np.random.SeedSequence(checked_count("seed", seed, least=0)).generate_state(2 * count, np.uint64).tolist()
+    seeds = np.random.SeedSequence(checked_count("seed", seed, least=0)).generate_state(2 * count).tolist()
     jobs = [(data, one) for one in seeds[:count]] + [(neighbour, one) for one in seeds[count:]]
     iterates = _trained(train, jobs, checked_count("workers", workers))
     learning = math.ceil(_LEARNING * count)
@@ -118,7 +122,7 @@ def _scored(one: list[Any], two: list[Any], learning: int, score: Score | None) 
     if score is not None:
         found = [np.array([float(score(iterate)) for iterate in side]) for side in (one, two)]
     else:
-        flat = [_flat(side) for side in (one, two)]
+        flat = np.split(_flat(one + two), [len(one)])
         gap = flat[0][:learning].mean(axis=0) - flat[1][:learning].mean(axis=0)
         spread = flat[0][:learning].var(axis=0) + flat[1][:learning].var(axis=0)
         direction = gap / np.where(spread > 0, spread, 1.0)
@@ -129,6 +133,8 @@ def _scored(one: list[Any], two: list[Any], learning: int, score: Score | None) 
 
 
 def _flat(iterates: list[Any]) -> Floats:
+    if any(iterate is None for iterate in iterates):
+        raise InvalidInput("train must return the last iterate. Got None.")
     try:
         return np.stack([np.asarray(iterate, float).ravel() for iterate in iterates])
     except (TypeError, ValueError) as error:

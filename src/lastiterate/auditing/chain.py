@@ -49,6 +49,7 @@ class Chain:
     start: float = 0.0
     per_epoch: int = 1
     cells: int = 200
+    in_full: bool | None = None  # whether every map has a matrix; by default, if there are few cells
 
     def __post_init__(self) -> None:
         if not -math.inf < self.low <= self.start <= self.high < math.inf or self.low == self.high:
@@ -60,7 +61,7 @@ class Chain:
 
     def delta(self, epsilons: Floats) -> Floats:
         """δ(ε) of the last iterate, in the worse of both orders."""
-        return worse_order(*self.laws, epsilons, self._rounding)
+        return worse_order(*self.laws, epsilons, *self._rounding)
 
     def epsilon(self, delta: float) -> float:
         """The ε at which δ(ε) comes down to this."""
@@ -83,7 +84,7 @@ class Chain:
     @cached_property
     def finer(self) -> Chain:
         """The same chain on cells half as wide."""
-        return self.on(2 * self.cells)
+        return replace(self, cells=2 * self.cells, in_full=self._in_full)
 
     def on(self, cells: int) -> Chain:
         """The same chain on so many cells."""
@@ -108,8 +109,14 @@ class Chain:
         return np.concatenate([[self.low], inner, [self.high]])
 
     @property
-    def _rounding(self) -> float:
-        return 0.0 if self.cells <= _COARSE else _ROUNDING * len(self.noise)
+    def _rounding(self) -> tuple[float, float]:
+        """How far a cell may be off: so much, and so much of itself."""
+        steps = len(self.noise)
+        return 0.0 if self._in_full else _ROUNDING * steps, 4e-16 * (steps + self.cells)
+
+    @property
+    def _in_full(self) -> bool:
+        return self.cells <= _COARSE if self.in_full is None else self.in_full
 
     @property
     def _first(self) -> Floats:
@@ -158,7 +165,7 @@ class Chain:
         return self.without, self.record, self.neighbour
 
     def _kernel(self, noise: float) -> Kernel:
-        if self.cells <= _COARSE:
+        if self._in_full:
             return Matrices(*(self._matrix(step, noise) for step in self._maps))
         width, reach = (self.high - self.low) / self.cells, _FAR * noise
         ends = self.low - reach, self.high + reach
@@ -167,8 +174,12 @@ class Chain:
 
     def _matrix(self, step: Map, noise: float) -> Floats:
         edges = np.linspace(self.low, self.high, self.cells + 1)
-        at = ndtr((edges - step(self.points)[:, None]) / noise)
-        return np.diff(at, axis=1, prepend=0.0, append=1.0)
+        away = (edges - step(self.points)[:, None]) / noise
+        # Above the mean differences of upper tails: those of the distribution function would round to 0.
+        below = np.diff(ndtr(away), axis=1, prepend=0.0, append=1.0)
+        above = -np.diff(ndtr(-away), axis=1, prepend=1.0, append=0.0)
+        right = np.concatenate([away[:, :1] > 0, away > 0], axis=1)
+        return np.where(right, above, below)
 
 
 def iid_hazard(rate: float, steps: int) -> Floats:

@@ -72,7 +72,7 @@ def two_wells(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tup
         return
 
     def away(x: Floats) -> Floats:
-        if math.isinf(loss.smoothness):
+        if math.isinf(loss.curvature):
             return np.where(x >= 0, move, -move)
         return np.clip(-loss.curvature * x * move / clip, -move, move)
 

@@ -106,9 +106,9 @@ def _figure_1() -> Run:
 
 
 def last_batch() -> Evidence:
-    """E1.1: one epoch of four batches; the last map is constant, so the last batch is a Gaussian mechanism, μ = 1/2."""
+    """E1.1: one epoch of four batches whose maps are constant: the last batch is a Gaussian mechanism, μ = 1/2."""
     run = _convex(Cyclic(records=40, batch_size=10), 4, mu=0.5)
-    exact = exact_mu(run, 0.0, 1.0) ** 2 / 2
+    exact = exact_mu(run, 1.0) ** 2 / 2
     return Evidence("rho of the last batch", exact / 4, float(_of(FIXED_BATCHES, run).rdp(2.0)) / 2, exact)
 
 
@@ -193,7 +193,7 @@ def one_epoch_too_many() -> Evidence:
     """E2.5: fifty epochs of ten, L = 1; μ² over (s/ν)²."""
     share = amplification(1.0, 10)
     run = _convex(Cyclic(records=100, batch_size=10), 500, mu=1.0)
-    return Evidence("mu² of fifty epochs", 2 * (1 + 50 * share), 1 + 49 * share, exact_mu(run, 0.0, 0.3) ** 2)
+    return Evidence("mu² of fifty epochs", 2 * (1 + 50 * share), 1 + 49 * share, exact_mu(run, 0.0) ** 2)
 
 
 def corollary_noise() -> Evidence:

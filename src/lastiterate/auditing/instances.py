@@ -105,7 +105,7 @@ _SHAPES = (_linear, _linear, _drifting, _two_wells, _steep)
 
 def _batches(source: np.random.Generator, steps: int) -> tuple[Batches, Floats, bool]:
     """The batches, when the record is met, and whether it pushes both ways alike rather than one way or not at all."""
-    kind, every = int(source.integers(6)), int(source.integers(2, 8))
+    kind, every = int(source.integers(6)), int(source.integers(1, 8))
     rate = float(source.choice([0.01, 0.1, 0.3, 0.7]))
     either = bool(source.random() < 0.5)
     match kind:

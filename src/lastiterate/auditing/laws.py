@@ -12,12 +12,16 @@ _LARGEST = 700.0
 _ENOUGH = 60
 
 
-def worse_order(one: Floats, two: Floats, epsilons: Floats, rounding: float = 0.0) -> Floats:
-    """δ(ε) between two laws, in the worse order; every cell may be wrong by `rounding`, and counts for that much less."""
-    factors = np.exp(epsilons)[:, None]
+def worse_order(one: Floats, two: Floats, epsilons: Floats, rounding: float = 0.0, relative: float = 0.0) -> Floats:
+    """δ(ε) between two laws, in the worse order.
+
+    Every cell may be off by `rounding`, and by a part of itself, `relative`: it counts for that much less.
+    """
+    factors = np.exp(np.minimum(epsilons, _LARGEST))[:, None]
     doubt = (1 + factors) * rounding
-    forwards = np.maximum(one - factors * two - doubt, 0.0).sum(axis=1)
-    return np.maximum(forwards, np.maximum(two - factors * one - doubt, 0.0).sum(axis=1))
+    up, down = 1 + relative, 1 - relative
+    forwards = np.maximum(down * one - up * factors * two - doubt, 0.0).sum(axis=1)
+    return np.maximum(forwards, np.maximum(down * two - up * factors * one - doubt, 0.0).sum(axis=1))
 
 
 def largest_epsilon(delta_at: Callable[[float], float], delta: float) -> float:
@@ -26,9 +30,9 @@ def largest_epsilon(delta_at: Callable[[float], float], delta: float) -> float:
         return 0.0
     low, high = 0.0, 1.0
     while delta_at(high) > delta:
-        if high > _LARGEST:
-            return high
-        low, high = high, 2 * high
+        if high >= _LARGEST:
+            return _LARGEST
+        low, high = high, min(2 * high, _LARGEST)
     for _ in range(_ENOUGH):
         middle = (low + high) / 2
         low, high = (middle, high) if delta_at(middle) > delta else (low, middle)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
+from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.run import Run
 from lastiterate.auditing.allowed import allowed_hessians, allowed_splits
 from lastiterate.auditing.quadratic import Steps, exact_mu, steps_of, weights_of
@@ -24,20 +25,25 @@ _VANISHED = 1e-18  # of the noise: far below what a cell is rounded by
 def two_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, str]]:
     """For batches that are not random (Bok et al. 2024, Theorems 4.2 and C.17)."""
     hessians = allowed_hessians(run)
-    if hessians is None or not isinstance(run.batches, FullBatch | Cyclic) or math.isfinite(run.domain.diameter):
+    if hessians is None or not _known(run.batches) or math.isfinite(run.domain.diameter):
         return
     if run.steps > _MOST_STEPS and (releases or not steps_of(run, hessians[0]).alike):
         return
-    mu, where = _largest(lambda hessian: exact_mu(run, hessian, None, releases), hessians)
-    yield _epsilon(mu, delta), f"quadratic losses with Hessian {where:g}"
-    if isinstance(run.batches, Cyclic) and hessians[1] > hessians[0]:
-        mu, where = _largest(lambda own: exact_mu(run, hessians[0], own, releases), hessians)
-        what = f"quadratic losses with Hessian {where:g} in the batch of the record, {hessians[0]:g} in others"
-        yield _epsilon(mu, delta), what
+    mu, where = _largest(lambda hessian: exact_mu(run, hessian, releases), hessians)
+    # The factor 1 − η·hessian is rounded, once for each step that is not yet forgotten; 1 is exact.
+    lost = 1 - extremes(steps_of(run, where).factor)[1]
+    rounded = min(run.steps, 1 / lost) if lost > 0 else 0.0
+    yield _epsilon(mu * (1 - 1e-13 - 4e-16 * rounded), delta), f"quadratic losses with Hessian {where:g}"
+
+
+def _known(batches: Batches) -> bool:
+    """Whether it is known which batches have the record."""
+    once = isinstance(batches, Shuffled) and batches.per_epoch == 1
+    return isinstance(batches, FullBatch | Cyclic) or once or float(batches.inclusion(1)[0]) == 1
 
 
 def _epsilon(mu: float, delta: float) -> float:
-    return float(GaussianDP(mu * (1 - 1e-13)).bracket(delta)[0])  # type: ignore[arg-type]
+    return float(GaussianDP(max(mu, 0.0)).bracket(delta)[0])  # type: ignore[arg-type]
 
 
 def _largest(function: Callable[[float], float], ends: tuple[float, float]) -> tuple[float, float]:
@@ -56,8 +62,12 @@ def _largest(function: Callable[[float], float], ends: tuple[float, float]) -> t
 def random_pushes(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, str]]:
     """For random batches and random orders."""
     hessians = allowed_hessians(run)
-    fixed = isinstance(run.batches, FullBatch | Cyclic | PoissonMean)
-    if hessians is None or fixed or math.isfinite(run.domain.diameter):
+    if (
+        hessians is None
+        or _known(run.batches)
+        or isinstance(run.batches, PoissonMean)
+        or math.isfinite(run.domain.diameter)
+    ):
         return
     for hessian in sorted(set(hessians)):
         pushes = _random_sum(run.batches, steps_of(run, hessian), run.steps)

@@ -1,7 +1,6 @@
 """A run on quadratic losses, by the update as it is written: two Gaussians, whose distance is known exactly.
 
-The loss of a record is hessian/2·x² + g·x, g moves by the sensitivity when the record is replaced. Records that share a
-batch with it may have another Hessian, `own_hessian`: then that batch contracts by another factor. Nothing here uses the
+The loss of a record is hessian/2·x² + g·x, g moves by the sensitivity when the record is replaced. Nothing here uses the
 numbers that theorems see; every convention of the noise is applied once more, as its definition says.
 """
 
@@ -22,28 +21,25 @@ from lastiterate.numerics.arrays import Floats
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """x ← factor·x + noise·N(0, 1), and in a batch with the record x ← own_factor·x + push + noise·N(0, 1)."""
+    """x ← factor·x + noise·N(0, 1); in a batch with the record, and + push."""
 
     factor: Floats
-    own_factor: Floats
     push: Floats
     noise: Floats
 
     @property
     def alike(self) -> bool:
-        return all(is_constant(one) for one in (self.factor, self.own_factor, self.push, self.noise))
+        return all(is_constant(one) for one in (self.factor, self.push, self.noise))
 
 
-def steps_of(run: Run, hessian: float, own_hessian: float | None = None) -> Steps:
+def steps_of(run: Run, hessian: float) -> Steps:
     """The steps of this run on such losses: x ← prox((1 − η·decay)·x − η·(mean gradient) + noise)."""
     eta = spread("step_size", run.step_size, run.steps)
     decay = run.loss.l2 + run.weight_decay
     squeeze = each(lambda size: 1 / (1 + size * (run.prox.strong_convexity if run.prox else 0.0)), eta)
-    own = hessian if own_hessian is None else own_hessian
     change = each(lambda clip: np.minimum(2 * clip, run.loss.gradient_sensitivity), _clip(run))
     return Steps(
         each(lambda size, q: q * (1 - size * decay - size * hessian), eta, squeeze),
-        each(lambda size, q: q * (1 - size * decay - size * own), eta, squeeze),
         each(lambda size, s, q: q * size * s / run.batches.divisor, eta, change, squeeze),
         each(lambda std, q: q * std, _noise_on_iterate(run, eta), squeeze),
     )
@@ -69,13 +65,13 @@ def _noise_on_iterate(run: Run, eta: Floats) -> Floats:
     raise InvalidInput(f"no quadratic is known for noise of kind {type(noise).__name__}.")
 
 
-def exact_mu(run: Run, hessian: float, own_hessian: float | None = None, releases: tuple[int, ...] = ()) -> float:
+def exact_mu(run: Run, hessian: float, releases: tuple[int, ...] = ()) -> float:
     """μ of the last iterate, and of those after `releases` steps, for batches that are not random.
 
     Of the record that the last step sees. Given the iterate that was released before, an iterate is again one of two
     Gaussians, so the squares of their μ add up.
     """
-    steps = steps_of(run, hessian, own_hessian)
+    steps = steps_of(run, hessian)
     every = run.batches.per_epoch if isinstance(run.batches, Cyclic) else 1
     if steps.alike and not releases:
         return _mu_alike(steps, every, run.steps)
@@ -94,26 +90,22 @@ def weights_of(factor: Floats) -> Floats:
 
 def _mu_of_part(steps: Steps, seen: np.ndarray, first: int, last: int) -> float:
     part = slice(first, last)
-    weights = weights_of(np.where(seen[part], steps.own_factor[part], steps.factor[part]))
+    weights = weights_of(steps.factor[part])
     gap = float(np.sum(weights * steps.push[part] * seen[part]))
     return abs(gap) / math.sqrt(float(np.sum(np.square(weights * steps.noise[part]))))
 
 
 def _mu_alike(steps: Steps, every: int, count: int) -> float:
-    """Counted from the end: step j of an epoch keeps own·factor^{j−1} of what it adds, and an epoch keeps `kept`."""
-    own, factor = float(steps.own_factor[0]), float(steps.factor[0])
-    places = np.arange(min(every, count))
-    left = np.where(places == 0, 1.0, own * factor ** np.maximum(places - 1.0, 0.0))
-    kept = own * factor ** (every - 1)
-    epochs = (count - 1 - places) // every + 1
-    gap = abs(float(_geometric(kept, epochs[:1])[0])) * float(steps.push[0])
-    return gap / (float(steps.noise[0]) * math.sqrt(float(np.sum(left**2 * _geometric(kept**2, epochs)))))
+    """The record's turns are `every` steps apart, counted from the end."""
+    factor, turns = float(steps.factor[0]), -(-count // every)
+    gap = abs(_geometric(factor**every, turns)) * float(steps.push[0])
+    return gap / (float(steps.noise[0]) * math.sqrt(_geometric(factor**2, count)))
 
 
-def _geometric(ratio: float, counts: np.ndarray) -> Floats:
+def _geometric(ratio: float, terms: int) -> float:
     """1 + ratio + … with so many terms."""
     if ratio == 1:
-        return counts.astype(float)
+        return float(terms)
     if ratio <= 0:
-        return (1 - ratio**counts) / (1 - ratio)
-    return np.asarray(np.expm1(counts * math.log(ratio)) / (ratio - 1))
+        return (1 - ratio**terms) / (1 - ratio)
+    return math.expm1(terms * math.log(ratio)) / (ratio - 1)

@@ -21,7 +21,7 @@ _MOST_CELLS = 2**18
 _UNHEARD = 60.0  # beyond, a frequency is below e^−60
 _LEFT_OUT = 45.0  # of the tails, e^−45
 _CHUNK = 200_000
-_ROUNDING = 2e-16  # of a cell
+_ULPS = 2e-15
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +36,10 @@ class RandomSum:
     def log_moment(self, tilt: float) -> float:
         """log E e^{tilt·sum}."""
         exponents = tilt * self.values
-        largest = np.maximum(exponents.max(axis=1), 0.0)
-        zero = np.maximum(1 - self.probabilities.sum(axis=1), 0.0) * np.exp(-largest)
+        at_zero = np.maximum(1 - self.probabilities.sum(axis=1), 0.0)
+        largest = exponents.max(axis=1)
+        largest = np.where(at_zero > 0, np.maximum(largest, 0.0), largest)
+        zero = at_zero * np.exp(np.minimum(-largest, 0.0))
         rows = largest + np.log(zero + (np.exp(exponents - largest[:, None]) * self.probabilities).sum(axis=1))
         return self.times * float(np.sum(rows)) + (tilt * self.deviation) ** 2 / 2
 
@@ -46,15 +48,18 @@ class RandomSum:
         tilts = np.geomspace(0.01, 30.0, 20) / self.deviation
         return min((self.log_moment(sign * tilt) + _LEFT_OUT) / tilt for tilt in tilts.tolist())
 
-    def log_character(self, frequencies: Floats) -> np.ndarray:
-        """log E e^{i·frequency·sum}."""
-        logs = np.zeros(len(frequencies), complex)
+    def log_character(self, frequencies: Floats) -> tuple[Floats, Floats]:
+        """log E e^{i·frequency·sum}: its real and its imaginary part, each term to a few ulps of itself."""
+        real, imaginary = np.zeros(len(frequencies)), np.zeros(len(frequencies))
         rows = max(1, _CHUNK // (len(frequencies) * self.values.shape[1]))
         for first in range(0, len(self.values), rows):
             part = slice(first, first + rows)
-            turns = np.exp(1j * frequencies[:, None, None] * self.values[part]) - 1
-            logs += np.log1p((turns * self.probabilities[part]).sum(axis=2)).sum(axis=1)
-        return self.times * logs - (frequencies * self.deviation) ** 2 / 2
+            turns = frequencies[:, None, None] * self.values[part]
+            aside = (np.sin(turns) * self.probabilities[part]).sum(axis=2)
+            back = (-2 * np.square(np.sin(turns / 2)) * self.probabilities[part]).sum(axis=2)
+            real += 0.5 * np.log1p(2 * back + back**2 + aside**2).sum(axis=1)
+            imaginary += np.arctan2(aside, 1 + back).sum(axis=1)
+        return self.times * real - (frequencies * self.deviation) ** 2 / 2, self.times * imaginary
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,18 +71,33 @@ class Pushed:
     neighbour: float
 
     def epsilon(self, delta: float) -> float:
-        """An ε with δ(ε) above this."""
-        return largest_epsilon(lambda epsilon: float(worse_order(*self.laws, np.array([epsilon]), _ROUNDING)[0]), delta)
+        """An ε with δ(ε) above this; 0 if the sums spread too far to be put into cells."""
+        if self._cells > _MOST_CELLS:
+            return 0.0
+        one, two, rounding = self.laws
+        return largest_epsilon(lambda epsilon: float(worse_order(one, two, np.array([epsilon]), rounding)[0]), delta)
 
     @cached_property
-    def laws(self) -> tuple[Floats, Floats]:
-        """The probabilities of cells that hold both laws but for e^−44."""
-        sums = [self._scaled(self.record), self._scaled(self.neighbour)]
-        low, high = -max(one.beyond(-1.0) for one in sums), max(one.beyond(1.0) for one in sums)
-        deviation = self.pushes.deviation
-        cells = next_fast_len(min(math.ceil((high - low) / deviation * _PER_DEVIATION), _MOST_CELLS), real=True)
-        one, two = (_cell_probabilities(one, low, high, cells) for one in sums)
-        return one, two
+    def laws(self) -> tuple[Floats, Floats, float]:
+        """The probabilities of cells that hold both laws but for e^−44, and how far one of them may be off."""
+        low, high = self._ends
+        cells = next_fast_len(self._cells, real=True)
+        found = [_cell_probabilities(one, low, high, cells) for one in self._sums]
+        return found[0][0], found[1][0], max(found[0][1], found[1][1])
+
+    @property
+    def _sums(self) -> list[RandomSum]:
+        return [self._scaled(self.record), self._scaled(self.neighbour)]
+
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        return -max(one.beyond(-1.0) for one in self._sums), max(one.beyond(1.0) for one in self._sums)
+
+    @property
+    def _cells(self) -> int:
+        """Narrow beside the deviation, or frequencies that matter would be left out."""
+        low, high = self._ends
+        return math.ceil((high - low) / self.pushes.deviation * _PER_DEVIATION)
 
     def _scaled(self, factor: float) -> RandomSum:
         given = self.pushes
@@ -86,12 +106,16 @@ class Pushed:
         return RandomSum(factor * given.values, given.probabilities, given.deviation, given.times)
 
 
-def _cell_probabilities(one: RandomSum, low: float, high: float, cells: int) -> Floats:
+def _cell_probabilities(one: RandomSum, low: float, high: float, cells: int) -> tuple[Floats, float]:
+    """Of each cell, and how far off it may be: by what the logarithms are off, and what the transform rounds."""
     width = high - low
     frequencies = 2 * math.pi * np.arange(cells // 2 + 1) / width
     heard = (frequencies * one.deviation) ** 2 / 2 < _UNHEARD
     middle = low + width / cells / 2
-    characters = np.exp(one.log_character(frequencies[heard]) - 1j * frequencies[heard] * middle)
+    real, imaginary = one.log_character(frequencies[heard])
+    sizes = np.exp(real) * np.sinc(frequencies[heard] * width / cells / (2 * math.pi))
+    phases = imaginary - frequencies[heard] * middle
     found = np.zeros(len(frequencies), complex)
-    found[heard] = characters * np.sinc(frequencies[heard] * width / cells / (2 * math.pi))
-    return np.maximum(irfft(np.conj(found), cells), 0.0)
+    found[heard] = sizes * np.exp(-1j * phases)
+    off = _ULPS * (1 + np.abs(real) + np.abs(imaginary) + np.abs(frequencies[heard] * middle) + math.log2(cells))
+    return np.maximum(irfft(found, cells), 0.0), 2 * float(sizes @ off) / cells

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +24,12 @@ class Trainer:
 def read_trainer(path: str | Path) -> Trainer:
     """The names train, data and neighbour that a Python file defines; the file is executed."""
     if not Path(path).is_file():
-        raise InvalidInput(f"{path} does not exist.")
-    names = runpy.run_path(str(path))
+        raise InvalidInput(f"{path} cannot be read: there is no such file.")
+    sys.path.insert(0, str(Path(path).resolve().parent))  # as python itself does
+    try:
+        names = runpy.run_path(str(path))
+    except Exception as error:
+        raise InvalidInput(f"{path} cannot be run: {type(error).__name__}: {error}.") from error
     missing = [name for name in ("train", "data", "neighbour") if name not in names]
     if missing:
         raise InvalidInput(f"{path} must define train(data, seed), data and neighbour. It lacks {', '.join(missing)}.")

@@ -19,6 +19,7 @@ from lastiterate.numerics.discretise import Ratio, from_above, from_below
 from lastiterate.numerics.excess import log_peak
 from lastiterate.numerics.lattice import LatticeSum, Masses, TiltedSum, lattice_sum
 from lastiterate.numerics.mixture_ratio import MIXTURE_OVER_NORMAL, NORMAL_OVER_MIXTURE, Family
+from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.numerics.roots import decreasing_crossing
 
 _EFFORTS = (Effort(math.log(1e-11), 9.0), Effort(math.log(1e-9), 14.0), Effort(math.log(1e-7), 20.0))
@@ -120,8 +121,15 @@ class RatioSum:
         return min(by_mixtures, by_normals) * (1 + 1e-15)
 
     def threshold_upper(self, log_excess: float) -> float:
-        """An upper bound on the least t ≥ 0 whose excess is at most e^log_excess."""
-        return self._solve(log_excess)[0]
+        """An upper bound on the least t ≥ 0 whose excess is at most e^log_excess.
+
+        Beyond the range of floats, that of the plain normal pairs: mixing can only lower it.
+        """
+        try:
+            return self._solve(log_excess)[0]
+        except OverflowError:
+            square = self.variance + sum(n * ratio.distance**2 for ratio, n in self.ratios)
+            return float(threshold_above(log_excess, math.sqrt(square) * (1 + 1e-12)))
 
     def threshold_lower(self, log_excess: float) -> float:
         """A lower bound on it."""

@@ -63,7 +63,7 @@ def _curve(orders: Floats, logs: Floats) -> RenyiDP:
 
 
 def _shuffled(process: Process) -> Notion:
-    """Earlier epochs ε_{⌊l/2⌋}·(1 − c^{2(K−1)h})/(1 − c^{2h}), h = l − ⌊l/2⌋; the last ε_1. (Ye2022 3.3)
+    """Of l ≥ 2 batches: earlier epochs ε_{⌊l/2⌋}·(1 − c^{2(K−1)h})/(1 − c^{2h}), h = l − ⌊l/2⌋; the last ε_1. (Ye2022 3.3)
 
     ε_j = (α/2)(s/ν)²·c^{2(j−1)}(1 − c²)/(1 − c^{2j}), for a turn with j steps to go, its own included.
     """
@@ -90,6 +90,10 @@ def _few_steps(process: Process) -> str | None:
     if len(process) <= _MOST_STEPS:
         return None
     return f"it is gone through step by step, {_MOST_STEPS} at most, but there are {len(process)}"
+
+
+def _several_batches(process: Process) -> str | None:
+    return None if process.batches.per_epoch > 1 else "it needs two batches or more in an epoch, but there is one"
 
 
 def _one_order(process: Process) -> str | None:
@@ -125,6 +129,7 @@ PASSES = Theorem(
     (
         batches("passes in one order", Cyclic, Shuffled),
         Assumption("one order for the whole run", _one_order),
+        Assumption("two batches or more in an epoch", _several_batches),
         ALIKE,
         CONTRACTING,
         WHOLE_EPOCHS,
