@@ -54,6 +54,8 @@ def any_process(source: np.random.Generator) -> Process:
     batches = BATCHES[int(source.integers(len(BATCHES)))]
     if source.random() < 0.15:
         batches = li.Cyclic(records=600, batch_size=10)  # long enough for one pass
+    if source.random() < 0.05:
+        batches = li.Cyclic(records=30, batch_size=30)
     given = random_process(source, batches, alike=bool(source.random() < 0.7))
     if source.random() < 0.1:
         given = replace(given, releases=(1,) if len(given) > 1 else ())

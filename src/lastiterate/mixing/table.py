@@ -10,6 +10,7 @@ import numpy as np
 
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import Adjacency
+from lastiterate.privacy.ladder import epsilon_estimate
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.subsampled import SubsampledGaussians
 
@@ -71,6 +72,9 @@ class Quick(Notion):
     @property
     def adjacency(self) -> Adjacency:  # type: ignore[override]
         return self.notion.adjacency
+
+    def epsilon_estimate(self, log_delta: float) -> float:
+        return epsilon_estimate(self.notion, log_delta)
 
     @cached_property
     def _tabled(self) -> Tabled:

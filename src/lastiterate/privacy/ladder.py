@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -12,6 +13,10 @@ from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.notion import Notion
 
 _FEW = 3
+_HOPELESS = 2.0  # times the best
+_LARGE = 12.0  # an ε above which estimates are near enough to tell
+
+Estimate = Callable[[Notion, float], float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,30 +38,37 @@ class Ladder(Notion):
         return self._known[index]
 
     def _epsilon(self, log_deltas: Floats) -> Floats:
-        return self._least(log_deltas, lambda member, values: member._epsilon(values))
+        return self._least(log_deltas, lambda member, values: member._epsilon(values), epsilon_estimate)
+
+    def epsilon_estimate(self, log_delta: float) -> float:
+        """About the least ε, if every rung has an estimate; else 0."""
+        return min(epsilon_estimate(self.member(index), log_delta) for index in range(len(self.rungs)))
 
     def _log_delta(self, epsilons: Floats) -> Floats:
-        return self._least(epsilons, lambda member, values: member._log_delta(values))
+        return self._least(epsilons, lambda member, values: member._log_delta(values), _no_estimate)
 
     def best_rung(self, log_delta: float) -> int:
         """The rung that gives the least ε, as far as the search goes."""
         wanted = np.array([log_delta])
-        return self.rungs[self._search(wanted, lambda member, values: member._epsilon(values))]
+        return self.rungs[self._search(wanted, lambda member, values: member._epsilon(values), epsilon_estimate)]
 
-    def _least(self, values: Floats, ask: Callable[[Notion, Floats], Floats]) -> Floats:
+    def _least(self, values: Floats, ask: Callable[[Notion, Floats], Floats], estimate: Estimate) -> Floats:
         """A few values one by one; for many, the rungs that are best for some of them."""
         if not values.size:
             return values.copy()
         spots = values if values.size <= _FEW else np.quantile(values, [0.1, 0.5, 0.9])
-        chosen = {self._search(np.array([spot]), ask) for spot in spots.tolist()}
+        chosen = {self._search(np.array([spot]), ask, estimate) for spot in spots.tolist()}
         return np.asarray(np.min([ask(self.member(index), values) for index in sorted(chosen)], axis=0))
 
-    def _search(self, value: Floats, ask: Callable[[Notion, Floats], Floats]) -> int:
+    def _search(self, value: Floats, ask: Callable[[Notion, Floats], Floats], estimate: Estimate) -> int:
         found: dict[int, float] = {}
 
         def at(index: int) -> float:
             if index not in found:
-                found[index] = float(ask(self.member(index), value)[0])
+                # What is far from the best so far is not worth the work of a sharp bound: it will not be chosen.
+                guess = estimate(self.member(index), float(value[0])) if found else 0.0
+                hopeless = guess > max(_LARGE, _HOPELESS * min(found.values(), default=math.inf))
+                found[index] = guess if hopeless else float(ask(self.member(index), value)[0])
             return found[index]
 
         low, high = 0, len(self.rungs) - 1
@@ -69,6 +81,16 @@ class Ladder(Notion):
         for index in range(low, high + 1):
             at(index)
         return min(found, key=lambda index: (found[index], index))
+
+
+def epsilon_estimate(notion: Notion, log_delta: float) -> float:
+    """About the ε that the notion would give, where it has a quick way to say; else 0."""
+    quick = getattr(notion, "epsilon_estimate", None)
+    return float(quick(log_delta)) if quick is not None else 0.0
+
+
+def _no_estimate(notion: Notion, value: float) -> float:
+    return 0.0
 
 
 def rungs(most: int, ratio: float = 1.3, least: int = 1) -> tuple[int, ...]:
