@@ -77,6 +77,33 @@ def violations(seed: int, count: int) -> int:
     return wrong
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_whole_profiles_stay_above_what_becomes_of_two_laws(seed: int) -> None:
+    source = np.random.default_rng(seed)
+    kernel = random_kernel(source, 5, 4)
+    one, two = source.dirichlet(np.ones(5), size=2)
+
+    def exact(pair: tuple[np.ndarray, np.ndarray], epsilons: np.ndarray) -> np.ndarray:
+        worse = [max(hockey_stick(*pair, e), hockey_stick(*pair[::-1], e)) for e in np.atleast_1d(epsilons).tolist()]
+        return np.minimum(np.array(worse), 1.0).reshape(np.shape(epsilons))
+
+    before = li.Profile(function=lambda epsilons: exact((one, two), epsilons))
+    epsilons = np.array([0.0, 0.05, 0.2, 0.5, 1.0, 2.0])
+    after = exact((one @ kernel.matrix, two @ kernel.matrix), epsilons)
+    assert (kernel.amplify(before).delta(epsilons) >= after - 1e-12).all()
+
+
+@pytest.mark.parametrize("states", [4, 40])
+def test_the_ends_of_the_curve_alone_are_a_bound(states: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for thousands of states: chords in e^ε between total variation and what is never met."""
+    fine, coarse = (random_kernel(np.random.default_rng(states), states, states) for _ in range(2))
+    epsilons = np.array([0.0, 0.1, 0.7, 3.0, 50.0])
+    exact = fine.mixing.curve(epsilons)
+    monkeypatch.setattr("lastiterate.mechanisms.kernels._WORK", 0)
+    assert (coarse.mixing.curve(epsilons) >= exact * (1 - 1e-9)).all()
+    assert coarse.mixing.curve(epsilons)[[0, -1]] == pytest.approx(exact[[0, -1]], rel=1e-9)
+
+
 def test_no_random_kernel_violates_theorem_1() -> None:
     assert violations(1, 400) == 0
 
@@ -139,6 +166,7 @@ def test_a_chain_of_more_than_a_thousand_states() -> None:
     columns = np.concatenate([places, (places + 1) % size, (places - 1) % size])
     walk = li.FiniteKernel(csr_array((np.repeat([0.5, 0.25, 0.25], size), (rows, columns)), shape=(size, size)))
     later = walk**1_000_000
+    assert later.amplify((1.0, 0.01)).delta(0.9) < 1e-9
     assert walk.doeblin == 1.0
     assert later.doeblin < 0.8
     assert later.ultra_mixing < 1.0

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from scipy.spatial.distance import cdist
 
 from lastiterate.errors import (
     NON_NEGATIVE,
@@ -33,6 +34,7 @@ _MOST_ENTRIES = 10**8
 _CHUNK = 1 << 22  # numbers that are looked at together
 _WORK = 10**9
 _LARGEST = 700.0
+_ROWS = 256
 
 
 class Kernel:
@@ -93,7 +95,9 @@ class FiniteKernel(Kernel):
     @cached_property
     def dobrushin(self) -> float:
         """sup TV(K(x), K(x'))."""
-        return self.dobrushin_at(0.0)
+        rows = self.matrix
+        chunks = (rows[first : first + _ROWS] for first in range(0, len(rows), _ROWS))
+        return min(max(float(cdist(chunk, rows, "cityblock").max()) for chunk in chunks) / 2 * _UP, 1.0)
 
     def dobrushin_at(self, epsilon: float) -> float:
         """γ with which the kernel is (γ, ε)-Dobrushin: sup D_{e^ε}(K(x)‖K(x'))."""
@@ -132,11 +136,17 @@ class FiniteKernel(Kernel):
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats]:
-        """More points where that is cheap; the last is where rows stop to overlap too much."""
+        """At both ends, and in between as far as the work allows: for thousands of states only the ends."""
         rows, columns = self.matrix.shape
-        count = int(np.clip(_WORK // (rows * rows * columns), 12, 200))
-        epsilons = np.append(0.0, np.geomspace(1e-3, self._farthest, count))
-        return epsilons, np.array([self._curve_at(epsilon) for epsilon in epsilons.tolist()])
+        count = min(_WORK // (rows * rows * columns), 200)
+        inner = np.geomspace(1e-3, self._farthest, count + 1)[:-1]
+        values = [self.dobrushin, *(self._curve_at(epsilon) for epsilon in inner.tolist()), self._never_met]
+        return np.array([0.0, *inner, self._farthest]), np.minimum.accumulate(values)
+
+    @property
+    def _never_met(self) -> float:
+        """What one row has where another has nothing, at most: the end of the curve."""
+        return float(min((self.matrix @ (self.matrix == 0).T.astype(float)).max() * _UP, 1.0))
 
     @cached_property
     def _farthest(self) -> float:
