@@ -114,3 +114,16 @@ def test_an_unknown_option_is_two() -> None:
     with pytest.raises(SystemExit) as caught:
         main(["account", MNIST, "--detla", "1e-5"])
     assert caught.value.code == 2
+
+
+def test_errata(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = outputs("errata --effect unsound", capsys)
+    assert code == 0
+    assert "E0.1       unsound" in out
+    assert "E2.2 " not in out
+    assert "0.68791" in out
+    full = outputs("errata --effect loose --full", capsys)[1]
+    assert "corrected: the exact constant" in full
+    assert "test:      tests/algorithms/test_lipschitz.py" in full
+    listed = json.loads(outputs("errata --json", capsys)[1])["errata"]
+    assert {one["effect"] for one in listed} >= {"unsound", "loose", "typo"}

@@ -166,9 +166,21 @@ def _errata(options: argparse.Namespace) -> int:
     """Every number is computed afresh, so this takes a few seconds."""
     chosen = [one for one in ERRATA if options.effect in (None, one.effect.value)]
     found = [_erratum(one) for one in tracked(chosen, "errata")]
-    lines = [f"{one['id']:11} {one['effect']:14} {one['place']}" + _erratum_text(one) for one in found]
-    _show(options, {"errata": found}, "\n\n".join(lines))
+    lines = [_erratum_line(one) for one in found]
+    if options.full:
+        lines = [f"{line}{_erratum_text(one)}\n" for line, one in zip(lines, found, strict=True)]
+    head = f"{'id':10} {'effect':14} {'place':49} {'printed':>9} {'an instance':>11} {'corrected':>9}"
+    _show(options, {"errata": found}, "\n".join([head, *lines]))
     return 0
+
+
+def _erratum_line(one: dict[str, Any]) -> str:
+    line = f"{one['id']:10} {one['effect']:14} {one['place']:49.49}"
+    if not one["numbers"]:
+        return line.rstrip()
+    values = [one["numbers"][name] for name in ("printed", "exact", "corrected")]
+    printed, exact, corrected = ("" if value is None else f"{value:.5g}" for value in values)
+    return f"{line} {printed:>9} {exact:>11} {corrected:>9}"
 
 
 def _erratum(one: Erratum) -> dict[str, Any]:
@@ -259,6 +271,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_plot(one, "the scores on both data sets")
     _command(commands, "theorems", _theorems, "the catalogue", "theorems --json")
     one = _command(commands, "errata", _errata, "errors of the papers, with fresh numbers", "errata --effect unsound")
+    one.add_argument("--full", action="store_true", help="with the formulas, what the numbers are, and the tests")
     one.add_argument("--effect", choices=[effect.value for effect in Effect], help="only those with this effect")
     return parser
 
