@@ -23,6 +23,7 @@ LAYERS = (
     "auditing",
     "accounting",
     "mechanisms",
+    "training",
     "cli",
 )
 

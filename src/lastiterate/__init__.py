@@ -48,6 +48,7 @@ from lastiterate.privacy.subsampled import SubsampledGaussians, subsampled_gauss
 from lastiterate.privacy.tradeoff import TradeOff
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
+from lastiterate.training.train import Trained, train
 
 __version__ = _version("lastiterate")
 
@@ -114,6 +115,7 @@ __all__ = [
     "SubsampledGaussians",
     "Theorem",
     "TradeOff",
+    "Trained",
     "Unavailable",
     "Unbounded",
     "Verdict",
@@ -140,6 +142,7 @@ __all__ = [
     "sampled_gaussian_rdp",
     "sampled_gaussian_rdp_closed_form",
     "subsampled_gaussian",
+    "train",
     "verify",
     "write_run",
 ]

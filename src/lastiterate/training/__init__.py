@@ -1,0 +1,1 @@
+"""Runs a Run: samplers, clipping, linear models in numpy. It knows no theorem."""

@@ -1,0 +1,185 @@
+"""Training: what is executed is what the run says, step by step, for every kind of batches, noise, prox and domain."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import lastiterate as li
+from lastiterate.numerics.randomness import Source
+from lastiterate.training.models import model_of
+from lastiterate.training.samplers import batches_of
+
+RECORDS = 24
+SOURCE = np.random.default_rng(3)
+FEATURES = SOURCE.normal(size=(RECORDS, 3))
+FEATURES /= np.maximum(np.linalg.norm(FEATURES, axis=1, keepdims=True), 1.0)
+LABELS = np.where(FEATURES @ [1.0, -2.0, 0.5] > 0, 1.0, -1.0)
+SILENT = li.OnIterate(std=1e-90)
+BATCHES = (
+    li.FullBatch(RECORDS),
+    li.Cyclic(RECORDS, 8),
+    li.Shuffled(RECORDS, 8),
+    li.Shuffled(RECORDS, 8, each_epoch=False),
+    li.FixedSize(RECORDS, 8),
+    li.Poisson(RECORDS, 0.4),
+    li.PoissonMean(RECORDS, 0.4),
+)
+
+
+def logistic_gradient(weights: np.ndarray, x: np.ndarray, y: float) -> np.ndarray:
+    return -y * x / (1 + math.exp(y * float(x @ weights)))
+
+
+@pytest.mark.parametrize("batches", BATCHES, ids=repr)
+@pytest.mark.parametrize("clip", [None, 0.3])
+def test_every_step_is_the_update_as_written(batches: li.FullBatch, clip: float | None) -> None:
+    """With noise that is too small to see, against a loop over records that forms every gradient."""
+    loss = li.losses.logistic(feature_norm=1.0, l2=0.1, clip=clip)
+    run = li.Run(loss, batches, 0.7, SILENT, 9, weight_decay=0.05)
+    weights = np.zeros(3)
+    source = Source(5)
+    for chosen in _replayed(batches, 9, source, weights.shape):
+        gradients = [logistic_gradient(weights, x, y) for x, y in zip(FEATURES[chosen], LABELS[chosen], strict=True)]
+        if clip is not None:
+            gradients = [g * min(1.0, clip / np.linalg.norm(g)) for g in gradients]
+        size = max(len(gradients), 1) if isinstance(batches, li.PoissonMean) else batches.divisor
+        weights = (1 - 0.7 * 0.15) * weights - 0.7 * np.sum(gradients, axis=0) / size
+    found = li.train(run, (FEATURES, LABELS), seed=5)
+    assert found.weights == pytest.approx(weights, abs=1e-12)
+    assert found.run is run
+    assert not found.private
+
+
+def _replayed(batches: li.FullBatch, steps: int, source: Source, shape: tuple[int, ...]):  # type: ignore[no-untyped-def]
+    """The same numbers in the same order: a batch, then its noise."""
+    for chosen in batches_of(batches, steps, source):
+        yield chosen
+        source.normal(shape)
+
+
+def test_the_last_iterate_has_the_law_that_is_accounted_for() -> None:
+    """Ridge on one feature is a quadratic: mean and variance by recursion, in every convention of the noise."""
+    features, targets = np.ones((4, 1)), np.array([1.0, 2.0, 3.0, 4.0])
+    loss = li.losses.ridge(feature_norm=1.0, residual_bound=100.0)
+    for noise, variance in ((li.OnIterate(0.3), 0.09), (li.OnMeanGradient(0.3), 0.0225), (li.Langevin(0.3), 0.09)):
+        run = li.Run(loss, li.FullBatch(4), 0.5, noise, 6)
+        last = np.array([li.train(run, (features, targets), seed=seed).weights[0] for seed in range(3000)])
+        power = 0.5**6
+        assert last.mean() == pytest.approx(2.5 * (1 - power), abs=4 * last.std() / math.sqrt(3000))
+        assert last.var() == pytest.approx(variance * (1 - power**2) / 0.75, rel=0.12)
+
+
+@pytest.mark.parametrize("batches", BATCHES, ids=repr)
+def test_batches_are_as_they_are_said_to_be(batches: li.FullBatch) -> None:
+    drawn = [np.arange(RECORDS)[chosen] for chosen in batches_of(batches, 300, Source())]
+    if isinstance(batches, li.Cyclic | li.Shuffled):
+        for epoch in range(100):
+            together = np.concatenate(drawn[3 * epoch : 3 * epoch + 3])
+            assert np.sort(together).tolist() == list(range(RECORDS))
+        again = all((drawn[step] == drawn[step + 3]).all() for step in range(297))
+        assert again == (not batches.reshuffled)
+    else:
+        assert all(len(np.unique(one)) == len(one) for one in drawn)
+        rate = np.mean([np.isin(np.arange(RECORDS), one) for one in drawn], axis=0)
+        assert rate == pytest.approx(np.full(RECORDS, float(batches.inclusion(1)[0])), abs=0.12)
+
+
+@pytest.mark.parametrize("kind", ["logistic", "huber", "smooth_hinge", "ridge"])
+def test_gradients_are_derivatives(kind: str) -> None:
+    """Of the losses as they are defined, by differences; and their facts hold."""
+    loss = {
+        "logistic": li.losses.logistic(feature_norm=1.0),
+        "huber": li.losses.huber(feature_norm=1.0, threshold=0.7),
+        "smooth_hinge": li.losses.smooth_hinge(feature_norm=1.0, width=0.5),
+        "ridge": li.losses.ridge(feature_norm=1.0, clip=10.0),
+    }[kind]
+    model = model_of(loss)
+    scores = np.linspace(-4, 4, 4001)
+    slopes = model.slopes(scores, np.ones_like(scores))
+    curvature = np.diff(slopes) / np.diff(scores)
+    assert curvature.max() <= loss.smoothness * (1 + 1e-6)
+    assert curvature.min() >= -1e-9
+    assert np.abs(slopes).max() <= loss.gradient_bound * (1 + 1e-12)
+
+
+def test_softmax() -> None:
+    labels = (np.arange(RECORDS) % 3).astype(float)
+    loss = li.losses.softmax(feature_norm=1.0, clip=0.4)
+    run = li.Run(loss, li.FullBatch(RECORDS), 1.0, SILENT, 1)
+    found = li.train(run, (FEATURES, labels), classes=3, seed=0).weights
+    expected = np.zeros((3, 3))
+    for x, label in zip(FEATURES, labels.astype(int), strict=True):
+        gradient = np.outer(x, np.full(3, 1 / 3) - np.eye(3)[label])
+        expected -= gradient * min(1.0, 0.4 / np.linalg.norm(gradient)) / RECORDS
+    assert found == pytest.approx(expected, abs=1e-12)
+    with pytest.raises(li.InvalidInput, match="classes"):
+        li.train(run, (FEATURES, labels))
+
+
+@pytest.mark.parametrize(
+    ("prox", "expected"),
+    [(li.L1(weight=1.0), [1.5, 0.0]), (li.ElasticNet(l1=1.0, l2=2.0), [0.75, 0.0]), (li.NuclearNorm(weight=1.0), None)],
+)
+def test_proximal_maps(prox: object, expected: list[float] | None) -> None:
+    run = li.Run(li.losses.ridge(feature_norm=1.0, clip=1.0), li.FullBatch(1), 0.5, SILENT, 1, prox=prox)  # type: ignore[arg-type]
+    found = li.train(run, (np.zeros((1, 2)), [0.0]), start=[2.0, -0.3], seed=0).weights
+    if expected is None:
+        length = math.hypot(2.0, 0.3)
+        expected = [2.0 * (length - 0.5) / length, -0.3 * (length - 0.5) / length]
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(("domain", "expected"), [(li.Ball(radius=1.0), [0.6, 0.8]), (li.Box(2.0, 2), [1.0, 1.0])])
+def test_projections(domain: object, expected: list[float]) -> None:
+    run = li.Run(li.losses.ridge(feature_norm=1.0, clip=1.0), li.FullBatch(1), 0.5, SILENT, 1, domain)  # type: ignore[arg-type]
+    found = li.train(run, (np.zeros((1, 2)), [0.0]), start=[3.0, 4.0], seed=0).weights
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_rows_that_are_too_long_are_scaled_and_counted() -> None:
+    run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(2), 1.0, SILENT, 1)
+    found = li.train(run, ([[3.0, 4.0], [0.0, 0.5]], [1, -1]), seed=0)
+    assert found.shortened == 1
+    assert found.weights == pytest.approx([0.5 * 0.6 / 2, (0.5 * 0.8 - 0.25) / 2], abs=1e-12)
+
+
+def test_sparse_input_float32_and_secure_noise() -> None:
+    loss = li.losses.logistic(feature_norm=1.0)
+    run = li.Run(loss, li.Cyclic(RECORDS, 8), 0.5, li.OnMeanGradient(0.01), li.epochs(30))
+    secure = li.train(run, (csr_array(FEATURES), LABELS), dtype=np.float32)
+    assert secure.private
+    assert secure.weights.dtype == np.float32
+    assert np.mean(np.sign(FEATURES @ secure.weights) == LABELS) > 0.9
+    assert (secure.weights != li.train(run, (FEATURES, LABELS)).weights).all()
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ((FEATURES[:5], LABELS[:5]), "24 records. Got 5"),
+        ((FEATURES, LABELS[:5]), "shapes"),
+        ((np.full_like(FEATURES, np.nan), LABELS), "finite"),
+        ((FEATURES, LABELS + 3), "-1 or 1"),
+        (FEATURES[0, 0], "a pair"),
+    ],
+)
+def test_bad_data(data: object, said: str) -> None:
+    run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(RECORDS), 0.5, SILENT, 1)
+    with pytest.raises(li.InvalidInput, match=said):
+        li.train(run, data)  # type: ignore[arg-type]
+
+
+def test_what_cannot_be_trained() -> None:
+    network = li.Run(li.losses.network(clip=1.0), li.FullBatch(RECORDS), 0.5, SILENT, 1)
+    with pytest.raises(li.InvalidInput, match="no gradient of its own"):
+        li.train(network, (FEATURES, LABELS))
+    convex_set = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(RECORDS), 0.5, SILENT, 1, li.ConvexSet(1.0))
+    with pytest.raises(li.InvalidInput, match="no projection"):
+        li.train(convex_set, (FEATURES, LABELS))
+    run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(RECORDS), 0.5, SILENT, 1)
+    with pytest.raises(li.InvalidInput, match="start must have shape"):
+        li.train(run, (FEATURES, LABELS), start=[0.0])
