@@ -99,9 +99,12 @@ def _round(process: Process) -> int:
 
 
 def lengths(process: Process) -> tuple[int, ...]:
-    """Of blocks that are worth a try, in rounds: long enough to hide something, short enough to be gone through."""
+    """Of blocks that are worth a try, in rounds: long enough to hide something, short enough to be gone through.
+
+    A block may be longer than the run, whose first steps are then steps of both runs before the record's first turn.
+    """
     each = _round(process)
-    most = min(len(process) // each, max(_LONGEST // each, 1))
+    most = min(-(-len(process) // each), max(_LONGEST // each, 1))
     if _kind(process) == "new" and process.contraction > 1:
         most = min(most, 1)
     doubled = rungs(most, 2.0) if most else ()
