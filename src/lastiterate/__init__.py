@@ -20,10 +20,11 @@ from lastiterate.auditing.audit import Audit, audit
 from lastiterate.auditing.chain import Chain
 from lastiterate.auditing.lower import LowerBound
 from lastiterate.errors import Incompatible, InvalidInput, LastIterateError, Unavailable
-from lastiterate.mechanisms.additive import GaussianAfterGaussian, LaplaceAfterLaplace, LipschitzThenGaussian, Release
+from lastiterate.mechanisms.additive import GaussianAfterGaussian, LaplaceAfterLaplace, LipschitzThenGaussian
 from lastiterate.mechanisms.amplified import Amplified, Clause
 from lastiterate.mechanisms.diffusions import Brownian, Diffusion, OrnsteinUhlenbeck
 from lastiterate.mechanisms.kernels import FiniteKernel, GaussianKernel, LipschitzGaussianKernel
+from lastiterate.mechanisms.release import Release
 from lastiterate.mechanisms.sampling import Sample, exponential_mechanism, langevin
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, FIXED_SIZE, POISSON, REPLACE_ONE, Adjacency, Sampling
 from lastiterate.privacy.averaged import AveragedGaussianDP

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 from scipy.optimize import brentq
 
 import lastiterate as li
@@ -20,19 +21,33 @@ def test_exponential_mechanism_when_strongly_convex() -> None:
 
 def test_on_a_bounded_set_the_better_of_gaussian_and_pure_privacy() -> None:
     both = li.exponential_mechanism(lipschitz=1.0, diameter=2.0)
-    gaussian, pure = li.GaussianDP(2 * math.sqrt(2.0)), li.Profile(epsilons=[4.0], deltas=[0.0])
-    for epsilon in (0.1, 1.0, 3.0, 5.0):
+    gaussian, pure = li.GaussianDP(2 * math.sqrt(2.0)), li.Profile(epsilons=[2.0], deltas=[0.0])
+    for epsilon in (0.1, 1.0, 1.9, 5.0):
         assert both.delta(epsilon) <= min(gaussian.delta(epsilon), pure.delta(epsilon)) * (1 + 1e-9)
 
 
 def test_where_they_cross() -> None:
-    """The advantage at ε = 0 of (2LD, 0)-DP is tanh(LD), that of μ-GDP 2Φ(μ/2) − 1: equal at LD ≈ 0.676."""
+    """The advantage at ε = 0 of (2LD, 0)-DP is tanh(LD), that of μ-GDP 2Φ(μ/2) − 1: equal at LD ≈ 0.676.
+
+    That is how Bok2024, §D.4, compares them; (LD, 0)-DP holds as well, and is better up to larger LD.
+    """
 
     def ahead(product: float) -> float:
         return float(li.GaussianDP(2 * math.sqrt(product)).delta(0.0)) - math.tanh(product)
 
     crossing = brentq(ahead, 0.2, 2.0)
     assert crossing == pytest.approx(0.676, abs=1e-3)
+
+
+@pytest.mark.parametrize("slope", [0.3, 1.0, 3.0])
+def test_half_of_the_usual_pure_epsilon_holds(slope: float) -> None:
+    """Errata E5.4: for F = 0 and F' = slope·x on [0, 1] the log ratio of the densities is at most LD, both ways."""
+    x = np.linspace(0, 1, 100_001)
+    tilted = np.exp(-slope * x)
+    ratio = np.log(tilted / trapezoid(tilted, x))
+    assert np.abs(ratio).max() <= slope
+    pure = li.exponential_mechanism(lipschitz=slope, diameter=1.0)
+    assert float(pure.delta(slope * (1 + 1e-9))) == 0.0
 
 
 @pytest.mark.parametrize("steps", [1, 10, 5000])
@@ -85,7 +100,12 @@ def test_a_trace_is_kept_on_request_and_is_not_private(tmp_path: Path) -> None:
         ({"gradient": lambda x: np.zeros(3)}, "shape"),
         ({"gradient": lambda x: np.full(2, np.nan)}, "finite"),
         ({"start": [math.inf, 0.0]}, "start"),
-        ({"lipschitz": 0.0}, "gradient_sensitivity"),
+        ({"lipschitz": 0.0}, "lipschitz"),
+        ({"smoothness": None}, "smoothness"),
+        ({"step_size": [0.1] * 5}, "step_size"),
+        ({"gradient": None}, "gradient"),
+        ({"gradient": lambda x: "a"}, "gradient"),
+        ({"gradient": lambda x: 1e300 * x + 1e300, "radius": 1.0}, "range of floats"),
         ({"steps": 0}, "steps"),
         ({"radius": -1.0}, "radius"),
     ],

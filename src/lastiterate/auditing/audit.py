@@ -120,7 +120,10 @@ def _trained(train: Train, jobs: Sequence[tuple[Any, int]], workers: int) -> lis
 
 def _scored(one: list[Any], two: list[Any], learning: int, score: Score | None) -> tuple[Floats, Floats]:
     if score is not None:
-        found = [np.array([float(score(iterate)) for iterate in side]) for side in (one, two)]
+        try:
+            found = [np.array([float(score(iterate)) for iterate in side]) for side in (one, two)]
+        except TypeError as error:
+            raise InvalidInput(f"score must be a function from an iterate to a number. {error}.") from error
     else:
         flat = np.split(_flat(one + two), [len(one)])
         gap = flat[0][:learning].mean(axis=0) - flat[1][:learning].mean(axis=0)

@@ -363,6 +363,15 @@ ERRATA = (
         _TABLES,
     ),
     Erratum(
+        "E5.4",
+        "Bok2024, §5, §D.4, after McSherry and Talwar 2007",
+        "the exponential mechanism on diameter D is (2LD, 0)-DP",
+        "(LD, 0)-DP: F − F' varies by at most LD, and log Z − log Z' lies in the same range",
+        Effect.LOOSE,
+        "tests/mechanisms/test_sampling.py",
+        evidence.pure_exponential,
+    ),
+    Erratum(
         "footnote 9",
         "Bok2024, Lemma C.12",
         "a stronger bound, as a conjecture",

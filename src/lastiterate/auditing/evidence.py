@@ -225,6 +225,13 @@ def clipped_softmax() -> Evidence:
     return Evidence("Lipschitz constant of a clipped softmax step", 1 - 0.05 * 0.002, slope, slope)
 
 
+def pure_exponential() -> Evidence:
+    """E5.4: F = 0 and F' = 3x on [0, 1]: the largest logarithm of a ratio of densities."""
+    slope = 3.0
+    ratios = (math.log(slope / -math.expm1(-slope)), slope - math.log(slope / -math.expm1(-slope)))
+    return Evidence("pure epsilon of a slope of 3 on [0, 1]", 2 * slope, slope, max(ratios))
+
+
 def closed_form_above_one() -> Evidence:
     """E4.6: c = 1.1, twenty steps, s/ν = 0.1: linear losses are in the class, and cost the composition."""
     power = 1.1**20

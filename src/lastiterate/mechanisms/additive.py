@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lastiterate.errors import FINITE, POSITIVE, InvalidInput, checked_array, checked_number
+from lastiterate.mechanisms.release import Release, checked_function, checked_value
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.roots import decreasing_root
@@ -18,15 +19,8 @@ from lastiterate.privacy.profile import Profile
 from lastiterate.privacy.renyi import DEFAULT_ORDERS, RenyiDP
 
 _UP = 1 + 1e-12
+LEAST_MU = 1e-300  # what rounds to 0 is not perfect privacy
 _SPLITS = np.linspace(0.0, 1.0, 201)
-
-
-@dataclass(frozen=True)
-class Release:
-    """A value that may leave. `private` is False if its noise came from a seed: then it may not."""
-
-    value: Floats
-    private: bool
 
 
 @dataclass(frozen=True)
@@ -47,7 +41,7 @@ class GaussianAfterGaussian(_Additive):
 
     @property
     def guarantee(self) -> GaussianDP:
-        return GaussianDP(self.sensitivity / math.hypot(self.first, self.second) * _UP)
+        return GaussianDP(max(self.sensitivity / math.hypot(self.first, self.second) * _UP, LEAST_MU))
 
     def release(self, value: Any, seed: int | None = None) -> Release:
         return _noisy(
@@ -68,11 +62,13 @@ class LipschitzThenGaussian(_Additive):
 
     @property
     def guarantee(self) -> GaussianDP:
-        return GaussianDP(self.sensitivity / math.hypot(self.first, self.second / self.lipschitz) * _UP)
+        noise = math.hypot(self.first, self.second / self.lipschitz)
+        return GaussianDP(max(self.sensitivity / noise * _UP, LEAST_MU))
 
     def release(self, value: Any, seed: int | None = None) -> Release:
         if self.map is None:
             raise InvalidInput("map must be given to release a value by LipschitzThenGaussian.")
+        checked_function("map", self.map)
         source = Source(seed)
         before = _noisy(value, source, lambda source, shape: self.first * source.normal(shape)).value
         return _noisy(self.map(before), source, lambda source, shape: self.second * source.normal(shape))
@@ -104,6 +100,11 @@ class LaplaceAfterLaplace(_Additive):
         return np.asarray(np.exp(-distances / wide) * (1 + self._rise(distances)) / (2 * (wide + narrow)))
 
     def release(self, value: Any, seed: int | None = None) -> Release:
+        """Of one number: several would be several mechanisms."""
+        if np.size(value) != 1:
+            raise InvalidInput(
+                f"value must be one number; release several one by one, and compose. Got {np.size(value)}."
+            )
         return _noisy(
             value,
             Source(seed),
@@ -134,14 +135,24 @@ class LaplaceAfterLaplace(_Additive):
         """t with log p(t) − log p(t + Δ) = ε: grows from −Δ/max to Δ/max; below it the ratio is not worth the test."""
 
         def short(t: Floats) -> Floats:
-            return epsilons - (self._log_density(t) - self._log_density(t + self.sensitivity))
+            return epsilons - self._log_ratio(t)
 
         low, high = np.full_like(epsilons, -self.sensitivity / 2), np.full_like(epsilons, self._far_out)
         return np.asarray(decreasing_root(short, low, high))
 
-    def _log_density(self, x: Floats) -> Floats:
-        with np.errstate(divide="ignore"):
-            return np.log(self.density(x))
+    def _log_ratio(self, t: Floats) -> Floats:
+        """log p(t) − log p(t + Δ) for t ≥ −Δ/2; beyond 0 without the cancellation."""
+        wide, narrow = self._ordered
+        gap, later = wide - narrow, t + self.sensitivity
+        positive = np.maximum(t, 0.0)
+        if gap == 0:
+            grown = np.full_like(t, self.sensitivity / wide)
+        else:
+            rate = gap / wide / narrow
+            grown = -narrow * np.exp(-rate * positive) * math.expm1(-rate * self.sensitivity) / gap
+        ahead = self.sensitivity / wide - np.log1p(grown / (1 + self._rise(positive)))
+        around = (np.abs(later) - np.abs(t)) / wide + np.log1p(self._rise(np.abs(t))) - np.log1p(self._rise(later))
+        return np.where(t >= 0, ahead, around)
 
     def _tail(self, x: Floats) -> Floats:
         """P(X > x)."""
@@ -164,12 +175,23 @@ class LaplaceAfterLaplace(_Additive):
 
 
 def _log_moment(order: float, distances: Floats) -> Floats:
-    """log g_α(z), g_α(z) = (α·e^{z(α−1)} + (α − 1)·e^{−zα})/(2α − 1): e^{(α−1)D_α} of Laplace noise. (Mironov2017)"""
-    large = math.log(order / (2 * order - 1)) + distances * (order - 1)
-    small = math.log((order - 1) / (2 * order - 1)) - distances * order
-    return np.asarray(np.logaddexp(large, small))
+    """log g_α(z), g_α(z) = (α·e^{z(α−1)} + (α − 1)·e^{−zα})/(2α − 1): e^{(α−1)D_α} of Laplace noise. (Mironov2017)
+
+    Near 0 the linear terms cancel, so they are left out.
+    """
+    up, down = distances * (order - 1), -distances * order
+    near = (order * _beyond_linear(np.minimum(up, 1.0)) + (order - 1) * _beyond_linear(down)) / (2 * order - 1)
+    large = math.log(order / (2 * order - 1)) + up
+    small = math.log((order - 1) / (2 * order - 1)) + down
+    return np.where(up < 1, np.log1p(near), np.logaddexp(large, small))
+
+
+def _beyond_linear(x: Floats) -> Floats:
+    """e^x − 1 − x."""
+    series = np.polyval([1 / math.factorial(k) for k in range(14, 1, -1)] + [0.0, 0.0], x)
+    return np.where(np.abs(x) < 0.5, series, np.expm1(x) - x)
 
 
 def _noisy(value: Any, source: Source, noise: Callable[[Source, tuple[int, ...]], Floats]) -> Release:
-    given = np.asarray(checked_array("value", value, FINITE), float)
+    given = checked_value(value)
     return Release(given + noise(source, given.shape), source.private)

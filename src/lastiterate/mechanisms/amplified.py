@@ -77,15 +77,18 @@ class Amplified(Notion):
         return np.where(before > 0, np.minimum(before * reached * _UP, 1.0), 0.0)
 
     def _after_lift(self, epsilons: Floats, gamma: float, bound: Callable[[Floats, Floats, float], Floats]) -> Floats:
-        """The clause at the ε that it turns into this one; it is never worse to ask for a little less."""
+        """The clause at an ε that it turns into this one, or into a little less, which is worse."""
         if gamma >= 1:
             return np.ones_like(epsilons)
         if gamma == 0:
             return np.zeros_like(epsilons)
         with np.errstate(over="ignore"):
             lifted = np.log1p(np.expm1(np.minimum(epsilons, _LARGEST)) / gamma) * (1 - 1e-12)
-        lifted = np.maximum(np.minimum(lifted, _LARGEST), np.minimum(epsilons, _LARGEST))
-        return np.clip(bound(epsilons - lifted, _deltas(self.before, lifted), gamma) * _UP, 0.0, 1.0)
+        known = lifted < _LARGEST
+        lifted = np.where(known, lifted, 0.0)
+        reached = np.log1p(gamma * np.expm1(lifted))
+        found = bound(reached - lifted, _deltas(self.before, lifted), gamma) * _UP
+        return np.where(known, np.clip(found, 0.0, 1.0), 1.0)
 
 
 def _deltas(notion: Notion, epsilons: Floats) -> Floats:

@@ -15,16 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.errors import (
-    FINITE,
-    NON_NEGATIVE,
-    POSITIVE,
-    InvalidInput,
-    checked_array,
-    checked_count,
-    checked_number,
-)
-from lastiterate.mechanisms.additive import Release
+from lastiterate.errors import NON_NEGATIVE, POSITIVE, Interval, InvalidInput, checked_count, checked_number
+from lastiterate.mechanisms.additive import LEAST_MU
+from lastiterate.mechanisms.release import Release, checked_function, checked_value
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.randomness import Source
 from lastiterate.privacy.gaussian import GaussianDP
@@ -33,7 +26,8 @@ from lastiterate.privacy.renyi import RenyiDP
 _UP = 1 + 1e-12
 _POINTS = 1 << 20
 _DECADES = 12.0
-_NOTHING = 1e-250  # below, rounding decides whether it falls
+_TIMES = Interval(1e-100, 1e100)
+_NOTHING = 1e-290  # below, rounding decides whether it falls
 
 
 class _Semigroup(ABC):
@@ -55,21 +49,26 @@ class _Semigroup(ABC):
 
     def guarantee(self, time: float) -> GaussianDP:
         """μ = √(2Λ(t)), which is exact; it implies (α, αΛ(t))-RDP."""
-        return GaussianDP(math.sqrt(2 * self.intrinsic_sensitivity(time)) * _UP)
+        return GaussianDP(max(self.sensitivity * self._kept_over_noise(_checked_time(time)) * _UP, LEAST_MU))
+
+    def _kept_over_noise(self, time: float) -> float:
+        """What is left of the value over the noise: μ of a sensitivity of 1."""
+        spread = math.sqrt(self.variance(time))
+        return self.shrink(time) / spread if spread > 0 else math.inf
 
     def release(self, value: Any, time: float, seed: int | None = None) -> Release:
         """The value of the data as it is at this time."""
         return self._moved(value, _checked_time(time), Source(seed))
 
     def continued(self, released: Release, time: float, seed: int | None = None) -> Release:
-        """A release, `time` later: as if it had been released then."""
+        """What `release` of this diffusion returned, `time` later: as if it had been released then."""
         if not isinstance(released, Release):
             raise InvalidInput(f"released must be what release returned. Got {released!r:.60}.")
         later = self._moved(released.value, _checked_time(time), Source(seed))
         return Release(later.value, later.private and released.private)
 
     def _moved(self, value: Any, time: float, source: Source) -> Release:
-        given = np.asarray(checked_array("value", value, FINITE), float)
+        given = checked_value(value)
         noise = math.sqrt(self.variance(time)) * source.normal(given.shape)
         return Release(self.shrink(time) * given + noise, source.private)
 
@@ -81,7 +80,7 @@ class _Semigroup(ABC):
 
     def gaussian_error(self, time: float, dimension: int) -> float:
         """Of the plain Gaussian mechanism with the same guarantee."""
-        return checked_count("dimension", dimension) * (self.sensitivity / self.guarantee(time).mu) ** 2
+        return checked_count("dimension", dimension) / self._kept_over_noise(_checked_time(time)) ** 2
 
     def shrunk_gaussian_error(self, time: float, norm: float, dimension: int) -> float:
         """Of that mechanism, multiplied by the best constant for this norm."""
@@ -141,9 +140,7 @@ class OrnsteinUhlenbeck(_Semigroup):
         return self.rho**2 / self.theta * -math.expm1(-2 * self.theta * _checked_time(time))
 
     def intrinsic_sensitivity(self, time: float) -> float:
-        exponent = 2 * self.theta * _checked_time(time)
-        grown = math.expm1(exponent) if exponent < 700 else math.inf
-        return self.theta * self.sensitivity**2 / (2 * self.rho**2 * grown)
+        return (self.sensitivity * self._kept_over_noise(_checked_time(time))) ** 2 / 2
 
 
 @dataclass(frozen=True)
@@ -162,9 +159,13 @@ class Diffusion:
 
     def bracket(self, time: float) -> tuple[float, float]:
         """(lower, upper) bounds on Λ(t): sums over cells, with κ at their later and at their earlier end; and the tail."""
-        start = _checked_time(time)
+        checked_function("kappa", self.kappa)
+        start = checked_number("time", time, _TIMES)
         times = start * np.logspace(0.0, _DECADES, _POINTS + 1)
-        values = np.asarray(self.kappa(times), float)
+        try:
+            values = np.asarray(self.kappa(times), dtype=None)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(f"kappa must take an array of times. It raised: {error}.") from error
         _check_kappa(times, values)
         widths = np.diff(times)
         tail = values[-1] * times[-1]
@@ -177,7 +178,8 @@ class Diffusion:
 
 
 def _check_kappa(times: Floats, values: Floats) -> None:
-    if values.shape != times.shape or not np.isfinite(values).all() or (values < 0).any():
+    real = np.issubdtype(values.dtype, np.floating) or np.issubdtype(values.dtype, np.integer)
+    if not real or values.shape != times.shape or not np.isfinite(values).all() or (values < 0).any():
         raise InvalidInput("kappa must return one finite number >= 0 for each time.")
     scaled = values * times**2
     wrong = np.flatnonzero((np.diff(scaled) > 1e-9 * scaled[:-1]) & (values[1:] > _NOTHING))

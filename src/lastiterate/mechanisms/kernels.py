@@ -22,6 +22,7 @@ from lastiterate.errors import (
     checked_number,
 )
 from lastiterate.mechanisms.amplified import Amplified, Mixing
+from lastiterate.mechanisms.release import Release, checked_function, checked_value
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import log_gap_above
 from lastiterate.numerics.randomness import Source
@@ -35,6 +36,7 @@ _CHUNK = 1 << 22  # numbers that are looked at together
 _WORK = 10**9
 _LARGEST = 700.0
 _ROWS = 256
+_ULP = 2.3e-16
 
 
 class Kernel:
@@ -68,8 +70,9 @@ class FiniteKernel(Kernel):
     """
 
     matrix: Floats
+    rounding: float  # of every entry, relative
 
-    def __init__(self, matrix: Any) -> None:
+    def __init__(self, matrix: Any, rounding: float = 0.0) -> None:
         given = matrix.toarray() if issparse(matrix) and _fits(matrix.shape) else matrix
         values = checked_array("matrix", given, NON_NEGATIVE)
         if values.ndim != 2 or not values.size or not _fits(values.shape):
@@ -78,35 +81,44 @@ class FiniteKernel(Kernel):
         worst = int(np.argmax(np.abs(sums - 1)))
         if abs(float(sums[worst]) - 1) > _ROWS_SUM_TO:
             raise InvalidInput(f"every row of matrix must sum to 1. Row {worst} sums to {sums[worst]:.9g}.")
-        object.__setattr__(self, "matrix", values / sums[:, None])
+        exact = bool((sums == 1).all())
+        object.__setattr__(self, "matrix", values if exact else values / sums[:, None])
+        object.__setattr__(self, "rounding", rounding + (0.0 if exact else 4e-16))
 
     def __matmul__(self, other: FiniteKernel) -> FiniteKernel:
         if not isinstance(other, FiniteKernel) or self.matrix.shape[1] != other.matrix.shape[0]:
             raise InvalidInput(
                 f"the second kernel must start where the first ends, from {self.matrix.shape[1]} states."
             )
-        return FiniteKernel(self.matrix @ other.matrix)
+        rounding = self.rounding + other.rounding + self.matrix.shape[1] * _ULP
+        return FiniteKernel(self.matrix @ other.matrix, rounding)
 
     def __pow__(self, times: int) -> FiniteKernel:
         if self.matrix.shape[0] != self.matrix.shape[1]:
             raise InvalidInput(f"only a square kernel can be repeated. Got shape {self.matrix.shape}.")
-        return FiniteKernel(np.linalg.matrix_power(self.matrix, checked_count("times", times)))
+        count = checked_count("times", times)
+        rounding = count * (self.rounding + len(self.matrix) * _ULP) if count > 1 else self.rounding
+        return FiniteKernel(np.linalg.matrix_power(self.matrix, count), rounding)
 
     @cached_property
     def dobrushin(self) -> float:
         """sup TV(K(x), K(x'))."""
         rows = self.matrix
+        if rows.size * len(rows) <= _WORK:
+            return self._curve_at(0.0)
         chunks = (rows[first : first + _ROWS] for first in range(0, len(rows), _ROWS))
-        return min(max(float(cdist(chunk, rows, "cityblock").max()) for chunk in chunks) / 2 * _UP, 1.0)
+        # Half of Σ|a − b| is Σ(a − b)₊ but for what the rows do not sum to 1.
+        half = max(float(cdist(chunk, rows, "cityblock").max()) for chunk in chunks) / 2
+        return min(half * _UP + self.rounding + rows.shape[1] * _ULP, 1.0)
 
     def dobrushin_at(self, epsilon: float) -> float:
         """γ with which the kernel is (γ, ε)-Dobrushin: sup D_{e^ε}(K(x)‖K(x'))."""
-        return float(self._curve_at(checked_number("epsilon", epsilon, NON_NEGATIVE)))
+        return float(self._curve_at(min(checked_number("epsilon", epsilon, NON_NEGATIVE), _LARGEST)))
 
     @cached_property
     def doeblin(self) -> float:
         """The least γ with K(x) ≥ (1 − γ)·ω for all x, for some law ω."""
-        return float(min(1.0, max(0.0, (1 - self._least.sum()) * _UP + 1e-15)))
+        return float(min(1.0, max(0.0, (1 - self._least.sum()) * _UP + self.rounding + len(self._least) * _ULP)))
 
     @property
     def doeblin_witness(self) -> Floats | None:
@@ -119,7 +131,8 @@ class FiniteKernel(Kernel):
         """The least γ with K(x, y) ≥ (1 − γ)·K(x', y) for all x, x', y."""
         greatest = self.matrix.max(axis=0)
         reached = greatest > 0
-        return float(min(1.0, (1 - (self._least[reached] / greatest[reached]).min()) * _UP + 1e-15))
+        least = float((self._least[reached] / greatest[reached]).min())
+        return float(min(1.0, (1 - least) * _UP + 2 * self.rounding + _ULP))
 
     @cached_property
     def _least(self) -> Floats:
@@ -146,32 +159,38 @@ class FiniteKernel(Kernel):
     @property
     def _never_met(self) -> float:
         """What one row has where another has nothing, at most: the end of the curve."""
-        return float(min((self.matrix @ (self.matrix == 0).T.astype(float)).max() * _UP, 1.0))
+        if self._farthest >= _LARGEST:
+            return self._curve_at(_LARGEST)
+        return float(min((self.matrix @ (self.matrix == 0).T.astype(float)).max() * _UP * (1 + self.rounding), 1.0))
 
     @cached_property
     def _farthest(self) -> float:
         """Beyond the largest log ratio of two entries of one column nothing changes any more."""
         greatest, least = self.matrix.max(axis=0), np.where(self.matrix > 0, self.matrix, np.inf).min(axis=0)
         reached = greatest > 0
-        return min(max(float(np.log(greatest[reached] / least[reached]).max()), 1e-2) * (1 + 1e-9), _LARGEST)
+        with np.errstate(over="ignore"):
+            ratios = np.log(greatest[reached] / least[reached])
+        return min(max(float(ratios.max()) + 4 * self.rounding, 1e-2) * (1 + 1e-9), _LARGEST)
 
     def _curve_at(self, epsilon: float) -> float:
-        factor, worst = math.exp(epsilon), 0.0
+        up, down, worst = 1 + self.rounding, math.exp(epsilon) * max(1 - self.rounding, 0.0), 0.0
         rows, columns = self.matrix.shape
         chunk = max(1, _CHUNK // (rows * columns))
         for first in range(0, rows, chunk):
-            ahead = self.matrix[first : first + chunk, None, :] - factor * self.matrix[None, :, :]
+            ahead = up * self.matrix[first : first + chunk, None, :] - down * self.matrix[None, :, :]
             worst = max(worst, float(np.maximum(ahead, 0.0, out=ahead).sum(axis=2).max()))
         return min(worst * _UP, 1.0)
 
-    def sample(self, states: Any, seed: int | None = None) -> np.ndarray:
+    def sample(self, states: Any, seed: int | None = None) -> Release:
         """The next state of each of these states."""
         given = np.asarray(states)
+        given = given.astype(int) if given.size == 0 else given
         if not np.issubdtype(given.dtype, np.integer) or not ((given >= 0) & (given < len(self.matrix))).all():
             raise InvalidInput(f"states must be integers from 0 to {len(self.matrix) - 1}. Got {states!r:.60}.")
-        uniform = Source(seed).uniform(given.shape)
+        source = Source(seed)
         totals = np.cumsum(self.matrix, axis=1)[given]
-        return np.minimum((totals < uniform[..., None]).sum(axis=-1), self.matrix.shape[1] - 1)
+        reached = (totals < source.uniform(given.shape)[..., None]).sum(axis=-1)
+        return Release(np.minimum(reached, self.matrix.shape[1] - 1), source.private)
 
 
 def _fits(shape: tuple[int, ...]) -> bool:
@@ -201,10 +220,10 @@ class GaussianKernel(Kernel):
     def _curve(self, epsilons: Floats) -> Floats:
         return np.minimum(np.exp(log_gap_above(epsilons, self.reach)) * _UP, 1.0)
 
-    def sample(self, values: Any, seed: int | None = None) -> Floats:
+    def sample(self, values: Any, seed: int | None = None) -> Release:
         """Each value with fresh noise."""
-        given = np.asarray(values, float)
-        return given + self.noise * Source(seed).normal(given.shape)
+        given, source = checked_value(values), Source(seed)
+        return Release(given + self.noise * source.normal(given.shape), source.private)
 
 
 @dataclass(frozen=True)
@@ -222,7 +241,8 @@ class LipschitzGaussianKernel(GaussianKernel):
     def reach(self) -> float:
         return self.lipschitz * self.diameter / self.noise * _UP
 
-    def sample(self, values: Any, seed: int | None = None) -> Floats:
+    def sample(self, values: Any, seed: int | None = None) -> Release:
         if self.map is None:
             raise InvalidInput("map must be given to sample from a LipschitzGaussianKernel.")
-        return super().sample(self.map(np.asarray(values, float)), seed)
+        checked_function("map", self.map)
+        return super().sample(self.map(checked_value(values)), seed)

@@ -20,7 +20,9 @@ from lastiterate.algorithms.domains import Ball, Unbounded
 from lastiterate.algorithms.losses import general
 from lastiterate.algorithms.noise import Langevin
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import FINITE, POSITIVE, InvalidInput, checked_array, checked_number
+from lastiterate.errors import FINITE, NON_NEGATIVE, POSITIVE, InvalidInput, checked_array, checked_number
+from lastiterate.mechanisms.additive import LEAST_MU
+from lastiterate.mechanisms.release import checked_function
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.randomness import Source
 from lastiterate.plots import draw_trace
@@ -34,6 +36,7 @@ Gradient = Callable[[Floats], Floats]
 
 _UP = 1 + 1e-12
 _CHUNKS = 100
+_LARGEST = 1e100
 
 
 def exponential_mechanism(
@@ -41,7 +44,8 @@ def exponential_mechanism(
 ) -> Notion:
     """What a draw from e^{−F} is worth: μ = L/√m when strongly convex. (Corollary 5.2)
 
-    On a set of diameter D, the better of μ = 2√(LD) (Corollary 5.4) and of pure DP with ε = 2LD, at every δ.
+    On a set of diameter D, the better of μ = 2√(LD) (Corollary 5.4) and of pure DP with ε = LD, at every δ: F − F' varies
+    by at most LD there, and so does the logarithm of the ratio of the normalising constants.
     """
     change = checked_number("lipschitz", lipschitz, POSITIVE)
     found: list[Notion] = []
@@ -50,8 +54,8 @@ def exponential_mechanism(
         found.append(GaussianDP(change / math.sqrt(modulus) * _UP))
     if diameter is not None:
         width = checked_number("diameter", diameter, POSITIVE)
-        found.append(GaussianDP(2 * math.sqrt(change * width) * _UP))
-        found.append(Profile(epsilons=[2 * change * width * _UP], deltas=[0.0]))
+        found.append(GaussianDP(max(2 * math.sqrt(change) * math.sqrt(width) * _UP, LEAST_MU)))
+        found.append(Profile(epsilons=[max(change * width * _UP, LEAST_MU)], deltas=[0.0]))
     if not found:
         raise InvalidInput("the exponential mechanism needs strong_convexity, or the diameter of its domain.")
     return found[0] if len(found) == 1 else best(found)
@@ -94,21 +98,27 @@ def langevin(
 
     Replacing a record moves the gradient by at most `lipschitz`. The number of steps must not depend on the data.
     """
+    checked_function("gradient", gradient)
+    size = checked_number("step_size", step_size, POSITIVE)
+    checked_number("lipschitz", lipschitz, POSITIVE)
+    checked_number("smoothness", smoothness, NON_NEGATIVE)
     loss = general(smoothness=smoothness, strong_convexity=strong_convexity, gradient_sensitivity=lipschitz)
     domain = Unbounded() if radius is None else Ball(radius=radius)
     run = Run(loss, FullBatch(records=1), step_size, Langevin(std=1.0), steps, domain)
     source, iterate = Source(seed), np.array(checked_array("start", start, FINITE), float)
-    spread, kept = math.sqrt(2 * step_size), [iterate] if trace else []
-    size = -(-run.steps // _CHUNKS)
-    for first in tracked(range(0, run.steps, size), "steps"):
-        for noise in source.normal((min(size, run.steps - first), *iterate.shape)):
-            iterate = _projected(iterate - step_size * _checked_gradient(gradient, iterate) + spread * noise, radius)
+    spread, kept = math.sqrt(2 * size), [iterate] if trace else []
+    every = -(-run.steps // _CHUNKS)
+    for first in tracked(range(0, run.steps, every), "steps"):
+        for noise in source.normal((min(every, run.steps - first), *iterate.shape)):
+            iterate = _projected(iterate - size * _checked_gradient(gradient, iterate) + spread * noise, radius)
             if trace:
                 kept.append(iterate)
     return Sample(iterate, run, source.private and not trace, np.stack(kept) if trace else None)
 
 
 def _projected(iterate: Floats, radius: float | None) -> Floats:
+    if not (np.abs(iterate) < _LARGEST).all():
+        raise InvalidInput("the iterates leave the range of floats. Take smaller steps.")
     if radius is None:
         return iterate
     length = float(np.linalg.norm(iterate))
@@ -116,7 +126,10 @@ def _projected(iterate: Floats, radius: float | None) -> Floats:
 
 
 def _checked_gradient(gradient: Gradient, iterate: Floats) -> Floats:
-    found = np.asarray(gradient(iterate), float)
+    try:
+        found = np.asarray(gradient(iterate.copy()), float)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"gradient must return numbers of shape {iterate.shape}. It raised: {error}.") from error
     if found.shape != iterate.shape or not np.isfinite(found).all():
         raise InvalidInput(f"gradient must return finite numbers of shape {iterate.shape}. Got shape {found.shape}.")
     return found

@@ -22,7 +22,7 @@ _CHUNK = 1 << 18
 class Source:
     """Uniform, normal and Laplace numbers. With a seed they can be repeated, so they hide nothing: `private` says so.
 
-    A normal number is the sum of four, halved (Holohan and Braghin 2021), each from 53 random bits.
+    A normal number is the sum of four, halved (Holohan and Braghin 2021), each from 52 random bits.
     """
 
     seed: int | None = None
@@ -40,10 +40,11 @@ class Source:
     def uniform(self, shape: Shape = ()) -> Floats:
         """Strictly between 0 and 1."""
         if self._generator is not None:
-            return np.asarray(1 - self._generator.random(shape) * (1 - 2.0**-53))
-        count = int(np.prod(shape))
-        bits = np.frombuffer(os.urandom(8 * count), np.uint64) >> np.uint64(11)
-        return ((bits + 0.5) * 2.0**-53).reshape(shape)
+            bits = self._generator.integers(1 << 52, size=shape, dtype=np.uint64)
+        else:
+            drawn = np.frombuffer(os.urandom(8 * int(np.prod(shape))), np.uint64)
+            bits = (drawn >> np.uint64(12)).reshape(shape)
+        return np.asarray((bits + 0.5) * 2.0**-52)  # exact, and never 0 or 1
 
     def normal(self, shape: Shape = ()) -> Floats:
         """Standard normal."""

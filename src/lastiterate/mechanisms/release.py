@@ -1,0 +1,29 @@
+"""What leaves a mechanism."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lastiterate.errors import FINITE, InvalidInput, checked_array
+from lastiterate.numerics.arrays import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A value that may leave. `private` is False if its noise came from a seed: then it may not."""
+
+    value: np.ndarray
+    private: bool
+
+
+def checked_value(value: Any) -> Floats:
+    """Finite numbers, of any shape."""
+    return np.asarray(checked_array("value", value, FINITE), float)
+
+
+def checked_function(name: str, function: Any) -> None:
+    if not callable(function):
+        raise InvalidInput(f"{name} must be a function. Got {function!r:.60}.")
