@@ -36,33 +36,21 @@ class Outcome:
 def compared(seed: int) -> list[tuple[str, float, float, str]]:
     """For each theorem that applies to this instance: margin, ratio, and the violation if there is one."""
     instance = random_instance(np.random.default_rng(seed))
-    rows = []
-    for theorem in li.CATALOGUE:
-        answer = theorem.apply(instance.process)
-        if isinstance(answer, li.Guarantee):
-            exact, least = exact_deltas(instance)
-            bound, clear = np.asarray(answer.notion.delta(EPSILONS)), exact > 1e-9
-            ratio = float((bound[clear] / exact[clear]).min()) if clear.any() else math.inf
-            told = violation(theorem, instance)
-            rows.append((theorem.name, float((bound - least).min()), ratio, f"seed {seed}: {told}" if told else ""))
-    return rows
+    answers = [
+        answer for theorem in li.CATALOGUE if isinstance(answer := theorem.apply(instance.process), li.Guarantee)
+    ]
+    return [(answer.theorem.name, *beside(answer, instance, f"seed {seed}")) for answer in answers]
 
 
-def exact_deltas(instance: Instance) -> tuple[np.ndarray, np.ndarray]:
-    """δ at EPSILONS, and what is left of it without the error of the grid."""
+def beside(answer: li.Guarantee, instance: Instance, name: str) -> tuple[float, float, str]:
+    """bound − exact δ, without the error of the grid; bound/exact where δ is above 1e-9; where the bound is too small."""
     exact, error = instance.chain.delta_with_error(EPSILONS)
-    return exact, np.maximum(exact - error - ROUNDING, 0.0)
-
-
-def violation(theorem: li.Theorem, instance: Instance) -> str | None:
-    """Where the theorem is below the instance, if it is."""
-    answer = theorem.apply(instance.process)
-    if not isinstance(answer, li.Guarantee):
-        return None
-    exact, least = exact_deltas(instance)
-    bound = np.asarray(answer.notion.delta(EPSILONS))
+    least = np.maximum(exact - error - ROUNDING, 0.0)
+    bound, clear = np.asarray(answer.notion.delta(EPSILONS)), exact > 1e-9
+    ratio = float((bound[clear] / exact[clear]).min()) if clear.any() else math.inf
     wrong = np.flatnonzero(bound < least)
-    return f"{bound[wrong]} < {exact[wrong]} at {EPSILONS[wrong]}" if wrong.size else None
+    told = f"{name}: {bound[wrong]} < {exact[wrong]} at {EPSILONS[wrong]}" if wrong.size else ""
+    return float((bound - least).min()), ratio, told
 
 
 def study(instances: int, first_seed: int, workers: int) -> Outcome:

@@ -103,7 +103,7 @@ def crossing() -> None:
 
     usual, ours = brentq(ahead, 0.2, 2.0), brentq(halved, 0.2, 20.0)
     print(
-        f"\nexponential mechanism on a bounded set: μ = 2√(LD) is better than (2LD, 0)-DP from LD = {usual:.4f} on,",
+        f"\nexponential mechanism on a bounded set: μ = 2√(LD) is better than (2LD, 0)-DP from LD = {usual:.4f}",
         end=" ",
     )
     print(f"on, and than (LD, 0)-DP, which holds as well, from {ours:.4f} on (at ε = 0)")
