@@ -22,8 +22,8 @@ LAYERS = (
     "theorems",
     "auditing",
     "accounting",
-    "mechanisms",
     "training",
+    "mechanisms",
     "cli",
 )
 

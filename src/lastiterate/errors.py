@@ -94,6 +94,12 @@ def checked_number(name: str, value: Any, within: Interval) -> float:
     return float(array)
 
 
+def check_fields(value: Any, within: Interval, *names: str) -> None:
+    """These fields of a frozen value become floats, each inside `within`."""
+    for name in names:
+        object.__setattr__(value, name, checked_number(name, getattr(value, name), within))
+
+
 def checked_count(name: str, value: Any, least: int = 1) -> int:
     """`value` as a Python int, at least `least`; 3.0 is accepted, 3.5, True and "3" are not."""
     number = _as_floats(name, value, f"an integer >= {least}")

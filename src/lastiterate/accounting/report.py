@@ -80,7 +80,7 @@ class Report:
         """What the owner of the run has to stand for."""
         return tuple(promises(self.run, self.releases))
 
-    @property
+    @cached_property
     def certificate(self) -> dict[str, Any] | None:
         """The proof of the best guarantee, for `lastiterate verify`; None if there is nothing that could be replayed."""
         return certificate_of(self.run, replace(self.run.process, releases=self.releases), self.best, self.delta)

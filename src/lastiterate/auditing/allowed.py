@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from lastiterate.algorithms.batches import Poisson, PoissonMean
+from lastiterate.algorithms.domains import Box, Domain
 from lastiterate.algorithms.per_step import extremes, spread
 from lastiterate.algorithms.run import Run
 
@@ -29,6 +30,11 @@ def half_gradient(run: Run) -> float:
     if run.clip is not None:
         bound = min(bound, extremes(spread("clip", run.clip, run.steps))[0])
     return bound if math.isinf(bound) else min(bound, run.loss.gradient_sensitivity / 2)
+
+
+def widest_interval(domain: Domain) -> float:
+    """How wide the domain is along a line on which projection acts alone: a side of a cube."""
+    return domain.side if isinstance(domain, Box) else domain.diameter
 
 
 def allowed_splits(run: Run) -> tuple[tuple[float, float], ...]:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from lastiterate.algorithms.batches import Cyclic, Poisson, PoissonMean, Shuffled
 from lastiterate.algorithms.run import Run
-from lastiterate.auditing.allowed import allowed_hessians, allowed_splits, half_gradient
-from lastiterate.auditing.chain import Chain, Map, cyclic_hazard, iid_hazard, shuffled_hazard
+from lastiterate.auditing.allowed import allowed_hessians, allowed_splits, half_gradient, widest_interval
+from lastiterate.auditing.chain import Chain, Map, shuffled_hazard
 from lastiterate.auditing.linear_instances import pushing
 from lastiterate.auditing.quadratic import Steps, steps_of
+from lastiterate.auditing.search import greatest
 from lastiterate.numerics.arrays import Floats
 
 _MOST_STEPS = 20_000  # where they are not powers of one matrix
@@ -38,23 +38,10 @@ def on_an_interval(run: Run, delta: float, releases: tuple[int, ...]) -> Iterato
         def epsilon(pull: float, steps: Steps = steps, split: tuple[float, float] = split) -> float:
             return _pulled(run, steps, width, pull, split).epsilon(delta)
 
-        pull = _best_place(epsilon, _pulls(run, steps))
+        _, pull = greatest(epsilon, _pulls(run, steps), _SEARCH)
         pulled = f", the others pull it back by {pull:.3g} of the noise" if pull else ""
         chain = _refined(_pulled(run, steps, width, pull, split))
         yield chain.least_epsilon(delta), f"{pushing(split[0])} on an interval{pulled}"
-
-
-def _best_place(function: Callable[[float], float], places: tuple[float, ...]) -> float:
-    """Where the function is greatest: of these places, or near the best of them."""
-    values = [function(place) for place in places]
-    top = int(np.argmax(values))
-    around = places[max(top - 1, 0)], places[min(top + 1, len(places) - 1)]
-    if around[0] == around[1] or values[top] == 0:
-        return places[top]
-    refined = minimize_scalar(
-        lambda place: -function(place), bounds=around, method="bounded", options={"maxiter": _SEARCH}
-    )
-    return float(refined.x) if -refined.fun > values[top] else places[top]
 
 
 def two_wells(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, str]]:
@@ -95,8 +82,8 @@ def _fits_a_grid(run: Run) -> bool:
 
 def _width(run: Run) -> float | None:
     """Of an interval in the domain, on which projection acts alone."""
-    side = getattr(run.domain, "side", run.domain.diameter)
-    return side if math.isfinite(side) and run.prox is None else None
+    width = widest_interval(run.domain)
+    return width if math.isfinite(width) and run.prox is None else None
 
 
 def _half_width(run: Run, kept: float, move: float, noise: float) -> float | None:
@@ -135,14 +122,9 @@ def _moved(factor: float, move: float) -> Map:
 
 def _chain(run: Run, maps: tuple[Map, Map, Map], half: float, noise: float) -> Chain:
     batches, count = run.batches, run.steps
-    every = batches.per_epoch if isinstance(batches, Shuffled) else 1
-    match batches:
-        case Cyclic():
-            hazard = cyclic_hazard(batches.per_epoch, (count - 1) % batches.per_epoch, count)
-        case Shuffled():
-            hazard = shuffled_hazard(every, count)
-        case _:
-            hazard = np.broadcast_to(iid_hazard(float(batches.inclusion(1)[0]), 1), count)
+    shuffled = isinstance(batches, Shuffled)
+    every = batches.per_epoch if shuffled else 1
+    hazard = shuffled_hazard(every, count) if shuffled else batches.inclusion(count)
     noises = np.broadcast_to(noise, count)
     return Chain(*maps, noises, hazard, -half, half, per_epoch=every, cells=_COARSE)
 

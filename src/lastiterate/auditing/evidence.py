@@ -15,6 +15,7 @@ from lastiterate.algorithms.noise import OnIterate
 from lastiterate.algorithms.run import Run
 from lastiterate.auditing.papers import clipped_softmax_step, clipped_step, one_sampled_step, two_wells
 from lastiterate.auditing.quadratic import exact_mu
+from lastiterate.errors import Unavailable
 from lastiterate.numerics.normal_gap import log_gap
 from lastiterate.privacy.adjacency import FIXED_SIZE, REPLACE_ONE
 from lastiterate.privacy.baselines import advanced_composition, amplification_by_subsampling, clt_mu_estimate
@@ -249,11 +250,11 @@ def _convex(batches: Batches, steps: int, mu: float, curvature: float = 0.0) -> 
 
 def _of(theorem: Theorem, run: Run) -> Notion:
     answer = theorem.apply(run.process)
-    assert isinstance(answer, Guarantee), answer
+    if not isinstance(answer, Guarantee):
+        raise Unavailable(str(answer))
     return answer.notion
 
 
 def _mu(run: Run) -> float:
-    notion = _of(SHIFT_ENGINE, run)
-    assert isinstance(notion, GaussianDP)
-    return notion.mu
+    """By the shift engine, which says everything in terms of μ."""
+    return math.sqrt(float(_of(SHIFT_ENGINE, run).rdp(2.0)))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.run import Run
 from lastiterate.auditing.allowed import allowed_hessians, allowed_splits
 from lastiterate.auditing.quadratic import Steps, exact_mu, steps_of, weights_of
+from lastiterate.auditing.search import greatest
 from lastiterate.auditing.sums import Pushed, RandomSum
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.gaussian import GaussianDP
@@ -29,7 +29,8 @@ def two_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator
         return
     if run.steps > _MOST_STEPS and (releases or not steps_of(run, hessians[0]).alike):
         return
-    mu, where = _largest(lambda hessian: exact_mu(run, hessian, releases), hessians)
+    grid = np.linspace(*hessians, _GRID).tolist() if hessians[1] > hessians[0] else hessians[:1]
+    mu, where = greatest(lambda hessian: exact_mu(run, hessian, releases), grid)
     # The factor 1 − η·hessian is rounded, once for each step that is not yet forgotten; 1 is exact.
     lost = 1 - extremes(steps_of(run, where).factor)[1]
     rounded = min(run.steps, 1 / lost) if lost > 0 else 0.0
@@ -44,19 +45,6 @@ def _known(batches: Batches) -> bool:
 
 def _epsilon(mu: float, delta: float) -> float:
     return float(GaussianDP(max(mu, 0.0)).bracket(delta)[0])  # type: ignore[arg-type]
-
-
-def _largest(function: Callable[[float], float], ends: tuple[float, float]) -> tuple[float, float]:
-    """The greatest value on a grid, refined; and where."""
-    grid = np.linspace(*ends, _GRID) if ends[1] > ends[0] else np.array(ends[:1])
-    values = [function(place) for place in grid.tolist()]
-    top = int(np.argmax(values))
-    if len(grid) > 1:
-        around = float(grid[max(top - 1, 0)]), float(grid[min(top + 1, len(grid) - 1)])
-        refined = minimize_scalar(lambda place: -function(place), bounds=around, method="bounded")
-        if -refined.fun > values[top]:
-            return -float(refined.fun), float(refined.x)
-    return values[top], float(grid[top])
 
 
 def random_pushes(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, str]]:

@@ -75,7 +75,7 @@ def exact_mu(run: Run, hessian: float, releases: tuple[int, ...] = ()) -> float:
     every = run.batches.per_epoch if isinstance(run.batches, Cyclic) else 1
     if steps.alike and not releases:
         return _mu_alike(steps, every, run.steps)
-    seen = (np.arange(run.steps) - run.steps + 1) % every == 0
+    seen = run.batches.inclusion(run.steps)
     ends = (0, *releases, run.steps)
     squares = [_mu_of_part(steps, seen, ends[k], ends[k + 1]) ** 2 for k in range(len(ends) - 1)]
     return math.sqrt(math.fsum(squares))
@@ -88,7 +88,7 @@ def weights_of(factor: Floats) -> Floats:
     return after[::-1]
 
 
-def _mu_of_part(steps: Steps, seen: np.ndarray, first: int, last: int) -> float:
+def _mu_of_part(steps: Steps, seen: Floats, first: int, last: int) -> float:
     part = slice(first, last)
     weights = weights_of(steps.factor[part])
     gap = float(np.sum(weights * steps.push[part] * seen[part]))

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lastiterate.algorithms.batches import Batches, Cyclic, PoissonMean, Shuffled
+from lastiterate.algorithms.batches import Batches, PoissonMean, Shuffled
 from lastiterate.algorithms.run import Run
-from lastiterate.auditing.allowed import allowed_hessians
+from lastiterate.auditing.allowed import allowed_hessians, widest_interval
 from lastiterate.auditing.quadratic import Steps, steps_of
 from lastiterate.errors import Unavailable
 
@@ -39,13 +39,10 @@ class Simulation:
     def _seen(self, source: np.random.Generator) -> NDArray[np.bool_]:
         """Whether each step's batch has the record; in a fixed order, the record that the last step sees."""
         every, steps = self.batches.per_epoch, np.arange(self.count)
-        match self.batches:
-            case Cyclic():
-                return np.asarray((steps - self.count + 1) % every == 0)
-            case Shuffled():
-                places = source.integers(every, size=-(-self.count // every))
-                place = places[steps // every] if self.batches.reshuffled else places[0]
-                return np.asarray(steps % every == place)
+        if isinstance(self.batches, Shuffled):
+            places = source.integers(every, size=-(-self.count // every))
+            place = places[steps // every] if self.batches.reshuffled else places[0]
+            return np.asarray(steps % every == place)
         return np.asarray(source.random(self.count) < self.batches.inclusion(self.count))
 
 
@@ -57,5 +54,4 @@ def simulation(run: Run) -> Simulation:
         raise Unavailable(
             "no quadratic instance of this run is known. Audit a trainer instead: lastiterate audit train.py."
         )
-    side = getattr(run.domain, "side", run.domain.diameter)
-    return Simulation(steps_of(run, hessians[0]), run.batches, run.steps, side / 2)
+    return Simulation(steps_of(run, hessians[0]), run.batches, run.steps, widest_interval(run.domain) / 2)

@@ -85,7 +85,7 @@ class Pushed:
         found = [_cell_probabilities(one, low, high, cells) for one in self._sums]
         return found[0][0], found[1][0], max(found[0][1], found[1][1])
 
-    @property
+    @cached_property
     def _sums(self) -> list[RandomSum]:
         return [self._scaled(self.record), self._scaled(self.neighbour)]
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.errors import FINITE, POSITIVE, InvalidInput, checked_array, checked_number
-from lastiterate.mechanisms.release import Release, checked_function, checked_value
+from lastiterate.errors import FINITE, POSITIVE, InvalidInput, check_fields, checked_array
+from lastiterate.mechanisms.release import Release, checked_value, mapped
+from lastiterate.mechanisms.rounded import UP, gaussian
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.roots import decreasing_root
@@ -18,8 +19,6 @@ from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.profile import Profile
 from lastiterate.privacy.renyi import DEFAULT_ORDERS, RenyiDP
 
-_UP = 1 + 1e-12
-LEAST_MU = 1e-300  # what rounds to 0 is not perfect privacy
 _SPLITS = np.linspace(0.0, 1.0, 201)
 
 
@@ -32,8 +31,7 @@ class _Additive:
     second: float
 
     def __post_init__(self) -> None:
-        for name in ("sensitivity", "first", "second"):
-            object.__setattr__(self, name, checked_number(name, getattr(self, name), POSITIVE))
+        check_fields(self, POSITIVE, "sensitivity", "first", "second")
 
 
 class GaussianAfterGaussian(_Additive):
@@ -41,7 +39,7 @@ class GaussianAfterGaussian(_Additive):
 
     @property
     def guarantee(self) -> GaussianDP:
-        return GaussianDP(max(self.sensitivity / math.hypot(self.first, self.second) * _UP, LEAST_MU))
+        return gaussian(self.sensitivity / math.hypot(self.first, self.second))
 
     def release(self, value: Any, seed: int | None = None) -> Release:
         return _noisy(
@@ -58,20 +56,16 @@ class LipschitzThenGaussian(_Additive):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "lipschitz", checked_number("lipschitz", self.lipschitz, POSITIVE))
+        check_fields(self, POSITIVE, "lipschitz")
 
     @property
     def guarantee(self) -> GaussianDP:
-        noise = math.hypot(self.first, self.second / self.lipschitz)
-        return GaussianDP(max(self.sensitivity / noise * _UP, LEAST_MU))
+        return gaussian(self.sensitivity / math.hypot(self.first, self.second / self.lipschitz))
 
     def release(self, value: Any, seed: int | None = None) -> Release:
-        if self.map is None:
-            raise InvalidInput("map must be given to release a value by LipschitzThenGaussian.")
-        checked_function("map", self.map)
         source = Source(seed)
         before = _noisy(value, source, lambda source, shape: self.first * source.normal(shape)).value
-        return _noisy(self.map(before), source, lambda source, shape: self.second * source.normal(shape))
+        return _noisy(mapped(self.map, before), source, lambda source, shape: self.second * source.normal(shape))
 
 
 class LaplaceAfterLaplace(_Additive):
@@ -80,7 +74,7 @@ class LaplaceAfterLaplace(_Additive):
     @property
     def pure_epsilon(self) -> float:
         """No ε below this holds with δ = 0. (Lemma 3)"""
-        return self.sensitivity / max(self.first, self.second) * _UP
+        return self.sensitivity / max(self.first, self.second) * UP
 
     @property
     def guarantee(self) -> Profile:
@@ -114,7 +108,7 @@ class LaplaceAfterLaplace(_Additive):
     def _divergence(self, order: float) -> float:
         shares = _SPLITS * self.sensitivity
         logs = _log_moment(order, shares / self.first) + _log_moment(order, (self.sensitivity - shares) / self.second)
-        return float(logs.min()) / (order - 1) * _UP
+        return float(logs.min()) / (order - 1) * UP
 
     def _deltas(self, epsilons: Floats) -> Floats:
         """P(X > t) − e^ε·P(X > t + Δ) at the t where the densities cross; X is the noise, its neighbour is Δ away.

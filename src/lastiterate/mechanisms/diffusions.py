@@ -15,15 +15,22 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.errors import NON_NEGATIVE, POSITIVE, Interval, InvalidInput, checked_count, checked_number
-from lastiterate.mechanisms.additive import LEAST_MU
+from lastiterate.errors import (
+    NON_NEGATIVE,
+    POSITIVE,
+    Interval,
+    InvalidInput,
+    check_fields,
+    checked_count,
+    checked_number,
+)
 from lastiterate.mechanisms.release import Release, checked_function, checked_value
+from lastiterate.mechanisms.rounded import gaussian
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.randomness import Source
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.renyi import RenyiDP
 
-_UP = 1 + 1e-12
 _POINTS = 1 << 20
 _DECADES = 12.0
 _TIMES = Interval(1e-100, 1e100)
@@ -43,13 +50,13 @@ class _Semigroup(ABC):
     def variance(self, time: float) -> float:
         """Of the noise at this time."""
 
-    @abstractmethod
     def intrinsic_sensitivity(self, time: float) -> float:
         """Λ(t)."""
+        return (self.sensitivity * self._kept_over_noise(_checked_time(time))) ** 2 / 2
 
     def guarantee(self, time: float) -> GaussianDP:
         """μ = √(2Λ(t)), which is exact; it implies (α, αΛ(t))-RDP."""
-        return GaussianDP(max(self.sensitivity * self._kept_over_noise(_checked_time(time)) * _UP, LEAST_MU))
+        return gaussian(self.sensitivity * self._kept_over_noise(_checked_time(time)))
 
     def _kept_over_noise(self, time: float) -> float:
         """What is left of the value over the noise: μ of a sensitivity of 1."""
@@ -96,16 +103,13 @@ class Brownian(_Semigroup):
     sensitivity: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sensitivity", checked_number("sensitivity", self.sensitivity, POSITIVE))
+        check_fields(self, POSITIVE, "sensitivity")
 
     def shrink(self, time: float) -> float:
         return 1.0
 
     def variance(self, time: float) -> float:
         return 2 * _checked_time(time)
-
-    def intrinsic_sensitivity(self, time: float) -> float:
-        return self.sensitivity**2 / (4 * _checked_time(time))
 
 
 @dataclass(frozen=True)
@@ -117,19 +121,17 @@ class OrnsteinUhlenbeck(_Semigroup):
     sensitivity: float
 
     def __post_init__(self) -> None:
-        for name in ("theta", "rho", "sensitivity"):
-            object.__setattr__(self, name, checked_number(name, getattr(self, name), POSITIVE))
+        check_fields(self, POSITIVE, "theta", "rho", "sensitivity")
 
     @classmethod
     def for_target(cls, *, rdp: float, sensitivity: float, norm: float, dimension: int) -> OrnsteinUhlenbeck:
-        """Theorem 8: at time 1 it is (α, α·rdp)-RDP, and its error is (1 + x)⁻¹ of the Gaussian mechanism's or less,
-        x = d·Δ²/(2·rdp·R²), wherever ‖f(D)‖ ≤ R = `norm`."""
+        """(α, α·rdp)-RDP at time 1, for values with ‖f(D)‖ ≤ R = `norm`. (Theorem 8)
+
+        Its error is at most (1 + x)⁻¹ of the Gaussian mechanism's, x = d·Δ²/(2·rdp·R²).
+        """
         level, change = checked_number("rdp", rdp, POSITIVE), checked_number("sensitivity", sensitivity, POSITIVE)
-        excess = (
-            checked_count("dimension", dimension)
-            * change**2
-            / (2 * level * checked_number("norm", norm, POSITIVE) ** 2)
-        )
+        count, length = checked_count("dimension", dimension), checked_number("norm", norm, POSITIVE)
+        excess = count * change**2 / (2 * level * length**2)
         theta = math.log1p(excess)
         return cls(theta, math.sqrt(theta * change**2 / (2 * level * math.expm1(2 * theta))), change)
 
@@ -138,9 +140,6 @@ class OrnsteinUhlenbeck(_Semigroup):
 
     def variance(self, time: float) -> float:
         return self.rho**2 / self.theta * -math.expm1(-2 * self.theta * _checked_time(time))
-
-    def intrinsic_sensitivity(self, time: float) -> float:
-        return (self.sensitivity * self._kept_over_noise(_checked_time(time))) ** 2 / 2
 
 
 @dataclass(frozen=True)

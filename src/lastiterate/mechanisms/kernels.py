@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,12 +18,13 @@ from lastiterate.errors import (
     POSITIVE,
     UNIT,
     InvalidInput,
+    check_fields,
     checked_array,
     checked_count,
     checked_number,
 )
 from lastiterate.mechanisms.amplified import Amplified, Mixing
-from lastiterate.mechanisms.release import Release, checked_function, checked_value
+from lastiterate.mechanisms.release import Release, checked_value, mapped
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import log_gap_above
 from lastiterate.numerics.randomness import Source
@@ -39,12 +41,13 @@ _ROWS = 256
 _ULP = 2.3e-16
 
 
-class Kernel:
-    """Post-processing at random. `mixing` says how much it forgets."""
+class Kernel(ABC):
+    """Post-processing at random."""
 
     @property
+    @abstractmethod
     def mixing(self) -> Mixing:
-        raise NotImplementedError
+        """How much it forgets."""
 
     def amplify(self, guarantee: Notion | tuple[float, float]) -> Amplified:
         """The guarantee of a mechanism whose result goes through this kernel; of any notion, or of one (ε, δ)."""
@@ -205,8 +208,7 @@ class GaussianKernel(Kernel):
     diameter: float
 
     def __post_init__(self) -> None:
-        for name in ("noise", "diameter"):
-            object.__setattr__(self, name, checked_number(name, getattr(self, name), POSITIVE))
+        check_fields(self, POSITIVE, "noise", "diameter")
 
     @property
     def reach(self) -> float:
@@ -235,14 +237,11 @@ class LipschitzGaussianKernel(GaussianKernel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "lipschitz", checked_number("lipschitz", self.lipschitz, POSITIVE))
+        check_fields(self, POSITIVE, "lipschitz")
 
     @property
     def reach(self) -> float:
         return self.lipschitz * self.diameter / self.noise * _UP
 
     def sample(self, values: Any, seed: int | None = None) -> Release:
-        if self.map is None:
-            raise InvalidInput("map must be given to sample from a LipschitzGaussianKernel.")
-        checked_function("map", self.map)
-        return super().sample(self.map(checked_value(values)), seed)
+        return super().sample(mapped(self.map, values), seed)

@@ -24,6 +24,12 @@ def checked_value(value: Any) -> Floats:
     return np.asarray(checked_array("value", value, FINITE), float)
 
 
+def mapped(function: Any, value: Any) -> Floats:
+    """What the map of a mechanism makes of a value."""
+    checked_function("map", function)
+    return checked_value(function(checked_value(value)))
+
+
 def checked_function(name: str, function: Any) -> None:
     if not callable(function):
         raise InvalidInput(f"{name} must be a function. Got {function!r:.60}.")

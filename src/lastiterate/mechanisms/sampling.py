@@ -21,20 +21,19 @@ from lastiterate.algorithms.losses import general
 from lastiterate.algorithms.noise import Langevin
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import FINITE, NON_NEGATIVE, POSITIVE, InvalidInput, checked_array, checked_number
-from lastiterate.mechanisms.additive import LEAST_MU
 from lastiterate.mechanisms.release import checked_function
+from lastiterate.mechanisms.rounded import LEAST, UP, gaussian
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.randomness import Source
 from lastiterate.plots import draw_trace
 from lastiterate.privacy.best import best
-from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.profile import Profile
 from lastiterate.progress import tracked
+from lastiterate.training.steps import projected
 
 Gradient = Callable[[Floats], Floats]
 
-_UP = 1 + 1e-12
 _CHUNKS = 100
 _LARGEST = 1e100
 
@@ -51,11 +50,11 @@ def exponential_mechanism(
     found: list[Notion] = []
     if strong_convexity is not None:
         modulus = checked_number("strong_convexity", strong_convexity, POSITIVE)
-        found.append(GaussianDP(change / math.sqrt(modulus) * _UP))
+        found.append(gaussian(change / math.sqrt(modulus)))
     if diameter is not None:
         width = checked_number("diameter", diameter, POSITIVE)
-        found.append(GaussianDP(max(2 * math.sqrt(change) * math.sqrt(width) * _UP, LEAST_MU)))
-        found.append(Profile(epsilons=[max(change * width * _UP, LEAST_MU)], deltas=[0.0]))
+        found.append(gaussian(2 * math.sqrt(change) * math.sqrt(width)))
+        found.append(Profile(epsilons=[max(change * width * UP, LEAST)], deltas=[0.0]))
     if not found:
         raise InvalidInput("the exponential mechanism needs strong_convexity, or the diameter of its domain.")
     return found[0] if len(found) == 1 else best(found)
@@ -110,19 +109,17 @@ def langevin(
     every = -(-run.steps // _CHUNKS)
     for first in tracked(range(0, run.steps, every), "steps"):
         for noise in source.normal((min(every, run.steps - first), *iterate.shape)):
-            iterate = _projected(iterate - size * _checked_gradient(gradient, iterate) + spread * noise, radius)
+            moved = iterate - size * _checked_gradient(gradient, iterate) + spread * noise
+            iterate = projected(run.domain, _within_range(moved))
             if trace:
                 kept.append(iterate)
     return Sample(iterate, run, source.private and not trace, np.stack(kept) if trace else None)
 
 
-def _projected(iterate: Floats, radius: float | None) -> Floats:
+def _within_range(iterate: Floats) -> Floats:
     if not (np.abs(iterate) < _LARGEST).all():
         raise InvalidInput("the iterates leave the range of floats. Take smaller steps.")
-    if radius is None:
-        return iterate
-    length = float(np.linalg.norm(iterate))
-    return iterate if length <= radius else iterate * (radius / length)
+    return iterate
 
 
 def _checked_gradient(gradient: Gradient, iterate: Floats) -> Floats:
