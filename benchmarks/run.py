@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 from benchmarks import ours
-
-ROOT = Path(__file__).resolve().parent.parent
-PEERS = ROOT / ".venv-peers"
+from benchmarks.environments import ROOT, peers_python
 
 
 def main() -> None:
@@ -37,19 +33,6 @@ def main() -> None:
     out = ROOT / "out" / "bench.json"
     out.parent.mkdir(exist_ok=True)
     out.write_text(json.dumps(table, indent=1))
-
-
-def peers_python() -> Path:
-    """The peers' own environment, made on first use."""
-    python = PEERS / "bin" / "python"
-    if not (PEERS / ".ready").exists():
-        print("installing the peers into .venv-peers …", file=sys.stderr, flush=True)
-        subprocess.run([os.environ.get("PYTHON", "python3"), "-m", "venv", str(PEERS)], check=True)
-        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "torch==2.13.0"], check=True)
-        subprocess.run([*pip, "-r", str(ROOT / "benchmarks" / "peers-requirements.txt")], check=True)
-        (PEERS / ".ready").touch()
-    return python
 
 
 def show(table: dict[str, dict[str, Any]]) -> None:
