@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 import lastiterate as li
 from lastiterate.numerics.randomness import Source
 from lastiterate.training.models import model_of
-from lastiterate.training.samplers import batches_of
+from lastiterate.training.samplers import Sampler
 
 RECORDS = 24
 SOURCE = np.random.default_rng(3)
@@ -56,8 +56,9 @@ def test_every_step_is_the_update_as_written(batches: li.FullBatch, clip: float 
 
 def _replayed(batches: li.FullBatch, steps: int, source: Source, shape: tuple[int, ...]):  # type: ignore[no-untyped-def]
     """The same numbers in the same order: a batch, then its noise."""
-    for chosen in batches_of(batches, steps, source):
-        yield chosen
+    sampler = Sampler(batches, source)
+    for step in range(steps):
+        yield sampler.batch(step)
         source.normal(shape)
 
 
@@ -75,7 +76,8 @@ def test_the_last_iterate_has_the_law_that_is_accounted_for() -> None:
 
 @pytest.mark.parametrize("batches", BATCHES, ids=repr)
 def test_batches_are_as_they_are_said_to_be(batches: li.FullBatch) -> None:
-    drawn = [np.arange(RECORDS)[chosen] for chosen in batches_of(batches, 300, Source())]
+    sampler = Sampler(batches, Source())
+    drawn = [np.arange(RECORDS)[sampler.batch(step)] for step in range(300)]
     if isinstance(batches, li.Cyclic | li.Shuffled):
         for epoch in range(100):
             together = np.concatenate(drawn[3 * epoch : 3 * epoch + 3])

@@ -27,7 +27,10 @@ from lastiterate.theorems.theorem import Guarantee, Inapplicable
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What may be claimed of a run. `guarantees` are in order, the least ε first; `epsilons` are theirs, at `delta`."""
+    """What may be claimed of a run. `guarantees` are in order, the least ε first; `epsilons` are theirs, at `delta`.
+
+    `caveats`: what is known to be wrong with one execution of it, such as noise from a seed.
+    """
 
     run: Run
     delta: float
@@ -35,6 +38,7 @@ class Report:
     guarantees: tuple[Guarantee, ...]
     epsilons: tuple[float, ...]
     inapplicable: tuple[Inapplicable, ...]
+    caveats: tuple[str, ...] = ()
 
     @property
     def best(self) -> Guarantee:
@@ -106,6 +110,7 @@ class Report:
             ],
             "inapplicable": [{"theorem": one.theorem.name, "reasons": list(one.reasons)} for one in self.inapplicable],
             "assumptions": list(self.assumptions),
+            "caveats": list(self.caveats),
             "run": run_to_dict(self.run),
         }
 

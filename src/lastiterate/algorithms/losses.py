@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lastiterate.algorithms.per_step import PerStep, checked_per_step
-from lastiterate.errors import NON_NEGATIVE, POSITIVE, InvalidInput, checked_number
+from lastiterate.errors import NON_NEGATIVE, POSITIVE, InvalidInput, checked_count, checked_number
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,13 @@ def general(
     return _loss("general", given, clip, l2, top, bottom, math.inf, change, (_hessian_promise(bottom, top),))
 
 
-def logistic(*, feature_norm: float, l2: float = 0.0, clip: PerStep | None = None) -> Loss:
-    """log(1 + e^{−y⟨θ, x⟩}) with y = ±1 and ‖x‖ ≤ feature_norm; a constant feature for the intercept counts."""
+def logistic(*, feature_norm: float, l2: float = 0.0, clip: PerStep | None = None, classes: int | None = None) -> Loss:
+    """log(1 + e^{−y⟨θ, x⟩}) with y = ±1 and ‖x‖ ≤ feature_norm; a constant feature for the intercept counts.
+
+    With `classes`, one such problem for each class against the rest; a clip is divided among them, clip/√classes each.
+    """
     norm = checked_number("feature_norm", feature_norm, POSITIVE)
-    return _linear_model("logistic", {"feature_norm": norm}, norm, 0.25, 1.0, clip, l2)
+    return _one_or_many("logistic", {"feature_norm": norm}, norm, 0.25, 1.0, clip, l2, classes)
 
 
 def huber(*, feature_norm: float, threshold: float = 1.0, l2: float = 0.0, clip: PerStep | None = None) -> Loss:
@@ -94,11 +97,22 @@ def huber(*, feature_norm: float, threshold: float = 1.0, l2: float = 0.0, clip:
     return _linear_model("huber", {"feature_norm": norm, "threshold": limit}, norm, 1.0, limit, clip, l2)
 
 
-def smooth_hinge(*, feature_norm: float, width: float = 1.0, l2: float = 0.0, clip: PerStep | None = None) -> Loss:
-    """The hinge of y⟨θ, x⟩ with its corner rounded over an interval of this width, ‖x‖ ≤ feature_norm."""
+def smooth_hinge(
+    *,
+    feature_norm: float,
+    width: float = 1.0,
+    l2: float = 0.0,
+    clip: PerStep | None = None,
+    classes: int | None = None,
+) -> Loss:
+    """The hinge of y⟨θ, x⟩ with its corner rounded over an interval of this width, ‖x‖ ≤ feature_norm.
+
+    With `classes`, one such problem for each class against the rest; a clip is divided among them, clip/√classes each.
+    """
     norm = checked_number("feature_norm", feature_norm, POSITIVE)
     corner = checked_number("width", width, POSITIVE)
-    return _linear_model("smooth_hinge", {"feature_norm": norm, "width": corner}, norm, 1 / corner, 1.0, clip, l2)
+    given = {"feature_norm": norm, "width": corner}
+    return _one_or_many("smooth_hinge", given, norm, 1 / corner, 1.0, clip, l2, classes)
 
 
 def ridge(
@@ -139,6 +153,24 @@ def network(*, clip: PerStep, smoothness: float | None = None, l2: float = 0.0) 
     promises = () if smoothness is None else (_hessian_promise(-top, top),)
     given = {} if smoothness is None else {"smoothness": top}
     return _loss("network", given, clip, l2, top, -top, math.inf, math.inf, promises)
+
+
+def _one_or_many(
+    kind: str,
+    given: dict[str, Any],
+    norm: float,
+    second: float,
+    first: float,
+    clip: PerStep | None,
+    l2: float,
+    classes: int | None,
+) -> Loss:
+    """One problem, or one for each class: their gradients stand side by side, so the norms add up in squares."""
+    if classes is None:
+        return _linear_model(kind, given, norm, second, first, clip, l2)
+    count = checked_count("classes", classes, least=2)
+    together = first * math.nextafter(math.sqrt(count), math.inf)
+    return _linear_model(kind, {**given, "classes": count}, norm, second, together, clip, l2)
 
 
 def _linear_model(

@@ -5,97 +5,171 @@ The gradient of a record is (a number that depends on its score) times its featu
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, softmax
+from numpy.typing import NDArray
+from scipy.special import expit
 
 from lastiterate.algorithms.losses import Loss
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats
+from lastiterate.training.data import Records
 
 
 class Model(ABC):
-    """A loss of the scores features @ weights, and of targets."""
+    """A loss of the scores features @ weights, and of targets. `meant`: what targets have to be."""
+
+    meant = "finite numbers"
+
+    @property
+    def columns(self) -> int | None:
+        """Of the weights; None where they are a vector."""
+        return None
 
     @abstractmethod
     def slopes(self, scores: Floats, targets: Floats) -> Floats:
         """The derivative of each record's loss in its scores."""
 
-    def gradient_sum(
-        self, weights: Floats, features: Floats, targets: Floats, norms: Floats, clip: float | None
-    ) -> Floats:
+    def known(self, targets: Floats) -> NDArray[np.bool_]:
+        """Which targets mean something to this loss."""
+        return np.isfinite(targets)
+
+    def check_targets(self, targets: Floats) -> None:
+        known = self.known(targets)
+        if not known.all():
+            raise InvalidInput(f"targets must be {self.meant}. Got {float(targets[~known][0]):g}.")
+
+    def clipped(self, slopes: Floats, norms: Floats, clip: float) -> Floats:
+        """Slopes of gradients that are cut to norm `clip`."""
+        sizes = norms * (np.abs(slopes) if slopes.ndim == 1 else np.sqrt(np.einsum("ij,ij->i", slopes, slopes)))
+        kept = clip / np.maximum(sizes, clip)
+        return slopes * (kept if slopes.ndim == 1 else kept[:, None])
+
+    def gradient_sum(self, weights: Floats, records: Records, clip: float | None) -> Floats:
         """Σ of the records' gradients, each clipped to norm `clip`."""
-        slopes = self.slopes(features @ weights, targets)
+        scores = (weights.T @ records.features.T).T  # columns lie together in memory: sums over classes are fast
+        if records.scales is not None:
+            scores = scores * _column(records.scales, scores)
+        slopes = self.slopes(scores, records.targets)
         if clip is not None:
-            sizes = (np.abs(slopes) if slopes.ndim == 1 else np.linalg.norm(slopes, axis=1)) * norms
-            kept = np.minimum(1.0, clip / np.maximum(sizes, np.finfo(sizes.dtype).tiny))
-            slopes = slopes * (kept if slopes.ndim == 1 else kept[:, None])
-        return np.asarray(features.T @ slopes)
+            slopes = self.clipped(slopes, records.norms, clip)
+        if records.scales is not None:
+            slopes = slopes * _column(records.scales, slopes)
+        return np.asarray((slopes.T @ records.features).T)
 
 
-@dataclass(frozen=True)
-class _Logistic(Model):
-    """Targets −1 and 1."""
+def _column(values: Floats, like: Floats) -> Floats:
+    return values if like.ndim == 1 else values[:, None]
+
+
+class _Sides(Model):
+    """A loss of the margin target·score."""
+
+    meant = "-1 or 1"
+
+    @abstractmethod
+    def pull(self, margins: Floats) -> Floats:
+        """Minus the derivative in the margin."""
 
     def slopes(self, scores: Floats, targets: Floats) -> Floats:
-        return np.asarray(-targets * expit(-targets * scores))
+        sides = targets.astype(scores.dtype, copy=False)
+        return np.asarray(-sides * self.pull(sides * scores))
+
+    def known(self, targets: Floats) -> NDArray[np.bool_]:
+        return np.abs(targets) == 1
 
 
 @dataclass(frozen=True)
-class _Huber(Model):
-    threshold: float
-
-    def slopes(self, scores: Floats, targets: Floats) -> Floats:
-        return np.clip(scores - targets, -self.threshold, self.threshold)
+class _Logistic(_Sides):
+    def pull(self, margins: Floats) -> Floats:
+        return np.asarray(expit(-margins))
 
 
 @dataclass(frozen=True)
-class _SmoothHinge(Model):
-    """Targets −1 and 1; the slope in the margin goes from −1 to 0 over an interval of this width that ends at 1."""
+class _SmoothHinge(_Sides):
+    """The slope in the margin goes from −1 to 0 over an interval of this width that ends at 1."""
 
     width: float
 
-    def slopes(self, scores: Floats, targets: Floats) -> Floats:
-        return np.asarray(-targets * np.clip((1 - targets * scores) / self.width, 0.0, 1.0))
+    def pull(self, margins: Floats) -> Floats:
+        return np.clip((1 - margins) / self.width, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
-class _Ridge(Model):
-    """A residual that is larger than its bound is cut, so that the bound holds."""
+class _Residual(Model):
+    """A squared loss whose residual is cut at `bound`: Huber's loss, or ridge with the bound that it declares."""
 
-    residual_bound: float
+    bound: float
 
     def slopes(self, scores: Floats, targets: Floats) -> Floats:
-        return np.clip(scores - targets, -self.residual_bound, self.residual_bound)
+        return np.clip(scores - targets.astype(scores.dtype, copy=False), -self.bound, self.bound)
 
 
 @dataclass(frozen=True)
-class _Softmax(Model):
-    """Targets are the numbers of classes; one column of scores for each."""
+class _Classes(Model):
+    """One column of scores for each class."""
 
+    classes: int
+    meant = "the numbers of classes, from 0"
+
+    @property
+    def columns(self) -> int:
+        return self.classes
+
+    def known(self, targets: Floats) -> NDArray[np.bool_]:
+        return (targets == np.floor(targets)) & (targets >= 0) & (targets < self.classes)
+
+
+@dataclass(frozen=True)
+class _Softmax(_Classes):
     def slopes(self, scores: Floats, targets: Floats) -> Floats:
-        shares = np.asarray(softmax(scores, axis=1), scores.dtype)
+        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+        shares /= shares.sum(axis=1, keepdims=True)
         shares[np.arange(len(shares)), targets.astype(np.intp)] -= 1
         return shares
 
 
-def model_of(loss: Loss) -> Model:
+@dataclass(frozen=True)
+class _OneVsRest(_Classes):
+    """One problem of two classes for each class, each with its part clip/√classes of the clip."""
+
+    each: _Sides
+
+    def slopes(self, scores: Floats, targets: Floats) -> Floats:
+        sides = np.where(targets[:, None] == np.arange(self.classes), 1.0, -1.0)
+        return self.each.slopes(scores, sides)
+
+    def clipped(self, slopes: Floats, norms: Floats, clip: float) -> Floats:
+        most = clip / math.sqrt(self.classes) / np.maximum(norms, np.finfo(norms.dtype).tiny)
+        return np.clip(slopes, -most[:, None], most[:, None])
+
+
+def model_of(loss: Loss, classes: int | None = None) -> Model:
     """The model whose facts a loss states."""
     given = loss.arguments
     match loss.kind:
         case "logistic":
-            return _Logistic()
-        case "huber":
-            return _Huber(given.get("threshold", 1.0))
+            return _one_or_many(_Logistic(), given)
         case "smooth_hinge":
-            return _SmoothHinge(given.get("width", 1.0))
+            return _one_or_many(_SmoothHinge(given.get("width", 1.0)), given)
+        case "huber":
+            return _Residual(given.get("threshold", 1.0))
         case "ridge":
-            return _Ridge(given.get("residual_bound", np.inf))
+            return _Residual(given.get("residual_bound", np.inf))
         case "softmax":
-            return _Softmax()
+            if classes is None:
+                raise InvalidInput(
+                    "a softmax loss needs classes=, the number of classes: to count them would look at the data."
+                )
+            return _Softmax(classes)
     raise InvalidInput(
-        f"a loss of kind {loss.kind!r} has no gradient of its own. Give gradient=, or use li.losses.logistic, huber, "
-        "smooth_hinge, ridge or softmax."
+        f"a loss of kind {loss.kind!r} has no gradient of its own. Give loss=, a function that returns the gradient of "
+        "each record, or use li.losses.logistic, huber, smooth_hinge, ridge or softmax."
     )
+
+
+def _one_or_many(each: _Sides, given: dict[str, int]) -> Model:
+    return _OneVsRest(given["classes"], each) if "classes" in given else each

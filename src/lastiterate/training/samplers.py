@@ -2,44 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.randomness import Source
-
-Indices = np.ndarray | slice
-
-
-def batches_of(batches: Batches, steps: int, source: Source) -> Iterator[Indices]:
-    """One set of records for each step."""
-    match batches:
-        case FullBatch():
-            return (slice(None) for _ in range(steps))
-        case Cyclic():
-            return (_cut(step % batches.per_epoch, batches.batch_size) for step in range(steps))
-        case Shuffled():
-            return _in_orders(batches, steps, source)
-        case FixedSize():
-            return (_chosen(batches.records, batches.batch_size, source) for _ in range(steps))
-        case Poisson() | PoissonMean():
-            return (np.flatnonzero(source.uniform(batches.records) < batches.rate) for _ in range(steps))
-    raise InvalidInput(f"no sampler is known for batches of kind {type(batches).__name__}.")
+from lastiterate.training.data import Indices
 
 
-def _cut(place: int, size: int) -> slice:
-    return slice(place * size, (place + 1) * size)
+class Sampler:
+    """Asked for one batch after the other. `order` is all that it remembers: that of the epoch, for shuffled batches."""
 
+    def __init__(self, batches: Batches, source: Source, order: np.ndarray | None = None) -> None:
+        self.batches = batches
+        self.source = source
+        self.order = order
 
-def _in_orders(batches: Shuffled, steps: int, source: Source) -> Iterator[Indices]:
-    order = np.arange(0)
-    for step in range(steps):
-        place = step % batches.per_epoch
-        if step == 0 or (place == 0 and batches.each_epoch):
-            order = np.argsort(source.uniform(batches.records), kind="stable")
-        yield order[_cut(place, batches.batch_size)]
+    def batch(self, step: int) -> Indices:
+        """The records of this step, counted from 0."""
+        match self.batches:
+            case FullBatch():
+                return slice(None)
+            case Cyclic():
+                return self._cut(step)
+            case Shuffled():
+                return self._from_order(step)[self._cut(step)]
+            case FixedSize():
+                return _chosen(self.batches.records, self.batches.batch_size, self.source)
+            case Poisson() | PoissonMean():
+                return np.flatnonzero(self.source.uniform(self.batches.records) < self.batches.rate)
+        raise InvalidInput(f"no sampler is known for batches of kind {type(self.batches).__name__}.")
+
+    def _cut(self, step: int) -> slice:
+        place, size = step % self.batches.per_epoch, self.batches.records // self.batches.per_epoch
+        return slice(place * size, (place + 1) * size)
+
+    def _from_order(self, step: int) -> np.ndarray:
+        new = step % self.batches.per_epoch == 0 and self.batches.reshuffled
+        if new or self.order is None:
+            self.order = np.argsort(self.source.uniform(self.batches.records), kind="stable")
+        return self.order
 
 
 def _chosen(records: int, size: int, source: Source) -> np.ndarray:

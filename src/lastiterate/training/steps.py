@@ -1,6 +1,8 @@
-"""What happens to the weights between a gradient and the next: noise, proximal map, projection."""
+"""What happens to the weights between a gradient and the next: proximal map, projection; rounding before a release."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -8,6 +10,8 @@ from lastiterate.algorithms.domains import Ball, Box, Domain, Unbounded
 from lastiterate.algorithms.prox import L1, ElasticNet, NuclearNorm, Prox
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats
+
+_FINER = 12
 
 
 def proximal(prox: Prox | None, weights: Floats, step_size: float) -> Floats:
@@ -40,3 +44,9 @@ def projected(domain: Domain, weights: Floats) -> Floats:
         case Box():
             return np.clip(weights, -domain.side / 2, domain.side / 2)
     raise InvalidInput(f"no projection is known on {domain!r}. Use li.Ball or li.Box.")
+
+
+def rounded(weights: Floats, noise: float) -> Floats:
+    """On a grid that everybody knows, 2¹² times finer than the noise: low bits show nothing of what was there before."""
+    grid = 2.0 ** (math.floor(math.log2(noise)) - _FINER)
+    return np.asarray(np.round(weights / grid) * grid)

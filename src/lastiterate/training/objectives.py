@@ -1,0 +1,83 @@
+"""The sum of clipped gradients over a batch: in closed form for linear models, record by record for anything else."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lastiterate.errors import InvalidInput
+from lastiterate.numerics.arrays import Floats
+from lastiterate.training.data import Data, Records
+from lastiterate.training.models import Model
+
+RecordGradients = Callable[[Any, Any, Any], Any]
+"""From weights, features and targets of some records: one gradient for each record, along the first axis."""
+
+_RECORDS_AT_ONCE = 1024
+
+
+class Objective(ABC):
+    """What is descended. `precision` is that of the products; the iterate itself is always kept in double precision."""
+
+    data: Data
+
+    @property
+    @abstractmethod
+    def precision(self) -> Any: ...
+
+    @abstractmethod
+    def gradient_sum(self, weights: Floats, records: Records, clip: float | None) -> Floats: ...
+
+
+@dataclass(frozen=True, eq=False)
+class LinearModel(Objective):
+    """No gradient of a single record is ever formed."""
+
+    model: Model
+    data: Data
+
+    @property
+    def precision(self) -> Any:
+        return self.data.records.features.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        width = self.data.records.features.shape[1]
+        return (width,) if self.model.columns is None else (width, self.model.columns)
+
+    def gradient_sum(self, weights: Floats, records: Records, clip: float | None) -> Floats:
+        return self.model.gradient_sum(weights.astype(self.precision, copy=False), records, clip)
+
+
+@dataclass(frozen=True, eq=False)
+class EachRecord(Objective):
+    """The user's own gradients, a number of records at a time."""
+
+    gradients: RecordGradients
+    data: Data
+
+    @property
+    def precision(self) -> Any:
+        return np.float64
+
+    def gradient_sum(self, weights: Floats, records: Records, clip: float | None) -> Floats:
+        total = np.zeros_like(weights)
+        for first in range(0, len(records), _RECORDS_AT_ONCE):
+            total += self._part(weights, records[first : first + _RECORDS_AT_ONCE], clip)
+        return total
+
+    def _part(self, weights: Floats, records: Records, clip: float | None) -> Floats:
+        found = np.asarray(self.gradients(weights.copy(), records.features, records.targets), np.float64)
+        if found.shape != (len(records), *weights.shape):
+            raise InvalidInput(
+                f"loss must return one gradient for each record: shape {(len(records), *weights.shape)}. Got {found.shape}."
+            )
+        if not np.isfinite(found).all():
+            raise InvalidInput("loss must return finite gradients. Got NaN or infinity.")
+        rows = found.reshape(len(records), -1)
+        kept = np.ones(len(rows)) if clip is None else clip / np.maximum(np.linalg.norm(rows, axis=1), clip)
+        return np.asarray(kept @ rows).reshape(weights.shape)
