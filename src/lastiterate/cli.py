@@ -20,6 +20,8 @@ from lastiterate.auditing.errata import ERRATA, Effect, Erratum
 from lastiterate.auditing.simulate import OPPOSITE, PUSHES, simulation
 from lastiterate.auditing.trainer import read_trainer
 from lastiterate.errors import InvalidInput, LastIterateError
+from lastiterate.papers.command import add_options as add_reproduce_options
+from lastiterate.papers.command import reproduced
 from lastiterate.progress import progress_bar, tracked
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.theorem import Theorem
@@ -174,6 +176,11 @@ def _errata(options: argparse.Namespace) -> int:
     return 0
 
 
+def _reproduce(options: argparse.Namespace) -> int:
+    _show(options, *reproduced(options))
+    return 0
+
+
 def _erratum_line(one: dict[str, Any]) -> str:
     line = f"{one['id']:10} {one['effect']:14} {one['place']:49.49}"
     if not one["numbers"]:
@@ -273,6 +280,8 @@ def _parser() -> argparse.ArgumentParser:
     one = _command(commands, "errata", _errata, "errors of the papers, with fresh numbers", "errata --effect unsound")
     one.add_argument("--full", action="store_true", help="with the formulas, what the numbers are, and the tests")
     one.add_argument("--effect", choices=[effect.value for effect in Effect], help="only those with this effect")
+    what = "every figure and table of the papers, made again"
+    add_reproduce_options(_command(commands, "reproduce", _reproduce, what, "reproduce bok2024 --quick"))
     return parser
 
 

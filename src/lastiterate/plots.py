@@ -91,14 +91,28 @@ def draw_errors(along: Sequence[float], errors: dict[str, Sequence[float]], name
     return _finished(figure, axes, path)
 
 
-def _figure() -> tuple[Any, Any]:
+def blank(size: tuple[float, float]) -> Any:
+    """A figure without frames, so many inches wide and high."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise Unavailable(
             "plots need matplotlib, which is not installed. Run pip install 'lastiterate[plots]'."
         ) from error
-    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    return Figure(figsize=size, layout="constrained")
+
+
+def save(figure: Any, path: str | Path) -> None:
+    """In the format that the name of the file says."""
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=150)
+    except (ValueError, OSError) as error:
+        raise InvalidInput(f"{path} cannot be drawn: {str(error).rstrip('.')}.") from error
+
+
+def _figure() -> tuple[Any, Any]:
+    figure = blank((7, 4.2))
     return figure, figure.subplots()
 
 
@@ -106,9 +120,5 @@ def _finished(figure: Any, axes: Any, path: Target) -> Any:
     axes.grid(alpha=0.25)
     axes.set_axisbelow(True)
     if path is not None:
-        try:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=150)
-        except (ValueError, OSError) as error:
-            raise InvalidInput(f"{path} cannot be drawn: {str(error).rstrip('.')}.") from error
+        save(figure, path)
     return figure

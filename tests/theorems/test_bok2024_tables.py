@@ -7,8 +7,15 @@ import math
 import pytest
 
 import lastiterate as li
-from bok2024_tables import TABLE_1_EPSILON, TABLE_3_MU, TABLE_7_MU, TABLE_8, TABLE_9_MU, TABLES_10_TO_12
 from lastiterate.algorithms.process import Process
+from lastiterate.papers.bok2024_reference import (
+    TABLE_1_EPSILON,
+    TABLE_3_MU,
+    TABLE_7_MU,
+    TABLE_8,
+    TABLE_9_MU,
+    TABLES_10_TO_12,
+)
 from lastiterate.theorems import bok2024, boninsegna2023
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE
 from lastiterate.theorems.theorem import Guarantee, Theorem

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lastiterate.algorithms.process import Process
+from lastiterate.errors import Unavailable
 from lastiterate.privacy.ladder import Ladder
 from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.proof import Proof
@@ -49,6 +50,13 @@ class Theorem:
         if not bound.finite:
             return Inapplicable(self, (f"it finds no finite bound, because {process.reason}",))
         return Guarantee(self, bound.notion, bound)
+
+    def notion(self, process: Process) -> Notion:
+        """What the theorem proves of this process; an error if it says nothing."""
+        answer = self.apply(process)
+        if isinstance(answer, Guarantee):
+            return answer.notion
+        raise Unavailable(str(answer))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Numbers of Bok2024, Tables 1, 3, 4 and 7 to 12, as the authors' published scripts compute them.
+"""Numbers of Bok2024, Fig. 1 and Tables 1, 3, 4 and 7 to 12, as the authors' published scripts compute them.
 
 Source: jinhobok/shifted_interpolation_dp, commit a771c16 (table_privacy_lr.py, plot_table_ncgd_fdp.py and the like), run as
 published; printed values in the paper are these, rounded. For Tables 10 to 12 the published script computes μ²·μ²/l where
@@ -132,4 +132,28 @@ TABLES_10_TO_12 = {
     (40, 1, 0.04): (0.6236095644623235, 3, 4, 25, 101),
     (40, 1, 0.02): (0.8164965809277259, 5, 6, 50, 201),
     (40, 1, 0.01): (1.1055415967851332, 10, 11, 100, 401),
+}
+
+# Fig. 1, right: ε at δ = 1e-5 by (bound, steps), from plot_intro.py; the paper prints no numbers.
+FIGURE_1_EPSILON = {
+    ("ours, f-DP", 10): 1.185331,
+    ("ours, f-DP", 20): 1.681210,
+    ("ours, f-DP", 40): 2.211901,
+    ("ours, f-DP", 80): 2.510470,
+    ("ours, f-DP", 160): 2.556836,
+    ("ours, RDP", 10): 1.292920,
+    ("ours, RDP", 20): 1.829098,
+    ("ours, RDP", 40): 2.401643,
+    ("ours, RDP", 80): 2.723288,
+    ("ours, RDP", 160): 2.773210,
+    ("prior RDP", 10): 1.775329,
+    ("prior RDP", 20): 2.440124,
+    ("prior RDP", 40): 3.177035,
+    ("prior RDP", 80): 3.784838,
+    ("prior RDP", 160): 4.061079,
+    ("composition", 10): 1.199370,
+    ("composition", 20): 1.760057,
+    ("composition", 40): 2.594383,
+    ("composition", 80): 3.848610,
+    ("composition", 160): 5.759481,
 }

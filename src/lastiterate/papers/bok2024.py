@@ -1,0 +1,8 @@
+"""Bok, Su and Altschuler 2024: Tables 1 to 12 and Fig. 1 to 10."""
+
+from __future__ import annotations
+
+from lastiterate.papers.bok2024_mnist import TABLE_1_EXHIBIT, TABLE_3_EXHIBIT, TABLE_4_EXHIBIT
+from lastiterate.papers.bok2024_tables import EXHIBITS_OF_TABLES
+
+EXHIBITS = (TABLE_1_EXHIBIT, TABLE_3_EXHIBIT, TABLE_4_EXHIBIT, *EXHIBITS_OF_TABLES)
