@@ -24,6 +24,7 @@ LAYERS = (
     "accounting",
     "training",
     "mechanisms",
+    "estimators",
     "papers",
     "cli",
 )

@@ -19,7 +19,7 @@ from lastiterate.algorithms.run import Epochs, Run, epochs
 from lastiterate.auditing.audit import Audit, audit
 from lastiterate.auditing.chain import Chain
 from lastiterate.auditing.lower import LowerBound
-from lastiterate.errors import Incompatible, InvalidInput, LastIterateError, Unavailable
+from lastiterate.errors import Incompatible, InvalidInput, LastIterateError, PrivacyLeak, Unavailable
 from lastiterate.mechanisms.additive import GaussianAfterGaussian, LaplaceAfterLaplace, LipschitzThenGaussian
 from lastiterate.mechanisms.amplified import Amplified, Clause
 from lastiterate.mechanisms.diffusions import Brownian, Diffusion, OrnsteinUhlenbeck
@@ -101,6 +101,7 @@ __all__ = [
     "OrnsteinUhlenbeck",
     "Poisson",
     "PoissonMean",
+    "PrivacyLeak",
     "PrivacyLoss",
     "Process",
     "Profile",

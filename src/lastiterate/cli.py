@@ -19,7 +19,7 @@ from lastiterate.auditing.audit import audit
 from lastiterate.auditing.errata import ERRATA, Effect, Erratum
 from lastiterate.auditing.simulate import OPPOSITE, PUSHES, simulation
 from lastiterate.auditing.trainer import read_trainer
-from lastiterate.errors import InvalidInput, LastIterateError
+from lastiterate.errors import InvalidInput, LastIterateError, Unavailable
 from lastiterate.papers.command import add_options as add_reproduce_options
 from lastiterate.papers.command import reproduced
 from lastiterate.progress import progress_bar, tracked
@@ -140,6 +140,18 @@ def _audit(options: argparse.Namespace) -> int:
         found.plot(options.plot)
         text += f"\nplot: {options.plot}"
     _show(options, {**found.to_dict(), **known}, text)
+    return 0
+
+
+def _train(options: argparse.Namespace) -> int:
+    """scikit-learn is loaded here only."""
+    try:
+        from lastiterate.estimators.command import train_table
+    except ImportError as error:
+        raise Unavailable(
+            f"training needs scikit-learn ({error}). Install it with: pip install 'lastiterate[estimators]'."
+        ) from error
+    _show(options, *train_table(options))
     return 0
 
 
@@ -276,6 +288,10 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--workers", type=int, default=1, help="processes to spread the runs over (default: 1)")
     one.add_argument("--seed", type=int, default=0, help="from which the seeds of all runs are made (default: 0)")
     _add_plot(one, "the scores on both data sets")
+    one = _command(
+        commands, "train", _train, "a private linear model from a CSV file", "train data.csv --target y --epsilon 1"
+    )
+    _add_training(one)
     _command(commands, "theorems", _theorems, "the catalogue", "theorems --json")
     one = _command(commands, "errata", _errata, "errors of the papers, with fresh numbers", "errata --effect unsound")
     one.add_argument("--full", action="store_true", help="with the formulas, what the numbers are, and the tests")
@@ -290,6 +306,28 @@ def _command(commands: Any, name: str, function: Any, what: str, example: str) -
     parser.set_defaults(command=function)
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser
+
+
+def _add_training(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("data", help="a CSV file with a line of names; features are numbers")
+    parser.add_argument("--target", required=True, metavar="COLUMN", help="the column to predict")
+    kinds = ("logistic", "svc", "huber", "ridge")
+    parser.add_argument("--model", choices=kinds, default="logistic", help="default: logistic")
+    parser.add_argument("--epsilon", type=float, required=True, help="of the released model")
+    parser.add_argument("--delta", type=float, help="of the released model; from the number of records if not given")
+    parser.add_argument("--feature-norm", type=float, metavar="NORM", help="rows that are longer are scaled down to it")
+    parser.add_argument("--classes", nargs="+", metavar="LABEL", help="all labels there can be")
+    parser.add_argument(
+        "--target-bound", type=float, metavar="BOUND", help="of a regression: targets beyond it are cut"
+    )
+    parser.add_argument("--l2", type=float, help="chosen if not given, as are the next three")
+    parser.add_argument("--batches", type=int, help="in an epoch")
+    parser.add_argument("--epochs", type=int, help="passes over the data")
+    parser.add_argument("--step-size", type=float, metavar="SIZE", help="of gradient descent")
+    parser.add_argument("--no-intercept", action="store_true", help="no constant term")
+    parser.add_argument("--seed", type=int, help="for tests: the model is then not private")
+    parser.add_argument("--test", metavar="FILE", help="a CSV file of public records to measure the model on")
+    parser.add_argument("--write", metavar="FILE", help="write the model and its report, as JSON")
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:

@@ -27,6 +27,10 @@ class Unavailable(LastIterateError, ValueError):
     """The quantity asked for does not exist for this guarantee."""
 
 
+class PrivacyLeak(UserWarning):
+    """Something was learnt from the data outside the mechanism, or its noise can be repeated."""
+
+
 @dataclass(frozen=True)
 class Interval:
     """A real interval; its text is the one that error messages show."""

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 import lastiterate as li
 from lastiterate.numerics.randomness import Source
+from lastiterate.training.data import linear_data
 from lastiterate.training.models import model_of
 from lastiterate.training.samplers import Sampler
 
@@ -185,3 +186,74 @@ def test_what_cannot_be_trained() -> None:
     run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(RECORDS), 0.5, SILENT, 1)
     with pytest.raises(li.InvalidInput, match="start must have shape"):
         li.train(run, (FEATURES, LABELS), start=[0.0])
+
+
+def test_released_iterates_are_returned_and_charged() -> None:
+    run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(RECORDS), 0.5, li.OnMeanGradient(0.5), 12)
+    found = li.train(run, (FEATURES, LABELS), releases=[4, 12, 8])
+    assert list(found.released) == [4, 8]
+    assert found.report(1e-5).epsilon == li.account(run, 1e-5, releases=[4, 8]).epsilon
+    assert found.report(1e-5).epsilon >= li.account(run, 1e-5).epsilon
+    again = li.train(run.first(4), (FEATURES, LABELS), seed=2).weights
+    assert li.train(run, (FEATURES, LABELS), releases=[4], seed=2).released[4] == pytest.approx(again)
+    with pytest.raises(li.InvalidInput, match="at most steps = 12"):
+        li.train(run, (FEATURES, LABELS), releases=[13])
+
+
+def test_a_gradient_of_ones_own_is_clipped_record_by_record() -> None:
+    """The logistic gradient, written by hand for any number of records, in place of the closed form."""
+
+    def gradients(weights: np.ndarray, features: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        slopes = -targets / (1 + np.exp(targets * (features @ weights)))
+        return slopes[:, None] * features
+
+    known = li.losses.logistic(feature_norm=1.0, clip=0.2)
+    other = li.losses.general(smoothness=0.25, strong_convexity=0.0, clip=0.2)
+    runs = [li.Run(loss, li.Shuffled(RECORDS, 8), 0.7, li.OnMeanGradient(0.1), 9) for loss in (known, other)]
+    one = li.train(runs[0], (FEATURES, LABELS), seed=1).weights
+    two = li.train(runs[1], (FEATURES, LABELS), loss=gradients, start=np.zeros(3), seed=1).weights
+    assert one == pytest.approx(two, abs=1e-12)
+    with pytest.raises(li.InvalidInput, match="start must be given"):
+        li.train(runs[1], (FEATURES, LABELS), loss=gradients)
+    with pytest.raises(li.InvalidInput, match="one gradient for each record"):
+        li.train(runs[1], (FEATURES, LABELS), loss=lambda *_: np.zeros(3), start=np.zeros(3))
+    with pytest.raises(li.InvalidInput, match="finite gradients"):
+        li.train(runs[1], (FEATURES, LABELS), loss=lambda *_: np.full((8, 3), np.nan), start=np.zeros(3))
+    with pytest.raises(li.InvalidInput, match="must be a function"):
+        li.train(runs[1], (FEATURES, LABELS), loss=3, start=np.zeros(3))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["logistic", "smooth_hinge"])
+def test_one_against_the_rest(kind: str) -> None:
+    """Each class's gradient is clipped at clip/√classes; together they keep the facts that the loss states."""
+    loss = getattr(li.losses, kind)(feature_norm=1.0, clip=0.6, classes=3)
+    labels = np.arange(RECORDS) % 3
+    run = li.Run(loss, li.FullBatch(RECORDS), 1.0, SILENT, 1)
+    found = li.train(run, (FEATURES, labels), seed=0).weights
+    expected = np.zeros((3, 3))
+    for x, label in zip(FEATURES, labels, strict=True):
+        for one in range(3):
+            slope = (-1.0 if label == one else 1.0) * (0.5 if kind == "logistic" else 1.0)
+            part = slope * x
+            expected[:, one] -= part * min(1.0, 0.6 / math.sqrt(3) / np.linalg.norm(part)) / RECORDS
+    assert found == pytest.approx(expected, abs=1e-12)
+    assert run.convex
+    assert run.process.sensitivity[0] == pytest.approx(1.2 / RECORDS)
+    assert getattr(li.losses, kind)(feature_norm=1.0, classes=3).gradient_bound == pytest.approx(math.sqrt(3))
+
+
+def test_what_is_released_lies_on_a_grid_that_everybody_knows() -> None:
+    run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(RECORDS), 0.5, li.OnIterate(0.7), 3)
+    grid = 2.0**-13  # 2¹² times finer than the power of two below the noise
+    weights = li.train(run, (FEATURES, LABELS), start=[1 / 3, 0.1, 0.7]).weights
+    assert (weights / grid == np.round(weights / grid)).all()
+
+
+def test_a_row_at_the_declared_norm_is_not_counted_but_never_exceeds_it() -> None:
+    rows = (FEATURES / np.linalg.norm(FEATURES, axis=1, keepdims=True)).astype(np.float32)
+    run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(RECORDS), 1.0, SILENT, 1)
+    assert li.train(run, (rows, LABELS), seed=0).shortened == 0
+    data = linear_data((rows * 3, LABELS), RECORDS, 1.0, None)
+    assert data.shortened == RECORDS
+    scaled = data.records.features.astype(float) * data.records.scales.astype(float)[:, None]
+    assert np.linalg.norm(scaled, axis=1).max() <= 1.0

@@ -47,7 +47,12 @@ class Trained:
 
     def report(self, delta: float) -> Report:
         """The account of what was run and of all that was released."""
-        return replace(account(self.run, delta, self.released), caveats=() if self.private else (SEEDED,))
+        return report_of(self.run, delta, self.released, self.private)
+
+
+def report_of(run: Run, delta: float, releases: Iterable[int], private: bool) -> Report:
+    """The account, and what is wrong with this execution."""
+    return replace(account(run, delta, releases), caveats=() if private else (SEEDED,))
 
 
 def train(

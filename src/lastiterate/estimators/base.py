@@ -1,0 +1,205 @@
+"""What all private linear models share: from (ε, δ) and data to a run, its noise, its execution and its account."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import lru_cache
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from lastiterate.accounting.calibrate import calibrate
+from lastiterate.accounting.report import Report
+from lastiterate.algorithms.batches import Batches, FullBatch, Shuffled
+from lastiterate.algorithms.losses import Loss
+from lastiterate.algorithms.noise import OnMeanGradient
+from lastiterate.algorithms.run import Run, epochs
+from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, POSITIVE, InvalidInput, checked_count, checked_number
+from lastiterate.estimators.leaks import warn_of_leak, warn_of_repeated_fits
+from lastiterate.numerics.arrays import Floats
+from lastiterate.training.choose import Plan, Problem, Wishes, chosen_plan
+from lastiterate.training.train import report_of, train
+
+_INTERCEPT = 0.25  # the constant feature that stands for the intercept, over the feature norm
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is public about a data set, and what the user said of it."""
+
+    records: int
+    features: int
+    columns: int
+    feature_norm: float
+    constant: float
+
+    @property
+    def norm(self) -> float:
+        """Of a row together with the constant feature."""
+        return math.hypot(self.feature_norm, self.constant) * (1 + 4e-16)
+
+
+class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
+    """Fits by noisy gradient descent of which only the last iterate is kept."""
+
+    epsilon: float
+    delta: float | None
+    feature_norm: float | None
+    l2: float | None
+    batches: int | Batches | None
+    epochs: int | None
+    step_size: float | None
+    fit_intercept: bool
+    random_state: Any
+    intercept_: Any
+    coef_: Any
+
+    @abstractmethod
+    def _loss(self, shape: Shape, l2: float) -> Loss:
+        """The facts of the loss, for rows with the constant feature."""
+
+    @abstractmethod
+    def _guess(self, shape: Shape) -> tuple[float, float]:
+        """The second derivative of the loss in a score, and how large scores are, before any data is seen."""
+
+    def _fit(self, features: Any, targets: Floats, columns: int) -> Floats:
+        """Choose, calibrate, train, account. Returns the weights, one row for each column of scores."""
+        warn_of_repeated_fits()
+        epsilon, delta = checked_number("epsilon", self.epsilon, POSITIVE), self._delta(len(features))
+        shape = self._shape(features, columns)
+        plan = chosen_plan(self._problem(shape), epsilon, delta, self._wishes())
+        run = _calibrated(self._run(shape, plan), epsilon, delta)
+        used = slice(0, run.batches.records)
+        rows = _with_constant(features[used], shape.constant)
+        trained = train(run, (rows, targets[used]), classes=columns if columns > 1 else None, seed=self._seed())
+        if trained.shortened:
+            warnings.warn(
+                f"{trained.shortened} of {len(rows)} rows were longer than feature_norm = {shape.feature_norm:g} and were "
+                "scaled down to it.",
+                stacklevel=4,
+            )
+        self.plan_, self.run_, self.delta_ = plan, run, delta
+        self.noise_ = float(run.process.noise[0]) / plan.step_size
+        self.private_, self.shortened_ = trained.private, trained.shortened
+        return self._split(trained.weights, shape)
+
+    @property
+    def report_(self) -> Report:
+        """The account of what was run."""
+        check_is_fitted(self)
+        return _reported(self.run_, self.delta_, self.private_)
+
+    def _split(self, weights: Floats, shape: Shape) -> Floats:
+        """Coefficients; the intercept is set aside."""
+        rows = np.atleast_2d(weights.T)
+        intercept = rows[:, -1] * shape.constant if shape.constant else np.zeros(len(rows), rows.dtype)
+        self.intercept_ = intercept
+        return rows[:, : shape.features]
+
+    def _problem(self, shape: Shape) -> Problem:
+        width = shape.features + (shape.constant > 0)
+        loss = self._loss(shape, 0.0)
+        return Problem(shape.records, width, shape.columns, loss, shape.norm, *self._guess(shape))
+
+    def _run(self, shape: Shape, plan: Plan) -> Run:
+        batches = self.batches if isinstance(self.batches, Batches) else _shuffled(shape.records, plan.batches)
+        if batches.records > shape.records:
+            raise InvalidInput(f"batches are about {batches.records} records. Got {shape.records} rows.")
+        loss = self._loss(shape, plan.l2)
+        return Run(loss, batches, plan.step_size, OnMeanGradient(std=1.0), epochs(plan.epochs))
+
+    def _wishes(self) -> Wishes:
+        return Wishes(
+            self._per_epoch(),
+            None if self.epochs is None else checked_count("epochs", self.epochs),
+            None if self.step_size is None else checked_number("step_size", self.step_size, POSITIVE),
+            None if self.l2 is None else checked_number("l2", self.l2, NON_NEGATIVE),
+        )
+
+    def _per_epoch(self) -> int | None:
+        if self.batches is None:
+            return None
+        if isinstance(self.batches, Batches):
+            return self.batches.per_epoch
+        if not isinstance(self.batches, Integral):
+            raise InvalidInput(
+                f"batches must be the number of batches in an epoch, or such as li.FullBatch(records=1000). "
+                f"Got {self.batches!r:.60}."
+            )
+        return checked_count("batches", self.batches)
+
+    def _delta(self, records: int) -> float:
+        if self.delta is not None:
+            return checked_number("delta", self.delta, INSIDE_UNIT)
+        delta = 1 / (10 * records)
+        warn_of_leak(
+            f"delta was not given: 1/(10·{records}) = {delta:.3g} was taken, which tells how many records there are.",
+            "Give delta=.",
+        )
+        return delta
+
+    def _shape(self, features: Any, columns: int) -> Shape:
+        if self.feature_norm is not None:
+            norm = checked_number("feature_norm", self.feature_norm, POSITIVE)
+        else:
+            norm = float(np.sqrt(np.max(np.einsum("ij,ij->i", features, features, dtype=np.float64)))) or 1.0
+            warn_of_leak(
+                f"feature_norm was not given: the longest row, {norm:.4g}, was taken from the data, and the scale of the "
+                "noise now tells how long it is.",
+                "Give feature_norm=, a bound that you know without looking; longer rows are scaled down to it.",
+            )
+        records, width = features.shape
+        return Shape(records, width, columns, norm, _INTERCEPT * norm if self.fit_intercept else 0.0)
+
+    def _seed(self) -> int | None:
+        if self.random_state is None:
+            return None
+        warn_of_leak(
+            "random_state is set: whoever knows it can take the noise off, so this model is not private.",
+            "Leave it out of anything that is released.",
+        )
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _scores(self, features: Any) -> Floats:
+        check_is_fitted(self)
+        rows = validate_data(self, features, reset=False, dtype=(np.float64, np.float32), accept_sparse="csr")
+        return np.asarray(rows @ self.coef_.T + self.intercept_)
+
+
+def dense(features: Any) -> Floats:
+    """Training is on dense rows."""
+    return np.asarray(features.toarray() if hasattr(features, "toarray") else features)
+
+
+def _with_constant(features: Floats, constant: float) -> Floats:
+    if not constant:
+        return features
+    return np.hstack([features, np.full((len(features), 1), constant, features.dtype)])
+
+
+def _shuffled(records: int, count: int) -> Batches:
+    """Equal batches; the last few records are left out where they do not divide."""
+    if count > records:
+        raise InvalidInput(f"batches must be at most the number of records, {records}. Got {count}.")
+    size = records // count
+    return FullBatch(records) if count == 1 else Shuffled(size * count, size)
+
+
+@lru_cache(maxsize=16)
+def _reported(run: Run, delta: float, private: bool) -> Report:
+    return report_of(run, delta, (), private)
+
+
+@lru_cache(maxsize=256)
+def _calibrated(run: Run, epsilon: float, delta: float) -> Run:
+    """The same settings come back in every fold of a search."""
+    return calibrate(run, epsilon=epsilon, delta=delta)

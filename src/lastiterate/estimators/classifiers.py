@@ -1,0 +1,166 @@
+"""Private classifiers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from lastiterate.algorithms import losses
+from lastiterate.algorithms.losses import Loss
+from lastiterate.errors import POSITIVE, InvalidInput, checked_number
+from lastiterate.estimators.base import PrivateLinearModel, Shape, dense
+from lastiterate.estimators.leaks import warn_of_leak
+
+
+class _PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]
+    classes: Any
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Train on private data. Rows longer than `feature_norm` are scaled down to it."""
+        X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), accept_sparse="csr")
+        check_classification_targets(y)
+        self.classes_, numbers = self._numbered(column_or_1d(y))
+        count = len(self.classes_)
+        targets = numbers if count > 2 else 2 * numbers - 1
+        self.coef_ = self._fit(dense(X), targets, count if count > 2 else 1)
+        return self
+
+    def _numbered(self, labels: Any) -> tuple[Any, Any]:
+        """The classes, and for each label the number of its class."""
+        if self.classes is None:
+            known, numbers = np.unique(labels, return_inverse=True)
+            warn_of_leak(
+                f"classes was not given: the {len(known)} labels of the data were taken, which tells that each occurs.",
+                "Give classes=, all labels there can be.",
+            )
+        else:
+            known = np.unique(np.asarray(self.classes))
+            numbers = np.searchsorted(known, labels)
+            if not (known[np.minimum(numbers, len(known) - 1)] == labels).all():
+                raise InvalidInput(f"y must hold labels from classes = {known.tolist()} only. It holds others.")
+        if len(known) < 2:
+            raise InvalidInput(f"a classifier needs at least two classes. Got one class, {known.tolist()}.")
+        return known, numbers
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores: of the second class, where there are two; of every class, where there are more."""
+        scores = self._scores(X)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> Any:
+        """The class with the highest score."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # noise that hides a record hides more of a few records
+        tags.input_tags.sparse = True
+        tags.non_deterministic = self.random_state is None
+        return tags
+
+
+class PrivateLogisticRegression(_PrivateLinearClassifier):
+    """Logistic regression whose released model is (ε, δ)-differentially private when one record is replaced.
+
+    Give `epsilon`, `delta`, `feature_norm` (rows that are longer are scaled down) and `classes`; what is left out and has
+    to be learnt from the data is warned of. `l2`, `batches` in an epoch, `epochs` and `step_size` are chosen from public
+    numbers unless given (`plan_`). With two classes the gradient of a record is clipped at `clip`·(its largest norm): the
+    pull of a record on the wrong side grows no further, and the noise is smaller. More classes share one softmax, unclipped.
+
+    After `fit`: `coef_`, `intercept_`, `classes_`; `report_`, the account of what was run; `run_`, `private_`.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        feature_norm: float | None = None,
+        classes: Any = None,
+        l2: float | None = None,
+        batches: Any = None,
+        epochs: int | None = None,
+        step_size: float | None = None,
+        clip: float = 0.5,
+        fit_intercept: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.feature_norm = feature_norm
+        self.classes = classes
+        self.l2 = l2
+        self.batches = batches
+        self.epochs = epochs
+        self.step_size = step_size
+        self.clip = clip
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+
+    def _guess(self, shape: Shape) -> tuple[float, float]:
+        return 0.1, 4.0 if shape.columns == 1 else 2.0
+
+    def _loss(self, shape: Shape, l2: float) -> Loss:
+        part = checked_number("clip", self.clip, POSITIVE)
+        if shape.columns > 1:
+            return losses.softmax(feature_norm=shape.norm, l2=l2)
+        return losses.logistic(feature_norm=shape.norm, l2=l2, clip=part * shape.norm if part < 1 else None)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities, one column for each class."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([expit(-scores), expit(scores)])
+        return softmax(scores, axis=1)
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of the probabilities."""
+        return np.log(self.predict_proba(X))
+
+
+class PrivateLinearSVC(_PrivateLinearClassifier):
+    """A linear support vector machine whose released model is (ε, δ)-differentially private when one record is replaced.
+
+    Its hinge has a corner that is rounded over an interval of `width`. More than two classes: one against the rest, each
+    with an equal part of the noise. All else is as in `PrivateLogisticRegression`.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        feature_norm: float | None = None,
+        classes: Any = None,
+        l2: float | None = None,
+        batches: Any = None,
+        epochs: int | None = None,
+        step_size: float | None = None,
+        width: float = 1.0,
+        fit_intercept: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.feature_norm = feature_norm
+        self.classes = classes
+        self.l2 = l2
+        self.batches = batches
+        self.epochs = epochs
+        self.step_size = step_size
+        self.width = width
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+
+    def _guess(self, shape: Shape) -> tuple[float, float]:
+        return 0.3 / self.width, 2.0
+
+    def _loss(self, shape: Shape, l2: float) -> Loss:
+        classes = shape.columns if shape.columns > 1 else None
+        return losses.smooth_hinge(feature_norm=shape.norm, width=self.width, l2=l2, classes=classes)

@@ -1,0 +1,87 @@
+"""`lastiterate train`: from a CSV file to a private linear model, written as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from typing import Any
+
+from lastiterate.algorithms.files import write_text
+from lastiterate.errors import InvalidInput
+from lastiterate.estimators import PrivateLinearRegression, PrivateLinearSVC, PrivateLogisticRegression
+from lastiterate.estimators.base import PrivateLinearModel
+from lastiterate.estimators.table import Table, read_table
+
+_SHARED = ("epsilon", "delta", "feature_norm", "l2", "batches", "epochs", "step_size")
+
+
+def train_table(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """What was trained, for JSON and for people. Warnings are said on the standard error stream."""
+    table = read_table(options.data, options.target)
+    model = _model(options)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model.fit(table.features, _targets(options, table))
+    for warning in said:
+        print(f"warning: {warning.message}", file=sys.stderr)
+    content = _content(model, table, options)
+    if options.test:
+        content["score_on_test"] = _tested(model, table, options)
+    if options.write:
+        write_text(options.write, json.dumps(content, indent=2) + "\n")
+    return content, _text(model, content, options)
+
+
+def _model(options: argparse.Namespace) -> PrivateLinearModel:
+    given = {name: getattr(options, name) for name in _SHARED}
+    given |= {"fit_intercept": not options.no_intercept, "random_state": options.seed}
+    match options.model:
+        case "logistic":
+            return PrivateLogisticRegression(classes=options.classes, **given)
+        case "svc":
+            return PrivateLinearSVC(classes=options.classes, **given)
+        case "huber" | "ridge":
+            return PrivateLinearRegression(loss=options.model, target_bound=options.target_bound, **given)
+    raise InvalidInput(f"model must be logistic, svc, huber or ridge. Got {options.model!r}.")
+
+
+def _targets(options: argparse.Namespace, table: Table) -> Any:
+    return table.numbers if options.model in ("huber", "ridge") else list(table.target)
+
+
+def _tested(model: PrivateLinearModel, table: Table, options: argparse.Namespace) -> float:
+    test = read_table(options.test, options.target)
+    if test.names != table.names:
+        raise InvalidInput(f"{options.test} must have the columns of {options.data}, in the same order.")
+    return float(model.score(test.features, _targets(options, test)))
+
+
+def _content(model: PrivateLinearModel, table: Table, options: argparse.Namespace) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "model": options.model,
+        "features": list(table.names),
+        "coefficients": model.coef_.tolist(),
+        "intercept": model.intercept_ if isinstance(model.intercept_, float) else model.intercept_.tolist(),
+        "private": model.private_,
+    }
+    if hasattr(model, "classes_"):
+        content["classes"] = model.classes_.tolist()
+    return content | {"report": model.report_.to_dict()}
+
+
+def _text(model: PrivateLinearModel, content: dict[str, Any], options: argparse.Namespace) -> str:
+    report, plan = model.report_, model.plan_
+    lines = [f"DO NOT RELEASE: {caveat}" for caveat in report.caveats]
+    lines += [
+        f"epsilon = {report.epsilon:.6g} at delta = {report.delta:g} (replace one record), by {report.best.theorem.name}",
+        f"releasing every iterate would cost epsilon = {report.composition:.6g}",
+        f"trained for {plan.epochs} epochs of {plan.batches} batches, step size {plan.step_size:.4g}, l2 {plan.l2:g}, "
+        f"noise {model.noise_:.4g} on the mean gradient",
+    ]
+    if options.test:
+        name = "R²" if options.model in ("huber", "ridge") else "accuracy"
+        lines.append(f"{name} on {options.test}: {content['score_on_test']:.4f}")
+    lines.append(f"model: {options.write}" if options.write else "write it with --write model.json")
+    return "\n".join(lines)

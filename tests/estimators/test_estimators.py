@@ -1,0 +1,245 @@
+"""Estimators: scikit-learn's own checks, what they promise about privacy, and data as it comes."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import warnings
+from collections.abc import Iterator
+
+import joblib
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import lastiterate as li
+from lastiterate.estimators import PrivateLinearRegression, PrivateLinearSVC, PrivateLogisticRegression
+
+ALL = (PrivateLogisticRegression, PrivateLinearSVC, PrivateLinearRegression)
+SOURCE = np.random.default_rng(0)
+FEATURES = SOURCE.normal(size=(900, 4)) / 3
+SCORES = FEATURES @ [2.0, -1.0, 0.5, 0.0] + 0.2
+SIDES = np.where(SCORES > 0, "yes", "no")
+THIRDS = np.digitize(SCORES, [-0.5, 0.7])
+KNOWN = {"delta": 1e-5, "feature_norm": 1.0}
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*rows were longer.*")
+        yield
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks([kind() for kind in ALL] + [kind(random_state=0, **KNOWN) for kind in ALL])
+def test_scikit_learn_agrees(estimator: object, check: object) -> None:
+    check(estimator)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 3.0])
+@pytest.mark.parametrize(
+    ("model", "targets"),
+    [
+        (PrivateLogisticRegression(classes=["no", "yes"], **KNOWN), SIDES),
+        (PrivateLogisticRegression(classes=[0, 1, 2], **KNOWN), THIRDS),
+        (PrivateLinearSVC(classes=["no", "yes"], **KNOWN), SIDES),
+        (PrivateLinearSVC(classes=[0, 1, 2], **KNOWN), THIRDS),
+        (PrivateLinearRegression(target_bound=3.0, **KNOWN), SCORES),
+        (PrivateLinearRegression(target_bound=3.0, loss="ridge", l2=0.01, **KNOWN), SCORES),
+    ],
+    ids=repr,
+)
+def test_what_is_run_meets_the_target_and_learns(model: object, targets: np.ndarray, epsilon: float) -> None:
+    fitted = model.set_params(epsilon=epsilon).fit(FEATURES, targets)  # type: ignore[attr-defined]
+    assert 0.99 * epsilon < fitted.report_.epsilon <= epsilon
+    assert fitted.report_.delta == 1e-5
+    assert fitted.report_.run is fitted.run_
+    assert fitted.run_.convex
+    assert fitted.private_
+    assert fitted.report_.caveats == ()
+    assert fitted.score(FEATURES, targets) > (0.5 if epsilon < 1 else 0.7)
+
+
+def test_the_gradients_of_several_classes_are_not_clipped_together() -> None:
+    """A clipped softmax is not convex (errata E4.1): softmax unclipped, hinges one against the rest."""
+    three = PrivateLogisticRegression(classes=[0, 1, 2], **KNOWN).fit(FEATURES, THIRDS)
+    assert (three.run_.loss.kind, three.run_.clip) == ("softmax", None)
+    assert three.coef_.shape == (3, 4)
+    assert three.predict_proba(FEATURES).sum(axis=1) == pytest.approx(np.ones(900))
+    hinges = PrivateLinearSVC(classes=[0, 1, 2], **KNOWN).fit(FEATURES, THIRDS)
+    assert hinges.run_.loss.arguments["classes"] == 3
+    assert hinges.run_.loss.gradient_bound == pytest.approx(3**0.5 * hinges.run_.loss.arguments["feature_norm"])
+
+
+@pytest.mark.parametrize(
+    ("left_out", "said"),
+    [
+        ("delta", "how many records"),
+        ("feature_norm", "longest row"),
+        ("classes", "labels of the data"),
+        ("random_state", "not private"),
+    ],
+)
+def test_what_leaks_is_said(left_out: str, said: str) -> None:
+    given = {"classes": ["no", "yes"], "random_state": None, **KNOWN}
+    given[left_out] = 0 if left_out == "random_state" else None  # type: ignore[assignment]
+    with pytest.warns(li.PrivacyLeak, match=said) as caught:
+        PrivateLogisticRegression(**given).fit(FEATURES, SIDES)
+    assert len([one for one in caught if one.category is li.PrivacyLeak]) == 1
+    assert all(one.filename == __file__ for one in caught if one.category is li.PrivacyLeak)
+
+
+def test_the_target_bound_leaks() -> None:
+    with pytest.warns(li.PrivacyLeak, match="largest"):
+        PrivateLinearRegression(**KNOWN).fit(FEATURES, SCORES)
+
+
+@pytest.mark.filterwarnings("ignore::lastiterate.PrivacyLeak")
+def test_a_seed_is_marked_in_the_report() -> None:
+    one, two = (PrivateLinearSVC(random_state=7, **KNOWN).fit(FEATURES, SIDES) for _ in range(2))
+    assert (one.coef_ == two.coef_).all()
+    assert not one.private_
+    assert "DO NOT RELEASE" in str(one.report_)
+    assert one.report_.to_dict()["caveats"]
+
+
+def test_without_a_seed_nothing_repeats() -> None:
+    one, two = (PrivateLogisticRegression(classes=["no", "yes"], **KNOWN).fit(FEATURES, SIDES) for _ in range(2))
+    assert (one.coef_ != two.coef_).all()
+
+
+def test_pipelines_and_files() -> None:
+    model = make_pipeline(Normalizer(), PrivateLogisticRegression(epsilon=2.0, classes=["no", "yes"], **KNOWN))
+    model.fit(FEATURES, SIDES)
+    file = io.BytesIO()
+    joblib.dump(model, file)
+    file.seek(0)
+    again = joblib.load(file)
+    assert (again.predict(FEATURES) == model.predict(FEATURES)).all()
+    assert again[-1].report_.epsilon == model[-1].report_.epsilon
+    assert pickle.loads(pickle.dumps(model[-1])).report_.epsilon <= 2.0
+
+
+def test_tuning_on_private_data_is_warned_of() -> None:
+    model = PrivateLogisticRegression(epsilon=2.0, classes=["no", "yes"], **KNOWN)
+    search = GridSearchCV(model, {"l2": [0.0, 0.01]}, cv=2)
+    with pytest.warns(li.PrivacyLeak, match="one of several on the same data"):
+        search.fit(FEATURES, SIDES)
+    assert search.best_score_ > 0.6
+    with pytest.warns(li.PrivacyLeak, match="one of several on the same data"):
+        cross_val_score(model, FEATURES, SIDES, cv=2)
+
+
+def test_what_the_user_fixes_is_what_is_run() -> None:
+    fixed = {"l2": 0.01, "batches": 7, "epochs": 3, "step_size": 0.5, "fit_intercept": False}
+    model = PrivateLinearSVC(classes=["no", "yes"], **KNOWN, **fixed).fit(FEATURES, SIDES)  # type: ignore[arg-type]
+    assert model.run_.batches == li.Shuffled(896, 128)  # seven equal batches; four records are left out
+    assert (model.run_.steps, model.run_.step_size, model.run_.loss.l2) == (21, 0.5, 0.01)
+    assert model.intercept_.tolist() == [0.0]
+    own = PrivateLinearSVC(classes=["no", "yes"], batches=li.Poisson(900, 0.1), epochs=3, **KNOWN).fit(FEATURES, SIDES)
+    assert own.run_.batches == li.Poisson(900, 0.1)
+    assert own.report_.epsilon <= 1.0
+
+
+def test_rows_that_are_too_long_are_counted() -> None:
+    model = PrivateLogisticRegression(classes=["no", "yes"], delta=1e-5, feature_norm=0.2)
+    with pytest.warns(UserWarning, match="of 900 rows were longer"):
+        model.fit(FEATURES, SIDES)
+    assert model.shortened_ > 800
+
+
+@pytest.mark.parametrize(
+    ("features", "labels", "said"),
+    [
+        (np.where(FEATURES > 0.5, np.nan, FEATURES), SIDES, "NaN"),
+        (np.where(FEATURES > 0.5, np.inf, FEATURES), SIDES, "infinity"),
+        (FEATURES, np.full(900, "yes"), None),
+        (FEATURES, np.where(SCORES > 0, "yes", "perhaps"), "labels from classes"),
+        (FEATURES.astype(str).astype(object) + "x", SIDES, "could not convert"),
+        (FEATURES[:0], SIDES[:0], "0 sample"),
+        (FEATURES + 1j, SIDES, "Complex"),
+        (FEATURES, SIDES[:10], "inconsistent numbers"),
+    ],
+)
+def test_bad_data(features: np.ndarray, labels: np.ndarray, said: str | None) -> None:
+    """One class only is no error where the classes are known; all else is refused in one sentence."""
+    model = PrivateLogisticRegression(classes=["no", "yes"], **KNOWN)
+    if said is None:
+        assert set(model.fit(features, labels).predict(FEATURES)) <= {"no", "yes"}
+        return
+    with pytest.raises(ValueError, match=said):
+        model.fit(features, labels)
+
+
+@pytest.mark.filterwarnings("ignore::lastiterate.PrivacyLeak")
+def test_one_class_that_is_learnt_from_the_data_is_an_error() -> None:
+    with pytest.raises(li.InvalidInput, match="one class"):
+        PrivateLogisticRegression(**KNOWN).fit(FEATURES, np.full(900, "yes"))
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int64, bool, csr_array, list])
+def test_features_of_every_kind(kind: object) -> None:
+    rows = np.sign(FEATURES[:, :3]) / (1 if kind in (np.int64, bool) else 2)
+    features = (
+        rows.astype(kind)
+        if kind in (np.float32, np.int64, bool)
+        else kind(rows)
+        if kind is csr_array
+        else rows.tolist()
+    )  # type: ignore[operator, call-overload, arg-type]
+    model = PrivateLogisticRegression(epsilon=4.0, classes=["no", "yes"], delta=1e-5, feature_norm=2.0)
+    assert model.fit(features, SIDES).score(features, SIDES) > 0.55
+
+
+def test_constant_features_and_few_records() -> None:
+    model = PrivateLogisticRegression(classes=["no", "yes"], **KNOWN)
+    assert np.isfinite(model.fit(np.ones((900, 2)) / 2, SIDES).coef_).all()
+    assert np.isfinite(model.fit(np.zeros((900, 2)), SIDES).coef_).all()
+    assert np.isfinite(model.fit(FEATURES[:1], SIDES[:1]).coef_).all()
+    with pytest.raises(li.InvalidInput, match="batches must be at most the number of records, 5"):
+        model.set_params(batches=8).fit(FEATURES[:5], SIDES[:5])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"epsilon": 0.0}, "epsilon must be"),
+        ({"epsilon": "1"}, "epsilon must be"),
+        ({"delta": 1.0}, "delta must be"),
+        ({"feature_norm": -1.0}, "feature_norm must be"),
+        ({"l2": -1.0}, "l2 must be"),
+        ({"batches": 2.5}, "batches must be"),
+        ({"epochs": 0}, "epochs must be"),
+        ({"step_size": 0.0}, "step_size must be"),
+        ({"clip": 0.0}, "clip must be"),
+        ({"batches": li.FullBatch(1000)}, "1000 records"),
+    ],
+)
+def test_bad_settings(wrong: dict[str, object], said: str) -> None:
+    model = PrivateLogisticRegression(classes=["no", "yes"], **KNOWN).set_params(**wrong)
+    with pytest.raises(li.InvalidInput, match=said):
+        model.fit(FEATURES, SIDES)
+
+
+def _mean_score(features: np.ndarray, labels: np.ndarray, seeds: int, **given: object) -> float:
+    model = PrivateLogisticRegression(delta=1e-5, feature_norm=1.0, classes=np.unique(labels), **given)  # type: ignore[arg-type]
+    return float(np.mean([model.fit(features, labels).score(features, labels) for _ in range(seeds)]))
+
+
+@pytest.mark.parametrize(("load", "epsilon"), [(load_breast_cancer, 1.0), (load_digits, 2.0)])
+def test_the_chosen_plan_beats_fixed_ones(load: object, epsilon: float) -> None:
+    """Settings that one would write down without thinking: 1 or 10 batches, 10 epochs, step size 0.1 or 1."""
+    features, labels = load(return_X_y=True)  # type: ignore[operator]
+    features = 2 * features / features.max(axis=0).clip(1e-9) - 1
+    features /= np.linalg.norm(features, axis=1, keepdims=True)
+    chosen = _mean_score(features, labels, 4, epsilon=epsilon)
+    for batches in (1, 10):
+        for step_size in (0.1, 1.0):
+            fixed = _mean_score(features, labels, 4, epsilon=epsilon, batches=batches, epochs=10, step_size=step_size)
+            assert chosen > fixed - 0.01

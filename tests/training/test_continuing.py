@@ -1,0 +1,144 @@
+"""A training that is killed goes on: the same law, nothing left behind, nobody else can read what lies on the disk."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import lastiterate as li
+from lastiterate.training import train as training
+
+RECORDS = 40
+FEATURES = np.random.default_rng(0).normal(size=(RECORDS, 3)) / 4
+LABELS = np.where(FEATURES[:, 0] > 0, 1, -1)
+DATA = (FEATURES, LABELS)
+BATCHES = (
+    li.FullBatch(RECORDS),
+    li.Cyclic(RECORDS, 10),
+    li.Shuffled(RECORDS, 10),
+    li.Shuffled(RECORDS, 10, each_epoch=False),
+    li.FixedSize(RECORDS, 10),
+    li.Poisson(RECORDS, 0.3),
+)
+
+
+def a_run(batches: object = BATCHES[2], steps: int = 30) -> li.Run:
+    return li.Run(li.losses.logistic(feature_norm=1.0), batches, 0.5, li.OnMeanGradient(0.1), steps)  # type: ignore[arg-type]
+
+
+class Killed(Exception):
+    """In place of a power cut."""
+
+
+def stop_after(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
+    """The next training dies in this step, after its noise was drawn."""
+    whole = training._Step.__call__
+
+    def cut(self, step, *rest):  # type: ignore[no-untyped-def]
+        found = whole(self, step, *rest)
+        if step == steps:
+            monkeypatch.setattr(training._Step, "__call__", whole)
+            raise Killed
+        return found
+
+    monkeypatch.setattr(training._Step, "__call__", cut)
+
+
+@pytest.mark.parametrize("batches", BATCHES, ids=repr)
+@pytest.mark.parametrize("place", [0, 1, 13, 29])
+def test_a_seeded_training_ends_as_if_it_had_not_been_stopped(
+    batches: object, place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, file = a_run(batches), tmp_path / "state"
+    whole = li.train(run, DATA, seed=1, releases=[5, 20])
+    stop_after(monkeypatch, place)
+    with pytest.raises(Killed):
+        li.train(run, DATA, seed=1, releases=[5, 20], checkpoint=file, checkpoint_every=0)
+    again = li.train(run, DATA, seed=1, releases=[5, 20], checkpoint=file, checkpoint_every=0)
+    assert (again.weights == whole.weights).all()
+    assert [one.tolist() for one in again.released.values()] == [one.tolist() for one in whole.released.values()]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lost_steps_get_fresh_noise_and_the_law_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a seed: mean and variance of a quadratic's last iterate, as for a training that was never stopped."""
+    loss = li.losses.ridge(feature_norm=1.0, residual_bound=100.0)
+    run = li.Run(loss, li.FullBatch(1), 0.5, li.OnIterate(0.3), 6)
+    last = []
+    for count in range(500):
+        file = tmp_path / str(count)
+        stop_after(monkeypatch, 3)
+        with pytest.raises(Killed):
+            li.train(run, ([[1.0]], [2.0]), checkpoint=file, checkpoint_every=0)
+        last.append(li.train(run, ([[1.0]], [2.0]), checkpoint=file, checkpoint_every=1000).weights[0])
+    assert np.mean(last) == pytest.approx(2 * (1 - 0.5**6), abs=4 * np.std(last) / 500**0.5)
+    assert np.var(last) == pytest.approx(0.09 * (1 - 0.25**6) / 0.75, rel=0.25)
+
+
+def test_only_the_owner_may_read_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "state"
+    os.umask(0)
+    stop_after(monkeypatch, 10)
+    with pytest.raises(Killed):
+        li.train(a_run(), DATA, checkpoint=file, checkpoint_every=0)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    "change", [{"run": a_run(steps=31)}, {"data": (FEATURES + 1e-9, LABELS)}, {"seed": 3}, {"start": [0.0, 0.0, 1.0]}]
+)
+def test_another_training_is_refused(
+    change: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "state"
+    stop_after(monkeypatch, 10)
+    with pytest.raises(Killed):
+        li.train(a_run(), DATA, checkpoint=file, checkpoint_every=0)
+    with pytest.raises(li.InvalidInput, match="another run, other data or another start"):
+        li.train(**({"run": a_run(), "data": DATA, "checkpoint": file} | change))  # type: ignore[arg-type]
+
+
+def test_a_file_that_is_no_checkpoint(tmp_path: Path) -> None:
+    file = tmp_path / "state"
+    file.write_text("hello")
+    with pytest.raises(li.InvalidInput, match="not a checkpoint"):
+        li.train(a_run(), DATA, checkpoint=file)
+    with pytest.raises(li.InvalidInput, match="cannot be written"):
+        li.train(a_run(), DATA, checkpoint=tmp_path / "no" / "folder", checkpoint_every=0)
+
+
+CHILD = """
+import sys
+import lastiterate as li
+sys.path.insert(0, {folder!r})
+from test_continuing import DATA, a_run
+print(li.train(a_run(steps=1500), DATA, seed=1, checkpoint={file!r}, checkpoint_every=0).weights.tolist(), flush=True)
+"""
+
+
+def test_killed_by_the_system_again_and_again(tmp_path: Path) -> None:
+    """SIGKILL at whatever moment; each time the training goes on from what lies on the disk, until it is done."""
+    file = tmp_path / "state"
+    code = CHILD.format(folder=str(Path(__file__).parent), file=str(file))
+    killed = 0
+    for wait in (0.05, 0.3, None):
+        child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        if wait is not None:
+            deadline = time.monotonic() + 60
+            while not file.exists() and child.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.01)
+            time.sleep(wait)
+            child.send_signal(signal.SIGKILL)
+        printed, _ = child.communicate(timeout=120)
+        killed += child.returncode == -signal.SIGKILL
+    assert killed >= 1
+    assert printed.strip() == str(li.train(a_run(steps=1500), DATA, seed=1).weights.tolist())
+    assert list(tmp_path.iterdir()) == []
