@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+from lastiterate.papers.bok2024_figures import EXHIBITS_OF_FIGURES
+from lastiterate.papers.bok2024_illustrations import ILLUSTRATIONS
 from lastiterate.papers.bok2024_mnist import TABLE_1_EXHIBIT, TABLE_3_EXHIBIT, TABLE_4_EXHIBIT
+from lastiterate.papers.bok2024_random import FIGURE_10_EXHIBIT
 from lastiterate.papers.bok2024_tables import EXHIBITS_OF_TABLES
 
-EXHIBITS = (TABLE_1_EXHIBIT, TABLE_3_EXHIBIT, TABLE_4_EXHIBIT, *EXHIBITS_OF_TABLES)
+EXHIBITS = (
+    TABLE_1_EXHIBIT,
+    TABLE_3_EXHIBIT,
+    TABLE_4_EXHIBIT,
+    *EXHIBITS_OF_TABLES,
+    *EXHIBITS_OF_FIGURES,
+    *ILLUSTRATIONS,
+    FIGURE_10_EXHIBIT,
+)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from lastiterate.algorithms.run import Run
-from lastiterate.auditing.quadratic import exact_mu
 from lastiterate.papers.bok2024_printed import (
     TABLE_7,
     TABLE_7_FACTORS,
@@ -16,7 +15,7 @@ from lastiterate.papers.bok2024_printed import (
     TABLES_10_TO_12,
 )
 from lastiterate.papers.bok2024_runs import constrained, contracting, cyclic, full
-from lastiterate.papers.bounds import best_epsilon, lower_epsilon, mu_of
+from lastiterate.papers.bounds import best_epsilon, lower_epsilon, lower_mu, mu_of
 from lastiterate.papers.drawing import Panel, Role
 from lastiterate.papers.exhibit import Cell, Claim, Entry, Exhibit, Made, Setting, judged
 from lastiterate.papers.tables import Row, beside, cells_of, dots, number, tabled
@@ -66,7 +65,7 @@ def _strongly_convex(
         for place, text in zip(places, line[1:], strict=True):
             run, named = run_of(place, length), _place(unit, length, _named(place))
             rows.append({**named, **beside(("μ",), (text,), (mu_of(theorem, run),)), "ours": mu_of(SHIFT_ENGINE, run)})
-            rows[-1] = {**rows[-1], "exact": exact_mu(run, run.loss.curvature)}
+            rows[-1] = {**rows[-1], "exact": lower_mu(run)}
     rows = [{**row, "exact": row.get("exact")} for row in rows]
     ticks = [f"{row[unit]}, {row['contraction']}" for row in rows]
     cells = [cell for tick, row in zip(ticks, rows, strict=True) for cell in cells_of(tick, row, ("μ",))]

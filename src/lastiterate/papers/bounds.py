@@ -11,6 +11,7 @@ import numpy as np
 from lastiterate.accounting.account import account
 from lastiterate.accounting.sandwich import lower_bound
 from lastiterate.algorithms.run import Run
+from lastiterate.auditing.quadratic import exact_mu
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.theorem import Guarantee, Theorem
@@ -48,6 +49,13 @@ def best_epsilon(run: Run, delta: float) -> float:
 def lower_epsilon(run: Run, delta: float) -> float:
     """What the worst instance costs that the run's assumptions allow."""
     return lower_bound(run, delta).epsilon
+
+
+def lower_mu(run: Run) -> float:
+    """μ of the worst quadratic losses with the run's Hessians, for batches in a fixed order; convex ones only."""
+    bottom, top = max(run.loss.curvature, 0.0), run.loss.smoothness
+    hessians = bottom + np.append(0.0, np.geomspace(1e-3, 1.0, 13)) * (top - bottom)
+    return max(exact_mu(run, hessian) for hessian in hessians.tolist())
 
 
 def tradeoff_of(mu: float) -> tuple[float, ...]:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from lastiterate.papers import asoodeh2023, bok2024
+from lastiterate.papers import asoodeh2023, balle2019, bok2024, boninsegna2023, kong2025
 from lastiterate.papers.exhibit import Exhibit
 
-EXHIBITS: tuple[Exhibit, ...] = (*asoodeh2023.EXHIBITS, *bok2024.EXHIBITS)
+EXHIBITS: tuple[Exhibit, ...] = (
+    *asoodeh2023.EXHIBITS,
+    *boninsegna2023.EXHIBITS,
+    *kong2025.EXHIBITS,
+    *balle2019.EXHIBITS,
+    *bok2024.EXHIBITS,
+)
 
 
 def exhibit_of(key: str) -> Exhibit:

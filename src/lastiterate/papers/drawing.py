@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from textwrap import fill
 from typing import Any
 
 from lastiterate.plots import blank
@@ -31,6 +32,10 @@ class Curve:
     dots: bool = False
 
 
+def line(label: str, x: Iterable[float], y: Iterable[float], role: Role) -> Curve:
+    return Curve(label, tuple(map(float, x)), tuple(map(float, y)), role)
+
+
 @dataclass(frozen=True)
 class Panel:
     """Curves in one frame; `ticks` name the places 0, 1, … of the x axis."""
@@ -42,6 +47,15 @@ class Panel:
     log_x: bool = False
     log_y: bool = False
     ticks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table of words, for exhibits that are lists."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -63,12 +77,13 @@ class Diagram:
     arrows: tuple[Arrow, ...]
 
 
+Picture = Panel | Sheet | Diagram
 _SHADES = {
-    Role.PAPER: ("tab:orange", "tab:brown", "goldenrod", "tab:olive"),
-    Role.CORRECTED: ("tab:red", "tab:pink", "maroon", "salmon"),
-    Role.OURS: ("tab:blue", "tab:cyan", "navy", "cornflowerblue"),
-    Role.LOWER: ("tab:green", "limegreen", "darkgreen", "yellowgreen"),
-    Role.OTHER: ("tab:gray", "darkgray", "black", "silver"),
+    Role.PAPER: ("tab:orange", "tab:brown", "goldenrod", "tab:olive", "chocolate", "gold"),
+    Role.CORRECTED: ("tab:red", "tab:pink", "maroon", "salmon", "crimson", "orchid"),
+    Role.OURS: ("tab:blue", "tab:cyan", "navy", "cornflowerblue", "slateblue", "lightskyblue"),
+    Role.LOWER: ("tab:green", "limegreen", "darkgreen", "yellowgreen", "seagreen", "palegreen"),
+    Role.OTHER: ("tab:gray", "black", "darkgray", "dimgray", "silver", "tab:purple"),
 }
 _LINES = {Role.PAPER: "-", Role.CORRECTED: "-.", Role.OURS: "-", Role.LOWER: ":", Role.OTHER: "--"}
 _MARKS = {Role.PAPER: "o", Role.CORRECTED: "s", Role.OURS: "D", Role.LOWER: "^", Role.OTHER: "x"}
@@ -76,17 +91,22 @@ _WIDE, _NARROW = 7.0, 4.6  # inches of a single panel, and of one of several
 _SEVERAL = 2
 _MANY = 6  # panels from which all are drawn small
 _COLUMNS_OF_LEGEND = 3
+_FEW_DECADES = 3e3
+_LINE = 46  # letters of a cell before it is folded
 
 
-def drawn(panels: Sequence[Panel | Diagram]) -> Any:
+def drawn(panels: Sequence[Picture]) -> Any:
     """All panels in one figure, under one legend that covers no curve."""
     figure, frames = _frames(len(panels))
     names: dict[str, Any] = {}
     for panel, axes in zip(panels, frames, strict=True):
-        if isinstance(panel, Diagram):
-            _draw_diagram(axes, panel)
-        else:
-            names |= _draw_panel(axes, panel, small=len(panels) >= _MANY)
+        match panel:
+            case Diagram():
+                _draw_diagram(axes, panel)
+            case Sheet():
+                _draw_sheet(axes, panel)
+            case Panel():
+                names |= _draw_panel(axes, panel, small=len(panels) >= _MANY)
     if names:
         longest = max(map(len, names))
         columns = 1 if longest > 60 and len(panels) == 1 else min(_COLUMNS_OF_LEGEND if longest < 36 else 2, len(names))
@@ -111,10 +131,11 @@ def _draw_panel(axes: Any, panel: Panel, small: bool) -> dict[str, Any]:
     """The curves' handles by their labels."""
     used = dict.fromkeys(Role, 0)
     names = {}
-    for curve in panel.curves:
-        shade = _SHADES[curve.role][used[curve.role] % 4]
+    apart = min(0.12, 0.6 / max(len(panel.curves), 1))  # marks of one column stand side by side
+    for place, curve in enumerate(panel.curves):
+        shade = _SHADES[curve.role][used[curve.role] % 6]
         used[curve.role] += 1
-        names[curve.label] = _draw_curve(axes, curve, shade)
+        names[curve.label] = _draw_curve(axes, curve, shade, apart * (place - (len(panel.curves) - 1) / 2))
     axes.set_title(panel.title, fontsize="x-small" if small else "medium")
     axes.set(xscale="log" if panel.log_x else "linear", yscale="log" if panel.log_y else "linear")
     axes.set_xlabel(panel.x_label, fontsize="x-small" if small else None)
@@ -124,17 +145,44 @@ def _draw_panel(axes: Any, panel: Panel, small: bool) -> dict[str, Any]:
         axes.set_xticks(range(len(panel.ticks)), panel.ticks, rotation=0 if upright else 90, fontsize="small")
     if small:
         axes.tick_params(labelsize="xx-small")
+    for log, axis in ((panel.log_x, axes.xaxis), (panel.log_y, axes.yaxis)):
+        if log:
+            _plain_numbers(axis)
     axes.grid(alpha=0.25)
     axes.set_axisbelow(True)
     return names
 
 
-def _draw_curve(axes: Any, curve: Curve, shade: str) -> Any:
+def _draw_curve(axes: Any, curve: Curve, shade: str, aside: float) -> Any:
     if curve.dots:
-        style = {"marker": _MARKS[curve.role], "linestyle": "none", "markersize": 5, "alpha": 0.75}
-    else:
-        style = {"linestyle": _LINES[curve.role], "linewidth": 2.2 if curve.role is Role.LOWER else 1.6}
+        style = {"marker": _MARKS[curve.role], "linestyle": "none", "markersize": 6}
+        return axes.plot([x + aside for x in curve.x], curve.y, color=shade, label=curve.label, **style)[0]
+    style = {"linestyle": _LINES[curve.role], "linewidth": 2.2 if curve.role is Role.LOWER else 1.6}
     return axes.plot(curve.x, curve.y, color=shade, label=curve.label, **style)[0]
+
+
+def _plain_numbers(axis: Any) -> None:
+    """Where a logarithmic axis has few decades: 20 and 50 beside 10, all written out."""
+    from matplotlib.ticker import FuncFormatter, LogLocator
+
+    low, high = axis.get_view_interval()
+    if low > 0 and high / low < _FEW_DECADES:
+        axis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
+        for setter in (axis.set_major_formatter, axis.set_minor_formatter):
+            setter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def _draw_sheet(axes: Any, sheet: Sheet) -> None:
+    axes.set_axis_off()
+    axes.set_title(sheet.title)
+    folded = [[fill(cell, _LINE) for cell in row] for row in sheet.rows]
+    table = axes.table(folded, colLabels=sheet.columns, loc="center", cellLoc="left", edges="horizontal")
+    table.auto_set_font_size(False)
+    table.set_fontsize(6)
+    table.auto_set_column_width(range(len(sheet.columns)))
+    lines = [1, *(max(cell.count("\n") + 1 for cell in row) for row in folded)]
+    for (row, _), cell in table.get_celld().items():
+        cell.set_height(lines[row] / sum(lines))
 
 
 def _draw_diagram(axes: Any, diagram: Diagram) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from lastiterate.papers.drawing import Diagram, Panel
+from lastiterate.papers.drawing import Panel, Picture, Role
 
 Entry = str | int | float | None
 
@@ -73,7 +73,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Claim:
-    """A line of the summary. `ours` comes from `li.account` or a theorem of the catalogue; `lower` from an exact instance."""
+    """A line of the summary. `ours` is what `li.account` or a theorem of the catalogue proves, `lower` an exact instance."""
 
     text: str
     printed: Entry = None
@@ -87,7 +87,7 @@ class Made:
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Entry, ...], ...]
-    panels: tuple[Panel | Diagram, ...]
+    panels: tuple[Picture, ...]
     verdict: Verdict
     claims: tuple[Claim, ...] = ()
 
@@ -109,20 +109,41 @@ class Exhibit:
         return f"{self.paper}-{self.name}"
 
 
-def judged(cells: Sequence[Cell], errata: Sequence[str] = (), slips: Sequence[str] = (), note: str = "") -> Verdict:
+def judged(
+    cells: Sequence[Cell],
+    errata: Sequence[str] = (),
+    slips: Sequence[str] = (),
+    note: str = "",
+    kind: str = "printed numbers",
+) -> Verdict:
     """Compare every printed number. `errata` change what the exhibit says; `slips` only explain cells that are off."""
     off = [cell for cell in cells if not cell.agrees]
     wrong = [cell for cell in off if not cell.explained]
     if wrong:
         missed = "; ".join(f"{cell.name}: printed {cell.printed}, computed {cell.value:.6g}" for cell in wrong)
-        return Verdict(
-            Outcome.NOT, tuple(errata), f"{len(wrong)} of {len(cells)} printed numbers are not met: {missed}"
-        )
+        return Verdict(Outcome.NOT, tuple(errata), f"{len(wrong)} of {len(cells)} {kind} are not met: {missed}")
     found = (*errata, *(slips if off else ()))
-    count = f"{len(cells) - len(off)} of {len(cells)} printed numbers met" if cells else ""
+    count = f"{len(cells) - len(off)} of {len(cells)} {kind} met" if cells else ""
     return Verdict(
         Outcome.CORRECTED if found else Outcome.REPRODUCED, found, "; ".join(one for one in (count, note) if one)
     )
+
+
+def judged_curves(panels: Sequence[Panel], errata: Sequence[str] = (), note: str = "") -> Verdict:
+    """The errata count where a curve, as printed, lies below its correction or an exact instance; it must not without."""
+    low = [panel.title for panel in panels if _too_low(panel)]
+    if low and not errata:
+        return Verdict(Outcome.NOT, (), f"as printed too small: {'; '.join(low)}")
+    return judged((), errata if low else (), note=note)
+
+
+def _too_low(panel: Panel) -> bool:
+    papers = [
+        point for curve in panel.curves if curve.role is Role.PAPER for point in zip(curve.x, curve.y, strict=True)
+    ]
+    floors = [curve for curve in panel.curves if curve.role in (Role.CORRECTED, Role.LOWER)]
+    truths = [point for curve in floors for point in zip(curve.x, curve.y, strict=True)]
+    return any(x == place and y < floor * (1 - 1e-6) for x, y in papers for place, floor in truths)
 
 
 def from_curves(panels: Sequence[Panel], verdict: Verdict, claims: Sequence[Claim] = ()) -> Made:

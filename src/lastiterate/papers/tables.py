@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from lastiterate.papers.drawing import Curve, Diagram, Panel, Role
+from lastiterate.papers.drawing import Curve, Panel, Picture, Role
 from lastiterate.papers.exhibit import Cell, Claim, Entry, Made, Verdict
 
 Row = Mapping[str, Entry]
@@ -38,8 +38,6 @@ def beside(names: Sequence[str], printed: Sequence[str], computed: Sequence[floa
     return given | {f"{name}, computed": value for name, value in zip(names, computed, strict=True)}
 
 
-def tabled(
-    rows: Sequence[Row], panels: Sequence[Panel | Diagram], verdict: Verdict, claims: Sequence[Claim] = ()
-) -> Made:
+def tabled(rows: Sequence[Row], panels: Sequence[Picture], verdict: Verdict, claims: Sequence[Claim] = ()) -> Made:
     """An exhibit whose numbers are these rows, all with the same names."""
     return Made(tuple(rows[0]), tuple(tuple(row.values()) for row in rows), tuple(panels), verdict, tuple(claims))
