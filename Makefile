@@ -1,11 +1,12 @@
 PYTHON ?= python3
+TORCH ?= ==2.13.0
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint check bench bench-engine tables random-batches chain lower mechanisms mutate audits study clean
+.PHONY: demo test lint check bench bench-engine tables random-batches chain lower mechanisms mutate audits accuracy mnist speed study clean
 
-demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify, calibrate, plot
+demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify, calibrate, plot; then a private model
 	$(BIN)/lastiterate account examples/mnist.toml --delta 1e-5 --certificate out/mnist-certificate.json --plot out/mnist.png
 	$(BIN)/lastiterate verify out/mnist-certificate.json --run examples/mnist.toml
 	$(BIN)/lastiterate calibrate examples/mnist.toml --epsilon 1 --delta 1e-5 --write out/mnist-epsilon-1.toml
@@ -13,6 +14,8 @@ demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify,
 	@echo
 	@echo "This accounts for what the paper claims: a strongly convex loss. Its experiment clips a softmax, which is not convex,"
 	@echo "so the number does not hold for that experiment (docs/errata.md, E4.1). It does for losses such as li.losses.logistic."
+	@echo
+	$(BIN)/python examples/private_digits.py
 
 test: lint check  ## everything CI runs
 
@@ -51,6 +54,15 @@ mechanisms: $(READY)  ## Balle2019 and Bok2024 §5: kernels, diffusions, samplin
 audits: $(READY)  ## audits of noisy gradient descent, beside its exact epsilon
 	$(BIN)/python -m benchmarks.audits $(AUDITS)
 
+accuracy: $(READY)  ## accuracy against epsilon on four data sets, ours and the peers' (two hours; goes on where it was)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.accuracy $(ACCURACY)
+
+mnist: $(READY)  ## Tables 5 and 6 of Bok2024 on real MNIST, and a sound variant (half an hour)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.bok2024_accuracy $(MNIST)
+
+speed: $(READY)  ## seconds an epoch, beside Opacus and bare products of matrices
+	PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.speed $(SPEED)
+
 mutate: $(READY)  ## plants mistakes of the kinds that papers made, one at a time; every one has to be caught
 	$(BIN)/python tests/mutation/run.py $(MUTATE)
 
@@ -59,10 +71,11 @@ clean:
 
 $(VENV)/.demo-ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plots]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plots,estimators]'
 	touch $@
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'torch$(TORCH)'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $(READY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,11 +59,18 @@ def _numbers(path: str, line: int, header: list[str], row: list[Any], place: int
     names = header[:place] + header[place + 1 :]
     found = []
     for name, cell in zip(names, row, strict=True):
-        try:
-            found.append(float(cell))
-        except ValueError as error:
+        number = _number(cell)
+        if not math.isfinite(number):
             raise InvalidInput(
-                f"{path}, line {line}: column {name} must hold numbers. Got {cell!r}; encode it before, without looking at "
-                "other records, or leave the column out."
-            ) from error
+                f"{path}, line {line}: column {name} must hold numbers. Got {cell!r}; encode or fill it before, without "
+                "looking at other records, or leave the column out."
+            )
+        found.append(number)
     return found
+
+
+def _number(cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        return math.nan

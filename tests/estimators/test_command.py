@@ -1,0 +1,92 @@
+"""`lastiterate train`: a CSV file in, a private model out, one clear sentence on bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lastiterate.cli import main
+
+SOURCE = np.random.default_rng(0)
+FEATURES = SOURCE.normal(size=(1500, 3)) / 3
+SCORES = FEATURES @ [2.0, -1.0, 0.5]
+PRIVATE = ["--epsilon", "2", "--delta", "1e-5", "--feature-norm", "1.5"]
+
+
+def written(path: Path, targets: object) -> str:
+    lines = ["a,b,c,y", *(",".join(map(str, [*row, target])) for row, target in zip(FEATURES, targets, strict=True))]  # type: ignore[call-overload]
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+@pytest.fixture
+def sides(tmp_path: Path) -> str:
+    return written(tmp_path / "sides.csv", np.where(SCORES > 0, "yes", "no"))
+
+
+@pytest.mark.parametrize("model", ["logistic", "svc"])
+def test_a_classifier(model: str, sides: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "new" / "model.json"
+    options = ["--target", "y", "--classes", "no", "yes", "--model", model, "--test", sides, "--write", str(out)]
+    assert main(["train", sides, *options, *PRIVATE]) == 0
+    printed = capsys.readouterr()
+    assert "epsilon = 2 at delta = 1e-05" in printed.out
+    assert "releasing every iterate would cost" in printed.out
+    assert "accuracy on" in printed.out
+    content = json.loads(out.read_text())
+    assert content["classes"] == ["no", "yes"]
+    assert content["features"] == ["a", "b", "c"]
+    assert content["private"] is True
+    assert content["report"]["epsilon"] <= 2.0
+    scores = FEATURES @ np.array(content["coefficients"][0]) + content["intercept"][0]
+    assert np.mean((scores > 0) == (SCORES > 0)) > 0.85
+    assert content["score_on_test"] > 0.85
+
+
+@pytest.mark.parametrize("model", ["huber", "ridge"])
+def test_a_regression(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = written(tmp_path / "numbers.csv", SCORES)
+    options = ["--target", "y", "--model", model, "--target-bound", "3", "--test", data, "--json"]
+    assert main(["train", data, *options, *PRIVATE]) == 0
+    assert json.loads(capsys.readouterr().out)["score_on_test"] > 0.5
+
+
+def test_what_leaks_is_said(sides: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", sides, "--target", "y", "--epsilon", "1", "--seed", "3"]) == 0
+    printed = capsys.readouterr()
+    for said in ("classes was not given", "delta was not given", "feature_norm was not given", "random_state is set"):
+        assert said in printed.err
+    assert "DO NOT RELEASE" in printed.out
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "said"),
+    [
+        ("a,b\n1,2\n", ["--target", "y"], "no column 'y'. It has a, b"),
+        ("a,y\n", ["--target", "y"], "at least one record"),
+        ("a,y\n1,2,3\n", ["--target", "y"], "line 2 has 3 cells"),
+        ("a,y\nred,1\n", ["--target", "y"], "column a must hold numbers. Got 'red'"),
+        ("a,y\n1,red\n", ["--target", "y", "--model", "huber"], "target of a regression must be numbers"),
+        ("a,y\n1,p\n2,p\n", ["--target", "y", "--classes", "p"], "at least two classes"),
+        ("a,y\n1,p\n2,q\n", ["--target", "y", "--classes", "p", "r"], "labels from classes"),
+        ("a,y\nnan,p\n2,q\n", ["--target", "y", "--classes", "p", "q"], "Got 'nan'"),
+    ],
+)
+def test_bad_tables(
+    content: str, options: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(content)
+    assert main(["train", str(path), *options, *PRIVATE]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_test_set_with_other_columns(sides: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "other.csv"
+    other.write_text("b,a,c,y\n1,2,3,yes\n")
+    options = ["--target", "y", "--classes", "no", "yes", "--test", str(other)]
+    assert main(["train", sides, *options, *PRIVATE]) == 2
+    assert "same order" in capsys.readouterr().err
