@@ -143,8 +143,8 @@ class _OneVsRest(_Classes):
         return self.each.slopes(scores, sides)
 
     def clipped(self, slopes: Floats, norms: Floats, clip: float) -> Floats:
-        most = clip / math.sqrt(self.classes) / np.maximum(norms, np.finfo(norms.dtype).tiny)
-        return np.clip(slopes, -most[:, None], most[:, None])
+        part = clip / math.sqrt(self.classes)
+        return slopes * (part / np.maximum(np.abs(slopes) * norms[:, None], part))
 
 
 def model_of(loss: Loss, classes: int | None = None) -> Model:
