@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lastiterate.papers.bok2024_accuracy import ACCURACIES
 from lastiterate.papers.bok2024_figures import EXHIBITS_OF_FIGURES
 from lastiterate.papers.bok2024_illustrations import ILLUSTRATIONS
 from lastiterate.papers.bok2024_mnist import TABLE_1_EXHIBIT, TABLE_3_EXHIBIT, TABLE_4_EXHIBIT
@@ -16,4 +17,5 @@ EXHIBITS = (
     *EXHIBITS_OF_FIGURES,
     *ILLUSTRATIONS,
     FIGURE_10_EXHIBIT,
+    *ACCURACIES,
 )
