@@ -70,10 +70,10 @@ def _verdict(false: list[Row], true: list[Row]) -> Verdict:
 
 def _diagram(rows: list[Row]) -> Diagram:
     places = {
-        "ultra-mixing": (0.1, 0.75),
-        "Doeblin": (0.42, 0.75),
-        "Dobrushin": (0.78, 0.75),
-        "(γ, ε)-Dobrushin": (0.78, 0.1),
+        "ultra-mixing": (0.08, 0.85),
+        "Doeblin": (0.36, 0.85),
+        "Dobrushin": (0.64, 0.85),
+        "(γ, ε)-Dobrushin": (0.64, 0.2),
     }
     nodes = tuple((f"γ-{name}" if name[0] != "(" else name, *place) for name, place in places.items())
     order = list(places)
@@ -83,7 +83,7 @@ def _diagram(rows: list[Row]) -> Diagram:
             order.index(str(row["then"])),
             "holds"
             if not row["counterexamples"]
-            else f"printed; false for {row['counterexamples']} of {row['kernels']}",
+            else f"printed; false for\n{row['counterexamples']} of {row['kernels']} kernels",
             not row["counterexamples"],
         )
         for row in rows

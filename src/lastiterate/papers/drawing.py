@@ -111,6 +111,8 @@ def drawn(panels: Sequence[Picture]) -> Any:
         longest = max(map(len, names))
         columns = 1 if longest > 60 and len(panels) == 1 else min(_COLUMNS_OF_LEGEND if longest < 36 else 2, len(names))
         figure.legend(names.values(), names.keys(), loc="outside lower center", ncols=columns, fontsize="small")
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # laid out once, for all formats
     return figure
 
 
@@ -121,7 +123,7 @@ def _frames(count: int) -> tuple[Any, list[Any]]:
         (_WIDE, 4.6) if across == 1 else (2.1 * across, 2.1 * down) if across == 5 else (_NARROW * across, 4.0 * down)
     )
     figure = blank((size[0], size[1] + 0.6))
-    frames = figure.subplots(down, across, squeeze=False).ravel().tolist()
+    frames = figure.subplots(down, across, squeeze=False, sharex=across == 5, sharey=across == 5).ravel().tolist()
     for unused in frames[count:]:
         unused.remove()
     return figure, frames[:count]
@@ -174,15 +176,17 @@ def _plain_numbers(axis: Any) -> None:
 
 def _draw_sheet(axes: Any, sheet: Sheet) -> None:
     axes.set_axis_off()
-    axes.set_title(sheet.title)
-    folded = [[fill(cell, _LINE) for cell in row] for row in sheet.rows]
-    table = axes.table(folded, colLabels=sheet.columns, loc="center", cellLoc="left", edges="horizontal")
+    axes.set_title(sheet.title, fontsize="medium")
+    folded = [[fill(cell, _LINE) for cell in row] for row in (sheet.columns, *sheet.rows)]
+    letters = [max(len(part) for row in folded for part in row[k].split("\n")) + 3 for k in range(len(sheet.columns))]
+    widths = [count / sum(letters) for count in letters]
+    table = axes.table(folded, colWidths=widths, loc="center", cellLoc="left", edges="horizontal")
     table.auto_set_font_size(False)
-    table.set_fontsize(6)
-    table.auto_set_column_width(range(len(sheet.columns)))
-    lines = [1, *(max(cell.count("\n") + 1 for cell in row) for row in folded)]
+    table.set_fontsize(5.5)
+    lines = [max(cell.count("\n") + 1 for cell in row) for row in folded]
     for (row, _), cell in table.get_celld().items():
         cell.set_height(lines[row] / sum(lines))
+        cell.set_linewidth(0.4)
 
 
 def _draw_diagram(axes: Any, diagram: Diagram) -> None:
@@ -197,18 +201,20 @@ def _draw_diagram(axes: Any, diagram: Diagram) -> None:
 
 
 def _draw_arrow(axes: Any, nodes: Sequence[tuple[str, float, float]], arrow: Arrow) -> None:
+    """Arrows that do not hold are bent, so that they do not cover those that do; labels stand beside upright ones."""
     (_, x0, y0), (_, x1, y1) = nodes[arrow.start], nodes[arrow.end]
-    colour = "tab:green" if arrow.holds else "tab:red"
+    level = abs(x1 - x0) > abs(y1 - y0)
+    colour, bend = ("tab:green", 0.0) if arrow.holds else ("tab:red", 0.25)
     style = {
         "arrowstyle": "-|>",
         "color": colour,
         "linestyle": "-" if arrow.holds else "--",
-        "shrinkA": 28,
-        "shrinkB": 28,
+        "shrinkA": 48 if level else 18,
+        "shrinkB": 48 if level else 18,
+        "connectionstyle": f"arc3,rad={bend}",
     }
-    bend = 0.0 if arrow.holds else 0.25
-    axes.annotate("", (x1, y1), (x0, y0), arrowprops={**style, "connectionstyle": f"arc3,rad={bend}"}, zorder=1)
-    place = (x0 + x1) / 2 + bend * (y1 - y0) / 2, (y0 + y1) / 2 - bend * (x1 - x0) / 2
-    axes.text(
-        *place, arrow.label, color=colour, ha="center", va="center", fontsize="small", backgroundcolor="white", zorder=2
-    )
+    axes.annotate("", (x1, y1), (x0, y0), arrowprops=style, zorder=1)
+    aside = (0.0, 0.05) if level else (-0.02, 0.0) if arrow.holds else (0.1, 0.0)
+    place = (x0 + x1) / 2 + aside[0], (y0 + y1) / 2 + aside[1]
+    towards = "center" if level else "right" if arrow.holds else "left"
+    axes.text(*place, arrow.label, color=colour, ha=towards, va="center", fontsize="small")
