@@ -16,7 +16,7 @@ from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.theorem import Guarantee, Theorem
 
-TYPE_I_ERRORS = tuple(np.linspace(0.0, 1.0, 101).tolist())
+TYPE_I_ERRORS = tuple((np.sin(np.linspace(0.0, np.pi / 2, 101)) ** 2).tolist())  # dense at both ends, where curves bend
 
 
 def mu_of(theorem: Theorem, run: Run) -> float:

@@ -59,10 +59,8 @@ td.exhibit { white-space: nowrap; }
 td.claim { min-width: 14rem; }
 td.verdict { min-width: 12rem; }
 figure { margin: 0.5rem 0 0; }
-figure img {
-  display: block; width: 100%; max-width: 60rem; height: auto;
-  background: #ffffff; border: 1px solid var(--line); border-radius: 0.4rem;
-}
+figure img { display: block; width: 100%; max-width: 60rem; min-width: 36rem; height: auto; background: #ffffff; }
+.picture { overflow-x: auto; max-width: 60rem; border: 1px solid var(--line); border-radius: 0.4rem; }
 figcaption { font-size: 0.9rem; margin-top: 0.3rem; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 0 0.8rem; font-size: 0.9rem; margin: 0.5rem 0; }
 dt { font-weight: 600; }
@@ -70,6 +68,11 @@ dd { margin: 0; }
 .REPRODUCED { color: var(--good); }
 .CORRECTED { color: var(--fair); }
 .NOT { color: var(--bad); }
+@media (max-width: 30rem) {
+  th, td { padding: 0.3rem 0.4rem; }
+  td.exhibit { white-space: normal; }
+  td.claim { min-width: 10rem; }
+}
 </style>
 </head>
 <body>
@@ -79,7 +82,7 @@ bound is an exact instance, so the truth lies between. Errata: <code>docs/errata
 <code>lastiterate errata</code>.</p>
 <h2 id="summary">Summary</h2>
 <div class="scroll"><table>
-<thead><tr><th>paper</th><th>claim</th><th>printed</th><th>ours</th><th>lower bound</th><th>verdict</th></tr></thead>
+<thead><tr><th>paper</th><th>claim</th><th>as printed</th><th>ours</th><th>lower bound</th><th>verdict</th></tr></thead>
 <tbody>
 $summary
 </tbody></table></div>
@@ -161,7 +164,7 @@ def _figure(shown: Shown, picture: Path) -> str:
     held = base64.b64encode(picture.read_bytes()).decode()
     caption = escape(shown.exhibit.title)
     return (
-        f'<figure><img alt="{caption}" src="data:image/svg+xml;base64,{held}">'
+        f'<figure><div class="picture"><img alt="{caption}" src="data:image/svg+xml;base64,{held}"></div>'
         f"<figcaption>{caption}</figcaption></figure>"
     )
 
