@@ -30,7 +30,8 @@ def sides(tmp_path: Path) -> str:
 @pytest.mark.parametrize("model", ["logistic", "svc"])
 def test_a_classifier(model: str, sides: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "new" / "model.json"
-    options = ["--target", "y", "--classes", "no", "yes", "--model", model, "--test", sides, "--write", str(out)]
+    public = written(tmp_path / "public.csv", np.where(SCORES > 0, "yes", "no"))
+    options = ["--target", "y", "--classes", "no", "yes", "--model", model, "--test", public, "--write", str(out)]
     assert main(["train", sides, *options, *PRIVATE]) == 0
     printed = capsys.readouterr()
     assert "epsilon = 2 at delta = 1e-05" in printed.out
@@ -49,7 +50,8 @@ def test_a_classifier(model: str, sides: str, tmp_path: Path, capsys: pytest.Cap
 @pytest.mark.parametrize("model", ["huber", "ridge"])
 def test_a_regression(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = written(tmp_path / "numbers.csv", SCORES)
-    options = ["--target", "y", "--model", model, "--target-bound", "3", "--test", data, "--json"]
+    public = written(tmp_path / "public.csv", SCORES)
+    options = ["--target", "y", "--model", model, "--target-bound", "3", "--test", public, "--json"]
     assert main(["train", data, *options, *PRIVATE]) == 0
     assert json.loads(capsys.readouterr().out)["score_on_test"] > 0.5
 
@@ -60,6 +62,12 @@ def test_what_leaks_is_said(sides: str, capsys: pytest.CaptureFixture[str]) -> N
     for said in ("classes was not given", "delta was not given", "feature_norm was not given", "random_state is set"):
         assert said in printed.err
     assert "DO NOT RELEASE" in printed.out
+    assert "NOT ACCOUNTED FOR: feature_norm" in printed.out
+
+
+def test_a_score_on_the_training_data_is_a_release(sides: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", sides, "--target", "y", "--test", sides, *PRIVATE]) == 2
+    assert "one more release" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -72,6 +80,16 @@ def test_what_leaks_is_said(sides: str, capsys: pytest.CaptureFixture[str]) -> N
         ("a,y\n1,red\n", ["--target", "y", "--model", "huber"], "target of a regression must be numbers"),
         ("a,y\n1,p\n2,p\n", ["--target", "y", "--classes", "p"], "at least two classes"),
         ("a,y\n1,p\n2,q\n", ["--target", "y", "--classes", "p", "r"], "labels from classes"),
+        ("y\np\nq\n", ["--target", "y", "--classes", "p", "q"], "features besides the target"),
+        ("a,a,y\n1,2,p\n", ["--target", "y"], "a name of its own for each column"),
+        ("y,a,y\np,2,q\n", ["--target", "y"], "a name of its own for each column"),
+        ("a;y\n1;p\n", ["--target", "y"], "separated by commas"),
+        ("a,y\n\n\n1_000,p\n", ["--target", "y"], "line 4: column a must hold numbers"),
+        ("a,y\n1e300,p\n", ["--target", "y"], "line 2: column a must hold numbers"),
+        ('a,y\n"1,p\n', ["--target", "y"], "is not CSV"),
+        ("a,y\n1,nan\n", ["--target", "y", "--model", "ridge"], "Got 'nan'"),
+        ("a,y\n1,p\n", ["--target", "y", "--target-bound", "1"], "--target-bound is for regressions"),
+        ("a,y\n1,1\n", ["--target", "y", "--model", "huber", "--classes", "1", "2"], "--classes is for classifiers"),
         ("a,y\nnan,p\n2,q\n", ["--target", "y", "--classes", "p", "q"], "Got 'nan'"),
     ],
 )

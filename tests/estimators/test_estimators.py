@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import lastiterate as li
 from lastiterate.estimators import PrivateLinearRegression, PrivateLinearSVC, PrivateLogisticRegression
+from lastiterate.estimators.base import _no_longer
 
 ALL = (PrivateLogisticRegression, PrivateLinearSVC, PrivateLinearRegression)
 SOURCE = np.random.default_rng(0)
@@ -69,7 +70,7 @@ def test_what_is_run_meets_the_target_and_learns(model: object, targets: np.ndar
 def test_the_gradients_of_several_classes_are_not_clipped_together() -> None:
     """A clipped softmax is not convex (errata E4.1): softmax unclipped, hinges one against the rest."""
     three = PrivateLogisticRegression(classes=[0, 1, 2], **KNOWN).fit(FEATURES, THIRDS)
-    assert (three.run_.loss.kind, three.run_.clip) == ("softmax", None)
+    assert (three.run_.loss.kind, three.run_.clip, three.run_.loss.arguments["pull"]) == ("softmax", None, 0.7)
     assert three.coef_.shape == (3, 4)
     assert three.predict_proba(FEATURES).sum(axis=1) == pytest.approx(np.ones(900))
     hinges = PrivateLinearSVC(classes=[0, 1, 2], **KNOWN).fit(FEATURES, THIRDS)
@@ -87,10 +88,12 @@ def test_the_gradients_of_several_classes_are_not_clipped_together() -> None:
     ],
 )
 def test_what_leaks_is_said(left_out: str, said: str) -> None:
-    given = {"classes": ["no", "yes"], "random_state": None, **KNOWN}
+    given = {"classes": ["no", "yes"], "random_state": None, "delta": 1e-5, "feature_norm": 3.0}
     given[left_out] = 0 if left_out == "random_state" else None  # type: ignore[assignment]
     with pytest.warns(li.PrivacyLeak, match=said) as caught:
-        PrivateLogisticRegression(**given).fit(FEATURES, SIDES)
+        model = PrivateLogisticRegression(**given).fit(FEATURES, SIDES)
+    assert said in str(model.report_)
+    assert said in model.report_.to_dict()["caveats"][-1]
     assert len([one for one in caught if one.category is li.PrivacyLeak]) == 1
     assert all(one.filename == __file__ for one in caught if one.category is li.PrivacyLeak)
 
@@ -149,9 +152,9 @@ def test_what_the_user_fixes_is_what_is_run() -> None:
 
 def test_rows_that_are_too_long_are_counted() -> None:
     model = PrivateLogisticRegression(classes=["no", "yes"], delta=1e-5, feature_norm=0.2)
-    with pytest.warns(UserWarning, match="of 900 rows were longer"):
+    with pytest.warns(li.PrivacyLeak, match="of 900 rows were longer.*not private"):
         model.fit(FEATURES, SIDES)
-    assert model.shortened_ > 800
+    assert not [name for name in vars(model) if "short" in name]  # what is dumped with the model must not tell
 
 
 @pytest.mark.parametrize(
@@ -219,12 +222,37 @@ def test_constant_features_and_few_records() -> None:
         ({"step_size": 0.0}, "step_size must be"),
         ({"clip": 0.0}, "clip must be"),
         ({"batches": li.FullBatch(1000)}, "1000 records"),
+        ({"batches": li.FullBatch(100)}, "100 records"),
+        ({"pull": 1.5}, "pull must be"),
+        ({"classes": "yes"}, "a list of labels"),
+        ({"classes": 2}, "a list of labels"),
+        ({"classes": ["yes"]}, "at least two classes"),
+        ({"classes": [0, 1]}, "of the kind of classes"),
+        ({"classes": [None, 1]}, "numbers, or of strings"),
+        ({"random_state": "x"}, "random_state must be"),
+        ({"random_state": -1}, "random_state must be"),
+        ({"step_size": 1e9, "l2": 1e9, "epochs": 100}, "left the range of numbers"),
     ],
 )
+@pytest.mark.filterwarnings("ignore")
 def test_bad_settings(wrong: dict[str, object], said: str) -> None:
     model = PrivateLogisticRegression(classes=["no", "yes"], **KNOWN).set_params(**wrong)
     with pytest.raises(li.InvalidInput, match=said):
         model.fit(FEATURES, SIDES)
+
+
+def test_masked_entries_are_refused() -> None:
+    masked = np.ma.masked_greater(FEATURES, 0.5)
+    for model in (PrivateLogisticRegression(classes=["no", "yes"], **KNOWN), PrivateLinearRegression(**KNOWN)):
+        with pytest.raises(li.InvalidInput, match="masked"):
+            model.fit(masked, SIDES if hasattr(model, "classes") else SCORES)
+
+
+def test_rows_keep_the_constant_feature_when_they_are_scaled() -> None:
+    """A row of norm 100 becomes one of norm 1; its intercept stays what it is."""
+    with pytest.warns(li.PrivacyLeak, match="1 of 900 rows"):
+        rows = _no_longer(np.r_[[[100.0, 0, 0, 0]], FEATURES[1:] / 4], np.r_[100.0, np.ones(899) / 2], 1.0)
+    assert rows[0].tolist() == [1.0, 0.0, 0.0, 0.0]
 
 
 def _mean_score(features: np.ndarray, labels: np.ndarray, seeds: int, **given: object) -> float:

@@ -111,8 +111,27 @@ def test_a_file_that_is_no_checkpoint(tmp_path: Path) -> None:
     file.write_text("hello")
     with pytest.raises(li.InvalidInput, match="not a checkpoint"):
         li.train(a_run(), DATA, checkpoint=file)
-    with pytest.raises(li.InvalidInput, match="cannot be written"):
-        li.train(a_run(), DATA, checkpoint=tmp_path / "no" / "folder", checkpoint_every=0)
+    file.write_bytes(b"PK\x03\x04 cut off")
+    with pytest.raises(li.InvalidInput, match="not a checkpoint"):
+        li.train(a_run(), DATA, checkpoint=file)
+    with pytest.raises(li.InvalidInput, match="no place for a checkpoint"):
+        li.train(a_run(), DATA, checkpoint=tmp_path / "no" / "folder")
+    with pytest.raises(li.InvalidInput, match="the name of a file"):
+        li.train(a_run(), DATA, checkpoint=3)  # type: ignore[arg-type]
+
+
+def test_two_trainings_cannot_share_one(tmp_path: Path) -> None:
+    """Both would release a model, and nobody would have accounted for the second."""
+    file = tmp_path / "state"
+
+    def gradients(weights: np.ndarray, features: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        with pytest.raises(li.InvalidInput, match="another training uses"):
+            li.train(a_run(), DATA, checkpoint=file)
+        return np.zeros((len(features), 3))
+
+    li.train(a_run(steps=2), DATA, loss=gradients, start=np.zeros(3), checkpoint=file)
+    li.train(a_run(), DATA, checkpoint=file)
+    assert list(tmp_path.iterdir()) == []
 
 
 CHILD = """

@@ -47,6 +47,26 @@ def test_a_network_learns_and_is_accounted_for() -> None:
     assert network.start == pytest.approx(trained.weights, abs=1e-6)
 
 
+def test_frozen_parameters_stay() -> None:
+    network = a_network()
+    module = network.module
+    module[0].weight.requires_grad_(False)
+    frozen = Network(module, torch.nn.functional.cross_entropy)
+    assert len(frozen.start) == len(network.start) - 96
+    before = module[0].weight.clone()
+    frozen.load(np.ones(len(frozen.start)))
+    assert (module[0].weight == before).all()
+    assert frozen.gradients(frozen.start, FEATURES[:3], LABELS[:3]).shape == (3, len(frozen.start))
+    with pytest.raises(li.InvalidInput, match="a vector of"):
+        frozen.load(np.zeros(3))
+
+
+@pytest.mark.parametrize(("module", "said"), [(torch.nn.ReLU(), "Got none"), (torch.relu, "must be a torch.nn.Module")])
+def test_what_is_no_network(module: object, said: str) -> None:
+    with pytest.raises(li.InvalidInput, match=said):
+        Network(module, torch.nn.functional.cross_entropy)
+
+
 def test_layers_that_mix_records_are_refused() -> None:
     module = torch.nn.Sequential(torch.nn.Linear(6, 4), torch.nn.BatchNorm1d(4))
     with pytest.raises(li.InvalidInput, match="BatchNorm1d"):

@@ -257,3 +257,59 @@ def test_a_row_at_the_declared_norm_is_not_counted_but_never_exceeds_it() -> Non
     assert data.shortened == RECORDS
     scaled = data.records.features.astype(float) * data.records.scales.astype(float)[:, None]
     assert np.linalg.norm(scaled, axis=1).max() <= 1.0
+
+
+@pytest.mark.parametrize("length", [1e4, 1e20, 1e37, 3e38])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_row_of_absurd_length_is_one_of_the_declared_length(length: float, dtype: type) -> None:
+    """In single precision its products would overflow, and one record would decide whether the model is made of NaN."""
+    rows = FEATURES.astype(dtype)
+    rows[0] = np.array([length, -length, 0.0], dtype) / np.sqrt(2)
+    short = rows.copy()
+    short[0] = np.array([1.0, -1.0, 0.0]) / np.sqrt(2)
+    for loss in (li.losses.logistic(feature_norm=1.0), li.losses.softmax(feature_norm=1.0)):
+        run = li.Run(loss, li.FullBatch(RECORDS), 4.0, li.OnMeanGradient(std=1e-3), 20)
+        labels = LABELS if loss.kind == "logistic" else (LABELS > 0)
+        found = [
+            li.train(run, (data, labels), classes=2 if loss.kind == "softmax" else None, seed=1)
+            for data in (rows, short)
+        ]
+        assert found[0].weights == pytest.approx(found[1].weights, abs=1e-4)
+        assert found[0].shortened == 1
+
+
+def test_the_domain_is_that_of_the_weights() -> None:
+    for domain in (li.Box(side=0.05, dimension=2), li.Unbounded(dimension=1)):
+        run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(RECORDS), 0.5, li.OnIterate(0.1), 3, domain)
+        with pytest.raises(li.InvalidInput, match="there are 3 weights"):
+            li.train(run, (FEATURES, LABELS))
+
+
+def test_own_gradients_are_cut_to_what_the_loss_declares() -> None:
+    run = li.Run(li.losses.logistic(feature_norm=2.0), li.FullBatch(RECORDS), 1.0, SILENT, 1)
+    found = li.train(run, (FEATURES, LABELS), loss=lambda *_: np.full((RECORDS, 3), 1e6), start=np.zeros(3), seed=0)
+    assert np.linalg.norm(found.weights) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"classes": 3}, "what the loss says"),
+        ({"classes": 2.5}, "classes must be"),
+        ({"dtype": np.int32}, "dtype must be"),
+        ({"dtype": "x"}, "dtype must be"),
+        ({"data": ([[1.0], [1.0, 2.0]], [1, 1])}, "must be arrays"),
+        ({"data": (np.ma.masked_greater(FEATURES, 0.1), LABELS)}, "masked"),
+        ({"data": (FEATURES * 1e160, LABELS)}, "shorter than"),
+        ({"data": (FEATURES.astype(str), LABELS)}, "real numbers"),
+    ],
+)
+def test_more_that_is_refused(change: dict[str, object], said: str) -> None:
+    run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(RECORDS), 0.5, SILENT, 1)
+    with pytest.raises(li.InvalidInput, match=said):
+        li.train(**({"run": run, "data": (FEATURES, LABELS)} | change))  # type: ignore[arg-type]
+
+
+def test_single_precision_by_name() -> None:
+    run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(RECORDS), 0.5, SILENT, 1)
+    assert li.train(run, (FEATURES, LABELS), dtype="float32", seed=0).weights.dtype == np.float32

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lastiterate.algorithms.per_step import PerStep, checked_per_step
-from lastiterate.errors import NON_NEGATIVE, POSITIVE, InvalidInput, checked_count, checked_number
+from lastiterate.errors import NON_NEGATIVE, POSITIVE, RATE, InvalidInput, checked_count, checked_number
 
 
 @dataclass(frozen=True)
@@ -133,16 +133,52 @@ def ridge(
     return _linear_model("ridge", given, norm, 1.0, bound, clip, l2, extra)
 
 
-def softmax(*, feature_norm: float, l2: float = 0.0, clip: PerStep | None = None) -> Loss:
+@dataclass(frozen=True)
+class PullLimit:
+    """The wrong classes get a probability of at most `pull` together, and of pull/4 each (pull/2 of three classes, …).
+
+    Whatever probabilities would exceed that are replaced by those of the largest likelihood that do not. It is the gradient
+    of a convex function, no less smooth than the softmax loss (docs/proofs.md).
+    """
+
+    pull: float
+    classes: int
+
+    @property
+    def parts(self) -> int:
+        """How many wrong classes it takes to exhaust the pull."""
+        return min(4, self.classes - 1)
+
+    @property
+    def gradient_bound(self) -> float:
+        """Of the gradient in the scores: (pull, and as many equal parts of it)."""
+        return self.pull * math.sqrt(1 + 1 / self.parts) * (1 + 1e-12)  # probabilities are rounded
+
+
+def softmax(
+    *,
+    feature_norm: float,
+    l2: float = 0.0,
+    clip: PerStep | None = None,
+    pull: float | None = None,
+    classes: int | None = None,
+) -> Loss:
     """Multi-class logistic loss of the scores ⟨θ_k, x⟩ with ‖x‖ ≤ feature_norm.
 
     Unclipped it is convex. Clipped as one vector its gradient is not monotone (errata E4.1), so no theorem for convex losses
-    applies: bound the features instead of clipping, or train one-vs-rest.
+    applies. What shortens gradients and keeps the loss convex is a `pull` below 1: see `PullLimit`. It needs `classes`.
     """
     norm = checked_number("feature_norm", feature_norm, POSITIVE)
+    count = None if classes is None else checked_count("classes", classes, least=2)
+    given: dict[str, Any] = {"feature_norm": norm, "classes": count}
     bound = math.sqrt(2.0) * norm
+    if pull is not None:
+        if count is None or clip is not None:
+            raise InvalidInput("pull needs classes, and no clip: it takes the place of clipping.")
+        given["pull"] = checked_number("pull", pull, RATE)
+        bound = min(bound, PullLimit(given["pull"], count).gradient_bound * norm)
     promise = f"Every feature vector has norm at most {norm:g}."
-    return _loss("softmax", {"feature_norm": norm}, clip, l2, norm * norm / 2, 0.0, bound, 2 * bound, (promise,))
+    return _loss("softmax", given, clip, l2, norm * norm / 2, 0.0, bound, 2 * bound, (promise,))
 
 
 def network(*, clip: PerStep, smoothness: float | None = None, l2: float = 0.0) -> Loss:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from numbers import Integral
 from typing import Any
@@ -21,12 +21,22 @@ from lastiterate.algorithms.batches import Batches, FullBatch, Shuffled
 from lastiterate.algorithms.losses import Loss
 from lastiterate.algorithms.noise import OnMeanGradient
 from lastiterate.algorithms.run import Run, epochs
-from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, POSITIVE, InvalidInput, checked_count, checked_number
-from lastiterate.estimators.leaks import warn_of_leak, warn_of_repeated_fits
+from lastiterate.errors import (
+    INSIDE_UNIT,
+    NON_NEGATIVE,
+    POSITIVE,
+    InvalidInput,
+    PrivacyLeak,
+    checked_count,
+    checked_number,
+)
+from lastiterate.estimators.leaks import Leaks
 from lastiterate.numerics.arrays import Floats
 from lastiterate.training.choose import Plan, Problem, Wishes, chosen_plan
+from lastiterate.training.data import row_norms, shortened_rows
 from lastiterate.training.train import report_of, train
 
+_SHORTEST = 1e-6  # where all rows are 0
 _INTERCEPT = 0.25  # the constant feature that stands for the intercept, over the feature norm
 
 
@@ -69,32 +79,28 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     def _guess(self, shape: Shape) -> tuple[float, float]:
         """The second derivative of the loss in a score, and how large scores are, before any data is seen."""
 
-    def _fit(self, features: Any, targets: Floats, columns: int) -> Floats:
+    def _fit(self, features: Any, targets: Floats, columns: int, leaks: Leaks) -> Floats:
         """Choose, calibrate, train, account. Returns the weights, one row for each column of scores."""
-        warn_of_repeated_fits()
-        epsilon, delta = checked_number("epsilon", self.epsilon, POSITIVE), self._delta(len(features))
-        shape = self._shape(features, columns)
+        leaks.say_if_repeated()
+        seed = self._seed(leaks)
+        epsilon, delta = checked_number("epsilon", self.epsilon, POSITIVE), self._delta(len(features), leaks)
+        norms = row_norms(features)
+        shape = self._shape(features.shape, columns, norms, leaks)
         plan = chosen_plan(self._problem(shape), epsilon, delta, self._wishes())
         run = _calibrated(self._run(shape, plan), epsilon, delta)
         used = slice(0, run.batches.records)
-        rows = _with_constant(features[used], shape.constant)
-        trained = train(run, (rows, targets[used]), classes=columns if columns > 1 else None, seed=self._seed())
-        if trained.shortened:
-            warnings.warn(
-                f"{trained.shortened} of {len(rows)} rows were longer than feature_norm = {shape.feature_norm:g} and were "
-                "scaled down to it.",
-                stacklevel=4,
-            )
+        rows = _with_constant(_no_longer(features, norms, shape.feature_norm), shape.constant)
+        trained = train(run, (rows[used], targets[used]), classes=columns if columns > 1 else None, seed=seed)
         self.plan_, self.run_, self.delta_ = plan, run, delta
         self.noise_ = float(run.process.noise[0]) / plan.step_size
-        self.private_, self.shortened_ = trained.private, trained.shortened
+        self.private_, self.leaks_ = trained.private, tuple(leaks.found)
         return self._split(trained.weights, shape)
 
     @property
     def report_(self) -> Report:
         """The account of what was run."""
         check_is_fitted(self)
-        return _reported(self.run_, self.delta_, self.private_)
+        return _reported(self.run_, self.delta_, self.private_, self.leaks_)
 
     def _split(self, weights: Floats, shape: Shape) -> Floats:
         """Coefficients; the intercept is set aside."""
@@ -110,7 +116,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
 
     def _run(self, shape: Shape, plan: Plan) -> Run:
         batches = self.batches if isinstance(self.batches, Batches) else _shuffled(shape.records, plan.batches)
-        if batches.records > shape.records:
+        if isinstance(self.batches, Batches) and batches.records != shape.records:
             raise InvalidInput(f"batches are about {batches.records} records. Got {shape.records} rows.")
         loss = self._loss(shape, plan.l2)
         return Run(loss, batches, plan.step_size, OnMeanGradient(std=1.0), epochs(plan.epochs))
@@ -135,39 +141,41 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             )
         return checked_count("batches", self.batches)
 
-    def _delta(self, records: int) -> float:
+    def _delta(self, records: int, leaks: Leaks) -> float:
         if self.delta is not None:
             return checked_number("delta", self.delta, INSIDE_UNIT)
         delta = 1 / (10 * records)
-        warn_of_leak(
+        leaks.say(
             f"delta was not given: 1/(10·{records}) = {delta:.3g} was taken, which tells how many records there are.",
             "Give delta=.",
         )
         return delta
 
-    def _shape(self, features: Any, columns: int) -> Shape:
+    def _shape(self, size: tuple[int, ...], columns: int, norms: Floats, leaks: Leaks) -> Shape:
         if self.feature_norm is not None:
             norm = checked_number("feature_norm", self.feature_norm, POSITIVE)
         else:
-            norm = float(np.sqrt(np.max(np.einsum("ij,ij->i", features, features, dtype=np.float64)))) or 1.0
-            warn_of_leak(
-                f"feature_norm was not given: the longest row, {norm:.4g}, was taken from the data, and the scale of the "
-                "noise now tells how long it is.",
+            norm = max(float(norms.max()), _SHORTEST)
+            leaks.say(
+                f"feature_norm was not given: that of the longest row, {norm:.4g}, was taken from the data, and the scale "
+                "of the noise now tells how long it is.",
                 "Give feature_norm=, a bound that you know without looking; longer rows are scaled down to it.",
             )
-        records, width = features.shape
-        return Shape(records, width, columns, norm, _INTERCEPT * norm if self.fit_intercept else 0.0)
+        return Shape(size[0], size[1], columns, norm, _INTERCEPT * norm if self.fit_intercept else 0.0)
 
-    def _seed(self) -> int | None:
+    def _seed(self, leaks: Leaks) -> int | None:
         if self.random_state is None:
             return None
-        warn_of_leak(
+        leaks.say(
             "random_state is set: whoever knows it can take the noise off, so this model is not private.",
             "Leave it out of anything that is released.",
         )
         if isinstance(self.random_state, Integral):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+            return checked_count("random_state", self.random_state, least=0)
+        try:
+            return int(check_random_state(self.random_state).randint(2**31 - 1))
+        except ValueError as error:
+            raise InvalidInput(f"random_state must be None, an integer or a RandomState: {error}.") from error
 
     def _scores(self, features: Any) -> Floats:
         check_is_fitted(self)
@@ -175,9 +183,31 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         return np.asarray(rows @ self.coef_.T + self.intercept_)
 
 
+def unmasked(features: Any) -> Any:
+    """scikit-learn would train on what is under a mask."""
+    if np.ma.is_masked(features):
+        raise InvalidInput("X must have no masked entries. Fill them without looking at other records.")
+    return features
+
+
 def dense(features: Any) -> Floats:
     """Training is on dense rows."""
     return np.asarray(features.toarray() if hasattr(features, "toarray") else features)
+
+
+def _no_longer(features: Floats, norms: Floats, most: float) -> Floats:
+    """Rows that are longer than this are scaled down to it, in a copy."""
+    if not (norms > most).any():
+        return features
+    count = int((norms > most * (1 + 1e-6)).sum())
+    if count:
+        warnings.warn(
+            f"{count} of {len(norms)} rows were longer than feature_norm = {most:g} and were scaled down to it. "
+            "This number is not private.",
+            PrivacyLeak,
+            stacklevel=5,
+        )
+    return shortened_rows(features, norms, most)
 
 
 def _with_constant(features: Floats, constant: float) -> Floats:
@@ -195,8 +225,9 @@ def _shuffled(records: int, count: int) -> Batches:
 
 
 @lru_cache(maxsize=16)
-def _reported(run: Run, delta: float, private: bool) -> Report:
-    return report_of(run, delta, (), private)
+def _reported(run: Run, delta: float, private: bool, leaks: tuple[str, ...]) -> Report:
+    found = report_of(run, delta, (), private)
+    return replace(found, caveats=(*found.caveats, *leaks))
 
 
 @lru_cache(maxsize=256)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,9 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from lastiterate.algorithms import losses
 from lastiterate.algorithms.losses import Loss
-from lastiterate.errors import POSITIVE, InvalidInput, checked_number
-from lastiterate.estimators.base import PrivateLinearModel, Shape, dense
-from lastiterate.estimators.leaks import warn_of_leak
+from lastiterate.errors import POSITIVE, RATE, InvalidInput, checked_number
+from lastiterate.estimators.base import PrivateLinearModel, Shape, dense, unmasked
+from lastiterate.estimators.leaks import Leaks
 
 
 class _PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]
@@ -22,29 +23,30 @@ class _PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ig
 
     def fit(self, X: Any, y: Any) -> Any:
         """Train on private data. Rows longer than `feature_norm` are scaled down to it."""
-        X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), accept_sparse="csr")
+        X, y = validate_data(self, unmasked(X), y, dtype=(np.float64, np.float32), accept_sparse="csr")
         check_classification_targets(y)
-        self.classes_, numbers = self._numbered(column_or_1d(y))
+        leaks = Leaks()
+        self.classes_, numbers = self._numbered(column_or_1d(y), leaks)
         count = len(self.classes_)
         targets = numbers if count > 2 else 2 * numbers - 1
-        self.coef_ = self._fit(dense(X), targets, count if count > 2 else 1)
+        self.coef_ = self._fit(dense(X), targets, count if count > 2 else 1, leaks)
         return self
 
-    def _numbered(self, labels: Any) -> tuple[Any, Any]:
+    def _numbered(self, labels: Any, leaks: Leaks) -> tuple[Any, Any]:
         """The classes, and for each label the number of its class."""
         if self.classes is None:
             known, numbers = np.unique(labels, return_inverse=True)
-            warn_of_leak(
+            leaks.say(
                 f"classes was not given: the {len(known)} labels of the data were taken, which tells that each occurs.",
                 "Give classes=, all labels there can be.",
             )
-        else:
-            known = np.unique(np.asarray(self.classes))
-            numbers = np.searchsorted(known, labels)
-            if not (known[np.minimum(numbers, len(known) - 1)] == labels).all():
-                raise InvalidInput(f"y must hold labels from classes = {known.tolist()} only. It holds others.")
-        if len(known) < 2:
-            raise InvalidInput(f"a classifier needs at least two classes. Got one class, {known.tolist()}.")
+            return _enough(known), numbers
+        known = _enough(_sorted(self.classes))
+        if (known.dtype.kind in "US") != (labels.dtype.kind in "OUS"):
+            raise InvalidInput(f"labels must be of the kind of classes = {known.tolist()}. Got {labels.dtype}.")
+        numbers = np.searchsorted(known, labels.astype(str) if labels.dtype.kind == "O" else labels)
+        if not (known[np.minimum(numbers, len(known) - 1)] == labels).all():
+            raise InvalidInput(f"y must hold labels from classes = {known.tolist()} only. It holds others.")
         return known, numbers
 
     def decision_function(self, X: Any) -> Any:
@@ -65,15 +67,32 @@ class _PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ig
         return tags
 
 
+def _sorted(classes: Any) -> Any:
+    """Without duplicates, in the order of scikit-learn."""
+    if isinstance(classes, str) or not isinstance(classes, Iterable):
+        raise InvalidInput(f"classes must be a list of labels. Got {classes!r:.60}.")
+    known = np.asarray(list(classes))
+    if known.dtype.kind not in "biufUS" or known.ndim != 1:
+        raise InvalidInput(f"classes must be a list of numbers, or of strings. Got {list(classes)!r:.60}.")
+    return np.unique(known)
+
+
+def _enough(known: Any) -> Any:
+    if len(known) < 2:
+        raise InvalidInput(f"a classifier needs at least two classes. Got one class, {known.tolist()}.")
+    return known
+
+
 class PrivateLogisticRegression(_PrivateLinearClassifier):
     """Logistic regression whose released model is (ε, δ)-differentially private when one record is replaced.
 
     Give `epsilon`, `delta`, `feature_norm` (rows that are longer are scaled down) and `classes`; what is left out and has
     to be learnt from the data is warned of. `l2`, `batches` in an epoch, `epochs` and `step_size` are chosen from public
     numbers unless given (`plan_`). With two classes the gradient of a record is clipped at `clip`·(its largest norm): the
-    pull of a record on the wrong side grows no further, and the noise is smaller. More classes share one softmax, unclipped.
+    pull of a record on the wrong side grows no further, and the noise is smaller. More classes share one softmax, in which
+    wrong classes pull with a probability of at most `pull`; that, too, keeps the loss convex (li.losses.softmax).
 
-    After `fit`: `coef_`, `intercept_`, `classes_`; `report_`, the account of what was run; `run_`, `private_`.
+    After `fit`: `coef_`, `intercept_`, `classes_`; `report_`, the account of what was run; `run_`, `private_`, `leaks_`.
     """
 
     def __init__(
@@ -88,6 +107,7 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
         epochs: int | None = None,
         step_size: float | None = None,
         clip: float = 0.5,
+        pull: float = 0.7,
         fit_intercept: bool = True,
         random_state: Any = None,
     ) -> None:
@@ -100,6 +120,7 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
         self.epochs = epochs
         self.step_size = step_size
         self.clip = clip
+        self.pull = pull
         self.fit_intercept = fit_intercept
         self.random_state = random_state
 
@@ -107,9 +128,9 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
         return 0.1, 4.0 if shape.columns == 1 else 2.0
 
     def _loss(self, shape: Shape, l2: float) -> Loss:
-        part = checked_number("clip", self.clip, POSITIVE)
+        part, pull = checked_number("clip", self.clip, POSITIVE), checked_number("pull", self.pull, RATE)
         if shape.columns > 1:
-            return losses.softmax(feature_norm=shape.norm, l2=l2)
+            return losses.softmax(feature_norm=shape.norm, l2=l2, pull=pull, classes=shape.columns)
         return losses.logistic(feature_norm=shape.norm, l2=l2, clip=part * shape.norm if part < 1 else None)
 
     def predict_proba(self, X: Any) -> Any:

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 from lastiterate.algorithms.files import write_text
@@ -19,6 +20,7 @@ _SHARED = ("epsilon", "delta", "feature_norm", "l2", "batches", "epochs", "step_
 
 def train_table(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """What was trained, for JSON and for people. Warnings are said on the standard error stream."""
+    _check(options)
     table = read_table(options.data, options.target)
     model = _model(options)
     with warnings.catch_warnings(record=True) as said:
@@ -32,6 +34,16 @@ def train_table(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     if options.write:
         write_text(options.write, json.dumps(content, indent=2) + "\n")
     return content, _text(model, content, options)
+
+
+def _check(options: argparse.Namespace) -> None:
+    regression = options.model in ("huber", "ridge")
+    if regression and options.classes:
+        raise InvalidInput(f"--classes is for classifiers. Got it with --model {options.model}.")
+    if not regression and options.target_bound is not None:
+        raise InvalidInput(f"--target-bound is for regressions. Got it with --model {options.model}.")
+    if options.test and Path(options.test).resolve() == Path(options.data).resolve():
+        raise InvalidInput("--test must hold public records: a score on the training data would be one more release.")
 
 
 def _model(options: argparse.Namespace) -> PrivateLinearModel:
@@ -73,8 +85,8 @@ def _content(model: PrivateLinearModel, table: Table, options: argparse.Namespac
 
 def _text(model: PrivateLinearModel, content: dict[str, Any], options: argparse.Namespace) -> str:
     report, plan = model.report_, model.plan_
-    lines = [f"DO NOT RELEASE: {caveat}" for caveat in report.caveats]
-    lines += [
+    lines = [
+        *report.caveats,
         f"epsilon = {report.epsilon:.6g} at delta = {report.delta:g} (replace one record), by {report.best.theorem.name}",
         f"releasing every iterate would cost epsilon = {report.composition:.6g}",
         f"trained for {plan.epochs} epochs of {plan.batches} batches, step size {plan.step_size:.4g}, l2 {plan.l2:g}, "

@@ -1,4 +1,4 @@
-"""Whatever is learnt from the data outside the mechanism is said aloud."""
+"""Whatever is learnt from the data outside the mechanism is said aloud, and kept for the report."""
 
 from __future__ import annotations
 
@@ -8,22 +8,31 @@ from types import FrameType
 
 from lastiterate.errors import PrivacyLeak
 
-_SEARCHES = "sklearn.model_selection"
+# What fits the same estimator more than once, or on labels and features that it has chosen by looking.
+_REPEATERS = tuple(
+    f"sklearn.{name}" for name in ("model_selection", "ensemble", "calibration", "multiclass", "feature_selection")
+)
 
 
-def warn_of_leak(what: str, advice: str) -> None:
-    """One sentence on what was learnt, one on what to do."""
-    warnings.warn(f"{what} {advice}", PrivacyLeak, stacklevel=_outside())
+class Leaks:
+    """What one fit has learnt outside the mechanism."""
 
+    def __init__(self) -> None:
+        self.found: list[str] = []
 
-def warn_of_repeated_fits() -> None:
-    """A search or a cross-validation fits many models on the same records, and looks at the scores of all of them."""
-    if any(name.startswith(_SEARCHES) for name in _callers()):
-        warn_of_leak(
-            "This fit is one of several on the same data: epsilon is what each one costs, and the scores that are compared "
-            "are not private at all.",
-            "Choose settings on public data, or add up the costs with li.compose and release scores with noise.",
-        )
+    def say(self, what: str, advice: str) -> None:
+        """One sentence on what was learnt, which the report will hold, and one on what to do."""
+        self.found.append(f"NOT ACCOUNTED FOR: {what}")
+        warnings.warn(f"{what} {advice}", PrivacyLeak, stacklevel=_outside())
+
+    def say_if_repeated(self) -> None:
+        """A search or an ensemble fits many models on the same records, and often looks at the scores of all of them."""
+        if any(name.startswith(_REPEATERS) for name in _callers()):
+            self.say(
+                "This fit is one of several on the same data: epsilon is what each one costs, and scores that are compared "
+                "are not private at all.",
+                "Choose settings on public data, or add up the costs with li.compose and release scores with noise.",
+            )
 
 
 def _callers() -> list[str]:

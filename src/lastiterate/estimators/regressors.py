@@ -11,8 +11,8 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from lastiterate.algorithms import losses
 from lastiterate.algorithms.losses import Loss
 from lastiterate.errors import POSITIVE, InvalidInput, checked_number
-from lastiterate.estimators.base import PrivateLinearModel, Shape, dense
-from lastiterate.estimators.leaks import warn_of_leak
+from lastiterate.estimators.base import PrivateLinearModel, Shape, dense, unmasked
+from lastiterate.estimators.leaks import Leaks
 
 _LOSSES = ("huber", "ridge")
 
@@ -66,19 +66,19 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
 
     def fit(self, X: Any, y: Any) -> Any:
         """Train on private data. Rows longer than `feature_norm` are scaled down, targets beyond `target_bound` cut."""
-        X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), accept_sparse="csr", y_numeric=True)
-        targets = column_or_1d(y).astype(np.float64)
-        bound = self._bound(targets)
-        coefficients = self._fit(dense(X), np.clip(targets / bound, -1.0, 1.0), 1)
+        X, y = validate_data(self, unmasked(X), y, dtype=(np.float64, np.float32), accept_sparse="csr", y_numeric=True)
+        targets, leaks = column_or_1d(y).astype(np.float64), Leaks()
+        bound = self._bound(targets, leaks)
+        coefficients = self._fit(dense(X), np.clip(targets / bound, -1.0, 1.0), 1, leaks)
         self.coef_ = coefficients[0] * bound
         self.intercept_ = float(self.intercept_[0]) * bound
         return self
 
-    def _bound(self, targets: Any) -> float:
+    def _bound(self, targets: Any, leaks: Leaks) -> float:
         if self.target_bound is not None:
             return checked_number("target_bound", self.target_bound, POSITIVE)
         bound = float(np.abs(targets).max()) or 1.0
-        warn_of_leak(
+        leaks.say(
             f"target_bound was not given: the largest |y|, {bound:.4g}, was taken from the data.",
             "Give target_bound=, a bound that you know without looking; targets beyond it are cut.",
         )

@@ -6,13 +6,14 @@ import csv
 import io
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from lastiterate.algorithms.files import read_text
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats
+
+_LARGEST = 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,51 +27,58 @@ class Table:
     @property
     def numbers(self) -> Floats:
         """The target as numbers."""
-        try:
-            return np.array(self.target, float)
-        except ValueError as error:
-            raise InvalidInput(f"the target of a regression must be numbers: {error}.") from error
+        found = np.array([_number(cell) for cell in self.target])
+        if not np.isfinite(found).all():
+            wrong = self.target[int(np.argmin(np.isfinite(found)))]
+            raise InvalidInput(f"the target of a regression must be numbers. Got {wrong!r}.")
+        return found
 
 
 def read_table(path: str, target: str) -> Table:
     """The columns other than `target` become features, in their order."""
-    rows = [row for row in csv.reader(io.StringIO(read_text(path))) if row]
+    lines = csv.reader(io.StringIO(read_text(path)), strict=True)
+    try:
+        rows = [(lines.line_num, [cell.strip() for cell in row]) for row in lines if row]
+    except csv.Error as error:
+        raise InvalidInput(f"{path}, line {lines.line_num} is not CSV: {error}.") from error
     if len(rows) < 2:
         raise InvalidInput(f"{path} must hold a line of names and at least one record.")
-    header = [name.strip() for name in rows[0]]
-    if target not in header:
-        raise InvalidInput(f"{path} has no column {target!r}. It has {', '.join(header)}.")
+    header = rows[0][1]
+    _check_header(path, header, target)
     place = header.index(target)
-    cells = [_cells(path, line, row, len(header)) for line, row in enumerate(rows[1:], start=2)]
-    features = [
-        _numbers(path, line, header, row[:place] + row[place + 1 :], place) for line, row in enumerate(cells, start=2)
-    ]
+    features = [_numbers(path, line, header, row, place) for line, row in rows[1:]]
     names = tuple(header[:place] + header[place + 1 :])
-    return Table(names, np.array(features, float), tuple(row[place] for row in cells))
+    return Table(names, np.array(features, float), tuple(row[place] for _, row in rows[1:]))
 
 
-def _cells(path: str, line: int, row: list[str], width: int) -> list[str]:
-    if len(row) != width:
-        raise InvalidInput(f"{path}, line {line} has {len(row)} cells, but there are {width} columns.")
-    return [cell.strip() for cell in row]
+def _check_header(path: str, header: list[str], target: str) -> None:
+    if target not in header:
+        hint = " Cells are separated by commas." if len(header) == 1 else ""
+        raise InvalidInput(f"{path} has no column {target!r}. It has {', '.join(header)}.{hint}")
+    twice = [name for name in header if not name or header.count(name) > 1]
+    if twice:
+        raise InvalidInput(f"{path} must have a name of its own for each column. Got {twice[0]!r}.")
+    if len(header) < 2:
+        raise InvalidInput(f"{path} must have features besides the target. Got {header}.")
 
 
-def _numbers(path: str, line: int, header: list[str], row: list[Any], place: int) -> list[float]:
-    names = header[:place] + header[place + 1 :]
+def _numbers(path: str, line: int, header: list[str], row: list[str], place: int) -> list[float]:
+    if len(row) != len(header):
+        raise InvalidInput(f"{path}, line {line} has {len(row)} cells, but there are {len(header)} columns.")
     found = []
-    for name, cell in zip(names, row, strict=True):
+    for column, cell in enumerate(row):
         number = _number(cell)
-        if not math.isfinite(number):
+        if column != place and not abs(number) < _LARGEST:
             raise InvalidInput(
-                f"{path}, line {line}: column {name} must hold numbers. Got {cell!r}; encode or fill it before, without "
-                "looking at other records, or leave the column out."
+                f"{path}, line {line}: column {header[column]} must hold numbers. Got {cell!r}; encode or fill it before, "
+                "without looking at other records, or leave the column out."
             )
         found.append(number)
-    return found
+    return found[:place] + found[place + 1 :]
 
 
 def _number(cell: str) -> float:
     try:
-        return float(cell)
+        return float(cell) if "_" not in cell else math.nan
     except ValueError:
         return math.nan

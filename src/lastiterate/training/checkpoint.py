@@ -15,6 +15,12 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
+
+try:
+    import fcntl
+except ImportError:  # not on Windows: nothing there stops a second training
+    fcntl = None  # type: ignore[assignment]
 
 import numpy as np
 
@@ -39,13 +45,29 @@ class State:
 
 
 class Keeper:
-    """Writes the state from time to time, finds it again, and removes it. Without a path it does nothing."""
+    """Writes the state from time to time, finds it again, and removes it. Without a path it does nothing.
+
+    While it is open nobody else can open it: two trainings that go on from one state would be two releases.
+    """
 
     def __init__(self, path: str | Path | None, every: float, identity: str) -> None:
+        if path is not None and not isinstance(path, str | Path):
+            raise InvalidInput(f"checkpoint must be the name of a file. Got {path!r:.60}.")
         self.path = None if path is None else Path(path)
         self.every = checked_number("checkpoint_every", every, NON_NEGATIVE)
         self.identity = identity
         self.written = time.monotonic()
+        self._lock: int | None = None
+
+    def __enter__(self) -> Keeper:
+        if self.path is not None:
+            self._lock = _locked(Path(f"{self.path}.lock"))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._lock is not None:
+            Path(f"{self.path}.lock").unlink(missing_ok=True)
+            os.close(self._lock)
 
     def due(self) -> bool:
         return self.path is not None and time.monotonic() - self.written >= self.every
@@ -105,15 +127,35 @@ def _encoded(state: State, identity: str) -> bytes:
 
 def _decoded(path: Path) -> tuple[State, str]:
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
             told = json.loads(str(file["told"]))
             state = State(
                 told["step"], file["weights"], tuple(file[f"released{place}"] for place in range(told["released"]))
             )
             order = file.get("order")
-    except (OSError, ValueError, KeyError, EOFError) as error:
+    except (OSError, ValueError, KeyError, TypeError, EOFError, AttributeError, BadZipFile) as error:
         raise InvalidInput(f"{path} is not a checkpoint of a training. Remove it, or name another file.") from error
     return replace(state, order=order, randomness=told["randomness"]), told["identity"]
+
+
+def _locked(path: Path) -> int:
+    """The system lets go of it when the process ends, however it ends."""
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, _OWNER_ONLY)
+    except OSError as error:
+        raise InvalidInput(f"{path.parent} is no place for a checkpoint: {error.strerror}.") from error
+    if fcntl is not None:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            alone = path.exists() and os.fstat(handle).st_ino == path.stat().st_ino
+        except OSError:
+            alone = False
+        if not alone:
+            os.close(handle)
+            raise InvalidInput(
+                f"another training uses the checkpoint {path.with_suffix('')}. Give each one of its own."
+            )
+    return handle
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -1,6 +1,7 @@
 """Features and targets as a trainer needs them: finite, one row for each record, no row longer than was declared.
 
-The features are never copied: a row that is too long is scaled where it is used, by a factor of its own.
+The features are not copied: a row that is too long is scaled where it is used, by a factor of its own. Only where rows are
+a thousand times too long is a copy made, so that no product of one of them can overflow.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from lastiterate.numerics.arrays import Floats
 Indices = np.ndarray | slice
 
 _ROWS_AT_ONCE = 4096
+_ABSURD = 1e3  # times too long
+_LONGEST = 1e150
 _ROUNDING = 1e-6  # a row that was normalised to the declared norm is not counted as too long
 
 
@@ -64,22 +67,29 @@ def linear_data(data: Any, records: int, feature_norm: float | None, dtype: Any)
             f"data must be features and targets, row by row. Got shapes {rows.shape} and {labels.shape}."
         )
     _check_count(len(rows), records)
-    norms = _norms(rows)
-    if not (np.isfinite(norms).all() and np.isfinite(labels).all()):
+    norms = row_norms(rows)
+    if not ((norms < _LONGEST).all() and np.isfinite(labels).all()):
         raise InvalidInput(
-            "data must be finite. Got NaN or infinity; drop or fill such records without looking at others."
+            f"data must be finite, and rows shorter than {_LONGEST:g}. Got NaN, infinity or huge numbers; drop or fill such "
+            "records without looking at others."
         )
     if feature_norm is None or not (norms > feature_norm).any():
         return Data(Records(rows, labels, norms.astype(rows.dtype), None))
+    shortened = int((norms > feature_norm * (1 + _ROUNDING)).sum())
+    if (norms > feature_norm * _ABSURD).any():
+        rows = shortened_rows(rows, norms, feature_norm)
+        norms = np.minimum(norms, feature_norm)
     shrink = 1 - 2 * float(np.finfo(rows.dtype).eps)  # so that rounding cannot make a row too long again
     scales = shrink * feature_norm / np.maximum(norms, feature_norm)
     kept = Records(rows, labels, (norms * scales).astype(rows.dtype), scales.astype(rows.dtype))
-    return Data(kept, int((norms > feature_norm * (1 + _ROUNDING)).sum()))
+    return Data(kept, shortened)
 
 
 def any_data(data: Any, records: int) -> Data:
     """For a gradient of the user's own: arrays whose first axis counts the records."""
-    features, targets = (np.asarray(part) for part in pair_of(data))
+    features, targets = (_unmasked(part) for part in pair_of(data))
+    if "O" in (features.dtype.kind, targets.dtype.kind):
+        raise InvalidInput("data must be arrays of numbers or strings of one kind. Got objects.")
     if not features.ndim or not targets.ndim or len(features) != len(targets):
         raise InvalidInput(
             f"data must be features and targets, row by row. Got shapes {features.shape} and {targets.shape}."
@@ -89,7 +99,7 @@ def any_data(data: Any, records: int) -> Data:
 
 
 def _numbers(name: str, values: Any, dtype: Any) -> Floats:
-    array = np.asarray(values.toarray() if issparse(values) else values)
+    array = _unmasked(values.toarray() if issparse(values) else values)
     try:
         array = array.astype(np.float64) if array.dtype.kind == "O" else array
     except (TypeError, ValueError) as error:
@@ -97,6 +107,15 @@ def _numbers(name: str, values: Any, dtype: Any) -> Floats:
     if array.dtype.kind not in "biuf":
         raise InvalidInput(f"{name} must be real numbers. Got {array.dtype}.")
     return array.astype(_float_type(array, dtype), copy=False)
+
+
+def _unmasked(values: Any) -> np.ndarray:
+    if np.ma.is_masked(values):
+        raise InvalidInput("data must have no masked entries. Fill them without looking at other records.")
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise InvalidInput(f"data must be arrays: {error}.") from error
 
 
 def _float_type(array: np.ndarray, dtype: Any) -> Any:
@@ -111,7 +130,16 @@ def _check_count(rows: int, records: int) -> None:
         raise InvalidInput(f"the run is about {records} records. Got {rows}.")
 
 
-def _norms(rows: Floats) -> Floats:
+def shortened_rows(rows: Floats, norms: Floats, most: float) -> Floats:
+    """A copy in which no row is longer than this."""
+    scales = most / np.maximum(norms, most)
+    copy = rows.copy()
+    too_long = scales < 1
+    copy[too_long] = rows[too_long] * scales[too_long, None]
+    return copy
+
+
+def row_norms(rows: Floats) -> Floats:
     """In double precision, whatever the rows are in."""
     parts = (rows[first : first + _ROWS_AT_ONCE].astype(np.float64) for first in range(0, len(rows), _ROWS_AT_ONCE))
     return np.sqrt(np.concatenate([np.einsum("ij,ij->i", part, part) for part in parts]))

@@ -8,15 +8,17 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from lastiterate.algorithms.losses import Loss
-from lastiterate.errors import InvalidInput
+from lastiterate.algorithms.losses import Loss, PullLimit
+from lastiterate.errors import InvalidInput, checked_count
 from lastiterate.numerics.arrays import Floats
 from lastiterate.training.data import Records
+from lastiterate.training.pull import limit_shares
 
 
 class Model(ABC):
@@ -125,10 +127,17 @@ class _Classes(Model):
 
 @dataclass(frozen=True)
 class _Softmax(_Classes):
+    """With a `limit`, probabilities are cut as it says, so that no gradient is long and the loss stays convex."""
+
+    limit: PullLimit | None = None
+
     def slopes(self, scores: Floats, targets: Floats) -> Floats:
+        places = targets.astype(np.intp)
         shares = np.exp(scores - scores.max(axis=1, keepdims=True))
         shares /= shares.sum(axis=1, keepdims=True)
-        shares[np.arange(len(shares)), targets.astype(np.intp)] -= 1
+        if self.limit is not None:
+            limit_shares(shares, scores, places, self.limit)
+        shares[np.arange(len(shares)), places] -= 1
         return shares
 
 
@@ -148,8 +157,12 @@ class _OneVsRest(_Classes):
 
 
 def model_of(loss: Loss, classes: int | None = None) -> Model:
-    """The model whose facts a loss states."""
+    """The model whose facts a loss states; only a softmax that does not say it needs the number of classes."""
     given = loss.arguments
+    asked = None if classes is None else checked_count("classes", classes, least=2)
+    known = given.get("classes", asked if loss.kind == "softmax" else None)
+    if asked not in (None, known):
+        raise InvalidInput(f"classes must be what the loss says, {known or 'two sides, −1 and 1'}. Got {asked}.")
     match loss.kind:
         case "logistic":
             return _one_or_many(_Logistic(), given)
@@ -160,15 +173,19 @@ def model_of(loss: Loss, classes: int | None = None) -> Model:
         case "ridge":
             return _Residual(given.get("residual_bound", np.inf))
         case "softmax":
-            if classes is None:
-                raise InvalidInput(
-                    "a softmax loss needs classes=, the number of classes: to count them would look at the data."
-                )
-            return _Softmax(classes)
+            return _softmax(given, known)
     raise InvalidInput(
         f"a loss of kind {loss.kind!r} has no gradient of its own. Give loss=, a function that returns the gradient of "
         "each record, or use li.losses.logistic, huber, smooth_hinge, ridge or softmax."
     )
+
+
+def _softmax(given: dict[str, Any], classes: int | None) -> Model:
+    if classes is None:
+        raise InvalidInput(
+            "a softmax loss needs classes=, the number of classes: to count them would look at the data."
+        )
+    return _Softmax(classes, PullLimit(given["pull"], classes) if "pull" in given else None)
 
 
 def _one_or_many(each: _Sides, given: dict[str, int]) -> Model:

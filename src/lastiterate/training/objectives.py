@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -55,10 +56,11 @@ class LinearModel(Objective):
 
 @dataclass(frozen=True, eq=False)
 class EachRecord(Objective):
-    """The user's own gradients, a number of records at a time."""
+    """The user's own gradients, a number of records at a time, each cut to the clip and to what the loss declares."""
 
     gradients: RecordGradients
     data: Data
+    declared: float = math.inf
 
     @property
     def precision(self) -> Any:
@@ -79,5 +81,6 @@ class EachRecord(Objective):
         if not np.isfinite(found).all():
             raise InvalidInput("loss must return finite gradients. Got NaN or infinity.")
         rows = found.reshape(len(records), -1)
-        kept = np.ones(len(rows)) if clip is None else clip / np.maximum(np.linalg.norm(rows, axis=1), clip)
+        most = min(self.declared, math.inf if clip is None else clip)
+        kept = most / np.maximum(np.linalg.norm(rows, axis=1), most) if math.isfinite(most) else np.ones(len(rows))
         return np.asarray(kept @ rows).reshape(weights.shape)

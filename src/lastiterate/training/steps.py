@@ -23,6 +23,8 @@ def proximal(prox: Prox | None, weights: Floats, step_size: float) -> Floats:
             return _soft(weights, step_size * prox.weight)
         case ElasticNet():
             return _soft(weights, step_size * prox.l1) / (1 + step_size * prox.l2)
+        case NuclearNorm() if weights.ndim > 2:
+            raise InvalidInput(f"a nuclear norm is one of matrices. Got weights with {weights.ndim} axes.")
         case NuclearNorm():
             left, values, right = np.linalg.svd(np.atleast_2d(weights), full_matrices=False)
             return np.asarray((left * _soft(values, step_size * prox.weight)) @ right).reshape(weights.shape)

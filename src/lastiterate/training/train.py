@@ -26,7 +26,7 @@ from lastiterate.training.objectives import EachRecord, LinearModel, Objective, 
 from lastiterate.training.samplers import Sampler
 from lastiterate.training.steps import projected, proximal, rounded
 
-SEEDED = "the noise came from a seed, so whoever knows the seed can take it off: this model is not private"
+SEEDED = "DO NOT RELEASE: the noise came from a seed, so whoever knows the seed can take it off"
 
 _CHUNKS = 200
 
@@ -52,7 +52,8 @@ class Trained:
 
 def report_of(run: Run, delta: float, releases: Iterable[int], private: bool) -> Report:
     """The account, and what is wrong with this execution."""
-    return replace(account(run, delta, releases), caveats=() if private else (SEEDED,))
+    found = account(run, delta, releases)
+    return found if private else replace(found, caveats=(SEEDED,))
 
 
 def train(
@@ -79,12 +80,15 @@ def train(
     checked_run(run)
     objective = _objective(run, data, loss, classes, dtype)
     weights = _start(objective, start)
+    _check_dimension(run, weights.size)
     places = _places(run, releases)
     source = Source(seed)
     identity = "" if checkpoint is None else identity_of(run, objective.data, weights, places, seed)
-    keeper = Keeper(checkpoint, checkpoint_every, identity)
-    state = _walked(run, objective, keeper.found(State(0, weights, randomness=source.state())), source, places, keeper)
-    keeper.remove()
+    with Keeper(checkpoint, checkpoint_every, identity) as keeper:
+        start_state = keeper.found(State(0, weights, randomness=source.state()))
+        state = _walked(run, objective, start_state, source, places, keeper)
+        _check_end(state)
+        keeper.remove()
     released = {place: one.astype(objective.precision) for place, one in zip(places, state.released, strict=True)}
     last = state.weights.astype(objective.precision)
     return Trained(last, run, released, source.private, objective.data.shortened)
@@ -94,13 +98,32 @@ def _objective(run: Run, data: Any, loss: Any, classes: int | None, dtype: Any) 
     if loss is not None:
         if not callable(loss):
             raise InvalidInput(f"loss must be a function of weights, features and targets. Got {loss!r:.60}.")
-        return EachRecord(loss, any_data(data, run.batches.records))
-    if dtype not in (None, np.float32, np.float64):
-        raise InvalidInput(f"dtype must be numpy.float32 or numpy.float64. Got {dtype!r}.")
+        return EachRecord(loss, any_data(data, run.batches.records), run.loss.gradient_bound)
     model = model_of(run.loss, classes)
-    held = linear_data(data, run.batches.records, run.loss.arguments.get("feature_norm"), dtype)
+    held = linear_data(data, run.batches.records, run.loss.arguments.get("feature_norm"), _float(dtype))
     model.check_targets(held.records.targets)
     return LinearModel(model, held)
+
+
+def _float(dtype: Any) -> Any:
+    try:
+        kind = None if dtype is None else np.dtype(dtype)
+    except TypeError:
+        kind = np.dtype(object)
+    if kind not in (None, np.dtype(np.float32), np.dtype(np.float64)):
+        raise InvalidInput(f"dtype must be numpy.float32 or numpy.float64. Got {dtype!r}.")
+    return kind
+
+
+def _check_dimension(run: Run, parameters: int) -> None:
+    declared = run.domain.dimension
+    if declared is not None and declared != parameters:
+        raise InvalidInput(f"the run's domain has dimension {declared}, but there are {parameters} weights.")
+
+
+def _check_end(state: State) -> None:
+    if not all(np.isfinite(one).all() for one in (state.weights, *state.released)):
+        raise InvalidInput("the iterates left the range of numbers: the step size or the l2 term is far too large.")
 
 
 def _start(objective: Objective, start: Any) -> Floats:
