@@ -1,25 +1,35 @@
-"""Every Python block of the README and the docs runs, and prints the text block that follows it."""
+"""Every Python block of the README and the docs runs, and prints the text block that follows it; the site is complete."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import lastiterate as li
+from lastiterate import estimators
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+DOCUMENTS = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
-LINK = re.compile(r"\]\(([^)#]+\.md)\)")
+FENCED = re.compile(r"```.*?```", re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)(?:#[^)\s]*)?\)")
+each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@each_document
 def test_examples_print_what_the_document_says(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
+    (ROOT / "out").mkdir(exist_ok=True)
     namespace: dict[str, object] = {}
     printed: str | None = None
     for language, body in BLOCK.findall(document.read_text()):
@@ -35,10 +45,10 @@ def test_examples_print_what_the_document_says(document: Path, monkeypatch: pyte
     assert not printed, f"this output is not shown: {printed}"
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@each_document
 def test_links_lead_somewhere(document: Path) -> None:
-    missing = [link for link in LINK.findall(document.read_text()) if not (document.parent / link).exists()]
-    assert missing == []
+    links = LINK.findall(FENCED.sub("", document.read_text()))
+    assert [link for link in links if not (document.parent / link).exists()] == []
 
 
 def test_readme_has_a_python_example() -> None:
@@ -46,5 +56,69 @@ def test_readme_has_a_python_example() -> None:
 
 
 def test_every_theorem_is_documented() -> None:
-    page = (ROOT / "docs" / "theorems.md").read_text()
+    page = (DOCS / "theorems.md").read_text()
     assert [theorem.name for theorem in li.CATALOGUE if f"`{theorem.name}`" not in page] == []
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    listed = re.findall(r"^::: lastiterate\.([\w.]+)$", (DOCS / "api.md").read_text(), re.MULTILINE)
+    public = {*li.__all__, *(f"estimators.{name}" for name in estimators.__all__)} - {"__version__"}
+    assert sorted(listed) == sorted(public)
+
+
+def test_the_table_of_settings_names_the_theorems_that_its_runs_print() -> None:
+    page = (DOCS / "choose.md").read_text()
+    printed = next(body for language, body in BLOCK.findall(page) if language == "text")
+    named = re.findall(r"^\| `\w+(?:\(.*?\))?` \| .*? \| `(\S+)` \|", page, re.MULTILINE)
+    assert named == [re.split(r"\s{2,}", line)[-3 if "  " in line else 0] for line in printed.splitlines()[1:]]
+
+
+def test_our_column_of_the_comparison_is_what_its_command_prints() -> None:
+    from benchmarks import comparison
+
+    rows = [line for line in (DOCS / "comparison.md").read_text().splitlines() if line.startswith("| ")]
+    ours = {row.split(" | ")[0].removeprefix("| "): row.split(" | ")[1] for row in rows[1:]}
+    assert ours == {comparison.ROWS[row]: cell for row, cell in comparison.ours().items()}
+
+
+def test_the_nav_lists_every_page() -> None:
+    nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[2]
+    copied = ["changes.md", "contributing.md"]
+    assert sorted(re.findall(r"- ([\w/-]+\.md)$", nav, re.MULTILINE)) == sorted(
+        [*(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")), *copied]
+    )
+
+
+def test_each_theorem_has_a_page_with_what_it_says_of_itself() -> None:
+    module = theorem_pages()
+    pages = module.pages()
+    assert sorted(pages) == sorted(f"theorems/{theorem.name}.md" for theorem in li.CATALOGUE)
+    for theorem in li.CATALOGUE:
+        page = pages[f"theorems/{theorem.name}.md"]
+        said = [theorem.citation, theorem.covers, *(one.statement for one in theorem.assumptions)]
+        assert [text for text in [*said, theorem.erratum or "None that is known"] if text not in page] == []
+        assert bool(theorem.erratum) == bool(module.errata_of(theorem))
+
+
+def test_every_theorem_applies_to_some_run_of_the_list() -> None:
+    without = [path for path, page in theorem_pages().pages().items() if "it applies to 0," in page]
+    assert without == []
+
+
+def theorem_pages() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("theorem_pages", DOCS / "theorem_pages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_site_builds_without_warnings_and_fetches_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=quiet)
+    assert built.returncode == 0, built.stderr
+    fetched = re.compile(r"<(?:script|link|img|iframe)\b[^>]*(?:src|href)=\"https?:")
+    assert [page.name for page in tmp_path.rglob("*.html") if fetched.search(page.read_text())] == []

@@ -1,0 +1,134 @@
+"""One page for each theorem of the catalogue, written from the theorem itself. `mkdocs build` adds them to the site.
+
+Where a theorem is best is read from the runs of docs/choose.md, whose printed numbers the tests hold true.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import lastiterate as li
+from lastiterate.auditing.errata import ERRATA, Erratum
+
+DOCS = Path(__file__).parent
+AS_GOOD = 1 + 1e-4  # what four printed digits can tell apart
+
+Ranking = list[tuple[float, str]]
+
+
+def pages() -> dict[str, str]:
+    """Path below docs → text, for every theorem of the catalogue."""
+    runs = _runs((DOCS / "choose.md").read_text())
+    table = _table((DOCS / "theorems.md").read_text())
+    return {path_of(theorem.name): _page(theorem, runs, table[theorem.name]) for theorem in li.CATALOGUE}
+
+
+def path_of(name: str) -> str:
+    return f"theorems/{name}.md"
+
+
+def errata_of(theorem: li.Theorem) -> list[Erratum]:
+    """Those that the theorem names itself, and their variants (E0.1b)."""
+    named = re.findall(r"E\d\.\d", theorem.erratum or "")
+    return [one for one in ERRATA if one.name[:4] in named]
+
+
+def anchor(erratum: str) -> str:
+    return erratum.lower().replace(" ", "-")
+
+
+def _page(theorem: li.Theorem, runs: dict[str, Ranking], row: tuple[str, str, str]) -> str:
+    up = "../" * (theorem.name.count("/") + 1)
+    lines = [
+        f"# {theorem.name}",
+        f"**{theorem.citation}.** Covers: {theorem.covers}.",
+        *_statement(theorem, row, up),
+        *_where_best(theorem.name, runs, up),
+        *_errata(theorem, up),
+        "## In the library",
+        f"Module `{theorem.bound.__module__}`, listed in `lastiterate.theorems.catalogue`. Proofs of what is not in a paper: "
+        f"[proofs]({up}proofs.md). All theorems side by side: [table]({up}theorems.md).",
+    ]
+    return "\n\n".join(lines) + "\n"
+
+
+def _statement(theorem: li.Theorem, row: tuple[str, str, str], up: str) -> Iterator[str]:
+    yield "## Statement"
+    yield (
+        f"**Update.** X_t = Π_t(φ_t(X_{{t−1}}) + N(0, ν_t²)) for t = 1, …, T; one record is replaced. [Notation]({up}notation.md): "
+        "s, ν, L are a step's sensitivity, noise and Lipschitz constant on the iterate, D the diameter, p the inclusion, T steps, "
+        "E epochs of l batches."
+    )
+    yield f"**Bound.** {row[1]}"
+    if formula := inspect.getdoc(theorem.bound):
+        yield f"In the code: {formula}"
+    yield "**Assumes.** Each is evaluated on the run, and refused with the number that failed."
+    yield "\n".join(f"- {assumption.statement}" for assumption in theorem.assumptions)
+    about, *notes = inspect.getdoc(sys.modules[theorem.bound.__module__]).split("\n\n")
+    yield f"**Its module.** {about}"
+    yield from notes
+
+
+def _where_best(name: str, runs: dict[str, Ranking], up: str) -> Iterator[str]:
+    yield "## Where it is best"
+    found = [(run, *_standing(name, ranking)) for run, ranking in runs.items() if name in dict(_named(ranking))]
+    best = sum(ratio <= AS_GOOD for _, _, ratio, _ in found)
+    yield (
+        f"Of the {len(runs)} runs of [how to choose]({up}choose.md) it applies to {len(found)}, and in {best} of them nothing is "
+        "better (δ = 1e-6)."
+    )
+    if found:
+        rows = ["| run | ε | times the best | the best other |", "|---|---|---|---|"]
+        for run, epsilon, ratio, other in sorted(found, key=lambda one: one[2]):
+            times = "**1**" if ratio <= AS_GOOD else f"{ratio:.4g}"
+            rows.append(f"| {run} | {epsilon:.4f} | {times} | {other} |")
+        yield "\n".join(rows)
+
+
+def _standing(name: str, ranking: Ranking) -> tuple[float, float, str]:
+    """(ε, as a multiple of the least, the best of the others)"""
+    epsilon = dict(_named(ranking))[name]
+    others = [(value, other) for value, other in ranking if other != name]
+    shown = f"`{others[0][1]}`, {others[0][0]:.4f}" if others else "none applies"
+    return epsilon, epsilon / ranking[0][0], shown
+
+
+def _named(ranking: Ranking) -> Iterator[tuple[str, float]]:
+    return ((name, value) for value, name in ranking)
+
+
+def _errata(theorem: li.Theorem, up: str) -> Iterator[str]:
+    yield "## Errata"
+    if theorem.erratum is None:
+        yield f"None that is known. [All errata]({up}errata.md)."
+        return
+    yield f"{theorem.erratum}."
+    rows = ["| id | printed | corrected | effect |", "|---|---|---|---|"]
+    for one in errata_of(theorem):
+        link = f"[{one.name}]({up}errata.md#{anchor(one.name)})"
+        cells = (link, one.printed, one.corrected, one.effect.value)
+        rows.append(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |")
+    yield "\n".join(rows)
+
+
+def _runs(choose: str) -> dict[str, Ranking]:
+    """The last text block of docs/choose.md: runs, each followed by its guarantees, the least ε first."""
+    runs: dict[str, Ranking] = {}
+    for line in re.findall(r"```text\n(.*?)```", choose, re.DOTALL)[-1].splitlines():
+        if line.startswith(" "):
+            epsilon, name = line.split()
+            runs[run].append((float(epsilon), name))
+        else:
+            run = line
+            runs[run] = []
+    return runs
+
+
+def _table(theorems: str) -> dict[str, tuple[str, str, str]]:
+    """Name → source, bound, needs: the rows of docs/theorems.md."""
+    rows = re.findall(r"^\| `(\S+)` \| (.*?) \| (.*?) \| (.*?) \|$", theorems, re.MULTILINE)
+    return {name: (source, bound, needs) for name, source, bound, needs in rows}
