@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -90,17 +91,19 @@ def test_no_proved_curve_lies_below_an_exact_instance() -> None:
         assert [(x, y) for x, y in lower if x in ours and ours[x] < y * (1 - 1e-6)] == []
 
 
-def test_what_is_there_is_kept_until_something_changes(shown: Sequence[Shown], folder: Path) -> None:
-    again = reproduce(["balle2019"], folder, quick=True, workers=1)
+def test_what_is_there_is_kept_until_something_changes(shown: Sequence[Shown], folder: Path, tmp_path: Path) -> None:
+    for path in folder.glob("balle2019-*"):
+        shutil.copy(path, tmp_path)
+    again = reproduce(["balle2019"], tmp_path, quick=True, workers=1)
     assert all(one.kept for one in again)
     assert [str(one) for one in again] == [str(one) for one in shown if one.exhibit.paper == "balle2019"]
-    record = folder / "balle2019-example-1.json"
+    record = tmp_path / "balle2019-example-1.json"
     content = json.loads(record.read_text())
     content["stamp"]["library"] = "another"
     record.write_text(json.dumps(content))
-    (folder / "balle2019-example-3.svg").unlink()
-    (folder / "balle2019-example-5.json").write_text("{")
-    again = reproduce(["balle2019"], folder, quick=True, workers=1)
+    (tmp_path / "balle2019-example-3.svg").unlink()
+    (tmp_path / "balle2019-example-5.json").write_text("{")
+    again = reproduce(["balle2019"], tmp_path, quick=True, workers=1)
     made = {one.exhibit.name for one in again if not one.kept}
     assert made == {"example-1", "example-3", "example-5"}
 
@@ -119,7 +122,9 @@ def test_a_full_run_does_not_keep_quick_numbers(tmp_path: Path, monkeypatch: pyt
     assert not reproduce(["balle2019"], tmp_path, workers=1)[0].kept
 
 
-def test_several_processes_find_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_several_processes_find_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shown: Sequence[Shown], folder: Path
+) -> None:
     chosen = tuple(exhibit_of(key) for key in ("balle2019-example-1", "balle2019-example-3"))
     monkeypatch.setattr("lastiterate.papers.reproduce.EXHIBITS", chosen)
     found = reproduce(["balle2019"], tmp_path, quick=True, workers=2)

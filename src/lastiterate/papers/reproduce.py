@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -162,8 +163,11 @@ def _folder(out: str | Path) -> Path:
 
 
 def _write(path: Path, text: str) -> None:
+    """All of it or nothing: an interrupted run leaves no half of a file."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        path.write_text(text, encoding="utf-8")
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
     except OSError as error:
         raise InvalidInput(f"{path} cannot be written: {error.strerror}.") from error
 
