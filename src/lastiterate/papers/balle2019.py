@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from lastiterate.algorithms.batches import Cyclic
@@ -11,7 +13,7 @@ from lastiterate.algorithms.run import Run
 from lastiterate.mechanisms.kernels import FiniteKernel
 from lastiterate.papers.balle2019_examples import EXAMPLES
 from lastiterate.papers.drawing import Arrow, Diagram, Panel, Role, line
-from lastiterate.papers.exhibit import Claim, Exhibit, Made, Outcome, Setting, Verdict, judged
+from lastiterate.papers.exhibit import Claim, Entry, Exhibit, Made, Outcome, Setting, Verdict, judged
 from lastiterate.papers.tables import Row, tabled
 from lastiterate.theorems.balle2019 import rho_of_each
 from lastiterate.theorems.shift_engine import own_mus
@@ -128,9 +130,9 @@ def _theorem_5(setting: Setting) -> Made:
     return tabled(rows, panels, verdict, claims)
 
 
-def _at(rows: list[Row], factor: float, after: int) -> tuple[float, float, float]:
+def _at(rows: Sequence[Row], factor: float, after: int) -> list[Entry]:
     row = next(row for row in rows if row["L"] == factor and row["steps after"] == after)
-    return tuple(float(str(row[name])) for name in ("printed, times α", "ours", "exact"))  # type: ignore[return-value]
+    return [row[name] for name in ("printed, times α", "ours", "exact")]
 
 
 EXHIBITS = (

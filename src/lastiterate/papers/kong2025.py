@@ -14,9 +14,10 @@ from lastiterate.algorithms.losses import Loss, general
 from lastiterate.algorithms.noise import OnIterate
 from lastiterate.algorithms.run import Run
 from lastiterate.papers.bounds import lower_mu, mu_of
-from lastiterate.papers.drawing import Panel, Role, line
+from lastiterate.papers.drawing import Curve, Panel, Role, line
 from lastiterate.papers.exhibit import (
     Claim,
+    Entry,
     Exhibit,
     Made,
     Outcome,
@@ -80,7 +81,7 @@ def _passes(quick: bool) -> tuple[int, ...]:
     return (1, 10, 100) if quick else (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100)
 
 
-def _baselines(passes: Sequence[int]) -> tuple[object, ...]:
+def _baselines(passes: Sequence[int]) -> tuple[Curve, ...]:
     composed = [_rho(PASSES_COMPOSITION, _run(n, 0.0)) for n in passes]
     local = [n / 2 * _ONE for n in passes]
     along = [n * _PER_PASS for n in passes]
@@ -103,8 +104,8 @@ def _without_clipping(passes: Sequence[int]) -> Panel:
     return _panel("weakly convex, no clipping", curves)
 
 
-def _panel(title: str, curves: Sequence[object]) -> Panel:
-    return Panel(title, "iterations T", "ρ = ε/α", tuple(curves), log_x=True, log_y=True)  # type: ignore[arg-type]
+def _panel(title: str, curves: Sequence[Curve]) -> Panel:
+    return Panel(title, "iterations T", "ρ = ε/α", tuple(curves), log_x=True, log_y=True)
 
 
 def _convex(passes: Sequence[int]) -> Panel:
@@ -230,13 +231,13 @@ _SHOWN = ("printed", "ours", "exact")
 
 
 def _row_of_table_2(bound: str, formula: str, printed: _Bound, ours: _Bound) -> Row:
-    row: dict[str, object] = {"bound": bound, "printed formula, over α": formula}
+    row: dict[str, Entry] = {"bound": bound, "printed formula, over α": formula}
     for name, passes in (("E = 10⁵", 10**5), ("E = 10⁶", 10**6)):
         row |= {f"printed, {name}": printed(passes), f"ours, {name}": ours(passes)}
         row[f"ratio, {name}"] = ours(passes) / printed(passes)
     linear = 2 * _ONE * 10**5 / _PER_PASS  # of linear losses, where batches are fixed and there is no domain
     row["exact, E = 10⁵"] = linear if "theirs, no" in bound or "theirs, cl" in bound else None
-    return row  # type: ignore[return-value]
+    return row
 
 
 _SETTING = (("λ", 1e-5), ("C", 10), ("σ, on the iterate", 1e-5), ("b", 10), ("k", 10_000))
