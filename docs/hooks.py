@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from markdown import Extension, Markdown
+from markdown.inlinepatterns import InlineProcessor
+from markdown.util import ETX, STX
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -19,12 +22,31 @@ import lastiterate as li
 from lastiterate.auditing.errata import ERRATA
 
 ROOT = Path(__file__).parent.parent
-COPIED = {"CHANGELOG.md": "changes.md", "CONTRIBUTING.md": "contributing.md", "examples/mnist.toml": "examples/mnist.toml"}
+COPIED = {
+    "CHANGELOG.md": "changes.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "examples/mnist.toml": "examples/mnist.toml",
+}
 BY_THEOREM = "Theorem by theorem"
+
+
+class Underscore(InlineProcessor):
+    """An underscore as if it were escaped."""
+
+    def handleMatch(self, m: re.Match[str], data: str) -> tuple[str, int, int]:
+        return f"{STX}{ord('_')}{ETX}", m.start(), m.end()
+
+
+class Subscripts(Extension):
+    """Underscores are subscripts: emphasis is written with stars."""
+
+    def extendMarkdown(self, md: Markdown) -> None:
+        md.inlinePatterns.register(Underscore("_", md), "subscript", 70)  # after code and links, before emphasis
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """The nav has an empty place for the pages of the theorems."""
+    config.markdown_extensions.append(Subscripts())
     for section in config.nav or []:
         for entry in next(iter(section.values())):
             if isinstance(entry, dict) and BY_THEOREM in entry:
@@ -43,9 +65,17 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     text = markdown.replace("](../examples/mnist.toml)", "](examples/mnist.toml)").replace("](docs/", "](")
     path = page.file.src_uri
+    if path == "proofs.md":
+        return _under_one_title(text)
     if path == "errata.md":
         return _with_anchors(text)
     return _with_links(text, path) if path in {"theorems.md", "choose.md"} or path.startswith("theorems/") else text
+
+
+def _under_one_title(text: str) -> str:
+    """A page with several titles has no table of contents: all headings but the first go one level down."""
+    first, rest = text.split("\n", 1)
+    return first + "\n" + re.sub(r"^#", "##", rest, flags=re.MULTILINE)
 
 
 def _with_anchors(text: str) -> str:

@@ -50,8 +50,8 @@ def _page(theorem: li.Theorem, runs: dict[str, Ranking], row: tuple[str, str, st
         *_where_best(theorem.name, runs, up),
         *_errata(theorem, up),
         "## In the library",
-        f"Module `{theorem.bound.__module__}`, listed in `lastiterate.theorems.catalogue`. Proofs of what is not in a paper: "
-        f"[proofs]({up}proofs.md). All theorems side by side: [table]({up}theorems.md).",
+        f"Module `{theorem.bound.__module__}`, listed in `lastiterate.theorems.catalogue`. [Proofs]({up}proofs.md) of what is "
+        f"in no paper; [all theorems]({up}theorems.md) side by side.",
     ]
     return "\n\n".join(lines) + "\n"
 
@@ -59,17 +59,16 @@ def _page(theorem: li.Theorem, runs: dict[str, Ranking], row: tuple[str, str, st
 def _statement(theorem: li.Theorem, row: tuple[str, str, str], up: str) -> Iterator[str]:
     yield "## Statement"
     yield (
-        f"**Update.** X_t = Π_t(φ_t(X_{{t−1}}) + N(0, ν_t²)) for t = 1, …, T; one record is replaced. [Notation]({up}notation.md): "
-        "s, ν, L are a step's sensitivity, noise and Lipschitz constant on the iterate, D the diameter, p the inclusion, T steps, "
-        "E epochs of l batches."
+        "**Update.** X_t = Π_t(φ_t(X_{t−1}) + N(0, ν_t²)) for t = 1, …, T; one record is replaced. "
+        f"[Notation]({up}notation.md): s, ν, L are a step's sensitivity, noise and Lipschitz constant on the iterate, "
+        "D the diameter, p the inclusion, T steps, E epochs of l batches."
     )
     yield f"**Bound.** {row[1]}"
-    if formula := inspect.getdoc(theorem.bound):
-        yield f"In the code: {formula}"
+    yield from (inspect.getdoc(theorem.bound) or "").split("\n\n")[1:]  # the first paragraph is the bound again
     yield "**Assumes.** Each is evaluated on the run, and refused with the number that failed."
     yield "\n".join(f"- {assumption.statement}" for assumption in theorem.assumptions)
     about, *notes = inspect.getdoc(sys.modules[theorem.bound.__module__]).split("\n\n")
-    yield f"**Its module.** {about}"
+    yield f"**Where it comes from.** {about}"
     yield from notes
 
 
@@ -78,8 +77,8 @@ def _where_best(name: str, runs: dict[str, Ranking], up: str) -> Iterator[str]:
     found = [(run, *_standing(name, ranking)) for run, ranking in runs.items() if name in dict(_named(ranking))]
     best = sum(ratio <= AS_GOOD for _, _, ratio, _ in found)
     yield (
-        f"Of the {len(runs)} runs of [how to choose]({up}choose.md) it applies to {len(found)}, and in {best} of them nothing is "
-        "better (δ = 1e-6)."
+        f"Of the {len(runs)} runs of [how to choose]({up}choose.md) it applies to {len(found)}, "
+        f"and in {best} of them nothing is better (δ = 1e-6)."
     )
     if found:
         rows = ["| run | ε | times the best | the best other |", "|---|---|---|---|"]
@@ -121,10 +120,9 @@ def _runs(choose: str) -> dict[str, Ranking]:
     for line in re.findall(r"```text\n(.*?)```", choose, re.DOTALL)[-1].splitlines():
         if line.startswith(" "):
             epsilon, name = line.split()
-            runs[run].append((float(epsilon), name))
+            runs[list(runs)[-1]].append((float(epsilon), name))
         else:
-            run = line
-            runs[run] = []
+            runs[line] = []
     return runs
 
 
