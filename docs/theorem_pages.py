@@ -15,7 +15,7 @@ import lastiterate as li
 from lastiterate.auditing.errata import ERRATA, Erratum
 
 DOCS = Path(__file__).parent
-AS_GOOD = 1 + 1e-4  # what four printed digits can tell apart
+AS_GOOD = 1 + 1e-5  # what six printed digits can tell apart
 
 Ranking = list[tuple[float, str]]
 
@@ -23,8 +23,7 @@ Ranking = list[tuple[float, str]]
 def pages() -> dict[str, str]:
     """Path below docs → text, for every theorem of the catalogue."""
     runs = _runs((DOCS / "choose.md").read_text())
-    table = _table((DOCS / "theorems.md").read_text())
-    return {path_of(theorem.name): _page(theorem, runs, table[theorem.name]) for theorem in li.CATALOGUE}
+    return {path_of(theorem.name): _page(theorem, runs) for theorem in li.CATALOGUE}
 
 
 def path_of(name: str) -> str:
@@ -41,30 +40,29 @@ def anchor(erratum: str) -> str:
     return erratum.lower().replace(" ", "-")
 
 
-def _page(theorem: li.Theorem, runs: dict[str, Ranking], row: tuple[str, str, str]) -> str:
+def _page(theorem: li.Theorem, runs: dict[str, Ranking]) -> str:
     up = "../" * (theorem.name.count("/") + 1)
     lines = [
         f"# {theorem.name}",
         f"**{theorem.citation}.** Covers: {theorem.covers}.",
-        *_statement(theorem, row, up),
+        *_statement(theorem, up),
         *_where_best(theorem.name, runs, up),
         *_errata(theorem, up),
         "## In the library",
-        f"Module `{theorem.bound.__module__}`, listed in `lastiterate.theorems.catalogue`. [Proofs]({up}proofs.md) of what is "
-        f"in no paper; [all theorems]({up}theorems.md) side by side.",
+        f"Module `{theorem.bound.__module__}`, listed in `lastiterate.theorems.catalogue`. [Proofs]({up}proofs.md) of what "
+        f"is in no paper; [all theorems]({up}theorems.md) side by side.",
     ]
     return "\n\n".join(lines) + "\n"
 
 
-def _statement(theorem: li.Theorem, row: tuple[str, str, str], up: str) -> Iterator[str]:
+def _statement(theorem: li.Theorem, up: str) -> Iterator[str]:
     yield "## Statement"
     yield (
         "**Update.** X_t = Π_t(φ_t(X_{t−1}) + N(0, ν_t²)) for t = 1, …, T; one record is replaced. "
         f"[Notation]({up}notation.md): s, ν, L are a step's sensitivity, noise and Lipschitz constant on the iterate, "
         "D the diameter, p the inclusion, T steps, E epochs of l batches."
     )
-    yield f"**Bound.** {row[1]}"
-    yield from (inspect.getdoc(theorem.bound) or "").split("\n\n")[1:]  # the first paragraph is the bound again
+    yield f"**Bound.** {inspect.getdoc(theorem.bound)}"
     yield "**Assumes.** Each is evaluated on the run, and refused with the number that failed."
     yield "\n".join(f"- {assumption.statement}" for assumption in theorem.assumptions)
     about, *notes = inspect.getdoc(sys.modules[theorem.bound.__module__]).split("\n\n")
@@ -77,14 +75,14 @@ def _where_best(name: str, runs: dict[str, Ranking], up: str) -> Iterator[str]:
     found = [(run, *_standing(name, ranking)) for run, ranking in runs.items() if name in dict(_named(ranking))]
     best = sum(ratio <= AS_GOOD for _, _, ratio, _ in found)
     yield (
-        f"Of the {len(runs)} runs of [how to choose]({up}choose.md) it applies to {len(found)}, "
-        f"and in {best} of them nothing is better (δ = 1e-6)."
+        f"It applies to {len(found)} of the {len(runs)} runs of [how to choose]({up}choose.md) (δ = 1e-6). "
+        f"{f'In {best} of them it is the best, or as good as the best' if best else 'In none of them it is the best'}."
     )
     if found:
         rows = ["| run | ε | times the best | the best other |", "|---|---|---|---|"]
         for run, epsilon, ratio, other in sorted(found, key=lambda one: one[2]):
             times = "**1**" if ratio <= AS_GOOD else f"{ratio:.4g}"
-            rows.append(f"| {run} | {epsilon:.4f} | {times} | {other} |")
+            rows.append(f"| {run} | {epsilon:.5g} | {times} | {other} |")
         yield "\n".join(rows)
 
 
@@ -92,7 +90,7 @@ def _standing(name: str, ranking: Ranking) -> tuple[float, float, str]:
     """(ε, as a multiple of the least, the best of the others)"""
     epsilon = dict(_named(ranking))[name]
     others = [(value, other) for value, other in ranking if other != name]
-    shown = f"`{others[0][1]}`, {others[0][0]:.4f}" if others else "none applies"
+    shown = f"`{others[0][1]}`, {others[0][0]:.5g}" if others else "none applies"
     return epsilon, epsilon / ranking[0][0], shown
 
 
@@ -124,9 +122,3 @@ def _runs(choose: str) -> dict[str, Ranking]:
         else:
             runs[line] = []
     return runs
-
-
-def _table(theorems: str) -> dict[str, tuple[str, str, str]]:
-    """Name → source, bound, needs: the rows of docs/theorems.md."""
-    rows = re.findall(r"^\| `(\S+)` \| (.*?) \| (.*?) \| (.*?) \|$", theorems, re.MULTILINE)
-    return {name: (source, bound, needs) for name, source, bound, needs in rows}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import inspect
 import io
 import os
 import re
@@ -95,13 +96,18 @@ def test_each_theorem_has_a_page_with_what_it_says_of_itself() -> None:
     assert sorted(pages) == sorted(f"theorems/{theorem.name}.md" for theorem in li.CATALOGUE)
     for theorem in li.CATALOGUE:
         page = pages[f"theorems/{theorem.name}.md"]
-        said = [theorem.citation, theorem.covers, *(one.statement for one in theorem.assumptions)]
+        said = [
+            theorem.citation,
+            theorem.covers,
+            inspect.getdoc(theorem.bound),
+            *(one.statement for one in theorem.assumptions),
+        ]
         assert [text for text in [*said, theorem.erratum or "None that is known"] if text not in page] == []
         assert bool(theorem.erratum) == bool(module.errata_of(theorem))
 
 
 def test_every_theorem_applies_to_some_run_of_the_list() -> None:
-    without = [path for path, page in theorem_pages().pages().items() if "it applies to 0," in page]
+    without = [path for path, page in theorem_pages().pages().items() if "It applies to 0 " in page]
     assert without == []
 
 

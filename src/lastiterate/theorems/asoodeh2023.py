@@ -52,7 +52,10 @@ def _projected(process: Process) -> Notion:
 
 
 def _curved(process: Process) -> Notion:
-    """δ_t = (1 − p)·g(δ_{t−1}) + p·g(1)."""
+    """δ_t = (1 − p)·g(δ_{t−1}) + p·g(1), g(x) = x·θ_{ε(x)}(r), ε(x) = log(1 + (e^ε − 1)/x).
+
+    r = min(retain·D + drift, L·D + s)/ν: how far apart two states are after a step, in units of its noise.
+    """
     given, rate = process.typical, float(process.inclusion[0])
     ratio = sharper_ratio(given)
     return with_slack(Profile(function=lambda e: curved_contraction(e, ratio, rate, len(process))), process.slack)

@@ -25,7 +25,10 @@ def rho_of_each(process: Process) -> Floats:
 
 
 def _worst(process: Process) -> Notion:
-    """The last record, which nothing follows: L^{r+1}/r is at most 1."""
+    """ρ = (s/ν)²/2: the last record, which nothing follows. (Theorems 4 (3) and 5)
+
+    A record that r ≥ 1 steps follow has (s/ν)²·L^{r+1}/(2r), and L^{r+1}/r is at most 1.
+    """
     return RenyiDP(rho=process.step_mu**2 / 2 * _UP)
 
 

@@ -41,7 +41,7 @@ def _full_composition(process: Process) -> Notion:
 
 
 def _passes_composition(process: Process) -> Notion:
-    """The same over the steps that see the record: the worst batch, or the worst turn of each epoch. (4.4)"""
+    """√Σ (sensitivity/noise)² over the steps that see the record: the worst batch, or the worst turn of each epoch. (4.4)"""
     every = process.batches.per_epoch
     if process.constant:
         turns = -(-len(process) // every)

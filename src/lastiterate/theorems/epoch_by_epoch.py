@@ -50,6 +50,11 @@ def epoch_average(process: Process) -> AveragedGaussianDP:
 
 
 def _composed(process: Process) -> Notion:
+    """Epochs composed, each the average over the places j of a record of G(μ_j), μ_j = s/√(ν² + Σ_k ν²/L^{2k}).
+
+    The sum is over the steps that follow the record's turn in its epoch. Where steps differ, epochs are counted in a few
+    groups, each as one that is no better than any of its epochs at any place.
+    """
     every = process.batches.per_epoch
     whole, rest = divmod(len(process), every)
     parts: list[tuple[Notion, int]] = []

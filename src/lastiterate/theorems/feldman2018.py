@@ -20,7 +20,10 @@ def rho_of_each(process: Process) -> Floats:
 
 
 def _worst(process: Process) -> Notion:
-    """The last record, which nothing follows."""
+    """ρ = (s/ν)²/2: the last record, which nothing follows. (Theorem 23)
+
+    A record that r steps follow has (s/ν)²/(2(r + 1)).
+    """
     return RenyiDP(rho=process.step_mu**2 / 2 * _UP)
 
 

@@ -46,6 +46,10 @@ def _blocks_in_a_ball(process: Process, length: int) -> Notion:
 
 
 def _bound(process: Process) -> Notion:
+    """Block mixing in the ball that is left with probability at most P(χ²_d > κ²) at each of T steps; the best length.
+
+    Its diameter is drift/(1 − r) + 2κν/√(1 − r²), r = retain, d parameters; δ(ε) grows by (1 + e^ε)·T·P(χ²_d > κ²).
+    """
     return Ladder(lengths(in_a_ball(process.typical)[0]), partial(_blocks_in_a_ball, process))
 
 

@@ -53,10 +53,19 @@ def own_mus(process: Process) -> Floats:
 
 
 def _worst(process: Process) -> Proof:
+    """The least μ = √Σ(a_t/ν_t)² over payments a_t ≥ 0 with z_0 = 0, z_t = L_t·z_{t−1} + s_t − a_t ≥ 0 and z_T = 0.
+
+    In a bounded domain the payments may also start at any step, from z = D. s_t is 0 where the record has no turn; of all
+    places of a record the worst counts. Exact for full batches, steps alike, L ≤ 1 and no domain: quadratics attain it.
+    """
     return shift_proof(process, averaged=False)
 
 
 def _averaged(process: Process) -> Proof:
+    """δ(ε) = the average of θ_ε(μ_j) over the places j of a record, μ_j the engine's for that place.
+
+    With a new order each epoch, all epochs but the last count at their worst place.
+    """
     return shift_proof(process, averaged=True)
 
 

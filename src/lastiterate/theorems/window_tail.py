@@ -31,6 +31,11 @@ _UP = 1 + 1e-12
 
 
 def _bound(process: Process) -> Notion:
+    """δ(ε) = the least of θ_a(μ_k) + e^a·d_k(ε − a) over windows of k steps and parts a of ε.
+
+    d_k is the composition of the last k steps, μ_k what they leave of the distance B before them, on the same data. B is
+    what the batches that the record was in can add up to; how unlikely more is, is added.
+    """
     lengths = rungs(min(len(process), _LONGEST))
     return Ladder(lengths if lengths[-1] == len(process) else (*lengths, len(process)), partial(window_of, process))
 
