@@ -121,7 +121,7 @@ def _bound(process: Process) -> Notion:
     """h(ε) ← the least over e0 of max{d(ε − e0), (1 − x)·d(ε − e0) + x·M(ε̃)}, x = h(e0), once a block; the best length.
 
     d is the profile of a block from one common state, M from two states at distance D, and
-    ε̃ = ε − e0 + log(1 + (e^{e0} − 1)/x). A profile that this does not raise holds for any number of blocks.
+    ε̃ = ε − e0 + log(1 + (e^{e0} − 1)/x). From h = 1 each round gives a bound for any number of blocks.
     """
     return Ladder(lengths(process.typical.worst_alike), partial(blocks_of, process))
 
