@@ -150,6 +150,15 @@ def test_what_the_user_fixes_is_what_is_run() -> None:
     assert own.report_.epsilon <= 1.0
 
 
+def test_the_intercept_is_part_of_the_norm() -> None:
+    """No row of what is trained on is longer than the run declares, and some row is nearly as long."""
+    longest = FEATURES / np.linalg.norm(FEATURES, axis=1, keepdims=True)
+    model = PrivateLogisticRegression(classes=["no", "yes"], **KNOWN).fit(longest, SIDES)
+    rows = np.hstack([longest, np.full((900, 1), 0.25)])
+    declared = model.run_.loss.arguments["feature_norm"]
+    assert declared * (1 - 1e-9) < np.linalg.norm(rows, axis=1).max() <= declared
+
+
 def test_rows_that_are_too_long_are_counted() -> None:
     model = PrivateLogisticRegression(classes=["no", "yes"], delta=1e-5, feature_norm=0.2)
     with pytest.warns(li.PrivacyLeak, match="of 900 rows were longer.*not private"):

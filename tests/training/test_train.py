@@ -189,11 +189,12 @@ def test_what_cannot_be_trained() -> None:
 
 
 def test_released_iterates_are_returned_and_charged() -> None:
-    run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(RECORDS), 0.5, li.OnMeanGradient(0.5), 12)
+    loss = li.losses.logistic(feature_norm=1.0, l2=0.5)
+    run = li.Run(loss, li.FullBatch(RECORDS), 0.5, li.OnMeanGradient(0.5), 12)
     found = li.train(run, (FEATURES, LABELS), releases=[4, 12, 8])
     assert list(found.released) == [4, 8]
     assert found.report(1e-5).epsilon == li.account(run, 1e-5, releases=[4, 8]).epsilon
-    assert found.report(1e-5).epsilon >= li.account(run, 1e-5).epsilon
+    assert found.report(1e-5).epsilon > 1.05 * li.account(run, 1e-5).epsilon
     again = li.train(run.first(4), (FEATURES, LABELS), seed=2).weights
     assert li.train(run, (FEATURES, LABELS), releases=[4], seed=2).released[4] == pytest.approx(again)
     with pytest.raises(li.InvalidInput, match="at most steps = 12"):
