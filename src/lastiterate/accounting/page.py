@@ -12,6 +12,8 @@ import numpy as np
 from lastiterate.accounting.describe import described
 from lastiterate.algorithms.batches import Cyclic, Shuffled
 from lastiterate.algorithms.per_step import each, extremes
+from lastiterate.privacy.averaged import AveragedGaussianDP
+from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.subsampled import subsampled_gaussian
 from lastiterate.theorems.assumptions import KindOfBatches
 
@@ -46,12 +48,20 @@ def _between(sandwich: Sandwich) -> str:
     return f"some loss with these facts costs at least {lower.epsilon:.6g} ({exact}): {lower.instance}"
 
 
+def _type_ii_error(report: Report, type_i_error: float) -> float:
+    """At least this: by the best guarantee where that is quick, else by ε at `delta` alone."""
+    if isinstance(report.best.notion, GaussianDP | AveragedGaussianDP):
+        return float(report.best.notion.tradeoff(type_i_error))
+    epsilon, right = report.epsilon, 1 - report.delta
+    return max(0.0, right - math.exp(min(epsilon, 700.0)) * type_i_error, math.exp(-epsilon) * (right - type_i_error))
+
+
 def _meaning(report: Report) -> Iterator[str]:
     if math.isfinite(report.composition) and report.epsilon > 0:
         ratio = report.composition / report.epsilon
         less = f", {ratio:.3g} times as much" if ratio > 1.005 else ", no more than this"
         yield f"releasing every iterate would cost epsilon = {report.composition:.6g}{less}"
-    power = 1 - float(report.tradeoff(0.01))
+    power = 1 - _type_ii_error(report, 0.01)
     yield (
         f"whoever wants to tell whether a record was replaced, and is wrong in 1% of the cases where it was not, "
         f"finds out in at most {100 * power:.3g}% of those where it was"

@@ -84,6 +84,10 @@ class WindowTail(Notion):
             return self.window._epsilon(log_deltas)
         return np.array([min(pair[0] for pair in self.split_for(x).values()) for x in log_deltas.tolist()])
 
+    def epsilon_estimate(self, log_delta: float) -> float:
+        """What the tail alone takes, if it had all of δ: quick, and no more than the whole."""
+        return float(self.tail.epsilon(np.array([log_delta]))[0])
+
     def split_for(self, log_delta: float) -> dict[float, tuple[float, float]]:
         """For each share of δ that was tried: ε, and the part of it that the tail takes."""
         found: dict[float, tuple[float, float]] = {}

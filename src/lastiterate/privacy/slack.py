@@ -9,6 +9,7 @@ import numpy as np
 
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import Adjacency
+from lastiterate.privacy.ladder import epsilon_estimate
 from lastiterate.privacy.notion import Notion
 
 
@@ -20,6 +21,9 @@ class _Nearly(Notion):
     @property
     def adjacency(self) -> Adjacency:  # type: ignore[override]
         return self.inner.adjacency
+
+    def epsilon_estimate(self, log_delta: float) -> float:
+        return epsilon_estimate(self.inner, log_delta)
 
 
 class Slackened(_Nearly):
