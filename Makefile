@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint check bench bench-engine tables random-batches chain lower mechanisms mutate audits accuracy mnist speed study docs comparison clean
+.PHONY: demo test lint check bench bench-engine tables random-batches chain lower mechanisms mutate audits accuracy mnist speed papers study docs comparison clean
 
 demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify, calibrate, plot; then a private model
 	$(BIN)/lastiterate account examples/mnist.toml --delta 1e-5 --certificate out/mnist-certificate.json --plot out/mnist.png
@@ -62,6 +62,9 @@ mnist: $(READY)  ## Tables 5 and 6 of Bok2024 on real MNIST, and a sound variant
 
 speed: $(READY)  ## seconds an epoch, beside Opacus and bare products of matrices
 	PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.speed $(SPEED)
+
+papers: $(READY)  ## every figure and table of the five papers, into out/papers (under half an hour; QUICK=--quick: two minutes)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/lastiterate reproduce all $(QUICK)
 
 docs: $(READY)  ## the site, into out/site; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
