@@ -141,7 +141,8 @@ def _curve(axes: Any, rows: list[Row], method: str, name: str) -> None:
     elif all(values):
         means = [100 * statistics.mean(one) for one in values]
         spread = [100 * statistics.pstdev(one) for one in values]
-        axes.errorbar(EPSILONS, means, spread, marker="o", markersize=4, capsize=3, label=method)
+        told = f"{method} (one added or removed)" if method == "opacus" else method
+        axes.errorbar(EPSILONS, means, spread, marker="o", markersize=4, capsize=3, label=told)
 
 
 if __name__ == "__main__":
