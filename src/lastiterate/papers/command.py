@@ -17,7 +17,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", default="out/papers", help="where to (default: out/papers)")
     parser.add_argument("--quick", action="store_true", help="coarser grids, fewer repetitions: two minutes at most")
     parser.add_argument("--fresh", action="store_true", help="make again what is there already")
-    parser.add_argument("--mnist", metavar="DIR", help="the folder of MNIST's four files, for Bok2024's Tables 2, 5 and 6")
+    parser.add_argument(
+        "--mnist", metavar="DIR", help="the folder of MNIST's four files, for Bok2024's Tables 2, 5 and 6"
+    )
     parser.add_argument("--workers", type=int, default=-1, help="processes (default: one for each core)")
 
 
