@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lastiterate.errors import InvalidInput
+from lastiterate.papers.mnist import check_folder
 from lastiterate.papers.reproduce import PAPERS, Shown, reproduce
 
 _BESIDE = Path("..") / "shared" / "data" / "mnist"
@@ -45,6 +46,7 @@ def _mnist(chosen: str | None) -> Path | None:
         return _BESIDE if _BESIDE.is_dir() else None
     if not Path(chosen).is_dir():
         raise InvalidInput(f"--mnist must be a folder. Got {chosen}.")
+    check_folder(Path(chosen))
     return Path(chosen)
 
 

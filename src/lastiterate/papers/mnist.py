@@ -62,6 +62,15 @@ def read_images(folder: str | Path) -> Images:
     return Images(train, parts[1], test, parts[3])
 
 
+def check_folder(folder: Path) -> None:
+    """Before hours of other work."""
+    missing = [name for name in _FILES if not (folder / f"{name}.gz").exists() and not (folder / name).exists()]
+    if missing:
+        raise InvalidInput(
+            f"{folder} must hold the four files of MNIST, packed by gzip or not. It lacks {', '.join(missing)}."
+        )
+
+
 def as_printed(passes: int, l2: float, cyclic: bool = True) -> Run:
     """The softmax clipped as one vector: what the paper ran, and what its ε is not proved for."""
     loss = losses.softmax(feature_norm=math.hypot(FEATURE_NORM, 1.0) * (1 + 1e-6), l2=l2, clip=CLIP)

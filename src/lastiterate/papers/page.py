@@ -77,7 +77,8 @@ dd { margin: 0; }
 </head>
 <body>
 <h1>Five papers, reproduced</h1>
-<p>Every figure and table, made again by lastiterate $version$quick: $counts. “Ours” is a proved upper bound, the lower
+<p>Every figure and table, made again by lastiterate $version$quick: $counts. Where the papers print
+no number, “as printed” is their formula, evaluated here. Of an ε, δ, μ or ρ, “ours” is a proved upper bound and the lower
 bound is an exact instance, so the truth lies between. Errata: <code>docs/errata.md</code>, or
 <code>lastiterate errata</code>.</p>
 <h2 id="summary">Summary</h2>
