@@ -20,8 +20,7 @@ from lastiterate.auditing.errata import ERRATA, Effect, Erratum
 from lastiterate.auditing.simulate import OPPOSITE, PUSHES, simulation
 from lastiterate.auditing.trainer import read_trainer
 from lastiterate.errors import InvalidInput, LastIterateError, Unavailable
-from lastiterate.papers.command import add_options as add_reproduce_options
-from lastiterate.papers.command import reproduced
+from lastiterate.papers import TITLES
 from lastiterate.progress import progress_bar, tracked
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.theorem import Theorem
@@ -189,6 +188,9 @@ def _errata(options: argparse.Namespace) -> int:
 
 
 def _reproduce(options: argparse.Namespace) -> int:
+    """The exhibits are loaded here only."""
+    from lastiterate.papers.command import reproduced
+
     _show(options, *reproduced(options))
     return 0
 
@@ -297,7 +299,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--full", action="store_true", help="with the formulas, what the numbers are, and the tests")
     one.add_argument("--effect", choices=[effect.value for effect in Effect], help="only those with this effect")
     what = "every figure and table of the papers, made again"
-    add_reproduce_options(_command(commands, "reproduce", _reproduce, what, "reproduce bok2024 --quick"))
+    _add_reproduction(_command(commands, "reproduce", _reproduce, what, "reproduce bok2024 --quick"))
     return parser
 
 
@@ -328,6 +330,17 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, help="for tests: the model is then not private")
     parser.add_argument("--test", metavar="FILE", help="a CSV file of public records to measure the model on")
     parser.add_argument("--write", metavar="FILE", help="write the model and its report, as JSON")
+
+
+def _add_reproduction(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paper", choices=[*TITLES, "all"], help="a paper, or all of them")
+    parser.add_argument("--out", metavar="DIR", default="out/papers", help="where to (default: out/papers)")
+    parser.add_argument("--quick", action="store_true", help="coarser grids, fewer repetitions: two minutes at most")
+    parser.add_argument("--fresh", action="store_true", help="make again what is there already")
+    parser.add_argument(
+        "--mnist", metavar="DIR", help="the folder of MNIST's four files, for Bok2024's Tables 2, 5 and 6"
+    )
+    parser.add_argument("--workers", type=int, default=-1, help="processes (default: one for each core)")
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:

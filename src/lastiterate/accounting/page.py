@@ -14,6 +14,7 @@ from lastiterate.algorithms.batches import Cyclic, Shuffled
 from lastiterate.algorithms.per_step import each, extremes
 from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.profile import Profile
 from lastiterate.privacy.subsampled import subsampled_gaussian
 from lastiterate.theorems.assumptions import KindOfBatches
 
@@ -50,10 +51,12 @@ def _between(sandwich: Sandwich) -> str:
 
 def _type_ii_error(report: Report, type_i_error: float) -> float:
     """At least this: by the best guarantee where that is quick, else by ε at `delta` alone."""
-    if isinstance(report.best.notion, GaussianDP | AveragedGaussianDP):
-        return float(report.best.notion.tradeoff(type_i_error))
-    epsilon, right = report.epsilon, 1 - report.delta
-    return max(0.0, right - math.exp(min(epsilon, 700.0)) * type_i_error, math.exp(-epsilon) * (right - type_i_error))
+    notion = report.best.notion
+    if not isinstance(notion, GaussianDP | AveragedGaussianDP):
+        if not math.isfinite(report.epsilon):
+            return 0.0
+        notion = Profile(epsilons=[report.epsilon], deltas=[report.delta], adjacency=notion.adjacency)
+    return float(notion.tradeoff(type_i_error))
 
 
 def _meaning(report: Report) -> Iterator[str]:

@@ -11,10 +11,15 @@ from lastiterate.errors import InvalidInput, checked_count
 
 def released(process: Process, releases: Iterable[int]) -> Process:
     """The process with these iterates released as well; its end needs no mention."""
+    return replace(process, releases=releases_before(len(process), releases))
+
+
+def releases_before(steps: int, releases: Iterable[int]) -> tuple[int, ...]:
+    """Those before the end of so many steps; none may lie beyond it."""
     places = checked_releases(releases)
-    if places and places[-1] > len(process):
-        raise InvalidInput(f"releases must be at most steps = {len(process)}. Got {places[-1]}.")
-    return replace(process, releases=tuple(place for place in places if place < len(process)))
+    if places and places[-1] > steps:
+        raise InvalidInput(f"releases must be at most steps = {steps}. Got {places[-1]}.")
+    return tuple(place for place in places if place < steps)
 
 
 def checked_releases(releases: Iterable[int]) -> tuple[int, ...]:

@@ -87,7 +87,10 @@ def logistic(*, feature_norm: float, l2: float = 0.0, clip: PerStep | None = Non
     With `classes`, one such problem for each class against the rest; a clip is divided among them, clip/√classes each.
     """
     norm = checked_number("feature_norm", feature_norm, POSITIVE)
-    return _one_or_many("logistic", {"feature_norm": norm}, norm, 0.25, 1.0, clip, l2, classes)
+    count = _checked_classes(classes)
+    return _linear_model(
+        "logistic", {"feature_norm": norm, "classes": count}, norm, 0.25, _side_by_side(count), clip, l2
+    )
 
 
 def huber(*, feature_norm: float, threshold: float = 1.0, l2: float = 0.0, clip: PerStep | None = None) -> Loss:
@@ -111,8 +114,9 @@ def smooth_hinge(
     """
     norm = checked_number("feature_norm", feature_norm, POSITIVE)
     corner = checked_number("width", width, POSITIVE)
-    given = {"feature_norm": norm, "width": corner}
-    return _one_or_many("smooth_hinge", given, norm, 1 / corner, 1.0, clip, l2, classes)
+    count = _checked_classes(classes)
+    given = {"feature_norm": norm, "width": corner, "classes": count}
+    return _linear_model("smooth_hinge", given, norm, 1 / corner, _side_by_side(count), clip, l2)
 
 
 def ridge(
@@ -169,7 +173,7 @@ def softmax(
     applies. What shortens gradients and keeps the loss convex is a `pull` below 1: see `PullLimit`. It needs `classes`.
     """
     norm = checked_number("feature_norm", feature_norm, POSITIVE)
-    count = None if classes is None else checked_count("classes", classes, least=2)
+    count = _checked_classes(classes)
     given: dict[str, Any] = {"feature_norm": norm, "classes": count}
     bound = math.sqrt(2.0) * norm
     if pull is not None:
@@ -191,22 +195,13 @@ def network(*, clip: PerStep, smoothness: float | None = None, l2: float = 0.0) 
     return _loss("network", given, clip, l2, top, -top, math.inf, math.inf, promises)
 
 
-def _one_or_many(
-    kind: str,
-    given: dict[str, Any],
-    norm: float,
-    second: float,
-    first: float,
-    clip: PerStep | None,
-    l2: float,
-    classes: int | None,
-) -> Loss:
-    """One problem, or one for each class: their gradients stand side by side, so the norms add up in squares."""
-    if classes is None:
-        return _linear_model(kind, given, norm, second, first, clip, l2)
-    count = checked_count("classes", classes, least=2)
-    together = first * math.nextafter(math.sqrt(count), math.inf)
-    return _linear_model(kind, {**given, "classes": count}, norm, second, together, clip, l2)
+def _checked_classes(classes: int | None) -> int | None:
+    return None if classes is None else checked_count("classes", classes, least=2)
+
+
+def _side_by_side(classes: int | None) -> float:
+    """The norm of gradients in the score of at most 1, one for each class: they add up in squares."""
+    return 1.0 if classes is None else math.nextafter(math.sqrt(classes), math.inf)
 
 
 def _linear_model(

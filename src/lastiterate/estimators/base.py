@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from lastiterate.accounting.calibrate import calibrate
 from lastiterate.accounting.report import Report
@@ -33,9 +33,10 @@ from lastiterate.errors import (
 from lastiterate.estimators.leaks import Leaks
 from lastiterate.numerics.arrays import Floats
 from lastiterate.training.choose import Plan, Problem, Wishes, chosen_plan
-from lastiterate.training.data import row_norms, shortened_rows
+from lastiterate.training.data import check_unmasked, count_longer, row_norms, shortened_rows
 from lastiterate.training.train import report_of, train
 
+_FLOATS = (np.float64, np.float32)
 _SHORTEST = 1e-6  # where all rows are 0
 _INTERCEPT = 0.25  # the constant feature that stands for the intercept, over the feature norm
 
@@ -78,6 +79,18 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     @abstractmethod
     def _guess(self, shape: Shape) -> tuple[float, float]:
         """The second derivative of the loss in a score, and how large scores are, before any data is seen."""
+
+    def _validated(self, features: Any, targets: Any, **checks: Any) -> tuple[Floats, Any]:
+        """Dense features and one target for each row, as scikit-learn has them."""
+        check_unmasked(features)
+        rows, wanted = validate_data(self, features, targets, dtype=_FLOATS, accept_sparse="csr", **checks)
+        return dense(rows), column_or_1d(wanted)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.non_deterministic = self.random_state is None
+        return tags
 
     def _fit(self, features: Any, targets: Floats, columns: int, leaks: Leaks) -> Floats:
         """Choose, calibrate, train, account. Returns the weights, one row for each column of scores."""
@@ -179,15 +192,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
 
     def _scores(self, features: Any) -> Floats:
         check_is_fitted(self)
-        rows = validate_data(self, features, reset=False, dtype=(np.float64, np.float32), accept_sparse="csr")
+        rows = validate_data(self, features, reset=False, dtype=_FLOATS, accept_sparse="csr")
         return np.asarray(rows @ self.coef_.T + self.intercept_)
-
-
-def unmasked(features: Any) -> Any:
-    """scikit-learn would train on what is under a mask."""
-    if np.ma.is_masked(features):
-        raise InvalidInput("X must have no masked entries. Fill them without looking at other records.")
-    return features
 
 
 def dense(features: Any) -> Floats:
@@ -199,7 +205,7 @@ def _no_longer(features: Floats, norms: Floats, most: float) -> Floats:
     """Rows that are longer than this are scaled down to it, in a copy."""
     if not (norms > most).any():
         return features
-    count = int((norms > most * (1 + 1e-6)).sum())
+    count = count_longer(norms, most)
     if count:
         warnings.warn(
             f"{count} of {len(norms)} rows were longer than feature_norm = {most:g} and were scaled down to it. "

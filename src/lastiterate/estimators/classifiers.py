@@ -9,12 +9,11 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d, validate_data
 
 from lastiterate.algorithms import losses
 from lastiterate.algorithms.losses import Loss
 from lastiterate.errors import POSITIVE, RATE, InvalidInput, checked_number
-from lastiterate.estimators.base import PrivateLinearModel, Shape, dense, unmasked
+from lastiterate.estimators.base import PrivateLinearModel, Shape
 from lastiterate.estimators.leaks import Leaks
 
 
@@ -23,13 +22,13 @@ class _PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ig
 
     def fit(self, X: Any, y: Any) -> Any:
         """Train on private data. Rows longer than `feature_norm` are scaled down to it."""
-        X, y = validate_data(self, unmasked(X), y, dtype=(np.float64, np.float32), accept_sparse="csr")
-        check_classification_targets(y)
+        features, labels = self._validated(X, y)
+        check_classification_targets(labels)
         leaks = Leaks()
-        self.classes_, numbers = self._numbered(column_or_1d(y), leaks)
+        self.classes_, numbers = self._numbered(labels, leaks)
         count = len(self.classes_)
         targets = numbers if count > 2 else 2 * numbers - 1
-        self.coef_ = self._fit(dense(X), targets, count if count > 2 else 1, leaks)
+        self.coef_ = self._fit(features, targets, count if count > 2 else 1, leaks)
         return self
 
     def _numbered(self, labels: Any, leaks: Leaks) -> tuple[Any, Any]:
@@ -62,8 +61,6 @@ class _PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ig
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # noise that hides a record hides more of a few records
-        tags.input_tags.sparse = True
-        tags.non_deterministic = self.random_state is None
         return tags
 
 

@@ -13,6 +13,7 @@ from lastiterate.algorithms.files import write_text
 from lastiterate.errors import InvalidInput
 from lastiterate.estimators import PrivateLinearRegression, PrivateLinearSVC, PrivateLogisticRegression
 from lastiterate.estimators.base import PrivateLinearModel
+from lastiterate.estimators.regressors import REGRESSIONS
 from lastiterate.estimators.table import Table, read_table
 
 _SHARED = ("epsilon", "delta", "feature_norm", "l2", "batches", "epochs", "step_size")
@@ -37,7 +38,7 @@ def train_table(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def _check(options: argparse.Namespace) -> None:
-    regression = options.model in ("huber", "ridge")
+    regression = options.model in REGRESSIONS
     if regression and options.classes:
         raise InvalidInput(f"--classes is for classifiers. Got it with --model {options.model}.")
     if not regression and options.target_bound is not None:
@@ -54,13 +55,11 @@ def _model(options: argparse.Namespace) -> PrivateLinearModel:
             return PrivateLogisticRegression(classes=options.classes, **given)
         case "svc":
             return PrivateLinearSVC(classes=options.classes, **given)
-        case "huber" | "ridge":
-            return PrivateLinearRegression(loss=options.model, target_bound=options.target_bound, **given)
-    raise InvalidInput(f"model must be logistic, svc, huber or ridge. Got {options.model!r}.")
+    return PrivateLinearRegression(loss=options.model, target_bound=options.target_bound, **given)
 
 
 def _targets(options: argparse.Namespace, table: Table) -> Any:
-    return table.numbers if options.model in ("huber", "ridge") else list(table.target)
+    return table.numbers if options.model in REGRESSIONS else list(table.target)
 
 
 def _tested(model: PrivateLinearModel, table: Table, options: argparse.Namespace) -> float:
@@ -93,7 +92,7 @@ def _text(model: PrivateLinearModel, content: dict[str, Any], options: argparse.
         f"noise {model.noise_:.4g} on the mean gradient",
     ]
     if options.test:
-        name = "R²" if options.model in ("huber", "ridge") else "accuracy"
+        name = "R²" if options.model in REGRESSIONS else "accuracy"
         lines.append(f"{name} on {options.test}: {content['score_on_test']:.4f}")
     lines.append(f"model: {options.write}" if options.write else "write it with --write model.json")
     return "\n".join(lines)

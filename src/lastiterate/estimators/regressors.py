@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import column_or_1d, validate_data
 
 from lastiterate.algorithms import losses
 from lastiterate.algorithms.losses import Loss
 from lastiterate.errors import POSITIVE, InvalidInput, checked_number
-from lastiterate.estimators.base import PrivateLinearModel, Shape, dense, unmasked
+from lastiterate.estimators.base import PrivateLinearModel, Shape
 from lastiterate.estimators.leaks import Leaks
 
-_LOSSES = ("huber", "ridge")
+REGRESSIONS = ("huber", "ridge")
 
 
 class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
@@ -58,18 +57,18 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
         return 1.0, 0.5
 
     def _loss(self, shape: Shape, l2: float) -> Loss:
-        if self.loss not in _LOSSES:
-            raise InvalidInput(f"loss must be one of {', '.join(_LOSSES)}. Got {self.loss!r}.")
+        if self.loss not in REGRESSIONS:
+            raise InvalidInput(f"loss must be one of {', '.join(REGRESSIONS)}. Got {self.loss!r}.")
         if self.loss == "ridge":
             return losses.ridge(feature_norm=shape.norm, l2=l2, clip=shape.norm)
         return losses.huber(feature_norm=shape.norm, threshold=self.threshold, l2=l2)
 
     def fit(self, X: Any, y: Any) -> Any:
         """Train on private data. Rows longer than `feature_norm` are scaled down, targets beyond `target_bound` cut."""
-        X, y = validate_data(self, unmasked(X), y, dtype=(np.float64, np.float32), accept_sparse="csr", y_numeric=True)
-        targets, leaks = column_or_1d(y).astype(np.float64), Leaks()
+        features, wanted = self._validated(X, y, y_numeric=True)
+        targets, leaks = wanted.astype(np.float64), Leaks()
         bound = self._bound(targets, leaks)
-        coefficients = self._fit(dense(X), np.clip(targets / bound, -1.0, 1.0), 1, leaks)
+        coefficients = self._fit(features, np.clip(targets / bound, -1.0, 1.0), 1, leaks)
         self.coef_ = coefficients[0] * bound
         self.intercept_ = float(self.intercept_[0]) * bound
         return self
@@ -91,6 +90,4 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # noise that hides a record hides more of a few records
-        tags.input_tags.sparse = True
-        tags.non_deterministic = self.random_state is None
         return tags

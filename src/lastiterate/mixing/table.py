@@ -10,7 +10,6 @@ import numpy as np
 
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import Adjacency
-from lastiterate.privacy.ladder import epsilon_estimate
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.subsampled import SubsampledGaussians
 
@@ -27,7 +26,7 @@ class Tabled:
     notion: Notion
 
     def delta(self, epsilons: Floats) -> Floats:
-        if not isinstance(self.notion, SubsampledGaussians) or self.notion.is_a_formula:
+        if self._table is None:
             return np.asarray(self.notion.delta(epsilons))
         points, deltas = self._table
         return np.interp(np.exp(np.minimum(epsilons, _LARGEST)), np.exp(points), deltas) * (1 + 1e-12)
@@ -38,29 +37,37 @@ class Tabled:
 
     def epsilon(self, log_delta: float) -> float:
         """From the table where the notion itself would take long; far out, without credit for sampling."""
-        notion = self.notion
-        if isinstance(notion, SubsampledGaussians) and not notion.is_a_formula and notion.is_slow:
-            if log_delta < _FAR_OUT:
-                return float(notion.without_sampling._epsilon(np.array([log_delta]))[0])
+        composed = self._composed
+        slow = composed is not None and composed.is_slow
+        if composed is not None and slow and log_delta < _FAR_OUT:
+            return float(composed.without_sampling._epsilon(np.array([log_delta]))[0])
+        if self._table is not None and slow:
             points, deltas = self._table
             target = math.exp(log_delta) * (1 - 1e-12)
             if deltas[-1] <= target:
                 return float(np.log(np.interp(target, deltas[::-1], np.exp(points[::-1])))) * (1 + 1e-12) + 1e-15
-        return float(notion._epsilon(np.array([log_delta]))[0])
+        return float(self.notion._epsilon(np.array([log_delta]))[0])
+
+    @property
+    def _composed(self) -> SubsampledGaussians | None:
+        """The notion, if it is one that only a table answers quickly."""
+        notion = self.notion
+        return notion if isinstance(notion, SubsampledGaussians) and not notion.is_a_formula else None
 
     @cached_property
     def reach(self) -> float:
         """About where δ is negligible; whatever it is, the table is valid."""
-        if isinstance(self.notion, SubsampledGaussians) and not self.notion.is_a_formula:
-            return min(1.05 * self.notion.epsilon_estimate(math.log(_SMALLEST)) + 1e-12, _LARGEST)
+        if self._composed is not None:
+            return min(1.05 * self._composed.epsilon_estimate(math.log(_SMALLEST)) + 1e-12, _LARGEST)
         return min(float(self.notion.epsilon(_SMALLEST)), _LARGEST)
 
     @cached_property
-    def _table(self) -> tuple[Floats, Floats]:
-        """Beyond the last point δ is taken for what it is there."""
-        assert isinstance(self.notion, SubsampledGaussians)
+    def _table(self) -> tuple[Floats, Floats] | None:
+        """Beyond the last point δ is taken for what it is there. None where there is a formula."""
+        if self._composed is None:
+            return None
         points = self.reach * np.linspace(0.0, 1.0, _POINTS) ** 1.5
-        return points, np.minimum.accumulate(self.notion.delta_curve(points, math.log(_SMALLEST)))
+        return points, np.minimum.accumulate(self._composed.delta_curve(points, math.log(_SMALLEST)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +81,7 @@ class Quick(Notion):
         return self.notion.adjacency
 
     def epsilon_estimate(self, log_delta: float) -> float:
-        return epsilon_estimate(self.notion, log_delta)
+        return self.notion.epsilon_estimate(log_delta)
 
     @cached_property
     def _tabled(self) -> Tabled:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from statistics import fmean, stdev
 
-import numpy as np
-
 from lastiterate.errors import Unavailable
-from lastiterate.numerics.arrays import Floats
-from lastiterate.papers.bok2024_mnist import SETTING_OF_MNIST
+from lastiterate.papers.bok2024_mnist import CYCLIC, FEATURE_NORM, SAMPLED, SETTING_OF_MNIST, executed
 from lastiterate.papers.bok2024_printed import TABLE_5, TABLE_6
 from lastiterate.papers.drawing import Role
 from lastiterate.papers.exhibit import Cell, Claim, Exhibit, Made, Setting, judged
-from lastiterate.papers.mnist import CLASSES, FEATURE_NORM, Images, as_printed, read_images
+from lastiterate.papers.mnist import CLASSES, Images, accuracy, read_images
+from lastiterate.papers.parallel import in_parallel
 from lastiterate.papers.tables import Row, dots, number, tabled
 from lastiterate.progress import tracked
 from lastiterate.training.train import train
@@ -34,17 +32,13 @@ def _trained(job: tuple[str, float, int], folder: Path, lengths: Sequence[int]) 
     images, weights, done = _images(folder), None, 0
     found: Found = {}
     for length in lengths:
-        run = as_printed(length - done, l2, cyclic=algorithm == "NoisyCGD")
+        run = executed(l2, length - done, CYCLIC if algorithm == "NoisyCGD" else SAMPLED)
         data = images.train_features, images.train_labels
         weights = train(run, data, start=weights, classes=CLASSES, seed=1000 * seed + length).weights
-        right = [_percent(weights, *pair) for pair in (data, (images.test_features, images.test_labels))]
+        right = [accuracy(weights, *pair) for pair in (data, (images.test_features, images.test_labels))]
         found[algorithm, l2, length] = (right[0], right[1])
         done = length
     return found
-
-
-def _percent(weights: Floats, features: Floats, labels: Floats) -> float:
-    return 100 * float(np.mean((features @ weights).argmax(axis=1) == labels))
 
 
 @cache
@@ -62,23 +56,12 @@ def _accuracies(folder: Path, quick: bool) -> Mapping[Place, Sequence[tuple[floa
         for l2 in (0.002, 0.004)
     ]
     jobs, lengths = (every[:1], _LENGTHS[:1]) if quick else (every, _LENGTHS)
-    results = _in_parallel(jobs, folder, lengths)
+    results = in_parallel(partial(_trained, folder=folder, lengths=lengths), jobs)
     found: dict[Place, list[tuple[float, float]]] = {}
     for _ in tracked(jobs, "trainings"):
         for place, right in next(results).items():
             found.setdefault(place, []).append(right)
     return found
-
-
-def _in_parallel(jobs: Sequence[tuple[str, float, int]], folder: Path, lengths: Sequence[int]) -> Iterator[Found]:
-    try:
-        from joblib import Parallel, delayed
-    except ImportError:
-        return (_trained(job, folder, lengths) for job in jobs)
-    if len(jobs) == 1:
-        return (_trained(job, folder, lengths) for job in jobs)
-    tasks = (delayed(_trained)(job, folder, lengths) for job in jobs)
-    return iter(Parallel(n_jobs=-1, return_as="generator_unordered", batch_size=1)(tasks))
 
 
 def _rows(setting: Setting, printed: Mapping[Place, tuple[str, str]], part: int) -> list[Row]:

@@ -13,17 +13,6 @@ from lastiterate.papers.reproduce import PAPERS, Shown, reproduce
 _BESIDE = Path("..") / "shared" / "data" / "mnist"
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paper", choices=[*PAPERS, "all"], help="a paper, or all of them")
-    parser.add_argument("--out", metavar="DIR", default="out/papers", help="where to (default: out/papers)")
-    parser.add_argument("--quick", action="store_true", help="coarser grids, fewer repetitions: two minutes at most")
-    parser.add_argument("--fresh", action="store_true", help="make again what is there already")
-    parser.add_argument(
-        "--mnist", metavar="DIR", help="the folder of MNIST's four files, for Bok2024's Tables 2, 5 and 6"
-    )
-    parser.add_argument("--workers", type=int, default=-1, help="processes (default: one for each core)")
-
-
 def reproduced(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """What was made, as JSON could hold it and as text."""
     papers = PAPERS if options.paper == "all" else (options.paper,)

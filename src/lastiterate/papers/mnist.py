@@ -7,7 +7,6 @@ The sound run bounds the features instead: unit rows, an unclipped softmax, and 
 from __future__ import annotations
 
 import gzip
-import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,16 +14,15 @@ import numpy as np
 
 from lastiterate.accounting.calibrate import calibrate
 from lastiterate.algorithms import losses
-from lastiterate.algorithms.batches import Cyclic, FixedSize, Shuffled
 from lastiterate.algorithms.noise import OnMeanGradient
 from lastiterate.algorithms.run import Run, epochs
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats
+from lastiterate.papers.bok2024_mnist import DELTA, FEATURE_NORM, NOISE, SHUFFLED, executed
 from lastiterate.progress import tracked
 from lastiterate.training.train import train
 
-RECORDS, BATCH, CLASSES = 60_000, 1_500, 10
-FEATURE_NORM, CLIP, STEP_SIZE, NOISE, DELTA = 8.0, 5.0, 0.05, 0.01, 1e-5
+CLASSES = 10
 # Public settings of the sound run: unit rows have smoothness 1/2, so that step sizes below 4 bring iterates together.
 SOUND_STEP_SIZE, SOUND_L2 = 3.9, 1e-6
 
@@ -71,23 +69,16 @@ def check_folder(folder: Path) -> None:
         )
 
 
-def as_printed(passes: int, l2: float, cyclic: bool = True) -> Run:
-    """The softmax clipped as one vector: what the paper ran, and what its ε is not proved for."""
-    loss = losses.softmax(feature_norm=math.hypot(FEATURE_NORM, 1.0) * (1 + 1e-6), l2=l2, clip=CLIP)
-    batches = Cyclic(RECORDS, BATCH) if cyclic else FixedSize(RECORDS, BATCH)
-    return Run(loss, batches, STEP_SIZE, OnMeanGradient(std=NOISE), epochs(passes))
-
-
 def sound(passes: int, epsilon: float) -> Run:
     """As many epochs on unit rows, at most this ε, by a proof that holds."""
     loss = losses.softmax(feature_norm=1.0, l2=SOUND_L2)
-    plan = Run(loss, Shuffled(RECORDS, BATCH), SOUND_STEP_SIZE, OnMeanGradient(std=NOISE), epochs(passes))
+    plan = Run(loss, SHUFFLED, SOUND_STEP_SIZE, OnMeanGradient(std=NOISE), epochs(passes))
     return calibrate(plan, epsilon=epsilon, delta=DELTA)
 
 
-def accuracies_as_printed(images: Images, passes: int, l2: float, runs: int, cyclic: bool = True) -> Accuracies:
+def accuracies_as_printed(images: Images, passes: int, l2: float, runs: int) -> Accuracies:
     """Features are clipped at norm 8, and an intercept is learnt."""
-    return _accuracies(as_printed(passes, l2, cyclic), images.with_norm(FEATURE_NORM, constant=1.0), runs)
+    return _accuracies(executed(l2, passes), images.with_norm(FEATURE_NORM, constant=1.0), runs)
 
 
 def accuracies_when_sound(images: Images, passes: int, epsilon: float, runs: int) -> Accuracies:
@@ -98,12 +89,13 @@ def _accuracies(run: Run, images: Images, runs: int) -> Accuracies:
     data = (images.train_features, images.train_labels)
     found = [train(run, data, classes=CLASSES, seed=seed).weights for seed in tracked(range(runs), "trainings")]
     return Accuracies(
-        tuple(_accuracy(weights, images.train_features, images.train_labels) for weights in found),
-        tuple(_accuracy(weights, images.test_features, images.test_labels) for weights in found),
+        tuple(accuracy(weights, images.train_features, images.train_labels) for weights in found),
+        tuple(accuracy(weights, images.test_features, images.test_labels) for weights in found),
     )
 
 
-def _accuracy(weights: Floats, features: Floats, labels: Floats) -> float:
+def accuracy(weights: Floats, features: Floats, labels: Floats) -> float:
+    """In percent."""
     return 100 * float(np.mean((features @ weights).argmax(axis=1) == labels))
 
 

@@ -10,18 +10,12 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
+from lastiterate.papers import TITLES
 from lastiterate.papers.exhibit import Claim, Entry, Setting
 
 if TYPE_CHECKING:
     from lastiterate.papers.reproduce import Shown
 
-_PAPERS = {
-    "asoodeh2023": "Asoodeh and Diaz 2023: privacy loss of noisy SGD for non-convex losses",
-    "boninsegna2023": "Boninsegna 2023: a survey of DP-SGD",
-    "kong2025": "Kong and Ribero 2025: last iterate of cyclic DP-SGD",
-    "balle2019": "Balle, Barthe, Gaboardi and Geumlek 2019: mixing and diffusion",
-    "bok2024": "Bok, Su and Altschuler 2024: shifted interpolation",
-}
 _PAGE = Template("""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -108,7 +102,7 @@ def page(shown: Sequence[Shown], folder: Path, setting: Setting) -> str:
     """The page as HTML; pictures are read from the folder and put into it."""
     sections = []
     for paper in dict.fromkeys(one.exhibit.paper for one in shown):
-        sections.append(f"<h2>{escape(_PAPERS[paper])}</h2>")
+        sections.append(f"<h2>{escape(TITLES[paper])}</h2>")
         sections += [_section(one, folder) for one in shown if one.exhibit.paper == paper]
     return _PAGE.substitute(
         version=version("lastiterate"),

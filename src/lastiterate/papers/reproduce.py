@@ -9,20 +9,22 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from lastiterate.errors import InvalidInput, Unavailable
+from lastiterate.papers import TITLES
 from lastiterate.papers.catalogue import EXHIBITS, exhibit_of
 from lastiterate.papers.drawing import drawn
 from lastiterate.papers.exhibit import Claim, Exhibit, Made, Outcome, Setting, Verdict
 from lastiterate.papers.page import page
+from lastiterate.papers.parallel import in_parallel
 from lastiterate.plots import save
 from lastiterate.progress import tracked
 
-PAPERS = tuple(dict.fromkeys(exhibit.paper for exhibit in EXHIBITS))
+PAPERS = tuple(TITLES)
 
 
 @dataclass(frozen=True)
@@ -68,25 +70,13 @@ def reproduce(
 def _all_made(pending: Sequence[Exhibit], setting: Setting, folder: Path, workers: int) -> Iterator[Shown]:
     """Those that use all cores by themselves come last, one by one."""
     alone = [one for one in pending if not one.uses_all_cores]
-    results = _in_parallel(alone, setting, folder, workers)
+    slowest_first = [one.key for one in sorted(alone, key=lambda one: -one.cost)]
+    keys = in_parallel(partial(_made_elsewhere, setting=setting, folder=folder), slowest_first, workers)
     for _ in tracked(alone, "exhibits"):
-        yield next(results)
+        yield _read(exhibit_of(next(keys)), folder, kept=False)
     for one in pending:
         if one.uses_all_cores:
             yield _made(one.key, setting, folder)
-
-
-def _in_parallel(exhibits: Sequence[Exhibit], setting: Setting, folder: Path, workers: int) -> Iterator[Shown]:
-    try:
-        from joblib import Parallel, delayed
-    except ImportError:
-        workers = 1
-    if workers == 1 or len(exhibits) < 2:
-        return (_made(one.key, setting, folder) for one in exhibits)
-    slowest_first = sorted(exhibits, key=lambda one: -one.cost)
-    jobs = (delayed(_made_elsewhere)(one.key, setting, folder) for one in slowest_first)
-    found = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)(jobs)
-    return (_read(exhibit_of(key), folder, kept=False) for key in found)
 
 
 def _made_elsewhere(key: str, setting: Setting, folder: Path) -> str:

@@ -38,11 +38,11 @@ class Ladder(Notion):
         return self._known[index]
 
     def _epsilon(self, log_deltas: Floats) -> Floats:
-        return self._least(log_deltas, lambda member, values: member._epsilon(values), epsilon_estimate)
+        return self._least(log_deltas, lambda member, values: member._epsilon(values), _epsilon_estimate)
 
     def epsilon_estimate(self, log_delta: float) -> float:
         """About the least ε, if every rung has an estimate; else 0."""
-        return min(epsilon_estimate(self.member(index), log_delta) for index in range(len(self.rungs)))
+        return min(self.member(index).epsilon_estimate(log_delta) for index in range(len(self.rungs)))
 
     def _log_delta(self, epsilons: Floats) -> Floats:
         return self._least(epsilons, lambda member, values: member._log_delta(values), _no_estimate)
@@ -50,7 +50,7 @@ class Ladder(Notion):
     def best_rung(self, log_delta: float) -> int:
         """The rung that gives the least ε, as far as the search goes."""
         wanted = np.array([log_delta])
-        return self.rungs[self._search(wanted, lambda member, values: member._epsilon(values), epsilon_estimate)]
+        return self.rungs[self._search(wanted, lambda member, values: member._epsilon(values), _epsilon_estimate)]
 
     def _least(self, values: Floats, ask: Callable[[Notion, Floats], Floats], estimate: Estimate) -> Floats:
         """A few values one by one; for many, the rungs that are best for some of them."""
@@ -83,10 +83,8 @@ class Ladder(Notion):
         return min(found, key=lambda index: (found[index], index))
 
 
-def epsilon_estimate(notion: Notion, log_delta: float) -> float:
-    """About the ε that the notion would give, where it has a quick way to say; else 0."""
-    quick = getattr(notion, "epsilon_estimate", None)
-    return float(quick(log_delta)) if quick is not None else 0.0
+def _epsilon_estimate(notion: Notion, log_delta: float) -> float:
+    return notion.epsilon_estimate(log_delta)
 
 
 def _no_estimate(notion: Notion, value: float) -> float:

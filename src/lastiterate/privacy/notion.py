@@ -39,6 +39,10 @@ class Notion(ABC):
         root = decreasing_root(lambda x: self._log_delta(x) - log_deltas, np.zeros_like(high), high)
         return np.where(self._log_delta(root) <= log_deltas, root, np.inf)
 
+    def epsilon_estimate(self, log_delta: float) -> float:
+        """A quick ESTIMATE of ε(δ), to steer a search, never to report; 0 where there is no quick way to say."""
+        return 0.0
+
     def _rdp(self, orders: Floats) -> Floats:
         raise Unavailable(
             f"{type(self).__name__} says nothing about Rényi divergences. Use epsilon, delta or tradeoff."

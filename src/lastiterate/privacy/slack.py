@@ -9,7 +9,6 @@ import numpy as np
 
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import Adjacency
-from lastiterate.privacy.ladder import epsilon_estimate
 from lastiterate.privacy.notion import Notion
 
 
@@ -23,7 +22,7 @@ class _Nearly(Notion):
         return self.inner.adjacency
 
     def epsilon_estimate(self, log_delta: float) -> float:
-        return epsilon_estimate(self.inner, log_delta)
+        return self.inner.epsilon_estimate(log_delta)
 
 
 class Slackened(_Nearly):

@@ -75,7 +75,7 @@ def linear_data(data: Any, records: int, feature_norm: float | None, dtype: Any)
         )
     if feature_norm is None or not (norms > feature_norm).any():
         return Data(Records(rows, labels, norms.astype(rows.dtype), None))
-    shortened = int((norms > feature_norm * (1 + _ROUNDING)).sum())
+    shortened = count_longer(norms, feature_norm)
     if (norms > feature_norm * _ABSURD).any():
         rows = shortened_rows(rows, norms, feature_norm)
         norms = np.minimum(norms, feature_norm)
@@ -109,9 +109,14 @@ def _numbers(name: str, values: Any, dtype: Any) -> Floats:
     return array.astype(_float_type(array, dtype), copy=False)
 
 
-def _unmasked(values: Any) -> np.ndarray:
+def check_unmasked(values: Any) -> None:
+    """What lies under a mask would be trained on."""
     if np.ma.is_masked(values):
         raise InvalidInput("data must have no masked entries. Fill them without looking at other records.")
+
+
+def _unmasked(values: Any) -> np.ndarray:
+    check_unmasked(values)
     try:
         return np.asarray(values)
     except ValueError as error:
@@ -128,6 +133,11 @@ def _float_type(array: np.ndarray, dtype: Any) -> Any:
 def _check_count(rows: int, records: int) -> None:
     if rows != records:
         raise InvalidInput(f"the run is about {records} records. Got {rows}.")
+
+
+def count_longer(norms: Floats, most: float) -> int:
+    """How many rows are longer than this, by more than rounding."""
+    return int((norms > most * (1 + _ROUNDING)).sum())
 
 
 def shortened_rows(rows: Floats, norms: Floats, most: float) -> Floats:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lastiterate.accounting.account import account
-from lastiterate.accounting.releases import checked_releases
+from lastiterate.accounting.releases import releases_before
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.batches import PoissonMean
 from lastiterate.algorithms.per_step import spread
@@ -81,7 +81,7 @@ def train(
     objective = _objective(run, data, loss, classes, dtype)
     weights = _start(objective, start)
     _check_dimension(run, weights.size)
-    places = _places(run, releases)
+    places = releases_before(run.steps, releases)
     source = Source(seed)
     identity = "" if checkpoint is None else identity_of(run, objective.data, weights, places, seed)
     with Keeper(checkpoint, checkpoint_every, identity) as keeper:
@@ -136,13 +136,6 @@ def _start(objective: Objective, start: Any) -> Floats:
     if shape is not None and weights.shape != shape:
         raise InvalidInput(f"start must have shape {shape}. Got {weights.shape}.")
     return weights
-
-
-def _places(run: Run, releases: Iterable[int]) -> tuple[int, ...]:
-    places = checked_releases(releases)
-    if places and places[-1] > run.steps:
-        raise InvalidInput(f"releases must be at most steps = {run.steps}. Got {places[-1]}.")
-    return tuple(place for place in places if place < run.steps)
 
 
 def _walked(
