@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.training import train as training
+from lastiterate.training import walk
 
 RECORDS = 40
 FEATURES = np.random.default_rng(0).normal(size=(RECORDS, 3)) / 4
@@ -40,16 +40,16 @@ class Killed(Exception):
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
     """The next training dies in this step, after its noise was drawn."""
-    whole = training._Step.__call__
+    whole = walk.Step.__call__
 
     def cut(self, step, *rest):  # type: ignore[no-untyped-def]
         found = whole(self, step, *rest)
         if step == steps:
-            monkeypatch.setattr(training._Step, "__call__", whole)
+            monkeypatch.setattr(walk.Step, "__call__", whole)
             raise Killed
         return found
 
-    monkeypatch.setattr(training._Step, "__call__", cut)
+    monkeypatch.setattr(walk.Step, "__call__", cut)
 
 
 @pytest.mark.parametrize("batches", BATCHES, ids=repr)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 from lastiterate.accounting.account import account
 from lastiterate.accounting.releases import checked_releases, released
 from lastiterate.accounting.report import Report
+from lastiterate.algorithms.arithmetic import in_double_precision
 from lastiterate.algorithms.batches import Cyclic, Shuffled
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run, checked_run
@@ -22,6 +24,7 @@ from lastiterate.errors import (
 )
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.roots import decreasing_crossing
+from lastiterate.privacy.displaced import Displaced
 from lastiterate.privacy.ladder import Ladder
 from lastiterate.privacy.slack import Slackened
 from lastiterate.theorems.catalogue import CATALOGUE
@@ -55,14 +58,19 @@ def calibrate(
 
     With free=li.NOISE the noise is scaled by one factor, up or down. With free=li.STEPS the run is made as long as the
     target allows, but not longer than `most_steps`: where the loss stops growing, any number of steps may do. The iterates
-    after `releases` steps leave as well, as far as the run gets there.
+    after `releases` steps leave as well, as far as the run gets there. Room is left for the rounding of a training in double
+    precision, a few parts in a million: executed by `li.train`, the run still meets the target.
     """
     checked_run(run)
+    executed = replace(run, arithmetic=run.arithmetic.and_also(in_double_precision(run.batches.largest)))
     target, delta = checked_number("epsilon", epsilon, POSITIVE), checked_number("delta", delta, INSIDE_UNIT)
     checked_choice("free", free, Free)
     if free is NOISE:
-        return _least_noise(run, target, delta, checked_releases(releases))
-    return _most_steps(run, target, delta, checked_count("most_steps", most_steps), checked_releases(releases))
+        found = _least_noise(executed, target, delta, checked_releases(releases))
+    else:
+        longest = checked_count("most_steps", most_steps)
+        found = _most_steps(executed, target, delta, longest, checked_releases(releases))
+    return replace(found, arithmetic=run.arithmetic)
 
 
 def _least_noise(run: Run, target: float, delta: float, releases: tuple[int, ...]) -> Run:
@@ -95,7 +103,7 @@ def _epsilon_by(theorem: Theorem, process: Process, delta: float) -> float:
 def _closeness(report: Report) -> float:
     """Of the logarithm of the noise: bounds that are searched on grids do not move evenly."""
     notion = report.best.notion
-    inner = notion.inner if isinstance(notion, Slackened) else notion
+    inner = notion.inner if isinstance(notion, Slackened | Displaced) else notion
     return 1e-4 if isinstance(inner, Ladder) else 1e-7
 
 

@@ -21,6 +21,7 @@ from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, LastIterateError, checked_count
 from lastiterate.numerics.arrays import Floats
+from lastiterate.privacy.displaced import as_computed
 from lastiterate.privacy.notion import Notion
 from lastiterate.shift.certify import certify
 from lastiterate.shift.schedule import payments
@@ -127,7 +128,7 @@ def _checked(content: dict[str, Any], run: Run | None) -> Verdict:
     else:
         notion = _replayed(process, averaged, content["schedules"])
     delta, claimed = float(claim["delta"]), float(claim["epsilon"])
-    epsilon = float(notion.epsilon(delta))
+    epsilon = float(as_computed(notion, process.displacement).epsilon(delta))
     if not epsilon <= claimed:
         return _rejected(f"it claims epsilon = {claimed:.12g}, but proves {epsilon:.12g}")
     return Verdict(True, claimed, delta, len(process), process.releases)

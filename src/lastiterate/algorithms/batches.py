@@ -40,6 +40,11 @@ class Batches(ABC):
     def divisor(self) -> float: ...
 
     @property
+    def largest(self) -> int:
+        """The largest number of records that a batch can have."""
+        return self.records
+
+    @property
     def sizes(self) -> Sizes:
         """Of every batch there can be."""
         return Sizes(self.divisor)
@@ -96,6 +101,10 @@ class _Partition(Batches):
     @property
     def divisor(self) -> float:
         return float(self.batch_size)
+
+    @property
+    def largest(self) -> int:
+        return self.batch_size
 
 
 class _Passes(_Partition):

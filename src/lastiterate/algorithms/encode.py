@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from lastiterate.algorithms import losses
+from lastiterate.algorithms.arithmetic import EXACT, Arithmetic
 from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
 from lastiterate.algorithms.domains import Ball, Box, ConvexSet, Domain, Unbounded
 from lastiterate.algorithms.noise import Langevin, Noise, OnGradientSum, OnIterate, OnMeanGradient
@@ -52,7 +53,7 @@ _SECTIONS: dict[str, dict[str, Any]] = {
     "prox": PROXES,
 }
 _REQUIRED = ("loss", "batches", "step_size", "noise", "steps")
-_KNOWN = (*_REQUIRED, "domain", "prox", "weight_decay")
+_KNOWN = (*_REQUIRED, "domain", "prox", "weight_decay", "arithmetic")
 
 
 class BadEntry(InvalidInput):
@@ -77,6 +78,8 @@ def run_to_dict(run: Run) -> dict[str, Any]:
         value = getattr(run, section)
         if value is not None:
             plain[section] = _section_to_dict(section, value)
+    if run.arithmetic != EXACT:
+        plain["arithmetic"] = vars(run.arithmetic)
     return plain
 
 
@@ -92,6 +95,8 @@ def run_from_dict(plain: Any) -> Run:
             raise BadEntry((), f"{name} is missing. A run needs {', '.join(_REQUIRED)}.")
     values = {name: _section(name, value) if name in _SECTIONS else value for name, value in plain.items()}
     values["steps"] = _steps(values["steps"])
+    if "arithmetic" in values:
+        values["arithmetic"] = _arithmetic(values["arithmetic"])
     try:
         return Run(**values)
     except InvalidInput as error:
@@ -134,6 +139,16 @@ def _steps(value: Any) -> Any:
         return Epochs(value["epochs"])
     except InvalidInput as error:
         raise BadEntry(("steps", "epochs"), str(error)) from error
+
+
+def _arithmetic(entries: Any) -> Arithmetic:
+    known = _arguments_of(Arithmetic)
+    if not isinstance(entries, dict) or set(entries) - set(known):
+        raise BadEntry(("arithmetic",), f"arithmetic must be a table with {' and '.join(known)}. Got {entries!r:.60}.")
+    try:
+        return Arithmetic(**entries)
+    except InvalidInput as error:
+        raise BadEntry(("arithmetic", *_blamed(error, entries)), str(error)) from error
 
 
 def _blamed(error: InvalidInput, entries: dict[str, Any]) -> tuple[str, ...]:

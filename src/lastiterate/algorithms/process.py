@@ -22,6 +22,8 @@ class Process:
     batch, `sampled` is the sensitivity that the law of sampling takes. A contracting proximal map is counted into its own
     step: it scales all of these. `releases`: after so many steps the iterate is published, the end of the run left out.
 
+    `displacement`: what is computed differs from all this by a Gaussian mechanism with this mu.
+
     `usual` is the same run as long as no batch is of unusual size; a step's batch is, with probability `rare`.
     """
 
@@ -36,6 +38,7 @@ class Process:
     reason: str
     releases: tuple[int, ...] = ()
     dimension: int | None = None
+    displacement: float = 0.0
     usual: Process | None = None
     rare: float = 0.0
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lastiterate.algorithms.arithmetic import EXACT, Arithmetic
 from lastiterate.algorithms.batches import RARE, Batches, Poisson, PoissonMean, Sizes
 from lastiterate.algorithms.domains import Domain, Unbounded
 from lastiterate.algorithms.lipschitz import step_lipschitz
@@ -44,7 +45,8 @@ class Run:
     """x ← Π(prox((1 − step_size·weight_decay)·x − step_size·(mean gradient of the batch) + noise)), `steps` times.
 
     `step_size`, the size of the noise and the clip may be one number or one per step. `weight_decay` is that of
-    torch.optim.SGD; an l2 term of the loss does the same. Only the last iterate is released.
+    torch.optim.SGD; an l2 term of the loss does the same. Only the last iterate is released. `arithmetic` is what rounding
+    adds where the run was executed; `li.train` states it in the run that it returns.
     """
 
     loss: Loss
@@ -55,6 +57,7 @@ class Run:
     domain: Domain
     prox: Prox | None
     weight_decay: float
+    arithmetic: Arithmetic
 
     def __init__(
         self,
@@ -66,6 +69,7 @@ class Run:
         domain: Domain | None = None,
         prox: Prox | None = None,
         weight_decay: float = 0.0,
+        arithmetic: Arithmetic = EXACT,
     ) -> None:
         _checked_kind("loss", loss, Loss, "li.losses.logistic(feature_norm=1.0)")
         _checked_kind("batches", batches, Batches, "li.FullBatch(records=1000)")
@@ -73,6 +77,7 @@ class Run:
         _checked_kind("domain", domain or Unbounded(), Domain, "li.Ball(radius=1.0)")
         if prox is not None:
             _checked_kind("prox", prox, Prox, "li.L1(weight=0.1)")
+        _checked_kind("arithmetic", arithmetic, Arithmetic, "what li.train states in the run that it returns")
         count = steps.count * batches.per_epoch if isinstance(steps, Epochs) else checked_count("steps", steps)
         if count > _MOST_STEPS:
             raise InvalidInput(f"steps must be at most {_MOST_STEPS:g}. Got {count:g}.")
@@ -85,6 +90,7 @@ class Run:
             "domain": domain or Unbounded(),
             "prox": prox,
             "weight_decay": checked_number("weight_decay", weight_decay, NON_NEGATIVE),
+            "arithmetic": arithmetic,
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -110,17 +116,19 @@ class Run:
         change = each(self._gradient_change, clips) if clips is not None else self.loss.gradient_sensitivity
         bound = each(self._gradient_bound, clips) if clips is not None else self.loss.gradient_bound
         apart = self._sampled_change(change, bound, sizes)
+        more = self.arithmetic.factor * (1 + 4e-16)
         return Process(
             self.batches,
-            each(lambda eta, c, q: q * eta * c / sizes.divisor * (1 + 4e-16), step_sizes, change, squeeze),
+            each(lambda eta, c, q: q * eta * c / sizes.divisor * more, step_sizes, change, squeeze),
             each(lambda nu, q: q * nu, noise, squeeze),
             each(lambda L, q: q * L, lipschitz, squeeze),
-            each(lambda eta, c, q: q * 2 * eta * c * sizes.largest_share * (1 + 6e-16), step_sizes, bound, squeeze),
+            each(lambda eta, c, q: q * 2 * eta * c * sizes.largest_share * more * more, step_sizes, bound, squeeze),
             each(lambda eta, q: q * np.abs(1 - eta * self._decay) * (1 + 6e-16), step_sizes, squeeze),
-            each(lambda eta, c, q: q * eta * c / sizes.divisor * (1 + 4e-16), step_sizes, apart, squeeze),
+            each(lambda eta, c, q: q * eta * c / sizes.divisor * more, step_sizes, apart, squeeze),
             self.domain.diameter,
             _reason(self, lipschitz),
             dimension=self.domain.dimension if self.prox is None else None,
+            displacement=self.arithmetic.displacement,
         )
 
     @property

@@ -32,9 +32,11 @@ from lastiterate.errors import (
 )
 from lastiterate.estimators.leaks import Leaks
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.norms import row_norms
 from lastiterate.training.choose import Plan, Problem, Wishes, chosen_plan
-from lastiterate.training.data import check_unmasked, count_longer, row_norms, shortened_rows
-from lastiterate.training.train import report_of, train
+from lastiterate.training.data import check_unmasked, count_longer, shortened_rows
+from lastiterate.training.objectives import linear_arithmetic
+from lastiterate.training.train import SEEDED, report_of, train
 
 _FLOATS = (np.float64, np.float32)
 _SHORTEST = 1e-6  # where all rows are 0
@@ -100,11 +102,11 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         norms = row_norms(features)
         shape = self._shape(features.shape, columns, norms, leaks)
         plan = chosen_plan(self._problem(shape), epsilon, delta, self._wishes())
-        run = _calibrated(self._run(shape, plan), epsilon, delta)
+        run = _calibrated(self._run(shape, plan, features.dtype), epsilon, delta)
         used = slice(0, run.batches.records)
         rows = _with_constant(_no_longer(features, norms, shape.feature_norm), shape.constant)
         trained = train(run, (rows[used], targets[used]), classes=columns if columns > 1 else None, seed=seed)
-        self.plan_, self.run_, self.delta_ = plan, run, delta
+        self.plan_, self.run_, self.delta_ = plan, trained.run, delta
         self.noise_ = float(run.process.noise[0]) / plan.step_size
         self.private_, self.leaks_ = trained.private, tuple(leaks.found)
         return self._split(trained.weights, shape)
@@ -127,12 +129,15 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         loss = self._loss(shape, 0.0)
         return Problem(shape.records, width, shape.columns, loss, shape.norm, *self._guess(shape))
 
-    def _run(self, shape: Shape, plan: Plan) -> Run:
+    def _run(self, shape: Shape, plan: Plan, precision: Any) -> Run:
+        """With the arithmetic that it will be executed in, so that the noise is calibrated for that."""
         batches = self.batches if isinstance(self.batches, Batches) else _shuffled(shape.records, plan.batches)
         if isinstance(self.batches, Batches) and batches.records != shape.records:
             raise InvalidInput(f"batches are about {batches.records} records. Got {shape.records} rows.")
         loss = self._loss(shape, plan.l2)
-        return Run(loss, batches, plan.step_size, OnMeanGradient(std=1.0), epochs(plan.epochs))
+        run = Run(loss, batches, plan.step_size, OnMeanGradient(std=1.0), epochs(plan.epochs))
+        parameters = (shape.features + (shape.constant > 0)) * shape.columns
+        return replace(run, arithmetic=linear_arithmetic(run, precision, parameters))
 
     def _wishes(self) -> Wishes:
         return Wishes(
@@ -232,8 +237,7 @@ def _shuffled(records: int, count: int) -> Batches:
 
 @lru_cache(maxsize=16)
 def _reported(run: Run, delta: float, private: bool, leaks: tuple[str, ...]) -> Report:
-    found = report_of(run, delta, (), private)
-    return replace(found, caveats=(*found.caveats, *leaks))
+    return report_of(run, delta, (), (*(() if private else (SEEDED,)), *leaks))
 
 
 @lru_cache(maxsize=256)

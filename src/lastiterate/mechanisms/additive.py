@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from lastiterate.errors import FINITE, POSITIVE, InvalidInput, check_fields, checked_array
-from lastiterate.mechanisms.release import Release, checked_value, mapped
+from lastiterate.mechanisms.release import Release, mapped, released
 from lastiterate.mechanisms.rounded import UP, gaussian
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.exact_noise import LAPLACE, NORMAL
 from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.roots import decreasing_root
 from lastiterate.privacy.gaussian import GaussianDP
@@ -42,9 +43,7 @@ class GaussianAfterGaussian(_Additive):
         return gaussian(self.sensitivity / math.hypot(self.first, self.second))
 
     def release(self, value: Any, seed: int | None = None) -> Release:
-        return _noisy(
-            value, Source(seed), lambda source, shape: math.hypot(self.first, self.second) * source.normal(shape)
-        )
+        return released(value, ((NORMAL, math.hypot(self.first, self.second)),), Source(seed))
 
 
 @dataclass(frozen=True)
@@ -64,8 +63,8 @@ class LipschitzThenGaussian(_Additive):
 
     def release(self, value: Any, seed: int | None = None) -> Release:
         source = Source(seed)
-        before = _noisy(value, source, lambda source, shape: self.first * source.normal(shape)).value
-        return _noisy(mapped(self.map, before), source, lambda source, shape: self.second * source.normal(shape))
+        before = released(value, ((NORMAL, self.first),), source).value
+        return released(mapped(self.map, before), ((NORMAL, self.second),), source)
 
 
 class LaplaceAfterLaplace(_Additive):
@@ -99,11 +98,7 @@ class LaplaceAfterLaplace(_Additive):
             raise InvalidInput(
                 f"value must be one number; release several one by one, and compose. Got {np.size(value)}."
             )
-        return _noisy(
-            value,
-            Source(seed),
-            lambda source, shape: self.first * source.laplace(shape) + self.second * source.laplace(shape),
-        )
+        return released(value, ((LAPLACE, self.first), (LAPLACE, self.second)), Source(seed))
 
     def _divergence(self, order: float) -> float:
         shares = _SPLITS * self.sensitivity
@@ -184,8 +179,3 @@ def _beyond_linear(x: Floats) -> Floats:
     """e^x − 1 − x."""
     series = np.polyval([1 / math.factorial(k) for k in range(14, 1, -1)] + [0.0, 0.0], x)
     return np.where(np.abs(x) < 0.5, series, np.expm1(x) - x)
-
-
-def _noisy(value: Any, source: Source, noise: Callable[[Source, tuple[int, ...]], Floats]) -> Release:
-    given = checked_value(value)
-    return Release(given + noise(source, given.shape), source.private)

@@ -24,9 +24,10 @@ from lastiterate.errors import (
     checked_count,
     checked_number,
 )
-from lastiterate.mechanisms.release import Release, checked_function, checked_value
+from lastiterate.mechanisms.release import Release, checked_function, released
 from lastiterate.mechanisms.rounded import gaussian
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.exact_noise import NORMAL
 from lastiterate.numerics.randomness import Source
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.renyi import RenyiDP
@@ -68,16 +69,14 @@ class _Semigroup(ABC):
         return self._moved(value, _checked_time(time), Source(seed))
 
     def continued(self, released: Release, time: float, seed: int | None = None) -> Release:
-        """What `release` of this diffusion returned, `time` later: as if it had been released then."""
+        """What `release` of this diffusion returned, `time` later: as if it had been released then, rounded twice."""
         if not isinstance(released, Release):
             raise InvalidInput(f"released must be what release returned. Got {released!r:.60}.")
         later = self._moved(released.value, _checked_time(time), Source(seed))
         return Release(later.value, later.private and released.private)
 
     def _moved(self, value: Any, time: float, source: Source) -> Release:
-        given = checked_value(value)
-        noise = math.sqrt(self.variance(time)) * source.normal(given.shape)
-        return Release(self.shrink(time) * given + noise, source.private)
+        return released(value, ((NORMAL, math.sqrt(self.variance(time))),), source, self.shrink(time))
 
     def mean_squared_error(self, time: float, norm: float, dimension: int) -> float:
         """E‖f(D) − release‖² where ‖f(D)‖ is `norm`. (4)"""

@@ -24,8 +24,10 @@ from lastiterate.errors import (
     checked_number,
 )
 from lastiterate.mechanisms.amplified import Amplified, Mixing
-from lastiterate.mechanisms.release import Release, checked_value, mapped
+from lastiterate.mechanisms.release import Release, mapped, released
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.exact_choice import states_drawn
+from lastiterate.numerics.exact_noise import NORMAL
 from lastiterate.numerics.normal_gap import log_gap_above
 from lastiterate.numerics.randomness import Source
 from lastiterate.privacy.notion import Notion
@@ -191,9 +193,7 @@ class FiniteKernel(Kernel):
         if not np.issubdtype(given.dtype, np.integer) or not ((given >= 0) & (given < len(self.matrix))).all():
             raise InvalidInput(f"states must be integers from 0 to {len(self.matrix) - 1}. Got {states!r:.60}.")
         source = Source(seed)
-        totals = np.cumsum(self.matrix, axis=1)[given]
-        reached = (totals < source.uniform(given.shape)[..., None]).sum(axis=-1)
-        return Release(np.minimum(reached, self.matrix.shape[1] - 1), source.private)
+        return Release(states_drawn(self.matrix, given, source), source.private)
 
 
 def _fits(shape: tuple[int, ...]) -> bool:
@@ -224,8 +224,7 @@ class GaussianKernel(Kernel):
 
     def sample(self, values: Any, seed: int | None = None) -> Release:
         """Each value with fresh noise."""
-        given, source = checked_value(values), Source(seed)
-        return Release(given + self.noise * source.normal(given.shape), source.private)
+        return released(values, ((NORMAL, self.noise),), Source(seed))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,9 @@ import numpy as np
 
 from lastiterate.errors import FINITE, InvalidInput, checked_array
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.exact_noise import NoiseLaw
+from lastiterate.numerics.randomness import Source
+from lastiterate.training.leaving import leaves
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,6 +21,11 @@ class Release:
 
     value: np.ndarray
     private: bool
+
+
+def released(value: Any, noises: Sequence[tuple[NoiseLaw, float]], source: Source, factor: float = 1.0) -> Release:
+    """factor·value with these noises, rounded to a public grid: its law is exact."""
+    return Release(leaves(checked_value(value), noises, source, factor), source.private)
 
 
 def checked_value(value: Any) -> Floats:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.accounting.account import account
 from lastiterate.accounting.report import Report
+from lastiterate.algorithms.arithmetic import STRAYING, Arithmetic
 from lastiterate.algorithms.batches import FullBatch
 from lastiterate.algorithms.domains import Ball, Unbounded
 from lastiterate.algorithms.losses import general
@@ -29,13 +29,17 @@ from lastiterate.plots import draw_trace
 from lastiterate.privacy.best import best
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.profile import Profile
-from lastiterate.progress import tracked
+from lastiterate.training.checkpoint import Keeper, State
+from lastiterate.training.data import Indices
+from lastiterate.training.objectives import Objective
 from lastiterate.training.steps import projected
+from lastiterate.training.train import SEEDED, report_of
+from lastiterate.training.walk import walked
 
 Gradient = Callable[[Floats], Floats]
 
-_CHUNKS = 100
-_LARGEST = 1e100
+TRACED = "DO NOT RELEASE: the trace of the iterates was kept, and the account is about the last of them alone"
+_SUMMED_BY_THE_USER = Arithmetic(1.0, STRAYING)
 
 
 def exponential_mechanism(
@@ -62,16 +66,23 @@ def exponential_mechanism(
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The last iterate, and the run that made it; `private` is False if it came from a seed or with its trace."""
+    """The last iterate, and the run that made it. `private` is False if it came from a seed or with its trace.
+
+    `caveats` say so, and stand first in the report.
+    """
 
     value: Floats
     run: Run
-    private: bool
+    caveats: tuple[str, ...] = ()
     trace: Floats | None = None
 
+    @property
+    def private(self) -> bool:
+        return not self.caveats
+
     def report(self, delta: float) -> Report:
-        """The account of what was run: the last iterate alone has left."""
-        return account(self.run, delta)
+        """The account of what was run, if the last iterate alone is released."""
+        return report_of(self.run, delta, (), self.caveats)
 
     def plot(self, path: Any = None) -> Any:
         """The trace, coordinate by coordinate: for data that is public, or made up."""
@@ -95,38 +106,45 @@ def langevin(
 ) -> Sample:
     """x ← x − step_size·∇F(x) + √(2·step_size)·N(0, 1), `steps` times; with `radius`, projected on that ball around 0.
 
-    Replacing a record moves the gradient by at most `lipschitz`. The number of steps must not depend on the data.
+    Replacing a record moves the gradient by at most `lipschitz`. Neither the number of steps nor the start may depend on the
+    data; a start outside the ball is projected on it. With strong_convexity = 0, the default, F is taken for convex.
     """
     checked_function("gradient", gradient)
-    size = checked_number("step_size", step_size, POSITIVE)
+    checked_number("step_size", step_size, POSITIVE)
     checked_number("lipschitz", lipschitz, POSITIVE)
     checked_number("smoothness", smoothness, NON_NEGATIVE)
     loss = general(smoothness=smoothness, strong_convexity=strong_convexity, gradient_sensitivity=lipschitz)
     domain = Unbounded() if radius is None else Ball(radius=radius)
-    run = Run(loss, FullBatch(records=1), step_size, Langevin(std=1.0), steps, domain)
-    source, iterate = Source(seed), np.array(checked_array("start", start, FINITE), float)
-    spread, kept = math.sqrt(2 * size), [iterate] if trace else []
-    every = -(-run.steps // _CHUNKS)
-    for first in tracked(range(0, run.steps, every), "steps"):
-        for noise in source.normal((min(every, run.steps - first), *iterate.shape)):
-            moved = iterate - size * _checked_gradient(gradient, iterate) + spread * noise
-            iterate = projected(run.domain, _within_range(moved))
-            if trace:
-                kept.append(iterate)
-    return Sample(iterate, run, source.private and not trace, np.stack(kept) if trace else None)
+    run = Run(loss, FullBatch(records=1), step_size, Langevin(std=1.0), steps, domain, arithmetic=_SUMMED_BY_THE_USER)
+    source, first = Source(seed), projected(domain, np.array(checked_array("start", start, FINITE), float))
+    kept = [first]
+    state = State(0, first, randomness=source.state())
+    with Keeper(None, 0.0, "") as keeper:
+        last = walked(run, _Potential(gradient), state, source, (), keeper, kept.append if trace else None)
+    caveats = (() if source.private else (SEEDED,)) + ((TRACED,) if trace else ())
+    return Sample(last.weights, run, caveats, np.stack(kept) if trace else None)
 
 
-def _within_range(iterate: Floats) -> Floats:
-    if not (np.abs(iterate) < _LARGEST).all():
-        raise InvalidInput("the iterates leave the range of floats. Take smaller steps.")
-    return iterate
+@dataclass(frozen=True, eq=False)
+class _Potential(Objective):
+    """The user's own gradient, of all records together."""
 
+    gradient: Gradient
 
-def _checked_gradient(gradient: Gradient, iterate: Floats) -> Floats:
-    try:
-        found = np.asarray(gradient(iterate.copy()), float)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"gradient must return numbers of shape {iterate.shape}. It raised: {error}.") from error
-    if found.shape != iterate.shape or not np.isfinite(found).all():
-        raise InvalidInput(f"gradient must return finite numbers of shape {iterate.shape}. Got shape {found.shape}.")
-    return found
+    @property
+    def precision(self) -> Any:
+        return np.float64
+
+    def arithmetic(self, run: Run, parameters: int) -> Arithmetic:
+        return _SUMMED_BY_THE_USER
+
+    def gradient_sum(self, weights: Floats, chosen: Indices, clip: float | None) -> Floats:
+        try:
+            found = np.asarray(self.gradient(weights.copy()), float)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(f"gradient must return numbers of shape {weights.shape}. It raised: {error}.") from error
+        if found.shape != weights.shape or not np.isfinite(found).all():
+            raise InvalidInput(
+                f"gradient must return finite numbers of shape {weights.shape}. Got shape {found.shape}."
+            )
+        return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,23 +13,26 @@ except ImportError:  # Python without OpenSSL
     from os import urandom as secure_bytes
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from lastiterate.errors import checked_count
 from lastiterate.numerics.arrays import Floats
 
 Shape = int | Sequence[int]
+Bits = NDArray[np.uint64]
 
-_TERMS = 4  # normals that are added up: the low bits of one alone would show what it was added to
-_CHUNK = 1 << 18
+TAIL_UNIT = 2.0**-63
+_FEW = np.uint64(1 << 50)  # below, a tail of 63 bits has too few of them left
+_FINER = 2.0**-64
 
 
 @dataclass(frozen=True)
 class Source:
-    """Uniform, normal and Laplace numbers. With a seed they can be repeated, so they hide nothing: `private` says so.
+    """Random bits, uniform and normal numbers. With a seed they can be repeated, so they hide nothing: `private` says so.
 
-    A normal number is the sum of four, halved (Holohan and Braghin 2021), each from 52 random bits. One that nobody will
-    see, nor anything it was added to, may be `hidden_normal`: it is made of one.
+    A noisy double may show in its low bits what was there before the noise. What leaves the house is therefore drawn by
+    `exact_noise`; these numbers are for what nobody sees.
     """
 
     seed: int | None = None
@@ -43,35 +47,29 @@ class Source:
         """Whether nobody can predict the numbers."""
         return self._generator is None
 
+    def bits(self, shape: Shape = ()) -> Bits:
+        """64 random bits each."""
+        if self._generator is not None:
+            return np.asarray(self._generator.integers(1 << 64, size=shape, dtype=np.uint64))
+        return np.frombuffer(secure_bytes(8 * int(np.prod(shape))), np.uint64).reshape(shape)
+
     def uniform(self, shape: Shape = ()) -> Floats:
         """Strictly between 0 and 1."""
-        if self._generator is not None:
-            bits = self._generator.integers(1 << 52, size=shape, dtype=np.uint64)
-        else:
-            drawn = np.frombuffer(secure_bytes(8 * int(np.prod(shape))), np.uint64)
-            bits = (drawn >> np.uint64(12)).reshape(shape)
-        return np.asarray((bits + 0.5) * 2.0**-52)  # exact, and never 0 or 1
-
-    def hidden_normal(self, shape: Shape = ()) -> Floats:
-        """Standard normal, from 52 bits."""
-        if self._generator is not None:
-            return np.asarray(self._generator.standard_normal(shape))
-        return np.asarray(ndtri(self.uniform(shape)))
+        return np.asarray(((self.bits(shape) >> np.uint64(12)) + 0.5) * 2.0**-52)  # exact, and never 0 or 1
 
     def normal(self, shape: Shape = ()) -> Floats:
-        """Standard normal; its low bits do not show what it was added to."""
-        if self._generator is not None:
-            return self.hidden_normal(shape)
-        found = np.empty(int(np.prod(shape)))
-        for first in range(0, len(found), _CHUNK):  # small enough for the cache
-            part = found[first : first + _CHUNK]
-            part[:] = ndtri(self.uniform((_TERMS, len(part)))).sum(axis=0) / _TERMS**0.5
-        return found.reshape(shape)
+        """Standard normal, each the quantile of a uniform number to 2⁻⁴⁶ of its size; the tails are all there."""
+        tails, signs = tails_and_signs(self.bits(shape))
+        return np.asarray(-signs * ndtri(self._refined(tails) / 2))
 
-    def laplace(self, shape: Shape = ()) -> Floats:
-        """Standard Laplace."""
-        uniform = self.uniform((2, *((shape,) if isinstance(shape, int) else shape)))
-        return np.asarray(np.log(uniform[0] / uniform[1]))
+    def _refined(self, tails: Bits) -> Floats:
+        """As probabilities, with more bits where there are many leading zeros."""
+        refined = np.asarray((tails + 0.5) * TAIL_UNIT)
+        few = tails < _FEW
+        if few.any():
+            finer = (self.bits(int(few.sum())) + 0.5) * _FINER
+            refined[few] = (tails[few] + finer) * TAIL_UNIT
+        return refined
 
     def state(self) -> Any:
         """What it takes to go on with the same numbers; None where they cannot be repeated."""
@@ -81,3 +79,34 @@ class Source:
         """Continue a seeded source from such a state."""
         if self._generator is not None:
             self._generator.bit_generator.state = state
+
+
+def tails_and_signs(bits: Bits) -> tuple[Bits, Floats]:
+    """63 bits for the probability of a larger absolute value, and one for the sign."""
+    return bits >> np.uint64(1), 1.0 - 2.0 * (bits & np.uint64(1))
+
+
+def permutation(source: Source, count: int) -> NDArray[np.intp]:
+    """Every order is equally likely: where two keys are equal, all are drawn again."""
+    while True:
+        keys = source.bits(count)
+        order = np.argsort(keys)
+        ordered = keys[order]
+        if not (ordered[1:] == ordered[:-1]).any():
+            return order
+
+
+def subset(source: Source, count: int, size: int) -> NDArray[np.intp]:
+    """Every subset of this size is equally likely: those with the smallest keys, if it is clear which these are."""
+    while True:
+        keys = source.bits(count)
+        chosen = np.argpartition(keys, size - 1)[:size]
+        if int((keys <= keys[chosen].max()).sum()) == size:
+            return chosen
+
+
+def coins(source: Source, count: int, rate: float) -> NDArray[np.bool_]:
+    """Each True with probability `rate`, or less by at most 2⁻⁶⁴."""
+    if rate >= 1:
+        return np.ones(count, bool)
+    return np.asarray(source.bits(count) < np.uint64(math.floor(rate * 2.0**64)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lastiterate.algorithms.process import Process
 from lastiterate.errors import Unavailable
+from lastiterate.privacy.displaced import Displaced, as_computed
 from lastiterate.privacy.ladder import Ladder
 from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.proof import Proof
@@ -46,10 +47,10 @@ class Theorem:
             return Inapplicable(self, tuple(reason for _, reason in failed), tuple(one for one, _ in failed))
         bound = self.bound(process)
         if not isinstance(bound, Proof):
-            return Guarantee(self, bound)
+            return Guarantee(self, as_computed(bound, process.displacement))
         if not bound.finite:
             return Inapplicable(self, (f"it finds no finite bound, because {process.reason}",))
-        return Guarantee(self, bound.notion, bound)
+        return Guarantee(self, as_computed(bound.notion, process.displacement), bound)
 
     def notion(self, process: Process) -> Notion:
         """What the theorem proves of this process; an error if it says nothing."""
@@ -70,7 +71,8 @@ class Guarantee:
     @property
     def ladder(self) -> Ladder | None:
         """The guarantees of which this is the best, if they can be rebuilt one by one."""
-        return self.notion if self.theorem.rung is not None and isinstance(self.notion, Ladder) else None
+        found = self.notion.inner if isinstance(self.notion, Displaced) else self.notion
+        return found if self.theorem.rung is not None and isinstance(found, Ladder) else None
 
     def epsilon(self, delta: float) -> float:
         return float(self.notion.epsilon(delta))

@@ -1,11 +1,11 @@
 """Features and targets as a trainer needs them: finite, one row for each record, no row longer than was declared.
 
-The features are not copied: a row that is too long is scaled where it is used, by a factor of its own. Only where rows are
-a thousand times too long is a copy made, so that no product of one of them can overflow.
+The features are never copied: a row that is too long is scaled where it is used, by a factor of its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,18 +14,18 @@ from scipy.sparse import issparse
 
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.norms import at_least, row_norms
 
 Indices = np.ndarray | slice
 
-_ROWS_AT_ONCE = 4096
-_ABSURD = 1e3  # times too long
+_FAR = 1e-3  # a row that has to shrink by more is scaled itself, so that no product of it can overflow
 _LONGEST = 1e150
 _ROUNDING = 1e-6  # a row that was normalised to the declared norm is not counted as too long
 
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """Rows of features, and targets. `scales` shortens rows that are too long; `norms` are what they are then."""
+    """Rows of features, and targets. `scales` shortens rows that are too long; `norms` are what they are then, at most."""
 
     features: Floats
     targets: Floats
@@ -39,6 +39,20 @@ class Records:
     def __len__(self) -> int:
         return len(self.targets)
 
+    @property
+    def usable(self) -> Records:
+        """With scales in the precision of the features; rows that are far too long are short already, in a copy."""
+        if self.scales is None:
+            return self
+        precision = self.features.dtype
+        far = self.scales < _FAR
+        rows = self.features
+        if far.any():
+            rows = rows.copy()
+            rows[far] = rows[far].astype(np.float64) * self.scales[far, None]
+        scales = np.where(far, 1.0, self.scales).astype(precision)
+        return Records(rows, self.targets, self.norms, scales)
+
 
 @dataclass(frozen=True, eq=False)
 class Data:
@@ -46,6 +60,13 @@ class Data:
 
     records: Records
     shortened: int = 0
+
+    def pieces(self, chosen: Indices, most: int) -> Iterator[Records]:
+        """The chosen records, so many at a time."""
+        first, last, _ = chosen.indices(len(self.records)) if isinstance(chosen, slice) else (0, len(chosen), 1)
+        for start in range(first, last, most):
+            end = min(start + most, last)
+            yield self.records[slice(start, end) if isinstance(chosen, slice) else chosen[start:end]]
 
 
 def pair_of(data: Any) -> tuple[Any, Any]:
@@ -73,16 +94,13 @@ def linear_data(data: Any, records: int, feature_norm: float | None, dtype: Any)
             f"data must be finite, and rows shorter than {_LONGEST:g}. Got NaN, infinity or huge numbers; drop or fill such "
             "records without looking at others."
         )
+    norms *= 1 + (rows.shape[1] + 4) * 2.0**-52  # they are computed, too
     if feature_norm is None or not (norms > feature_norm).any():
-        return Data(Records(rows, labels, norms.astype(rows.dtype), None))
-    shortened = count_longer(norms, feature_norm)
-    if (norms > feature_norm * _ABSURD).any():
-        rows = shortened_rows(rows, norms, feature_norm)
-        norms = np.minimum(norms, feature_norm)
-    shrink = 1 - 2 * float(np.finfo(rows.dtype).eps)  # so that rounding cannot make a row too long again
+        return Data(Records(rows, labels, at_least(norms, rows.dtype), None))
+    shrink = 1 - 4 * float(np.finfo(rows.dtype).eps)  # so that rounding cannot make a row too long again
     scales = shrink * feature_norm / np.maximum(norms, feature_norm)
-    kept = Records(rows, labels, (norms * scales).astype(rows.dtype), scales.astype(rows.dtype))
-    return Data(kept, shortened)
+    kept = Records(rows, labels, at_least(np.minimum(norms, feature_norm), rows.dtype), scales)
+    return Data(kept, count_longer(norms, feature_norm))
 
 
 def any_data(data: Any, records: int) -> Data:
@@ -147,9 +165,3 @@ def shortened_rows(rows: Floats, norms: Floats, most: float) -> Floats:
     too_long = scales < 1
     copy[too_long] = rows[too_long] * scales[too_long, None]
     return copy
-
-
-def row_norms(rows: Floats) -> Floats:
-    """In double precision, whatever the rows are in."""
-    parts = (rows[first : first + _ROWS_AT_ONCE].astype(np.float64) for first in range(0, len(rows), _ROWS_AT_ONCE))
-    return np.sqrt(np.concatenate([np.einsum("ij,ij->i", part, part) for part in parts]))

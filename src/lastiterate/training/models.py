@@ -14,11 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from lastiterate.algorithms.arithmetic import ROWS_AT_ONCE
 from lastiterate.algorithms.losses import Loss, PullLimit
 from lastiterate.errors import InvalidInput, checked_count
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.norms import row_norms
 from lastiterate.training.data import Records
 from lastiterate.training.pull import limit_shares
+
+_SHORT_BLOCK = 64
 
 
 class Model(ABC):
@@ -44,23 +48,42 @@ class Model(ABC):
         if not known.all():
             raise InvalidInput(f"targets must be {self.meant}. Got {float(targets[~known][0]):g}.")
 
-    def clipped(self, slopes: Floats, norms: Floats, clip: float) -> Floats:
-        """Slopes of gradients that are cut to norm `clip`."""
-        sizes = norms * (np.abs(slopes) if slopes.ndim == 1 else np.sqrt(np.einsum("ij,ij->i", slopes, slopes)))
-        kept = clip / np.maximum(sizes, clip)
-        return slopes * (kept if slopes.ndim == 1 else kept[:, None])
+    def cut(self, slopes: Floats, limits: Floats) -> Floats:
+        """Slopes of gradients that are cut where the slopes of a record are longer than its limit."""
+        return np.clip(slopes, -limits, limits)
 
-    def gradient_sum(self, weights: Floats, records: Records, clip: float | None) -> Floats:
-        """Σ of the records' gradients, each clipped to norm `clip`."""
-        scores = (weights.T @ records.features.T).T  # columns lie together in memory: sums over classes are fast
-        if records.scales is not None:
-            scores = scores * _column(records.scales, scores)
-        slopes = self.slopes(scores, records.targets)
-        if clip is not None:
-            slopes = self.clipped(slopes, records.norms, clip)
-        if records.scales is not None:
-            slopes = slopes * _column(records.scales, slopes)
-        return np.asarray((slopes.T @ records.features).T)
+    def gradient_sum(self, weights: Floats, records: Records, most: float) -> Floats:
+        """Σ of the records' gradients, each cut to norm `most`."""
+        given = records.usable
+        scores = (weights.T @ given.features.T).T  # columns lie together in memory: sums over classes are fast
+        if given.scales is not None:
+            scores = scores * _column(given.scales, scores)
+        slopes = self.slopes(scores, given.targets)
+        if math.isfinite(most):
+            slopes = self.cut(slopes, _limits(most, given.norms))
+        if given.scales is not None:
+            slopes = slopes * _column(given.scales, slopes)
+        return summed_in_blocks(slopes, given.features)
+
+
+def block_of(precision: Any) -> int:
+    """How many rows are summed in the precision of the products: few, so that one record cannot move their rounding far."""
+    return _SHORT_BLOCK if precision == np.float32 else ROWS_AT_ONCE
+
+
+def summed_in_blocks(slopes: Floats, rows: Floats) -> Floats:
+    """Σ slope·row in double precision, from blocks that are summed in that of the rows."""
+    block = block_of(rows.dtype)
+    total = np.zeros((rows.shape[1], *slopes.shape[1:]))
+    for first in range(0, len(rows), block):
+        total += (slopes[first : first + block].T @ rows[first : first + block]).T
+    return total
+
+
+def _limits(most: float, norms: Floats) -> Floats:
+    """On slopes, so that slope·norm is at most `most`; finite, also for rows of zeros."""
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.minimum(norms.dtype.type(most) / norms, np.finfo(norms.dtype).max)
 
 
 def _column(values: Floats, like: Floats) -> Floats:
@@ -117,6 +140,14 @@ class _Classes(Model):
     classes: int
     meant = "the numbers of classes, from 0"
 
+    def cut(self, slopes: Floats, limits: Floats) -> Floats:
+        """Together, as one vector."""
+        sizes = row_norms(slopes)
+        over = sizes > limits
+        if over.any():
+            slopes[over] *= (limits[over] / sizes[over]).astype(slopes.dtype)[:, None]
+        return slopes
+
     @property
     def columns(self) -> int:
         return self.classes
@@ -151,9 +182,9 @@ class _OneVsRest(_Classes):
         sides = np.where(targets[:, None] == np.arange(self.classes), 1.0, -1.0)
         return self.each.slopes(scores, sides)
 
-    def clipped(self, slopes: Floats, norms: Floats, clip: float) -> Floats:
-        part = clip / math.sqrt(self.classes)
-        return slopes * (part / np.maximum(np.abs(slopes) * norms[:, None], part))
+    def cut(self, slopes: Floats, limits: Floats) -> Floats:
+        each = (limits / limits.dtype.type(math.sqrt(self.classes)))[:, None]
+        return np.clip(slopes, -each, each)
 
 
 def model_of(loss: Loss, classes: int | None = None) -> Model:

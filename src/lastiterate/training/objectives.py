@@ -10,19 +10,24 @@ from typing import Any
 
 import numpy as np
 
+from lastiterate.algorithms.arithmetic import MOST_FACTOR, ROWS_AT_ONCE, STRAYING, Arithmetic, of_sums
+from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats
-from lastiterate.training.data import Data, Records
-from lastiterate.training.models import Model
+from lastiterate.numerics.norms import row_norms
+from lastiterate.training.data import Data, Indices, Records
+from lastiterate.training.models import Model, block_of
 
 RecordGradients = Callable[[Any, Any, Any], Any]
 """From weights, features and targets of some records: one gradient for each record, along the first axis."""
 
 _RECORDS_AT_ONCE = 1024
+_DOUBLE = 2.0**-53
+_MOST_ROUNDING = 2.0**-11  # of the sensitivity, for gradients that have no bound of their own
 
 
 class Objective(ABC):
-    """What is descended. `precision` is that of the products; the iterate itself is always kept in double precision."""
+    """What is descended. `precision` is that of what is returned; the iterate itself is always kept in double precision."""
 
     data: Data
 
@@ -31,7 +36,12 @@ class Objective(ABC):
     def precision(self) -> Any: ...
 
     @abstractmethod
-    def gradient_sum(self, weights: Floats, records: Records, clip: float | None) -> Floats: ...
+    def gradient_sum(self, weights: Floats, chosen: Indices, clip: float | None) -> Floats:
+        """Σ of the gradients of these records, each cut to the clip and to what the loss declares."""
+
+    @abstractmethod
+    def arithmetic(self, run: Run, parameters: int) -> Arithmetic:
+        """What rounding adds; an error if that is too much."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +50,7 @@ class LinearModel(Objective):
 
     model: Model
     data: Data
+    declared: float = math.inf
 
     @property
     def precision(self) -> Any:
@@ -50,8 +61,15 @@ class LinearModel(Objective):
         width = self.data.records.features.shape[1]
         return (width,) if self.model.columns is None else (width, self.model.columns)
 
-    def gradient_sum(self, weights: Floats, records: Records, clip: float | None) -> Floats:
-        return self.model.gradient_sum(weights.astype(self.precision, copy=False), records, clip)
+    def gradient_sum(self, weights: Floats, chosen: Indices, clip: float | None) -> Floats:
+        most, used = _least(self.declared, clip), weights.astype(self.precision, copy=False)
+        total = np.zeros(weights.shape)
+        for piece in self.data.pieces(chosen, ROWS_AT_ONCE):
+            total += self.model.gradient_sum(used, piece, most)
+        return total
+
+    def arithmetic(self, run: Run, parameters: int) -> Arithmetic:
+        return linear_arithmetic(run, self.precision, parameters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,18 +79,31 @@ class EachRecord(Objective):
     gradients: RecordGradients
     data: Data
     declared: float = math.inf
+    sensitivity: float = math.inf
 
     @property
     def precision(self) -> Any:
         return np.float64
 
-    def gradient_sum(self, weights: Floats, records: Records, clip: float | None) -> Floats:
-        total = np.zeros_like(weights)
-        for first in range(0, len(records), _RECORDS_AT_ONCE):
-            total += self._part(weights, records[first : first + _RECORDS_AT_ONCE], clip)
+    def gradient_sum(self, weights: Floats, chosen: Indices, clip: float | None) -> Floats:
+        most, total, lengths = _least(self.declared, clip), np.zeros_like(weights), 0.0
+        for piece in self.data.pieces(chosen, _RECORDS_AT_ONCE):
+            rows = self._rows(weights, piece)
+            norms = row_norms(rows)
+            kept = most / np.maximum(norms, most) if math.isfinite(most) else np.ones(len(rows))
+            total += np.asarray(kept @ rows).reshape(weights.shape)
+            lengths += float(norms.sum())
+        if not math.isfinite(most):
+            self._check_rounding(lengths, len(self.data.records))
         return total
 
-    def _part(self, weights: Floats, records: Records, clip: float | None) -> Floats:
+    def arithmetic(self, run: Run, parameters: int) -> Arithmetic:
+        """`_check_rounding` holds gradients without a bound to a part of the sensitivity."""
+        if not math.isfinite(_least(self.declared, _smallest_clip(run))):
+            return Arithmetic(1 + 2 * _MOST_ROUNDING, STRAYING)
+        return _acceptable(of_sums(run.batches.largest, _RECORDS_AT_ONCE, _DOUBLE), run)
+
+    def _rows(self, weights: Floats, records: Records) -> Floats:
         found = np.asarray(self.gradients(weights.copy(), records.features, records.targets), np.float64)
         if found.shape != (len(records), *weights.shape):
             raise InvalidInput(
@@ -80,7 +111,38 @@ class EachRecord(Objective):
             )
         if not np.isfinite(found).all():
             raise InvalidInput("loss must return finite gradients. Got NaN or infinity.")
-        rows = found.reshape(len(records), -1)
-        most = min(self.declared, math.inf if clip is None else clip)
-        kept = most / np.maximum(np.linalg.norm(rows, axis=1), most) if math.isfinite(most) else np.ones(len(rows))
-        return np.asarray(kept @ rows).reshape(weights.shape)
+        return found.reshape(len(records), -1)
+
+    def _check_rounding(self, lengths: float, records: int) -> None:
+        """Of gradients without a bound: the rounding of their sum is small beside the sensitivity, or nothing is claimed."""
+        rounding = (_RECORDS_AT_ONCE + records / _RECORDS_AT_ONCE) * _DOUBLE * lengths
+        if not rounding <= _MOST_ROUNDING * self.sensitivity:
+            raise InvalidInput(
+                "gradients are so long that the rounding of their sum exceeds a two-thousandth of gradient_sensitivity. "
+                "Clip them."
+            )
+
+
+def _least(declared: float, clip: float | None) -> float:
+    return declared if clip is None else min(declared, clip)
+
+
+def linear_arithmetic(run: Run, precision: Any, parameters: int) -> Arithmetic:
+    """Of the training of a linear model whose features are in this precision."""
+    numbers, block = np.finfo(precision), block_of(precision)
+    most = _least(run.loss.gradient_bound, _smallest_clip(run))
+    lost = 2 * block * math.sqrt(parameters) * float(numbers.smallest_subnormal) / most
+    return _acceptable(of_sums(run.batches.largest, block, float(numbers.eps) / 2, lost), run)
+
+
+def _acceptable(factor: float, run: Run) -> Arithmetic:
+    if not factor <= MOST_FACTOR:
+        raise InvalidInput(
+            f"batches must be small enough that a record moves their sum by at most {MOST_FACTOR} times its sensitivity, "
+            f"rounding included. Got {factor:.6g} for {run.batches.largest} records; use numpy.float64 or smaller ones."
+        )
+    return Arithmetic(factor, STRAYING)
+
+
+def _smallest_clip(run: Run) -> float | None:
+    return min(run.clip) if isinstance(run.clip, tuple) else run.clip

@@ -6,7 +6,7 @@ import numpy as np
 
 from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
 from lastiterate.errors import InvalidInput
-from lastiterate.numerics.randomness import Source
+from lastiterate.numerics.randomness import Source, coins, permutation, subset
 from lastiterate.training.data import Indices
 
 
@@ -28,9 +28,9 @@ class Sampler:
             case Shuffled():
                 return self._from_order(step)[self._cut(step)]
             case FixedSize():
-                return _chosen(self.batches.records, self.batches.batch_size, self.source)
+                return subset(self.source, self.batches.records, self.batches.batch_size)
             case Poisson() | PoissonMean():
-                return np.flatnonzero(self.source.uniform(self.batches.records) < self.batches.rate)
+                return np.flatnonzero(coins(self.source, self.batches.records, self.batches.rate))
         raise InvalidInput(f"no sampler is known for batches of kind {type(self.batches).__name__}.")
 
     def _cut(self, step: int) -> slice:
@@ -40,10 +40,5 @@ class Sampler:
     def _from_order(self, step: int) -> np.ndarray:
         new = step % self.batches.per_epoch == 0 and self.batches.reshuffled
         if new or self.order is None:
-            self.order = np.argsort(self.source.uniform(self.batches.records), kind="stable")
+            self.order = permutation(self.source, self.batches.records)
         return self.order
-
-
-def _chosen(records: int, size: int, source: Source) -> np.ndarray:
-    """A uniform subset: those with the smallest of independent numbers."""
-    return np.argpartition(source.uniform(records), size - 1)[:size]

@@ -1,8 +1,6 @@
-"""What happens to the weights between a gradient and the next: proximal map, projection; rounding before a release."""
+"""What happens to the weights between a gradient and the next: proximal map, projection."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
@@ -10,8 +8,9 @@ from lastiterate.algorithms.domains import Ball, Box, Domain, Unbounded
 from lastiterate.algorithms.prox import L1, ElasticNet, NuclearNorm, Prox
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.norms import length
 
-_FINER = 12
+_INSIDE = 1 - 2.0**-46  # no rounding leads out of the ball again
 
 
 def proximal(prox: Prox | None, weights: Floats, step_size: float) -> Floats:
@@ -41,14 +40,8 @@ def projected(domain: Domain, weights: Floats) -> Floats:
         case Unbounded():
             return weights
         case Ball():
-            length = float(np.linalg.norm(weights))
-            return weights if length <= domain.radius else weights * (domain.radius / length)
+            far = length(weights)
+            return weights if far <= domain.radius * _INSIDE else weights * (domain.radius * _INSIDE / far)
         case Box():
             return np.clip(weights, -domain.side / 2, domain.side / 2)
     raise InvalidInput(f"no projection is known on {domain!r}. Use li.Ball or li.Box.")
-
-
-def rounded(weights: Floats, noise: float) -> Floats:
-    """On a grid that everybody knows, 2¹² times finer than the noise: low bits show nothing of what was there before."""
-    grid = 2.0 ** (math.floor(math.log2(noise)) - _FINER)
-    return np.asarray(np.round(weights / grid) * grid)

@@ -1,0 +1,57 @@
+"""Euclidean norms that neither underflow nor overflow on the way, and that can be trusted to be long enough."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from lastiterate.numerics.arrays import Floats
+
+_ROWS_AT_ONCE = 4096
+_SAFE = (1e-280, 1e280)  # squares and their sums are accurate in between
+
+
+def row_norms(rows: Floats) -> Floats:
+    """Of each row, in double precision, whatever the rows are in; up to a part 2⁻⁵²·(columns + 4)."""
+    if not len(rows):
+        return np.zeros(0)
+    starts = range(0, len(rows), _ROWS_AT_ONCE)
+    return np.concatenate([_norms(rows[first : first + _ROWS_AT_ONCE]) for first in starts])
+
+
+def _norms(rows: Floats) -> Floats:
+    wide = rows.astype(np.float64, copy=False)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        squares = np.einsum("ij,ij->i", wide, wide)
+    odd = ~((squares > _SAFE[0]) & (squares < _SAFE[1]))
+    found = np.sqrt(squares)
+    if odd.any():
+        found[odd] = _scaled_norms(wide[odd])
+    return np.asarray(found)
+
+
+def _scaled_norms(rows: Floats) -> Floats:
+    """Divided by the largest entry first; entries that are 0, infinite or NaN decide by themselves."""
+    largest = np.abs(rows).max(axis=1, initial=0.0)
+    usual = (largest > 0) & np.isfinite(largest)
+    scale = np.where(usual, largest, 1.0)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        shares = rows / scale[:, None]
+        return np.where(usual, scale * np.sqrt(np.einsum("ij,ij->i", shares, shares)), largest)
+
+
+def length(vector: Floats) -> float:
+    """Of all entries, to a few parts in 10¹⁵ however many there are: pairwise sums."""
+    flat = np.abs(vector).ravel()
+    largest = float(flat.max(initial=0.0))
+    if largest == 0 or not math.isfinite(largest):
+        return largest
+    return largest * math.sqrt(float(np.square(flat / largest).sum()))
+
+
+def at_least(values: Floats, dtype: Any) -> Floats:
+    """In this precision, rounded up."""
+    nearest = values.astype(dtype)
+    return np.asarray(np.where(nearest < values, np.nextafter(nearest, np.inf, dtype=dtype), nearest))

@@ -1,0 +1,41 @@
+"""The one way out of the house: whatever is released is the nearest point of a public grid to value + noise, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lastiterate.errors import InvalidInput
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.exact_noise import NORMAL, NoiseLaw, nearest_multiples, public_grid
+from lastiterate.numerics.randomness import Source
+
+_FARTHEST = 2.0**45  # steps of the grid: beyond, doubles are too coarse to be quick
+_SMALLEST = 1e-290
+
+
+def leaves(value: Floats, noises: Sequence[tuple[NoiseLaw, float]], source: Source, factor: float = 1.0) -> Floats:
+    """factor·value with these noises, as it may be released.
+
+    Its law is that of the ideal mechanism, rounded: low bits show nothing, and a guarantee with δ = 0 stays one.
+    """
+    scale = max(scale for _, scale in noises)
+    if scale < _SMALLEST:
+        raise InvalidInput(f"noise must be at least {_SMALLEST:g}. Got {scale:g}; take other units.")
+    grid = public_grid(scale)
+    with np.errstate(over="ignore"):
+        near = bool((np.abs(value * (factor / grid)) < _FARTHEST).all())
+    if near:
+        return nearest_multiples(value, grid, noises, source, factor)
+    if source.private:
+        raise InvalidInput(
+            f"noise of {scale:.3g} is lost beside a value of {float(np.abs(value).max()):.3g}: double precision has too few "
+            "digits for both. Subtract a public constant, or take more noise."
+        )
+    return np.asarray(value * factor)  # from a seed, and marked as not private
+
+
+def leaves_with_normal_noise(value: Floats, std: float, source: Source, factor: float = 1.0) -> Floats:
+    """With Gaussian noise."""
+    return leaves(value, ((NORMAL, std),), source, factor)

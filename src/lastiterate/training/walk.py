@@ -1,0 +1,102 @@
+"""The steps of a run, one after the other: gradient, noise, proximal map, projection."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from lastiterate.algorithms.arithmetic import STRAYING
+from lastiterate.algorithms.batches import PoissonMean
+from lastiterate.algorithms.per_step import spread
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import InvalidInput
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.norms import length
+from lastiterate.numerics.randomness import Source
+from lastiterate.progress import tracked
+from lastiterate.training.checkpoint import Keeper, State
+from lastiterate.training.data import Indices
+from lastiterate.training.leaving import leaves_with_normal_noise
+from lastiterate.training.objectives import Objective
+from lastiterate.training.samplers import Sampler
+from lastiterate.training.steps import projected, proximal
+
+Watch = Callable[[Floats], None]
+
+_CHUNKS = 200
+_ROUNDINGS = 64 * 2.0**-53  # of one step, beside the iterates before and after it
+
+
+def walked(
+    run: Run,
+    objective: Objective,
+    state: State,
+    source: Source,
+    releases: tuple[int, ...],
+    keeper: Keeper,
+    watch: Watch | None = None,
+) -> State:
+    """From this state to the end of the run. `watch` sees every iterate, so nothing it saw may be called private."""
+    step_of = Step(run, objective, source)
+    source.go_on(state.randomness)
+    sampler = Sampler(run.batches, source, state.order)
+    weights, released = state.weights, list(state.released)
+    every = -(-run.steps // _CHUNKS)
+    for first in tracked(range(state.step, run.steps, every), "steps"):
+        for step in range(first, min(first + every, run.steps)):
+            seen = step + 1 == run.steps or step + 1 in releases
+            weights = step_of(step, weights, sampler.batch(step), seen)
+            if step + 1 in releases:
+                released.append(weights)
+            if watch is not None:
+                watch(weights)
+            if keeper.due():
+                keeper.keep(State(step + 1, weights, tuple(released), sampler.order, source.state()))
+    return State(run.steps, weights, tuple(released))
+
+
+class Step:
+    """x ← Π(prox((1 − step_size·decay)·x − step_size·(mean gradient) + noise)), with the numbers of each step at hand."""
+
+    def __init__(self, run: Run, objective: Objective, source: Source) -> None:
+        self.run, self.objective, self.source = run, objective, source
+        self.sizes = spread("step_size", run.step_size, run.steps)
+        self.clips = None if run.clip is None else spread("clip", run.clip, run.steps)
+        self.noises = run.noise.on_iterate(self.sizes, run.batches.divisor)
+        self.decay = run.loss.l2 + run.weight_decay
+        # Half of what iterates may stray; the other half is for the noise itself, to 2⁻⁴⁵ of its size.
+        self.farthest = STRAYING / 2 / _ROUNDINGS / math.sqrt(run.steps)
+
+    def __call__(self, step: int, weights: Floats, chosen: Indices, seen: bool) -> Floats:
+        size, noise = float(self.sizes[step]), float(self.noises[step])
+        clip = None if self.clips is None else float(self.clips[step])
+        total = self.objective.gradient_sum(weights, chosen, clip)
+        kept = 1 - size * self.decay
+        moved = kept * weights - (size / self._divisor(chosen)) * total
+        self._check_range(moved)
+        self._check_heard(noise, max(1.0, abs(kept)) * length(weights) + length(moved))
+        if seen:
+            moved = leaves_with_normal_noise(moved, noise, self.source)
+        else:
+            moved += noise * self.source.normal(weights.shape)
+        return projected(self.run.domain, proximal(self.run.prox, moved, size))
+
+    def _divisor(self, chosen: Indices) -> float:
+        """A constant; or, for means over the actual batch, its size, and an empty batch moves nothing."""
+        if isinstance(self.run.batches, PoissonMean) and not isinstance(chosen, slice):
+            return float(max(len(chosen), 1))
+        return self.run.batches.divisor
+
+    def _check_range(self, moved: Floats) -> None:
+        if not np.isfinite(moved).all():
+            raise InvalidInput("the iterates left the range of numbers: the step size or the l2 term is far too large.")
+
+    def _check_heard(self, noise: float, lengths: float) -> None:
+        """The rounding of a step is nothing beside its noise. Seeds are for tests, and never private."""
+        if self.source.private and not lengths <= self.farthest * noise:
+            raise InvalidInput(
+                f"noise of {noise:.3g} on the iterate is lost in the rounding of iterates of length {lengths / 2:.3g}: it "
+                f"must be at least {2 / self.farthest:.2g} times their length. Take more noise, a domain, or an l2 term."
+            )

@@ -1,0 +1,209 @@
+"""What is claimed holds for what is computed: sums, norms, starts, noise and gradients in floating point."""
+
+from __future__ import annotations
+
+import tracemalloc
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import lastiterate as li
+from lastiterate.algorithms.arithmetic import EXACT, STRAYING, Arithmetic, of_sums
+from lastiterate.numerics.norms import at_least, length, row_norms
+from lastiterate.privacy.displaced import Displaced, as_computed
+from lastiterate.training.data import linear_data
+from lastiterate.training.models import block_of, model_of
+from lastiterate.training.objectives import EachRecord, LinearModel, linear_arithmetic
+
+
+def test_a_start_outside_the_domain_is_projected() -> None:
+    """Loss a·x²/2 with a in [0, 1] on a ball of radius 1: at 100 gradients would differ by 100, and δ would be 0.84."""
+    loss = li.losses.general(smoothness=1.0, strong_convexity=0.0, gradient_sensitivity=1.0)
+    run = li.Run(loss, li.FullBatch(1), 1.0, li.OnIterate(std=1.0), 1, li.Ball(radius=1.0))
+    seen = []
+
+    def gradients(weights: np.ndarray, features: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        seen.append(float(weights[0]))
+        return features * weights
+
+    li.train(run, ([[1.0]], [0.0]), loss=gradients, start=[100.0])
+    assert seen == [pytest.approx(1.0)]
+    assert seen[0] <= 1.0
+
+
+def _hostile(records: int) -> np.ndarray:
+    """+1 up to twice the float32 integers' end in units of the last place, then rows too small to be added one by one."""
+    rows = np.full((records, 1), -(2.0**-24) / 8, np.float32)
+    rows[: 2 * 2 ** int(np.log2(records / 4)) + 1] = 1.0
+    return rows
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("records", [60_000, 250_000])
+def test_a_record_moves_the_computed_sum_by_no_more_than_is_accounted_for(precision: type, records: int) -> None:
+    """Rows whose rounding goes wrong together; in one sum of single precision the factor was 4.3 and 59."""
+    run = li.Run(li.losses.huber(feature_norm=1.0), li.FullBatch(records), 0.5, li.OnIterate(std=1.0), 1)
+    sums = []
+    for first in (1.0, -1.0):
+        rows = _hostile(records).astype(precision)
+        rows[0] = first
+        data = linear_data((rows, np.full(records, -5.0)), records, 1.0, None)
+        objective = LinearModel(model_of(run.loss), data, run.loss.gradient_bound)
+        sums.append(float(objective.gradient_sum(np.zeros(1), slice(None), None)[0]))
+    factor = linear_arithmetic(run, precision, 1).factor
+    assert abs(sums[0] - sums[1]) <= 2 * factor
+    assert factor <= 1.001
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_sums_stay_within_the_factor(seed: int) -> None:
+    """Against exact rational sums, on rows of mixed signs and sizes."""
+    source = np.random.default_rng(seed)
+    records = 700
+    rows = (source.normal(size=(records, 2)) * 10.0 ** source.integers(-9, 1, (records, 1))).astype(np.float32)
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1).astype(np.float32)
+    run = li.Run(li.losses.huber(feature_norm=1.0), li.FullBatch(records), 0.5, li.OnIterate(std=1.0), 1)
+    data = linear_data((rows, np.full(records, -5.0)), records, 1.0, None)
+    found = LinearModel(model_of(run.loss), data, 1.0).gradient_sum(np.zeros(2), slice(None), None)
+    exact = [sum(Fraction(float(x)) for x in rows[:, column]) for column in range(2)]
+    error = float(np.hypot(*(float(Fraction(float(f)) - e) for f, e in zip(found, exact, strict=True))))
+    # The factor is for two data sets and one block; the whole sum has a few of them.
+    blocks = -(-records // block_of(np.float32))
+    assert error <= 2 * (linear_arithmetic(run, np.float32, 2).factor - 1) * blocks
+
+
+def test_the_factor_is_charged_and_travels(tmp_path: Path) -> None:
+    rows, labels = np.eye(3, dtype=np.float32).repeat(40, axis=0), np.tile([1, -1], 60)
+    run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(120), 0.5, li.OnMeanGradient(0.1), 20)
+    single, double = (li.train(run, (rows.astype(kind), labels)) for kind in (np.float32, np.float64))
+    assert 1.0002 < single.run.arithmetic.factor < 1.0003
+    assert 1 < double.run.arithmetic.factor < 1 + 1e-7
+    ideal = li.account(run, 1e-5)
+    assert single.run.process.sensitivity[0] > 1.0002 * run.process.sensitivity[0]
+    assert ideal.mu is not None
+    assert ideal.mu * 1.0002 < single.report(1e-5).mu < ideal.mu * 1.0004  # type: ignore[operator]
+    assert ideal.mu < double.report(1e-5).mu < ideal.mu + 2.1 * STRAYING  # type: ignore[operator]
+    li.write_run(single.run, tmp_path / "run.toml")
+    assert li.read_run(tmp_path / "run.toml") == single.run
+    report = single.report(1e-5)
+    assert li.verify(report.certificate, single.run).accepted
+    assert not li.verify(report.certificate, run).accepted
+
+
+def test_a_certificate_cannot_leave_the_arithmetic_out() -> None:
+    loss = li.losses.logistic(feature_norm=1.0, l2=0.01)
+    run = li.Run(loss, li.FullBatch(100), 0.5, li.OnMeanGradient(0.1), 30, arithmetic=Arithmetic(1.0005, 1e-4))
+    certificate = li.account(run, 1e-5).certificate
+    assert certificate is not None
+    certificate["claim"]["epsilon"] = li.account(replace(run, arithmetic=EXACT), 1e-5).epsilon * 1.0006
+    assert not li.verify(certificate).accepted
+
+
+def test_sums_that_double_precision_cannot_hold_are_refused() -> None:
+    run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(10**11), 0.5, li.OnMeanGradient(0.1), 1)
+    with pytest.raises(li.InvalidInput, match="smaller ones"):
+        linear_arithmetic(run, np.float64, 3)
+    assert of_sums(10**6, 64, 2.0**-24) < 1.001 < of_sums(10**10, 64, 2.0**-24)
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("small", [1e-30, 1e-170, 5e-324])
+def test_clipping_does_not_underflow(precision: type, small: float) -> None:
+    """A row whose square is 0 and a label that makes up for it: its gradient is clipped like any other."""
+    run = li.Run(li.losses.ridge(feature_norm=1.0, clip=1.0), li.FullBatch(1), 1.0, li.OnIterate(1e-3), 1)
+    label = {np.float32: 3e38, np.float64: 1e308}[precision]
+    rows = np.full((1, 2), small, precision)
+    found = li.train(run, (rows, [label]), seed=1).weights
+    assert np.linalg.norm(found) <= 1.0 + 0.01
+
+
+def test_gradients_of_ones_own_neither_underflow_nor_overflow() -> None:
+    run = li.Run(li.losses.network(clip=1.0), li.FullBatch(2), 1.0, li.OnIterate(1e-3), 1)
+    for size in (1e300, 1e-300):
+        given = np.array([[size, size], [1.0, 0.0]])
+        found = li.train(run, (given, [0, 0]), loss=lambda w, x, y: x, start=[0.0, 0.0], seed=0).weights
+        expected = -(np.array([1.0, 0.0]) + (np.sqrt([0.5, 0.5]) if size > 1 else 0)) / 2
+        assert found == pytest.approx(expected, abs=0.01)
+
+
+def test_norms() -> None:
+    rows = np.array([[3e-200, 4e-200], [3e200, 4e200], [0.0, 0.0], [3.0, 4.0], [5e-324, 0.0]])
+    assert row_norms(rows) == pytest.approx([5e-200, 5e200, 0.0, 5.0, 5e-324], rel=1e-15)
+    assert [length(row) for row in rows] == pytest.approx([5e-200, 5e200, 0.0, 5.0, 5e-324], rel=1e-15)
+    assert np.isinf(row_norms(np.array([[np.inf, 1.0]])))
+    assert np.isnan(row_norms(np.array([[np.nan, 1.0]])))
+    values = np.random.default_rng(0).random(1000) * 1e-44
+    assert (at_least(values, np.float32) >= values).all()
+
+
+@pytest.mark.parametrize("noise", [1e-3, 1.0])
+def test_noise_that_the_iterate_swallows_is_refused(noise: float) -> None:
+    """At 10¹⁵ doubles lie 0.125 apart, so that noise of 0.0075 changes nothing."""
+    run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(4), 0.5, li.OnIterate(std=noise), 3)
+    data = (np.eye(4), [1, -1, 1, -1])
+    with pytest.raises(li.InvalidInput, match="is lost in the rounding"):
+        li.train(run, data, start=np.full(4, 1e15))
+    with pytest.raises(li.InvalidInput, match="is lost in the rounding"):
+        li.train(run, data, start=np.full(4, noise * 1e8))
+    assert li.train(run, data, start=np.full(4, noise * 1e5)).private
+
+
+def test_a_gradient_beyond_what_the_loss_declares_is_cut() -> None:
+    """A loss whose facts were tampered with is held to them."""
+    loss = replace(li.losses.logistic(feature_norm=1.0), gradient_bound=0.1, gradient_sensitivity=0.2)
+    run = li.Run(loss, li.FullBatch(1), 1.0, li.OnIterate(1e-4), 1)
+    found = li.train(run, ([[1.0, 0.0]], [1]), seed=0).weights
+    assert np.linalg.norm(found) == pytest.approx(0.1, abs=1e-3)
+
+
+def test_gradients_without_a_bound_are_held_to_their_sensitivity() -> None:
+    loss = li.losses.general(smoothness=1.0, strong_convexity=0.0, gradient_sensitivity=1e-6)
+    run = li.Run(loss, li.FullBatch(1), 1.0, li.OnIterate(1.0), 1)
+    with pytest.raises(li.InvalidInput, match="gradient_sensitivity"):
+        li.train(run, ([[1.0]], [0]), loss=lambda w, x, y: 1e6 * x, start=[0.0])
+    objective = EachRecord(lambda w, x, y: x, linear_data(([[1.0]], [0]), 1, None, None), sensitivity=1e-6)
+    assert objective.arithmetic(run, 1).factor <= 1.001
+
+
+def test_one_long_row_does_not_copy_the_data(tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+    rows = np.memmap(file, np.float32, "w+", shape=(200_000, 20))
+    rows[:] = 0.1
+    rows[77] = 1e30
+    run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(200_000), 0.5, li.OnMeanGradient(0.1), 2)
+    labels = np.ones(200_000)
+    tracemalloc.start()
+    found = li.train(run, (rows, labels), seed=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.shortened == 1
+    assert np.isfinite(found.weights).all()
+    assert peak < rows.nbytes * 0.9  # labels, norms and scales take 40 %
+
+
+@pytest.mark.parametrize(
+    "notion", [li.GaussianDP(0.5), li.GaussianDP(0.5).compose(3), li.Profile(epsilons=[1.0], deltas=[1e-3])]
+)
+def test_a_displaced_guarantee_is_a_little_worse(notion: object) -> None:
+    moved = as_computed(notion, 1e-4)
+    for delta in (1e-2, 1e-4):
+        before, after = float(notion.epsilon(delta)), float(moved.epsilon(delta))
+        if np.isfinite(before):
+            assert before < after < before + 0.01
+            assert float(moved.delta(after)) <= delta * (1 + 1e-9)
+    epsilons = np.linspace(0, 3, 50)
+    assert (np.asarray(moved.delta(epsilons)) >= np.asarray(notion.delta(epsilons))).all()
+
+
+def test_displaced_gaussians_meet_the_exact_triangle() -> None:
+    """N(0), N(m), N(m + μ), N(2m + μ): the profile of the ends is that of μ + 2m, and a displaced profile is above it."""
+    displaced = Displaced(li.GaussianDP(0.5), 1e-3)
+    exact = li.GaussianDP(0.5 + 2e-3)
+    epsilons = np.linspace(0, 4, 41)
+    assert (np.asarray(displaced.delta(epsilons)) >= np.asarray(exact.delta(epsilons)) * (1 - 1e-12)).all()
+    averaged = as_computed(li.AveragedGaussianDP(mus=[0.0, 0.5], weights=[0.5, 0.5]), 1e-3)
+    half = (np.asarray(exact.delta(epsilons)) + np.asarray(li.GaussianDP(2e-3).delta(epsilons))) / 2
+    assert np.asarray(averaged.delta(epsilons)) == pytest.approx(half, rel=1e-9)
