@@ -19,11 +19,12 @@ from lastiterate.errors import FINITE, InvalidInput, checked_array
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.randomness import Source
 from lastiterate.progress import tracked
-from lastiterate.training.checkpoint import Keeper, State, identity_of
+from lastiterate.training.checkpoint import Keeper
 from lastiterate.training.data import any_data, linear_data
 from lastiterate.training.models import model_of
 from lastiterate.training.objectives import EachRecord, LinearModel, Objective, RecordGradients
 from lastiterate.training.samplers import Sampler
+from lastiterate.training.state import State, Training
 from lastiterate.training.steps import projected, proximal, rounded
 
 SEEDED = "DO NOT RELEASE: the noise came from a seed, so whoever knows the seed can take it off"
@@ -83,8 +84,8 @@ def train(
     _check_dimension(run, weights.size)
     places = _places(run, releases)
     source = Source(seed)
-    identity = "" if checkpoint is None else identity_of(run, objective.data, weights, places, seed)
-    with Keeper(checkpoint, checkpoint_every, identity) as keeper:
+    training = Training(run, objective.data, weights, places, seed, loss, classes, objective.precision)
+    with Keeper(checkpoint, checkpoint_every, training) as keeper:
         start_state = keeper.found(State(0, weights, randomness=source.state()))
         state = _walked(run, objective, start_state, source, places, keeper)
         _check_end(state)
