@@ -100,7 +100,7 @@ class _Teller:
 
     def _object(self, value: Any) -> Iterator[Any]:
         yield from (type(value).__module__, type(value).__qualname__)
-        if callable(describe := getattr(value, "fingerprint", None)):
+        if callable(describe := getattr(value, "checkpoint_identity", None)):
             yield self.told(describe())
         elif hasattr(value, "__array__"):
             yield _as_array(value)
