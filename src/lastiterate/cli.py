@@ -115,8 +115,7 @@ def _verify(options: argparse.Namespace) -> int:
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{options.certificate} is not JSON: {error}.") from error
     verdict = verify(content, read_run(options.run) if options.run else None)
-    claim = {name: getattr(verdict, name) for name in ("accepted", "reason", "epsilon", "delta", "steps")}
-    _show(options, {**claim, "adjacency": "replace one record", "releases": list(verdict.releases)}, str(verdict))
+    _show(options, verdict.to_dict(), str(verdict))
     return 0 if verdict.accepted else _REJECTED
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from lastiterate.accounting.describe import promises
 from lastiterate.accounting.releases import released
 from lastiterate.accounting.sequences import packed, unpacked
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
@@ -32,7 +33,7 @@ from lastiterate.theorems.proof import Part, Proof, RecordProof
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE
 from lastiterate.theorems.theorem import Guarantee
 
-FORMAT = "lastiterate certificate 1"
+FORMAT = "lastiterate certificate 2"
 _ADJACENCY = "replace one record"
 _DIGITS = 12
 _BY_RUNG = {theorem.name: theorem for theorem in CATALOGUE if theorem.rung is not None}
@@ -41,7 +42,7 @@ _PROCESS_FIELDS = ("sensitivity", "noise", "lipschitz", "drift", "retain", "samp
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a certificate proves its claim: what is claimed, of which releases; or why not."""
+    """Whether a certificate proves its claim: what is claimed, of which releases, under which assumptions; or why not."""
 
     accepted: bool
     epsilon: float = math.inf
@@ -49,6 +50,7 @@ class Verdict:
     steps: int = 0
     releases: tuple[int, ...] = ()
     reason: str = ""
+    assumptions: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         if not self.accepted:
@@ -58,6 +60,11 @@ class Verdict:
             f"accepted: epsilon = {self.epsilon:.9g} at delta = {self.delta:g}, {_ADJACENCY}, "
             f"the last of {self.steps} iterates{others} released"
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON could hold it."""
+        lists = {"releases": list(self.releases), "assumptions": list(self.assumptions)}
+        return {**asdict(self), "adjacency": _ADJACENCY, **lists}
 
 
 def _rejected(reason: str) -> Verdict:
@@ -83,6 +90,7 @@ def certificate_of(run: Run, process: Process, guarantee: Guarantee, delta: floa
             "releases": list(process.releases),
             "order": order,
         },
+        "assumptions": promises(run, process.releases),
         "run": run_to_dict(run),
         "process": {
             "steps": len(process),
@@ -118,6 +126,9 @@ def _checked(content: dict[str, Any], run: Run | None) -> Verdict:
     process = released(described.process, claim["releases"])
     if different := _difference(process, content["process"]):
         return _rejected(f"its {different} is not that of its run")
+    assumptions = promises(described, process.releases)
+    if content["assumptions"] != assumptions:
+        return _rejected("its assumptions are not those of its run")
     averaged = claim["order"] == "averaged"
     theorem = _BY_RUNG[content["theorem"]] if "rung" in content else RANDOM_ORDER if averaged else SHIFT_ENGINE
     # Whether an average may be taken, or a run gone through, is the theorem's business, not the claimant's.
@@ -131,7 +142,7 @@ def _checked(content: dict[str, Any], run: Run | None) -> Verdict:
     epsilon = float(as_computed(notion, process.displacement).epsilon(delta))
     if not epsilon <= claimed:
         return _rejected(f"it claims epsilon = {claimed:.12g}, but proves {epsilon:.12g}")
-    return Verdict(True, claimed, delta, len(process), process.releases)
+    return Verdict(True, claimed, delta, len(process), process.releases, assumptions=tuple(assumptions))
 
 
 def _checked_rung(value: Any, process: Process) -> int:

@@ -1,20 +1,24 @@
-"""A run, and what its owner has to stand for, in plain words."""
+"""A run, and what its owner has to guarantee, in plain words."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import fields
 
 from lastiterate.algorithms.batches import Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
+from lastiterate.algorithms.losses import PullLimit
+from lastiterate.algorithms.noise import Langevin
 from lastiterate.algorithms.per_step import PerStep, extremes
 from lastiterate.algorithms.run import Run
 from lastiterate.numerics.arrays import Floats
 
 ADJACENCY = "Two data sets are neighbours if they differ in one record, replaced by another; their size is public."
 _SECRECY = (
-    "Nothing else that was computed from the data leaves: no other iterate, no metric or stopping time, no choice of "
+    "Nothing else that was computed from the data is released: no other iterate, no metric or stopping time, no choice of "
     "hyperparameters by looking at it."
 )
+_START = "The first iterate does not depend on the data, and lies in the domain."
 _NOISE = "The noise is Gaussian, fresh at every step and coordinate, from a generator nobody can predict."
 
 
@@ -37,22 +41,16 @@ def described(run: Run) -> list[str]:
 
 
 def promises(run: Run, releases: tuple[int, ...]) -> list[str]:
-    """What no program can check, and what the guarantee rests on."""
+    """What no program can check, and what the guarantee rests on. Certificates hold these very sentences."""
     released = (
         "Only the last iterate is released."
         if not releases
         else f"Only the iterates after {_listed(releases)} and the last are released."
     )
-    change = extremes(run.process.sensitivity)[1]
-    lines = [ADJACENCY, f"{released} {_SECRECY}", run.batches.promise, _NOISE]
-    if run.clip is not None:
-        lines.append(
-            f"Each record's gradient is clipped to norm {_shown(run.clip)} before anything else is done with it."
-        )
-    elif math.isfinite(change):
-        bound = run.loss.gradient_sensitivity
-        lines.append(f"Replacing a record changes its gradient by at most {bound:.6g}, at every point of the domain.")
+    lines = [ADJACENCY, f"{released} {_SECRECY}", _START, run.batches.promise, _NOISE]
+    lines.extend(_gradient_promises(run))
     lines.extend(run.loss.promises)
+    lines.extend(_convexity_promise(run))
     if run.loss.l2 or run.weight_decay:
         lines.append(
             "The l2 term acts on the iterate in full at every step" + (", after clipping." if run.clip else ".")
@@ -60,6 +58,41 @@ def promises(run: Run, releases: tuple[int, ...]) -> list[str]:
     if math.isfinite(run.domain.diameter):
         lines.append("Every step ends with the projection on the domain.")
     return lines
+
+
+def _gradient_promises(run: Run) -> Iterator[str]:
+    classes = run.loss.arguments.get("classes")
+    if run.clip is not None and classes is not None and run.loss.keeps_convexity:
+        yield (
+            f"Each record's gradient is clipped class by class, before anything else is done with it: in each of the "
+            f"{classes} one-against-the-rest problems to norm {_shown(run.clip)}/√{classes}. One clip of all classes "
+            "together is not covered, because it does not keep the loss convex."
+        )
+    elif run.clip is not None:
+        yield f"Each record's gradient is clipped to norm {_shown(run.clip)} before anything else is done with it."
+    elif math.isfinite(extremes(run.process.sensitivity)[1]):
+        bound = run.loss.gradient_sensitivity
+        yield f"Replacing a record changes its gradient by at most {bound:.6g}, at every point of the domain."
+    if "pull" in run.loss.arguments:
+        yield _pull_promise(PullLimit(run.loss.arguments["pull"], run.loss.arguments["classes"]))
+
+
+def _pull_promise(limit: PullLimit) -> str:
+    return (
+        f"The gradient is that of the softmax loss with its pull limit applied: the wrong classes get a probability of at "
+        f"most {limit.pull:g} together and {limit.pull / limit.parts:g} each, and of all such probabilities those of the "
+        "largest likelihood. The gradient without this limit is not covered."
+    )
+
+
+def _convexity_promise(run: Run) -> Iterator[str]:
+    """The modulus of a loss that only its owner knows; that of the others is a fact."""
+    loss = run.loss
+    if loss.kind != "general" or loss.curvature < 0 or not math.isfinite(loss.smoothness):
+        return
+    which = "The potential" if isinstance(run.noise, Langevin) and run.batches.records == 1 else "Each record's loss"
+    shape = f"strongly convex with modulus {loss.curvature:g}" if loss.curvature else "convex"
+    yield f"{which} is {shape}{', before clipping' if run.clip else ''}: this is assumed, not checked."
 
 
 def _epochs(run: Run) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lastiterate.accounting.account import account
-from lastiterate.accounting.releases import released
+from lastiterate.accounting.releases import checked_releases, released
 from lastiterate.algorithms.batches import Cyclic
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number
@@ -61,14 +61,15 @@ class RecordReport:
 def account_each(run: Run, delta: float, releases: Iterable[int] = ()) -> RecordReport:
     """What may be claimed to each single person, who knows where in the data their record stands.
 
-    A record that comes early in a pass is hidden by all the noise that follows. With batches that are random or shuffled,
-    all records are alike.
+    A record that comes early in a pass is hidden by all the noise that follows; no record's ε is above that of `account`,
+    which holds for all. With batches that are random or shuffled, all records are alike.
     """
     checked_run(run)
     target = checked_number("delta", delta, INSIDE_UNIT)
+    places = checked_releases(releases)
+    for_everybody = account(run, target, places).epsilon
     if not isinstance(run.batches, Cyclic):
-        report = account(run, target, releases)
-        return RecordReport(run, target, np.array([report.epsilon]))
-    mus = own_mus(released(run.process, releases))
+        return RecordReport(run, target, np.array([for_everybody]))
+    mus = own_mus(released(run.process, places))
     epsilons = np.where(mus > 0, threshold_above(np.log(target), np.maximum(mus, 1e-150)), 0.0)
-    return RecordReport(run, target, epsilons)
+    return RecordReport(run, target, np.minimum(epsilons, for_everybody))

@@ -81,7 +81,7 @@ class Report:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the owner of the run has to stand for."""
+        """What the owner of the run has to guarantee."""
         return tuple(promises(self.run, self.releases))
 
     @cached_property

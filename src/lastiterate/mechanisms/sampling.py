@@ -29,9 +29,9 @@ from lastiterate.plots import draw_trace
 from lastiterate.privacy.best import best
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.profile import Profile
-from lastiterate.training.checkpoint import Keeper, State
 from lastiterate.training.data import Indices
 from lastiterate.training.objectives import Objective
+from lastiterate.training.state import State
 from lastiterate.training.steps import projected
 from lastiterate.training.train import SEEDED, report_of
 from lastiterate.training.walk import walked
@@ -119,8 +119,7 @@ def langevin(
     source, first = Source(seed), projected(domain, np.array(checked_array("start", start, FINITE), float))
     kept = [first]
     state = State(0, first, randomness=source.state())
-    with Keeper(None, 0.0, "") as keeper:
-        last = walked(run, _Potential(gradient), state, source, (), keeper, kept.append if trace else None)
+    last = walked(run, _Potential(gradient), state, source, (), watch=kept.append if trace else None)
     caveats = (() if source.private else (SEEDED,)) + ((TRACED,) if trace else ())
     return Sample(last.weights, run, caveats, np.stack(kept) if trace else None)
 

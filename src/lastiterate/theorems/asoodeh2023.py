@@ -145,6 +145,8 @@ def _some_reach(process: Process) -> str | None:
     ratio = sharper_ratio(process.typical)
     if ratio <= _LARGEST_RATIO:
         return None
+    if math.isinf(ratio):
+        return "it needs bounded gradients or a known smoothness, but the run has neither; clip"
     return f"it needs two iterates within {_LARGEST_RATIO:g} times the noise after a step, but they may be {ratio:.3g} apart"
 
 
@@ -152,7 +154,11 @@ INDEPENDENT = batches("batches that are drawn afresh at each step", FullBatch, F
 BOUNDED_GRADIENTS = Assumption("gradients are bounded, by clipping or otherwise", _bounded_gradients)
 DECAYING = Assumption("weight decay", _decaying)
 KNOWN_DIMENSION = Assumption("the number of parameters is known", _known_dimension)
-SOME_REACH = Assumption("one step hides something of any distance", _some_reach)
+SOME_REACH = Assumption(
+    f"before its noise, a step leaves any two iterates of the domain within {_LARGEST_RATIO:g} times the noise, because "
+    "gradients are bounded or the Lipschitz constant is known",
+    _some_reach,
+)
 UNBOUNDED = Assumption("no projection", _unbounded)
 
 PROJECTED = Theorem(
@@ -169,7 +175,7 @@ CURVED = Theorem(
     (
         INDEPENDENT,
         BOUNDED,
-        Assumption("smoothness or a clip is known", lambda process: _some_reach(process)),
+        SOME_REACH,
         ONLY_THE_LAST,
     ),
     _curved,

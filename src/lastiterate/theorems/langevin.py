@@ -25,7 +25,7 @@ _LOOK_EVERY, _PATIENCE = 100, 10_000  # orders that have not settled by then are
 def _full(process: Process) -> Notion:
     """ρ = (4/(λη))·(s/ν)²/2·(1 − e^{−ληT/2}). (Boninsegna2023 VII.1)
 
-    Above Bok et al. 2024, Theorem 4.2, for every contraction, so neither η < 1/β nor the start is needed.
+    Above Bok et al. 2024, Theorem 4.2, for every contraction (docs/proofs.md), so neither η < 1/β nor the start is needed.
     """
     lost = 1 - process.contraction
     return RenyiDP(rho=4 / lost * process.step_mu**2 / 2 * -math.expm1(-lost * len(process) / 2) * _UP)
@@ -65,7 +65,8 @@ def _curve(orders: Floats, logs: Floats) -> RenyiDP:
 def _shuffled(process: Process) -> Notion:
     """Of l ≥ 2 batches: earlier epochs ε_{⌊l/2⌋}·(1 − c^{2(K−1)h})/(1 − c^{2h}), h = l − ⌊l/2⌋; the last ε_1. (Ye2022 3.3)
 
-    ε_j = (α/2)(s/ν)²·c^{2(j−1)}(1 − c²)/(1 − c^{2j}), for a turn with j steps to go, its own included.
+    ε_j = (α/2)(s/ν)²·c^{2(j−1)}(1 − c²)/(1 − c^{2j}), for a turn with j steps to go, its own included. Proof, and why one
+    batch is not enough: docs/proofs.md.
     """
     every, square = process.batches.per_epoch, process.contraction**2
     epochs = len(process) // every

@@ -7,41 +7,20 @@ that were lost are walked again with fresh noise; nobody has seen the lost ones,
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
 import os
 import time
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-from zipfile import BadZipFile
 
 try:
     import fcntl
 except ImportError:  # not on Windows: nothing there stops a second training
     fcntl = None  # type: ignore[assignment]
 
-import numpy as np
-
-from lastiterate.algorithms.encode import run_to_dict
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import NON_NEGATIVE, InvalidInput, checked_number
-from lastiterate.numerics.arrays import Floats
-from lastiterate.training.data import Data
+from lastiterate.training.checkpoint_file import Damaged, OfAnother, encoded, read
+from lastiterate.training.state import State, Training
 
 _OWNER_ONLY = 0o600
-
-
-@dataclass(frozen=True, eq=False)
-class State:
-    """Where a training stands: after `step` steps, with the iterates that will be released, and what random numbers need."""
-
-    step: int
-    weights: Floats
-    released: tuple[Floats, ...] = ()
-    order: np.ndarray | None = None
-    randomness: Any = None
 
 
 class Keeper:
@@ -50,12 +29,12 @@ class Keeper:
     While it is open nobody else can open it: two trainings that go on from one state would be two releases.
     """
 
-    def __init__(self, path: str | Path | None, every: float, identity: str) -> None:
+    def __init__(self, path: str | Path | None, every: float, training: Training) -> None:
         if path is not None and not isinstance(path, str | Path):
             raise InvalidInput(f"checkpoint must be the name of a file. Got {path!r:.60}.")
         self.path = None if path is None else Path(path)
         self.every = checked_number("checkpoint_every", every, NON_NEGATIVE)
-        self.identity = identity
+        self.training = training
         self.written = time.monotonic()
         self._lock: int | None = None
 
@@ -73,14 +52,15 @@ class Keeper:
         return self.path is not None and time.monotonic() - self.written >= self.every
 
     def keep(self, state: State) -> None:
-        """The old file stays whole until the new one is."""
-        if self.path is None:
+        """The old file stays whole until the new one is. A state that is not finite leads nowhere."""
+        if self.path is None or not state.finite:
             return
         try:
-            _write(self._part, _encoded(state, self.identity))
+            _write(self._part, encoded(state, self.training))
             os.replace(self._part, self.path)
             _sync_folder(self.path.parent)
         except OSError as error:
+            self._part.unlink(missing_ok=True)
             raise InvalidInput(f"the checkpoint {self.path} cannot be written: {error.strerror}.") from error
         self.written = time.monotonic()
 
@@ -88,12 +68,17 @@ class Keeper:
         """The state that was kept; `start` where there is none."""
         if self.path is None or not self.path.exists():
             return start
-        state, identity = _decoded(self.path)
-        if identity != self.identity:
+        try:
+            return read(self.path, self.training)
+        except OfAnother as error:
             raise InvalidInput(
-                f"the checkpoint {self.path} is of another run, other data or another start. Train with those, or remove it."
-            )
-        return state
+                f"the checkpoint {self.path} is of another run, other data or another start, or of another loss. "
+                "Train with those, or remove it."
+            ) from error
+        except (Damaged, OSError) as error:
+            raise InvalidInput(
+                f"{self.path} is not a checkpoint of this training, or it is damaged. Remove it, or name another file."
+            ) from error
 
     def remove(self) -> None:
         if self.path is not None:
@@ -104,38 +89,6 @@ class Keeper:
     @property
     def _part(self) -> Path:
         return Path(f"{self.path}.part")
-
-
-def identity_of(run: Run, data: Data, start: Floats, releases: tuple[int, ...], seed: int | None) -> str:
-    """Equal for the same training only."""
-    told = [run_to_dict(run), list(releases), seed, [str(data.records.features.dtype), data.records.features.shape]]
-    digest = hashlib.sha256(json.dumps(told).encode())
-    for array in (data.records.features, data.records.targets, start):
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
-
-
-def _encoded(state: State, identity: str) -> bytes:
-    arrays = {"weights": state.weights} | {f"released{place}": one for place, one in enumerate(state.released)}
-    if state.order is not None:
-        arrays["order"] = state.order
-    told = {"step": state.step, "identity": identity, "randomness": state.randomness, "released": len(state.released)}
-    buffer = io.BytesIO()
-    np.savez(buffer, told=np.array(json.dumps(told)), **arrays)  # type: ignore[arg-type]
-    return buffer.getvalue()
-
-
-def _decoded(path: Path) -> tuple[State, str]:
-    try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
-            told = json.loads(str(file["told"]))
-            state = State(
-                told["step"], file["weights"], tuple(file[f"released{place}"] for place in range(told["released"]))
-            )
-            order = file.get("order")
-    except (OSError, ValueError, KeyError, TypeError, EOFError, AttributeError, BadZipFile) as error:
-        raise InvalidInput(f"{path} is not a checkpoint of a training. Remove it, or name another file.") from error
-    return replace(state, order=order, randomness=told["randomness"]), told["identity"]
 
 
 def _locked(path: Path) -> int:

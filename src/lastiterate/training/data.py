@@ -94,6 +94,7 @@ def linear_data(data: Any, records: int, feature_norm: float | None, dtype: Any)
             f"data must be finite, and rows shorter than {_LONGEST:g}. Got NaN, infinity or huge numbers; drop or fill such "
             "records without looking at others."
         )
+    _check_range(labels, rows.dtype)
     norms *= 1 + (rows.shape[1] + 4) * 2.0**-52  # they are computed, too
     if feature_norm is None or not (norms > feature_norm).any():
         return Data(Records(rows, labels, at_least(norms, rows.dtype), None))
@@ -146,6 +147,16 @@ def _float_type(array: np.ndarray, dtype: Any) -> Any:
     if dtype is not None:
         return dtype
     return np.float32 if array.dtype == np.float32 else np.float64
+
+
+def _check_range(labels: Floats, precision: Any) -> None:
+    """Products are computed in this precision, and a target that is infinite there is so at every step."""
+    largest = float(np.finfo(precision).max)
+    if (np.abs(labels) > largest).any():
+        raise InvalidInput(
+            f"targets must be at most {largest:.3g} in size, the largest number of {precision}. Got "
+            f"{np.abs(labels).max():.3g}; scale them without looking at the data, or say dtype=numpy.float64."
+        )
 
 
 def _check_count(rows: int, records: int) -> None:

@@ -16,10 +16,11 @@ from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import FINITE, InvalidInput, checked_array
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.randomness import Source
-from lastiterate.training.checkpoint import Keeper, State, identity_of
+from lastiterate.training.checkpoint import Keeper
 from lastiterate.training.data import any_data, linear_data
 from lastiterate.training.models import model_of
 from lastiterate.training.objectives import EachRecord, LinearModel, Objective, RecordGradients
+from lastiterate.training.state import State, Training
 from lastiterate.training.steps import projected
 from lastiterate.training.walk import walked
 
@@ -78,11 +79,10 @@ def train(
     run = replace(run, arithmetic=run.arithmetic.and_also(objective.arithmetic(run, weights.size)))
     places = releases_before(run.steps, releases)
     source = Source(seed)
-    identity = "" if checkpoint is None else identity_of(run, objective.data, weights, places, seed)
-    with Keeper(checkpoint, checkpoint_every, identity) as keeper:
+    training = Training(run, objective.data, weights, places, seed, loss, classes, objective.precision)
+    with Keeper(checkpoint, checkpoint_every, training) as keeper:
         start_state = keeper.found(State(0, weights, randomness=source.state()))
         state = walked(run, objective, start_state, source, places, keeper)
-        _check_end(state)
         keeper.remove()
     released = {place: one.astype(objective.precision) for place, one in zip(places, state.released, strict=True)}
     last = state.weights.astype(objective.precision)
@@ -115,11 +115,6 @@ def _check_dimension(run: Run, parameters: int) -> None:
     declared = run.domain.dimension
     if declared is not None and declared != parameters:
         raise InvalidInput(f"the run's domain has dimension {declared}, but there are {parameters} weights.")
-
-
-def _check_end(state: State) -> None:
-    if not all(np.isfinite(one).all() for one in (state.weights, *state.released)):
-        raise InvalidInput("the iterates left the range of numbers: the step size or the l2 term is far too large.")
 
 
 def _start(run: Run, objective: Objective, start: Any) -> Floats:

@@ -16,11 +16,12 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.norms import length
 from lastiterate.numerics.randomness import Source
 from lastiterate.progress import tracked
-from lastiterate.training.checkpoint import Keeper, State
+from lastiterate.training.checkpoint import Keeper
 from lastiterate.training.data import Indices
 from lastiterate.training.leaving import leaves_with_normal_noise
 from lastiterate.training.objectives import Objective
 from lastiterate.training.samplers import Sampler
+from lastiterate.training.state import State
 from lastiterate.training.steps import projected, proximal
 
 Watch = Callable[[Floats], None]
@@ -35,7 +36,7 @@ def walked(
     state: State,
     source: Source,
     releases: tuple[int, ...],
-    keeper: Keeper,
+    keeper: Keeper | None = None,
     watch: Watch | None = None,
 ) -> State:
     """From this state to the end of the run. `watch` sees every iterate, so nothing it saw may be called private."""
@@ -52,7 +53,7 @@ def walked(
                 released.append(weights)
             if watch is not None:
                 watch(weights)
-            if keeper.due():
+            if keeper is not None and keeper.due():
                 keeper.keep(State(step + 1, weights, tuple(released), sampler.order, source.state()))
     return State(run.steps, weights, tuple(released))
 

@@ -1,0 +1,135 @@
+"""What tells two functions, or two arrays, apart: the same in every process, another where the value is another.
+
+A function is its name, its code, and the values that it closes over or looks up in its module, as far as they are data or
+functions themselves. Of an object that says nothing about itself, only the type is known.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from lastiterate.errors import InvalidInput
+
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
+_NAMED = (type, types.BuiltinFunctionType, types.ModuleType, np.ufunc)
+
+
+def fingerprint(value: Any) -> str:
+    """Equal for equal values, as far as they can be told apart."""
+    return hashlib.sha256(json.dumps(_Teller().told(value)).encode()).hexdigest()
+
+
+def array_fingerprint(array: np.ndarray) -> list[Any]:
+    """Type, shape and a digest of the content, which is not copied if it lies in one piece."""
+    if array.dtype.hasobject:
+        raise InvalidInput(
+            f"a checkpoint needs arrays of numbers, dates or strings of fixed length. Got {array.dtype}."
+        )
+    whole = np.ascontiguousarray(array).reshape(-1)
+    content = whole.view(np.uint8).data if array.dtype.itemsize else b""  # dates have no buffer of their own
+    return ["array", str(array.dtype.descr), list(array.shape), hashlib.sha256(content).hexdigest()]
+
+
+class _Teller:
+    """Remembers what it has told, so that what refers to itself ends."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, tuple[int, Any]] = {}
+
+    def told(self, value: Any) -> Any:
+        """As JSON could hold it."""
+        if isinstance(value, _PLAIN):
+            return [type(value).__name__, repr(value)]
+        if isinstance(value, os.PathLike):
+            return ["path", os.fspath(value)]
+        if isinstance(value, _NAMED):
+            return [getattr(value, "__module__", None), getattr(value, "__qualname__", getattr(value, "__name__", ""))]
+        if id(value) in self._before:
+            return ["again", self._before[id(value)][0]]
+        self._before[id(value)] = (len(self._before), value)
+        return [type(value).__name__, *self._parts(value)]
+
+    def _parts(self, value: Any) -> Iterator[Any]:
+        match value:
+            case np.ndarray() | np.generic():
+                yield array_fingerprint(np.asarray(value)) if not value.dtype.hasobject else str(value.dtype)
+            case tuple() | list():
+                yield from map(self.told, value)
+            case set() | frozenset():
+                yield sorted(json.dumps(_Teller().told(one)) for one in value)
+            case Mapping():
+                yield sorted(
+                    ([json.dumps(_Teller().told(key)), self.told(one)] for key, one in value.items()), key=repr
+                )
+            case types.CodeType():
+                yield from (value.co_code.hex(), value.co_names, value.co_varnames, value.co_freevars)
+                yield from map(self.told, value.co_consts)
+            case types.FunctionType():
+                yield from self._function(value)
+            case types.MethodType():
+                yield from (self.told(value.__func__), self.told(value.__self__))
+            case functools.partial():
+                yield from (self.told(value.func), self.told(value.args), self.told(value.keywords))
+            case _:
+                yield from self._object(value)
+
+    def _function(self, function: types.FunctionType) -> Iterator[Any]:
+        yield from (function.__module__, function.__qualname__, self.told(function.__code__))
+        yield from (self.told(function.__defaults__), self.told(function.__kwdefaults__))
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            yield [name, self._content(cell)]
+        for name in sorted(_names_in(function.__code__)):
+            if _matters(found := function.__globals__.get(name, types), function.__module__):
+                yield [name, self.told(found)]
+
+    def _content(self, cell: Any) -> Any:
+        try:
+            return self.told(cell.cell_contents)
+        except ValueError:  # not bound yet
+            return None
+
+    def _object(self, value: Any) -> Iterator[Any]:
+        yield from (type(value).__module__, type(value).__qualname__)
+        if callable(describe := getattr(value, "checkpoint_identity", None)):
+            yield self.told(describe())
+        elif hasattr(value, "__array__"):
+            yield _as_array(value)
+        elif isinstance(value, Enum):
+            yield value.name
+        elif hasattr(value, "__wrapped__"):
+            yield self.told(value.__wrapped__)
+        elif is_dataclass(value):
+            yield from (self.told(getattr(value, one.name, None)) for one in fields(value))
+        elif callable(value):
+            yield self.told(getattr(value, "__dict__", None))
+        if isinstance(call := vars(type(value)).get("__call__"), types.FunctionType):
+            yield self.told(call)
+
+
+def _as_array(value: Any) -> Any:
+    try:
+        return array_fingerprint(np.asarray(value))
+    except (TypeError, ValueError, RuntimeError):  # such as tensors that are being trained
+        return None
+
+
+def _names_in(code: types.CodeType) -> set[str]:
+    inner = (_names_in(one) for one in code.co_consts if isinstance(one, types.CodeType))
+    return set(code.co_names).union(*inner)
+
+
+def _matters(value: Any, module: str) -> bool:
+    """Data, and functions of the same module; those of libraries are known by the names that the code uses."""
+    if isinstance(value, types.FunctionType):
+        return value.__module__ == module
+    return isinstance(value, (*_PLAIN, np.ndarray, np.generic, tuple, list, dict, functools.partial))
