@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import fields
 
+from lastiterate.algorithms.arithmetic import EXACT
 from lastiterate.algorithms.batches import Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
 from lastiterate.algorithms.losses import PullLimit
 from lastiterate.algorithms.noise import Langevin
@@ -37,6 +38,11 @@ def described(run: Run) -> list[str]:
         lines.insert(3, f"proximal map of {run.prox}")
     if run.weight_decay:
         lines.insert(3, f"weight decay {run.weight_decay:g}")
+    if run.arithmetic != EXACT:
+        lines.append(
+            f"rounding: a record moves a computed sum by up to {run.arithmetic.factor:.9g} times its sensitivity, and the "
+            f"rounding of iterates adds {2 * run.arithmetic.displacement:.2g} to mu; both are included"
+        )
     return lines
 
 
