@@ -36,7 +36,7 @@ def tracked(items: Sequence[Item], what: str) -> Iterator[Item]:
 @contextmanager
 def progress_bar() -> Iterator[None]:
     """Draw a bar on the standard error stream for whatever takes longer than two seconds, if somebody can see it."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield
         return
     bar = _Bar()
