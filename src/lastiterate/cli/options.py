@@ -26,7 +26,8 @@ class Parser(argparse.ArgumentParser):
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """argparse keeps it to itself if the help cannot be written."""
-        (file or sys.stderr).write(printable(message))
+        if (stream := file or sys.stderr) is not None:
+            stream.write(printable(message))
 
 
 def parser() -> argparse.ArgumentParser:
