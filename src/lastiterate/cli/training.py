@@ -13,9 +13,7 @@ def train_command(options: argparse.Namespace) -> int:
     try:
         from lastiterate.estimators.command import train_table
     except ImportError as error:
-        raise Unavailable(
-            f"training needs scikit-learn ({error}). Install it with: pip install 'lastiterate[estimators]'."
-        ) from error
+        raise Unavailable(str(error)) from error
     show(options, *train_table(options))
     return 0
 

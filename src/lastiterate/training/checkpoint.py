@@ -111,7 +111,7 @@ def identity_of(run: Run, data: Data, start: Floats, releases: tuple[int, ...], 
     told = [run_to_dict(run), list(releases), seed, [str(data.records.features.dtype), data.records.features.shape]]
     digest = hashlib.sha256(json.dumps(told).encode())
     for array in (data.records.features, data.records.targets, start):
-        digest.update(np.ascontiguousarray(array).data)
+        digest.update(np.ascontiguousarray(array).view(np.uint8).data)  # dates have no buffer of their own
     return digest.hexdigest()
 
 

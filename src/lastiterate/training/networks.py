@@ -6,9 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
-from torch.func import functional_call, grad, vmap
-from torch.nn.utils import parameters_to_vector, vector_to_parameters
+
+try:
+    import torch
+    from torch.func import functional_call, grad, vmap
+    from torch.nn.utils import parameters_to_vector, vector_to_parameters
+except ImportError as error:
+    raise ImportError(
+        "lastiterate.training.networks needs PyTorch. Install it with: pip install 'lastiterate[networks]'."
+    ) from error
 
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats
@@ -35,6 +41,11 @@ class Network:
         self._trained = {name: one for name, one in module.named_parameters() if one.requires_grad}
         if not self._trained:
             raise InvalidInput("the module must have parameters that require gradients. Got none.")
+        odd = {one.dtype for one in self._trained.values()} - {torch.float16, torch.float32, torch.float64}
+        if odd:
+            raise InvalidInput(
+                f"the module's parameters must be in float16, float32 or float64. Got {odd.pop()}. Convert it with module.float()."
+            )
         self._each = vmap(grad(self._loss), in_dims=(None, 0, 0), randomness="different")
 
     @property

@@ -73,7 +73,7 @@ class EachRecord(Objective):
         return total
 
     def _part(self, weights: Floats, records: Records, clip: float | None) -> Floats:
-        found = np.asarray(self.gradients(weights.copy(), records.features, records.targets), np.float64)
+        found = _as_numbers(self.gradients(weights.copy(), records.features, records.targets))
         if found.shape != (len(records), *weights.shape):
             raise InvalidInput(
                 f"loss must return one gradient for each record: shape {(len(records), *weights.shape)}. Got {found.shape}."
@@ -84,3 +84,16 @@ class EachRecord(Objective):
         most = min(self.declared, math.inf if clip is None else clip)
         kept = most / np.maximum(np.linalg.norm(rows, axis=1), most) if math.isfinite(most) else np.ones(len(rows))
         return np.asarray(kept @ rows).reshape(weights.shape)
+
+
+def _as_numbers(found: Any) -> Floats:
+    """What the user's function returned, in double precision."""
+    try:
+        array = np.asarray(found)
+        if array.dtype.kind not in "iufb":
+            raise TypeError
+        return array.astype(np.float64)
+    except (TypeError, ValueError, RuntimeError) as error:  # text, None, ragged lists, tensors on another device
+        raise InvalidInput(
+            f"loss must return an array of numbers, one gradient for each record. Got {type(found).__name__}."
+        ) from error
