@@ -44,7 +44,7 @@ class Network:
         odd = {one.dtype for one in self._trained.values()} - {torch.float16, torch.float32, torch.float64}
         if odd:
             raise InvalidInput(
-                f"the module's parameters must be in float16, float32 or float64. Got {odd.pop()}. Convert it with module.float()."
+                f"the module's parameters must be in float16, float32 or float64. Got {odd.pop()}. Use module.float()."
             )
         self._each = vmap(grad(self._loss), in_dims=(None, 0, 0), randomness="different")
 
