@@ -27,6 +27,7 @@ LAYERS = (
     "estimators",
     "papers",
     "cli",
+    "__main__",
 )
 
 

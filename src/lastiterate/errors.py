@@ -10,9 +10,23 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+_LONGEST = 300  # characters of a message
+_ENDING = 120  # of them kept from the end, where it says what to do
+
 
 class LastIterateError(Exception):
-    """Everything this library raises on purpose."""
+    """Everything this library raises on purpose: one line, at most 300 characters."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(one_line(message))
+
+
+def one_line(message: str) -> str:
+    """What was typed may hold line breaks, NUL or a novel; a message shows them as \\n, \\x00 and the two ends of it."""
+    shown = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in str(message))
+    if len(shown) <= _LONGEST:
+        return shown
+    return f"{shown[: _LONGEST - _ENDING - 3]} … {shown[-_ENDING:]}"
 
 
 class InvalidInput(LastIterateError, ValueError):

@@ -15,18 +15,24 @@ Listener = Callable[[str, int, int], None]
 _listener: ContextVar[Listener | None] = ContextVar("progress listener", default=None)
 _PATIENCE = 2.0  # seconds before a bar appears
 _WIDTH = 40
+_REDRAWN = 0.2  # seconds between two drawings of a bar
 
 
 def tracked(items: Sequence[Item], what: str) -> Iterator[Item]:
-    """The items, one by one; a listener hears how many are done. Inside another such loop nothing is said."""
+    """The items, one by one; a listener hears how many are done. A loop inside another one says again what that one said."""
     listener = _listener.get()
     if listener is None or len(items) < 2:
         yield from items
         return
-    token = _listener.set(None)
+    done = 0
+
+    def said_again(*_: object) -> None:
+        listener(what, done, len(items))
+
+    token = _listener.set(said_again)
     try:
-        for done, item in enumerate(items):
-            listener(what, done, len(items))
+        for done, item in enumerate(items):  # noqa: B007
+            said_again()
             yield item
         listener(what, len(items), len(items))
     finally:
@@ -36,7 +42,7 @@ def tracked(items: Sequence[Item], what: str) -> Iterator[Item]:
 @contextmanager
 def progress_bar() -> Iterator[None]:
     """Draw a bar on the standard error stream for whatever takes longer than two seconds, if somebody can see it."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield
         return
     bar = _Bar()
@@ -52,12 +58,17 @@ class _Bar:
     def __init__(self) -> None:
         self.start = time.monotonic()
         self.drawn = False
+        self.last = self.start
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        if time.monotonic() - self.start < _PATIENCE:
+        now = time.monotonic()
+        if now - self.start < _PATIENCE or (self.drawn and now - self.last < _REDRAWN):
             return
+        self.last = now
         filled = _WIDTH * done // total
-        sys.stderr.write(f"\r{what} [{'#' * filled}{'.' * (_WIDTH - filled)}] {100 * done // total:3d}%")
+        sys.stderr.write(
+            f"\r{what} [{'#' * filled}{'.' * (_WIDTH - filled)}] {100 * done // total:3d}%, {now - self.start:.0f} s "
+        )
         sys.stderr.flush()
         self.drawn = True
 

@@ -88,7 +88,7 @@ def test_releases_are_counted() -> None:
     found = li.calibrate(run, epsilon=1.0, delta=1e-5, releases=[30, 70])
     assert 1 - 1e-6 <= li.account(executed(found), 1e-5, releases=[30, 70]).epsilon <= 1.0
     assert found.noise.multiplier > li.calibrate(run, epsilon=1.0, delta=1e-5).noise.multiplier  # type: ignore[attr-defined]
-    target = li.account(run.first(60), 1e-5, releases=[30]).epsilon
+    target = li.account(executed(run.first(60)), 1e-5, releases=[30]).epsilon
     longest = li.calibrate(run, epsilon=target, delta=1e-5, free=li.STEPS, releases=[30, 70], most_steps=1000)
     assert longest.steps >= 60
     assert li.account(longest, 1e-5, releases=[one for one in (30, 70) if one < longest.steps]).epsilon <= target

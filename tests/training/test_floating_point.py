@@ -45,7 +45,7 @@ def _hostile(records: int) -> np.ndarray:
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 @pytest.mark.parametrize("records", [60_000, 250_000])
 def test_a_record_moves_the_computed_sum_by_no_more_than_is_accounted_for(precision: type, records: int) -> None:
-    """Rows whose rounding goes wrong together: added up one by one in single precision, they move 22 and 361 times as far."""
+    """Rows whose rounding goes wrong together: one by one in single precision they move 22 and 361 times as far."""
     run = li.Run(li.losses.huber(feature_norm=1.0), li.FullBatch(records), 0.5, li.OnIterate(std=1.0), 1)
     sums, naive = [], []
     for first in (1.0, -1.0):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from lastiterate.accounting.releases import released
@@ -30,8 +31,7 @@ def account(run: Run, delta: float, releases: Iterable[int] = ()) -> Report:
         else:
             refused.append(answer)
     if not found:
-        reasons = "; ".join(sorted({reason for answer in refused for reason in answer.reasons}))
-        raise Unavailable(f"no theorem says anything about this run: {reasons}.")
+        raise Unavailable(f"no theorem says anything about this run. {_commonest(refused)}.")
     # To nine digits, so that of two equal bounds the one comes first that carries a certificate.
     found.sort(key=lambda pair: float(f"{pair[0]:.9g}"))
     return Report(
@@ -42,3 +42,10 @@ def account(run: Run, delta: float, releases: Iterable[int] = ()) -> Report:
         tuple(epsilon for epsilon, _ in found),
         tuple(refused),
     )
+
+
+def _commonest(refused: list[Inapplicable]) -> str:
+    """What keeps most theorems away, in one sentence of bearable length."""
+    counts = Counter(reason for answer in refused for reason in answer.reasons)
+    reason, count = max(counts.items(), key=lambda pair: (pair[1], -len(pair[0]), pair[0]))
+    return f"What {count} of {len(refused)} lack: {reason}"

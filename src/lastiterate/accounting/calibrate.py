@@ -16,6 +16,8 @@ from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import (
     INSIDE_UNIT,
     POSITIVE,
+    InvalidInput,
+    LastIterateError,
     PublicEnum,
     Unavailable,
     checked_choice,
@@ -32,6 +34,9 @@ from lastiterate.theorems.theorem import Guarantee, Theorem
 
 _WIDEST = 60.0  # of the logarithm of the noise, either way
 _MOST_THEOREMS = 4
+_LEAST_TARGET, _MOST_TARGET = 1e-6, 1e9
+_FAR = 1.0  # of the logarithm of the noise: there another theorem may be the best
+_STEEPNESS = 2.0  # log ε falls about so much faster than the logarithm of the noise
 
 
 class Free(PublicEnum):
@@ -63,7 +68,7 @@ def calibrate(
     """
     checked_run(run)
     executed = replace(run, arithmetic=run.arithmetic.and_also(in_double_precision(run.batches.largest)))
-    target, delta = checked_number("epsilon", epsilon, POSITIVE), checked_number("delta", delta, INSIDE_UNIT)
+    target, delta = _checked_target(epsilon), checked_number("delta", delta, INSIDE_UNIT)
     checked_choice("free", free, Free)
     if free is NOISE:
         found = _least_noise(executed, target, delta, checked_releases(releases))
@@ -73,11 +78,21 @@ def calibrate(
     return replace(found, arithmetic=run.arithmetic)
 
 
+def _checked_target(epsilon: float) -> float:
+    target = checked_number("epsilon", epsilon, POSITIVE)
+    if not _LEAST_TARGET <= target <= _MOST_TARGET:
+        raise InvalidInput(f"epsilon must be from {_LEAST_TARGET:g} to {_MOST_TARGET:g} for a search. Got {target:g}.")
+    return target
+
+
 def _least_noise(run: Run, target: float, delta: float, releases: tuple[int, ...]) -> Run:
     report = account(run, delta, releases)
     # For Gaussian guarantees μ is proportional to 1/noise: the first guess is then the answer.
     wanted = float(shift_below(math.log(delta), target))
-    guess = math.log(report.mu / wanted) if report.mu else math.log(max(report.epsilon, 1e-12) / target)
+    guess = math.log(report.mu / wanted) if report.mu else _guess(report.epsilon, target)
+    if not report.mu and abs(guess) > _FAR:
+        report = _accounted(run.with_noise(math.exp(guess)), delta, releases) or report
+        guess += math.log(report.mu / wanted) if report.mu else 0.0
 
     for _ in range(_MOST_THEOREMS):
         theorem, first_step = report.best.theorem, 1e-7 if report.mu else 0.1
@@ -93,6 +108,18 @@ def _least_noise(run: Run, target: float, delta: float, releases: tuple[int, ...
     if report.epsilon > target:
         raise Unavailable(f"no noise up to e^{_WIDEST:.0f} times the present one meets epsilon = {target:g}.")
     return report.run
+
+
+def _guess(epsilon: float, target: float) -> float:
+    """By how much to change the logarithm of the noise, to begin with."""
+    return min(max(math.log(min(max(epsilon, 1e-12), 1e30) / target) / _STEEPNESS, -_WIDEST), _WIDEST)
+
+
+def _accounted(run: Run, delta: float, releases: tuple[int, ...]) -> Report | None:
+    try:
+        return account(run, delta, releases)
+    except LastIterateError:
+        return None
 
 
 def _epsilon_by(theorem: Theorem, process: Process, delta: float) -> float:

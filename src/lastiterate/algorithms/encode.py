@@ -10,6 +10,7 @@ from lastiterate.algorithms import losses
 from lastiterate.algorithms.arithmetic import EXACT, Arithmetic
 from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
 from lastiterate.algorithms.domains import Ball, Box, ConvexSet, Domain, Unbounded
+from lastiterate.algorithms.hints import closest, hint
 from lastiterate.algorithms.noise import Langevin, Noise, OnGradientSum, OnIterate, OnMeanGradient
 from lastiterate.algorithms.prox import L1, ConvexTerm, ElasticNet, NuclearNorm, Prox
 from lastiterate.algorithms.run import Epochs, Run
@@ -89,7 +90,7 @@ def run_from_dict(plain: Any) -> Run:
         raise BadEntry((), f"a run must be a table with entries such as step_size. Got a {type(plain).__name__}.")
     for name in plain:
         if name not in _KNOWN:
-            raise BadEntry((name,), f"{name} is not an entry of a run{_hint(name)}. It has {', '.join(_KNOWN)}.")
+            raise BadEntry((name,), f"{name} is not an entry of a run{hint(name, _KNOWN)}. It has {', '.join(_KNOWN)}.")
     for name in _REQUIRED:
         if name not in plain:
             raise BadEntry((), f"{name} is missing. A run needs {', '.join(_REQUIRED)}.")
@@ -111,14 +112,14 @@ def _section(section: str, entries: Any) -> Any:
     kind = entries["kind"]
     if kind not in kinds:
         raise BadEntry(
-            (section, "kind"), f"kind of {section} must be one of {names}. Got {kind!r}{_closest(kind, kinds)}."
+            (section, "kind"), f"kind of {section} must be one of {names}. Got {kind!r}{closest(kind, kinds)}."
         )
     arguments = {name: value for name, value in entries.items() if name != "kind"}
     known = _arguments_of(kinds[kind])
     for name in arguments:
         if name not in known:
             message = (
-                f"{name} is not an entry of {section} of kind {kind}{_closest(name, known)}. It has {', '.join(known)}."
+                f"{name} is not an entry of {section} of kind {kind}{closest(name, known)}. It has {', '.join(known)}."
             )
             raise BadEntry((section, name), message)
     try:
@@ -174,19 +175,3 @@ def _arguments_of(kind: Callable[..., Any]) -> tuple[str, ...]:
 
 def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
-
-
-def _hint(name: str) -> str:
-    words = {
-        "epochs": "; write steps = { epochs = … }",
-        "lr": "; did you mean step_size",
-        "learning_rate": "; did you mean step_size",
-    }
-    return words.get(name) or _closest(name, _KNOWN)
-
-
-def _closest(name: str, known: Any) -> str:
-    from difflib import get_close_matches
-
-    found = get_close_matches(name, list(known), n=1)
-    return f"; did you mean {found[0]}" if found else ""

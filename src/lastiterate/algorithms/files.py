@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lastiterate.algorithms.encode import BadEntry, run_from_dict, run_to_dict
-from lastiterate.algorithms.run import Run
+from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import InvalidInput
 
 
@@ -22,25 +22,28 @@ def read_run(path: str | Path) -> Run:
 
 def write_run(run: Run, path: str | Path) -> None:
     """Write the run to a .toml or .json file, from which `read_run` gets it back."""
+    checked_run(run)
     file = _checked_path(path)
     write_text(file, run_to_toml(run) if _is_toml(file) else run_to_json(run))
 
 
 def read_text(path: str | Path) -> str:
     """The text of a file, or one sentence that says why not."""
+    file = _checked_path(path)
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        return file.read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as error:  # ValueError: a name with NUL, or a text that is not UTF-8
         raise InvalidInput(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
 
 
 def write_text(path: str | Path, text: str) -> None:
     """Write a file, in a new folder if need be."""
+    file = _checked_path(path)
     try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be written: {error.strerror}.") from error
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}.") from error
 
 
 def run_from_text(text: str, name: str = "run", *, toml: bool) -> Run:

@@ -12,6 +12,7 @@ import numpy as np
 from lastiterate.algorithms.arithmetic import EXACT, Arithmetic
 from lastiterate.algorithms.batches import RARE, Batches, Poisson, PoissonMean, Sizes
 from lastiterate.algorithms.domains import Domain, Unbounded
+from lastiterate.algorithms.hints import hint
 from lastiterate.algorithms.lipschitz import step_lipschitz
 from lastiterate.algorithms.losses import Loss
 from lastiterate.algorithms.noise import Noise, OnGradientSum
@@ -70,7 +71,10 @@ class Run:
         prox: Prox | None = None,
         weight_decay: float = 0.0,
         arithmetic: Arithmetic = EXACT,
+        **others: Any,
     ) -> None:
+        for name in others:
+            raise InvalidInput(f"{name} is not an entry of a run{hint(name, self.__dataclass_fields__)}.")
         _checked_kind("loss", loss, Loss, "li.losses.logistic(feature_norm=1.0)")
         _checked_kind("batches", batches, Batches, "li.FullBatch(records=1000)")
         _checked_kind("noise", noise, Noise, "li.OnMeanGradient(std=0.1)")
@@ -123,7 +127,7 @@ class Run:
             each(lambda nu, q: q * nu, noise, squeeze),
             each(lambda L, q: q * L, lipschitz, squeeze),
             each(lambda eta, c, q: q * 2 * eta * c * sizes.largest_share * more * more, step_sizes, bound, squeeze),
-            each(lambda eta, q: q * np.abs(1 - eta * self._decay) * (1 + 6e-16), step_sizes, squeeze),
+            each(lambda eta, q: q * np.abs(1 - eta * self._decay) * self._retain_up, step_sizes, squeeze),
             each(lambda eta, c, q: q * eta * c / sizes.divisor * more, step_sizes, apart, squeeze),
             self.domain.diameter,
             _reason(self, lipschitz),
@@ -156,6 +160,12 @@ class Run:
     def _decay(self) -> float:
         """Times the step size, what an iterate loses at each step."""
         return self.loss.l2 + self.weight_decay
+
+    @property
+    def _retain_up(self) -> float:
+        """Nothing is rounded where nothing is taken away."""
+        modulus = 0.0 if self.prox is None else self.prox.strong_convexity
+        return 1.0 if self._decay == modulus == 0 else 1 + 6e-16
 
     def _lipschitz(self, step_sizes: Floats, sizes: Sizes) -> Floats:
         shares = (sizes.smallest_share, sizes.largest_share)

@@ -8,11 +8,11 @@ the two nearest points of an even grid, and convolve. Either way the error falls
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
@@ -20,12 +20,22 @@ from scipy.special import ndtr
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.auditing.kernels import Convolution, Kernel, Matrices
 from lastiterate.auditing.laws import largest_epsilon, worse_order
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import (
+    FINITE,
+    POSITIVE,
+    UNIT,
+    Interval,
+    InvalidInput,
+    check_fields,
+    checked_array,
+    checked_count,
+)
 from lastiterate.numerics.arrays import Floats
 
 Map = Callable[[Floats], Floats]
 
 _COARSE = 512  # cells up to which a matrix keeps its relative precision at about the cost of a convolution
+_MOST_CELLS = 1_000_000
 _FAR = 9.5  # standard deviations: beyond, 1e-21
 _ROUNDING = 4e-17  # of a cell, a step
 
@@ -52,12 +62,24 @@ class Chain:
     in_full: bool | None = None  # whether every map has a matrix; by default, if there are few cells
 
     def __post_init__(self) -> None:
-        if not -math.inf < self.low <= self.start <= self.high < math.inf or self.low == self.high:
+        for name in ("without", "record", "neighbour"):
+            if not callable(getattr(self, name)):
+                raise InvalidInput(f"{name} must be a function of positions. Got {getattr(self, name)!r:.60}.")
+        check_fields(self, FINITE, "low", "high", "start")
+        for name, least in (("per_epoch", 1), ("cells", 2)):
+            object.__setattr__(self, name, checked_count(name, getattr(self, name), least))
+        if self.cells > _MOST_CELLS:
+            raise InvalidInput(f"cells must be at most {_MOST_CELLS}. Got {self.cells}.")
+        for name, within in (("noise", POSITIVE), ("hazard", UNIT)):
+            object.__setattr__(self, name, _one_per_step(name, getattr(self, name), within))
+        if not self.low <= self.start <= self.high or self.low == self.high:
             raise InvalidInput(
                 f"the interval must be finite and hold start. Got [{self.low}, {self.high}], {self.start}."
             )
-        if len(self.noise) != len(self.hazard) or not extremes(self.noise)[0] > 0:
-            raise InvalidInput("noise and hazard must have one entry for each step, and noise must be positive.")
+        if len(self.noise) != len(self.hazard):
+            raise InvalidInput(
+                f"noise and hazard must have one entry for each step. Got {len(self.noise)} and {len(self.hazard)}."
+            )
 
     def delta(self, epsilons: Floats) -> Floats:
         """δ(ε) of the last iterate, in the worse of both orders."""
@@ -180,6 +202,13 @@ class Chain:
         above = -np.diff(ndtr(-away), axis=1, prepend=1.0, append=0.0)
         right = np.concatenate([away[:, :1] > 0, away > 0], axis=1)
         return np.where(right, above, below)
+
+
+def _one_per_step(name: str, values: Any, within: Interval) -> Floats:
+    array = checked_array(name, values, within)
+    if array.ndim != 1 or not array.size:
+        raise InvalidInput(f"{name} must be a list with one number for each step. Got shape {array.shape}.")
+    return array
 
 
 def iid_hazard(rate: float, steps: int) -> Floats:

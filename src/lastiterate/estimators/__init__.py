@@ -1,5 +1,12 @@
 """Private linear models with scikit-learn's habits: give epsilon and delta, fit, predict, read `report_`."""
 
+try:
+    import sklearn  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "lastiterate.estimators needs scikit-learn. Install it with: pip install 'lastiterate[estimators]'."
+    ) from error
+
 from lastiterate.estimators.classifiers import PrivateLinearSVC, PrivateLogisticRegression
 from lastiterate.estimators.regressors import PrivateLinearRegression
 

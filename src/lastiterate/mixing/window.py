@@ -21,6 +21,7 @@ from lastiterate.privacy.notion import Notion
 
 _SHARES = (0.03, 0.2)  # of δ for the tail; a third is tried beyond the better of the two
 _SPLITS = 24
+_LARGEST_EPSILON = 1e15
 _UP = 1 + 1e-12
 
 
@@ -41,13 +42,14 @@ class Tail:
         return np.minimum(total + 1e-14 * (1 + np.abs(total)), 0.0)
 
     def epsilon(self, log_deltas: Floats) -> Floats:
-        """The least ε at which `log_delta` is no more than this."""
+        """The least ε at which `log_delta` is no more than this; ∞ where it is astronomical."""
         if not self.mus.any():
             return np.zeros_like(log_deltas)
         high = np.full_like(log_deltas, 1e-3)
-        while (short := self.log_delta(high) > log_deltas).any():
+        while (short := (self.log_delta(high) > log_deltas) & (high < _LARGEST_EPSILON)).any():
             high = np.where(short, 2 * high, high)
-        return decreasing_root(lambda x: self.log_delta(x) - log_deltas, np.zeros_like(high), high)
+        root = decreasing_root(lambda x: self.log_delta(x) - log_deltas, np.zeros_like(high), high)
+        return np.where(self.log_delta(root) <= log_deltas, root, np.inf)
 
 
 def joined(log_tail: Floats, splits: Floats, log_window: Floats) -> Floats:
@@ -101,5 +103,7 @@ class WindowTail(Notion):
 
     def _with_share(self, log_delta: float, share: float) -> tuple[float, float]:
         split = float(self.tail.epsilon(np.array([log_delta + np.log(share) - 1e-12]))[0])
+        if split == np.inf:
+            return split, split
         left = log_delta + float(np.log1p(-share)) - split - 1e-12 * (1 + split)
         return (split + self._tabled.epsilon(left)) * _UP, split

@@ -19,6 +19,8 @@ _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(14)
 _SERIES_FROM = 12.0
 _LARGEST_QUANTILE = 1e60
+_SMALLEST_THRESHOLD, _LARGEST_THRESHOLD = 1e-290, 1e200
+_LOG_SMALLEST = -680.0
 _SERIES = np.cumprod(-np.arange(1.0, 41.0, 2.0))[::-1]  # −1, 3, −15, …, highest power first
 
 
@@ -91,6 +93,10 @@ def threshold_above(log_gap_value: ArrayLike, shift: ArrayLike) -> Floats:
 def shift_below(log_gap_value: ArrayLike, threshold: ArrayLike) -> Floats:
     """The greatest r with θ_threshold(r) ≤ exp(log_gap_value), rounded down."""
     target, threshold = np.broadcast_arrays(np.asarray(log_gap_value, float), np.asarray(threshold, float))
+    # Smaller thresholds allow smaller shifts only: what would leave the range of floats is brought into it.
+    threshold = np.where(threshold < _SMALLEST_THRESHOLD, 0.0, np.minimum(threshold, _LARGEST_THRESHOLD))
+    tiny, least = (threshold == 0) & (target < _LOG_SMALLEST), np.exp(target)  # where θ_0(r) < 0.4·r will do
+    target = np.where(tiny, _LOG_SMALLEST, target)
     root = np.sqrt(-2.0 * target)
     safe = np.where(threshold > 0, 2 * threshold / (root + np.sqrt(root**2 + 2 * threshold)), np.exp(target))
     unsafe = safe * 2
@@ -98,4 +104,4 @@ def shift_below(log_gap_value: ArrayLike, threshold: ArrayLike) -> Floats:
         safe, unsafe = np.where(short, unsafe, safe), np.where(short, 2 * unsafe, unsafe)
     # In 1/r the gap decreases, so the root finder's safe side is the small shift.
     inverse = decreasing_root(lambda x: log_gap_above(threshold, 1 / x) - target, 1 / unsafe, 1 / safe)
-    return 1 / inverse
+    return np.where(tiny, least, 1 / inverse)

@@ -81,7 +81,7 @@ def decreasing_crossing(
 ) -> float:
     """The least x in [low, high] with function(x) ≤ 0, rounded up: outwards from `start` by `step`, then false position.
 
-    Stops at the first x with −closeness ≤ function(x) ≤ 0.
+    Stops at the first x with −closeness ≤ function(x) ≤ 0, or at a jump from ∞, once it is known to a thousandth of that.
     Where function(low) ≤ 0 the answer is low; where even function(high) > 0 it is high, and the caller has to look.
     """
     left = right = min(max(start, low), high)
@@ -97,7 +97,8 @@ def decreasing_crossing(
         return left if at_left <= 0 else right
     best, kept_side = at_right, 0
     for _ in range(100):
-        if best >= -closeness or right - left <= 1e-14 * abs(right):
+        width = 1e-3 * closeness if math.isinf(at_left) else 1e-14 * abs(right)
+        if best >= -closeness or right - left <= width:
             break
         share = at_left / (at_left - at_right) if math.isfinite(at_left - at_right) else 0.5
         # Aim half of `closeness` beyond the root: that is where a point both suffices and ends the search.

@@ -17,9 +17,10 @@ from lastiterate.errors import (
     POSITIVE,
     RATE,
     InvalidInput,
+    check_fields,
     checked_array,
     checked_choice,
-    checked_number,
+    checked_count,
 )
 from lastiterate.numerics.arrays import Floats, like_input
 from lastiterate.numerics.discretise import Ratio
@@ -50,6 +51,10 @@ _FEW_STEPS = 30
 _MANY_STEPS = 300  # up to here a lattice is quicker than contours
 _LARGEST_VARIANCE = 1e12
 _FAR = 12.0
+_ONLY_REPLACE_ONE = (
+    "fixed-size batches are analysed under replace-one only: adding a record changes every inclusion probability. "
+    "Got adjacency=li.ADD_OR_REMOVE_ONE. Use adjacency=li.REPLACE_ONE, or sampling=li.POISSON."
+)
 _LOG_SMALLEST = -800.0  # far below the log of the smallest float
 
 
@@ -60,6 +65,11 @@ class Step:
     mu: float
     inclusion: float
     sampling: Sampling
+
+    def __post_init__(self) -> None:
+        check_fields(self, POSITIVE, "mu")
+        check_fields(self, RATE, "inclusion")
+        checked_choice("sampling", self.sampling, Sampling)
 
     def clamped(self) -> Step:
         """A step that is no more private, within the range in which integrals are certified.
@@ -79,7 +89,11 @@ class SubsampledGaussians(Notion):
     adjacency: Adjacency
 
     def __post_init__(self) -> None:
-        if not self.steps or sum(count for _, count in self.steps) > MOST_STEPS:
+        object.__setattr__(self, "steps", _checked_steps(self.steps))
+        checked_choice("adjacency", self.adjacency, Adjacency)
+        if self.adjacency is ADD_OR_REMOVE_ONE and any(step.sampling is FIXED_SIZE for step, _ in self.steps):
+            raise InvalidInput(_ONLY_REPLACE_ONE)
+        if sum(count for _, count in self.steps) > MOST_STEPS:
             raise InvalidInput(f"a composition must have 1 to {MOST_STEPS:.0e} steps. Compose fewer.")
 
     @cached_property
@@ -274,18 +288,21 @@ def subsampled_gaussian(
     (1 − q)·N(0, 1) + q·N(±μ/2, 1), which assumes that a record contributes at most half the sensitivity, as clipping
     ensures (docs/proofs.md). Fixed size under replace-one: C_p(G(μ)), Bok2024 Definition 4.7 and Proposition D.4.
     """
-    step = Step(
-        checked_number("mu", mu, POSITIVE),
-        checked_number("inclusion", inclusion, RATE),
-        checked_choice("sampling", sampling, Sampling),
-    )
+    step = Step(mu, inclusion, sampling)
     checked_choice("adjacency", adjacency, Adjacency)
     if sampling is FIXED_SIZE and adjacency is ADD_OR_REMOVE_ONE:
-        raise InvalidInput(
-            "fixed-size batches are analysed under replace-one only: adding a record changes every inclusion probability. "
-            "Got adjacency=li.ADD_OR_REMOVE_ONE. Use adjacency=li.REPLACE_ONE, or sampling=li.POISSON."
-        )
+        raise InvalidInput(_ONLY_REPLACE_ONE)
     return GaussianDP(step.mu, adjacency) if step.inclusion == 1 else SubsampledGaussians(((step, 1),), adjacency)
+
+
+def _checked_steps(steps: Any) -> tuple[tuple[Step, int], ...]:
+    try:
+        pairs = tuple((step, checked_count("count", count)) for step, count in steps)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"steps must be pairs of a step and how often it is taken. Got {steps!r:.60}.") from error
+    if not pairs or not all(isinstance(step, Step) for step, _ in pairs):
+        raise InvalidInput(f"steps must be made by li.subsampled_gaussian(mu=..., inclusion=...). Got {steps!r:.60}.")
+    return pairs
 
 
 def merged(parts: list[tuple[SubsampledGaussians, int]], adjacency: Adjacency) -> SubsampledGaussians:

@@ -11,7 +11,7 @@ def amplification(lipschitz: float, steps: int) -> float:
         return 1 / steps
     if lipschitz == 0:
         return 0.0
-    log_square = 2 * math.log1p(lipschitz - 1)  # the difference is exact near 1
+    log_square = 2 * math.log(lipschitz)
     if log_square > 0:
         return math.expm1(-log_square) / math.expm1(-log_square * steps)
     # L < 1: Σ_{j<r} e^{−j·log L²} grows; multiplied by e^{(r−1)·log L²} it does not.

@@ -90,7 +90,7 @@ def _sum(factor: float, terms: int) -> float:
     """Σ_{j<terms} factor^j, rounded up; ∞ where it overflows."""
     if factor == 1 or math.isinf(factor):
         return float(terms) if factor == 1 or terms == 1 else math.inf
-    exponent = terms * math.log1p(factor - 1) if factor > 0 else -math.inf
+    exponent = terms * math.log(factor) if factor > 0 else -math.inf
     return math.expm1(exponent) / (factor - 1) * _UP if exponent < 700 else math.inf
 
 
@@ -129,7 +129,7 @@ def _in_one_block(distance: float, push: float, factor: float, steps: int) -> fl
         return math.inf
     carried = distance * factor * math.sqrt(amplification(factor, steps))
     # Σ c^j/√(Σ c^{2j}) over j < k is √((1 − c^k)(1 + c)/((1 + c^k)(1 − c))).
-    power = steps * math.log1p(factor - 1)
+    power = steps * math.log(factor)
     pushed = push * math.sqrt(steps if factor == 1 else math.tanh(-power / 2) * (1 + factor) / (1 - factor))
     return (carried + pushed) * _UP
 

@@ -16,6 +16,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.optimize import isotonic_regression
 
+from lastiterate.algorithms.per_step import is_constant
 from lastiterate.numerics.arrays import Floats
 from lastiterate.shift.certify import certify
 from lastiterate.shift.schedule import LOG_RANGE, chunk_starts, levelled, log_factors
@@ -33,7 +34,7 @@ def best_schedule(steps: Steps) -> tuple[float, Schedule]:
     if not np.isfinite(steps.lipschitz).all() or not steps.sensitivity.max() <= _HOPELESS * steps.noise.min():
         return _at_once(steps)
     first = _last_zero(steps)
-    best = schedule_from(steps, first, 0.0)
+    best = _at_once(steps) if _growing_alike(steps) else schedule_from(steps, first, 0.0)
     start = best_start(steps) if math.isfinite(steps.diameter) else 0
     if start > first:
         best = min(best, schedule_from(steps, start, steps.diameter), key=lambda pair: pair[0])
@@ -73,6 +74,12 @@ def _pooled_lengths(steps: Steps, distance: float) -> Counts:
         else:
             _append(stack, _chunk_blocks(pushes, steps.noise[first:last], logs[first:last]))
     return np.array([length for *_, length in stack], np.int64)
+
+
+def _growing_alike(steps: Steps) -> bool:
+    """Equal steps that move iterates apart: every push is paid where it comes, and ten million blocks need not be found."""
+    alike = all(is_constant(values) for values in (steps.sensitivity, steps.noise, steps.lipschitz))
+    return alike and float(steps.lipschitz[0]) > 1
 
 
 def _single_blocks(pushes: Floats, noise: Floats, logs: Floats) -> list[Block]:

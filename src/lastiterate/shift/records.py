@@ -29,6 +29,8 @@ class Turns:
 
     def regular(self, first: int) -> Steps:
         """What a record meets that takes part at `first`, `first` + every, …; what comes before is left out."""
+        if self.every == 1 and not self.unknown:
+            return self.steps.part(first, len(self.steps))  # as they are: equal steps stay stored once
         return self.at(np.arange(first, len(self.steps), self.every))
 
     def at(self, turns: Counts, pushes: Floats | None = None) -> Steps:

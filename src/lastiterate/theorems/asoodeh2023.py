@@ -102,7 +102,7 @@ def regularised_delta(process: Process, rate: float, epsilons: Floats) -> Floats
 def _inside_ball(process: Process, rate: float, radius: float, epsilons: Floats) -> Floats:
     """The recursion of the process that is projected on the ball; once that has grown, all steps are alike."""
     noise, retain = float(process.noise[0]), float(process.retain[0])
-    log_retain = math.log1p(retain - 1) if retain else -math.inf
+    log_retain = math.log(retain) if retain else -math.inf
     growing = min(len(process), math.ceil(_SETTLED / log_retain) if retain else 1)
     grown = -np.expm1(np.arange(1.0, growing + 1) * log_retain) / (1 - retain) if retain else np.ones(1)
     earlier = np.append(0.0, grown[:-1])

@@ -86,7 +86,7 @@ def _carried_pushes(process: Process, count: int) -> tuple[Floats, Floats, float
 def _carried_alike(push: float, factor: float, count: int) -> tuple[Floats, Floats, float]:
     if factor == 1:
         return np.array([push]), np.array([float(count)]), 0.0
-    log_factor = math.log1p(factor - 1) if factor > 0 else -math.inf
+    log_factor = math.log(factor) if factor > 0 else -math.inf
     kept = min(count, math.ceil(_NEGLIGIBLE / log_factor) + 1 if log_factor < 0 else count)
     group = -(-kept // _MOST_WEIGHTS)
     ages = np.arange(0, kept, group)

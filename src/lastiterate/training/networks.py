@@ -12,8 +12,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
-from torch.func import functional_call, grad, vmap
+
+try:
+    import torch
+    from torch.func import functional_call, grad, vmap
+except ImportError as error:
+    raise ImportError(
+        "lastiterate.training.networks needs PyTorch. Install it with: pip install 'lastiterate[networks]'."
+    ) from error
 
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats

@@ -104,7 +104,7 @@ class EachRecord(Objective):
         return _acceptable(of_sums(run.batches.largest, _RECORDS_AT_ONCE, _DOUBLE), run)
 
     def _rows(self, weights: Floats, records: Records) -> Floats:
-        found = np.asarray(self.gradients(weights.copy(), records.features, records.targets), np.float64)
+        found = _as_numbers(self.gradients(weights.copy(), records.features, records.targets))
         if found.shape != (len(records), *weights.shape):
             raise InvalidInput(
                 f"loss must return one gradient for each record: shape {(len(records), *weights.shape)}. Got {found.shape}."
@@ -146,3 +146,16 @@ def _acceptable(factor: float, run: Run) -> Arithmetic:
 
 def _smallest_clip(run: Run) -> float | None:
     return min(run.clip) if isinstance(run.clip, tuple) else run.clip
+
+
+def _as_numbers(found: Any) -> Floats:
+    """What the user's function returned, in double precision."""
+    try:
+        array = np.asarray(found)
+        if array.dtype.kind not in "iufb":
+            raise TypeError
+        return array.astype(np.float64)
+    except (TypeError, ValueError, RuntimeError) as error:  # text, None, ragged lists, tensors on another device
+        raise InvalidInput(
+            f"loss must return an array of numbers, one gradient for each record. Got {type(found).__name__}."
+        ) from error

@@ -1,0 +1,7 @@
+"""`python -m lastiterate`."""
+
+import sys
+
+from lastiterate.cli import main
+
+sys.exit(main())

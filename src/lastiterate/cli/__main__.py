@@ -1,0 +1,7 @@
+"""`python -m lastiterate.cli`."""
+
+import sys
+
+from lastiterate.cli.entry import main
+
+sys.exit(main())

@@ -1,0 +1,73 @@
+"""`lastiterate theorems` and `errata`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from lastiterate.auditing.errata import ERRATA, Erratum
+from lastiterate.cli.show import show
+from lastiterate.progress import tracked
+from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.theorem import Theorem
+
+
+def theorems_command(options: argparse.Namespace) -> int:
+    show(options, {"theorems": [_theorem(one) for one in CATALOGUE]}, "\n\n".join(map(_theorem_text, CATALOGUE)))
+    return 0
+
+
+def _theorem(theorem: Theorem) -> dict[str, Any]:
+    return {
+        "name": theorem.name,
+        "citation": theorem.citation,
+        "covers": theorem.covers,
+        "assumptions": [assumption.statement for assumption in theorem.assumptions],
+        "erratum": theorem.erratum,
+    }
+
+
+def _theorem_text(theorem: Theorem) -> str:
+    lines = [theorem.name, f"  {theorem.citation}", f"  covers: {theorem.covers}"]
+    lines += [f"  needs: {'; '.join(assumption.statement for assumption in theorem.assumptions)}"]
+    return "\n".join(lines + ([f"  erratum {theorem.erratum}"] if theorem.erratum else []))
+
+
+def errata_command(options: argparse.Namespace) -> int:
+    """Every number is computed afresh, so this takes a few seconds."""
+    chosen = [one for one in ERRATA if options.effect in (None, one.effect.value)]
+    found = [_erratum(one) for one in tracked(chosen, "errata")]
+    lines = [_erratum_line(one) for one in found]
+    if options.full:
+        lines = [f"{line}{_erratum_text(one)}\n" for line, one in zip(lines, found, strict=True)]
+    head = f"{'id':10} {'effect':14} {'place':49} {'printed':>9} {'an instance':>11} {'corrected':>9}"
+    show(options, {"errata": found}, "\n".join([head, *lines]))
+    return 0
+
+
+def _erratum_line(one: dict[str, Any]) -> str:
+    line = f"{one['id']:10} {one['effect']:14} {one['place']:49.49}"
+    if not one["numbers"]:
+        return line.rstrip()
+    values = [one["numbers"][name] for name in ("printed", "exact", "corrected")]
+    printed, exact, corrected = ("" if value is None else f"{value:.5g}" for value in values)
+    return f"{line} {printed:>9} {exact:>11} {corrected:>9}"
+
+
+def _erratum(one: Erratum) -> dict[str, Any]:
+    shown = one.evidence() if one.evidence else None
+    numbers = {} if shown is None else {**vars(shown), "text": str(shown)}
+    return {
+        "id": one.name,
+        "place": one.place,
+        "printed": one.printed,
+        "corrected": one.corrected,
+        "effect": one.effect.value,
+        "test": one.test,
+        "numbers": numbers,
+    }
+
+
+def _erratum_text(one: dict[str, Any]) -> str:
+    numbers = f"\n  numbers:   {one['numbers']['text']}" if one["numbers"] else ""
+    return f"\n  printed:   {one['printed']}\n  corrected: {one['corrected']}{numbers}\n  test:      {one['test']}"
