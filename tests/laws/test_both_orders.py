@@ -52,22 +52,33 @@ def test_two_poisson_steps_in_either_order_are_covered_and_met(rate: float, mu: 
     assert (said >= np.maximum(added, removed)).all()
 
 
+def adaptive(pairs: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """The first step in the first order; the second in whichever is worse, given what the first has shown."""
+    (p, q), found = pairs[0], []
+    for epsilon in EPSILONS:
+        factor = math.exp(epsilon)
+        of_each = [np.maximum(np.outer(p, one) - factor * np.outer(q, two), 0.0).sum(axis=1) for one, two in pairs]
+        found.append(np.max(of_each, axis=0).sum())
+    return np.array(found)
+
+
 @pytest.mark.parametrize("rate", [0.05, 0.3, 0.8])
 @pytest.mark.parametrize("mu", [0.7, 2.0])
 def test_two_steps_of_fixed_size_may_be_in_different_orders(rate: float, mu: float) -> None:
-    """In one step the record pushes, in the other its neighbour does: no single order of the pair covers that."""
+    """Records whose pushes depend on the iterate: in the second step the record pushes, or its neighbour does.
+
+    No single order of the pair covers that: two steps in the usual one are a few hundredths less.
+    """
     pushed, still = mixture(rate, mu), normal(0.0)
     pairs = [(pushed, still), (still, pushed)]
     said = li.subsampled_gaussian(mu=mu, inclusion=rate, sampling=li.FIXED_SIZE, adjacency=li.REPLACE_ONE)
     told = np.asarray(said.compose(2).delta(EPSILONS))
-    found = {
-        (first, second): one_way(plane(pairs[first][0], pairs[second][0]), plane(pairs[first][1], pairs[second][1]))
-        for first, second in itertools.product(range(2), repeat=2)
-    }
-    for one in found.values():
-        assert (told >= one).all()
-    assert (found[1, 1][1:] < found[0, 0][1:]).all()
-    assert (told <= 1.6 * np.max(list(found.values()), axis=0)).all()
+    for (p1, q1), (p2, q2) in itertools.product(pairs, repeat=2):
+        assert (told >= one_way(plane(p1, p2), plane(q1, q2))).all()
+    exact = adaptive(pairs)
+    assert exact[0] > 1.01 * one_way(plane(pushed, pushed), plane(still, still))[0]
+    assert (told >= exact).all()
+    assert (told <= 1.06 * exact).all()
 
 
 def test_the_worse_order_is_found_whichever_comes_first() -> None:

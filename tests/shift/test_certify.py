@@ -92,6 +92,16 @@ def test_the_distance_is_carried_over_a_cut_while_it_is_out_of_range(monkeypatch
     assert math.isinf(_cost(steps, 0, due, _pay))
 
 
+def test_what_is_paid_while_it_is_out_of_range_is_not_cheap() -> None:
+    """All of a distance of 10^450, at a step in the middle: no float is as large as that."""
+    steps = steps_of([1.0, *[0.0] * 10], 1.0, [1.0, *[1e90] * 5, *[1e-90] * 5])
+    for place in (4, 5, 6):
+        due = np.zeros(11)
+        due[place] = np.inf
+        assert certify(steps, 0, due) >= 1e250
+    assert certify(steps, 0, np.zeros(11)) == pytest.approx(1.0, rel=1e-9)
+
+
 @ways
 def test_what_rounding_would_lose_is_counted(pay: object) -> None:
     """Pushes that are below half an ulp of what is there, and factors whose products are rounded down."""
