@@ -25,7 +25,7 @@ MODULES = (
     Module("shift/steps.py", "tests/shift/test_certify.py", "values or paid"),
     Module("theorems/places.py", "tests/theorems/test_places.py"),
     Module("training/samplers.py", "tests/training/test_samplers.py"),
-    Module("algorithms/noise.py", "tests/laws/test_conventions.py tests/algorithms/test_run.py"),
+    Module("algorithms/noise.py", "tests/algorithms/test_noise.py"),
     Module("algorithms/losses.py", "tests/algorithms/test_losses.py"),
     Module("algorithms/lipschitz.py", "tests/algorithms/test_lipschitz.py"),
     Module("mixing/recursion.py", "tests/mixing", "recursion or for_ever or profile"),
