@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint check bench bench-engine tables random-batches chain lower mechanisms mutate audits accuracy mnist speed papers study docs comparison clean
+.PHONY: demo test lint check bench bench-engine tables random-batches chain lower mechanisms mutate mutation-study sharpness audits accuracy mnist speed papers study docs comparison clean
 
 demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify, calibrate, plot; then a private model
 	$(BIN)/lastiterate account examples/mnist.toml --delta 1e-5 --certificate out/mnist-certificate.json --plot out/mnist.png
@@ -20,7 +20,7 @@ demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify,
 test: lint check  ## everything CI runs
 
 check: $(READY)
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -72,6 +72,13 @@ docs: $(READY)  ## the site, into out/site; warnings are errors
 
 comparison: $(READY)  ## the table of docs/comparison.md, each peer asked in an environment of its own (a minute)
 	PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.comparison
+
+sharpness: $(READY)  ## how close exact instances come to the bound of each theorem
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.sharpness
+
+mutation-study: $(READY)  ## off-the-shelf mutants of what has to be believed (hours; goes on where it was)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mutation]'
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/mutation/study.py $(STUDY)
 
 mutate: $(READY)  ## plants mistakes of the kinds that papers made, one at a time; every one has to be caught
 	$(BIN)/python tests/mutation/run.py $(MUTATE)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.algorithms.lipschitz import clipped_constant
+from lastiterate.algorithms.lipschitz import clipped_constant, step_lipschitz
 
 
 def constant(loss: object, step_size: float, **options: object) -> float:
@@ -99,3 +100,69 @@ def test_poisson_batches_may_be_empty_or_everything() -> None:
 def test_nothing_is_known_of_a_network() -> None:
     assert constant(li.losses.network(clip=1.0), 0.1) == math.inf
     assert constant(li.losses.network(clip=1.0, smoothness=2.0), 0.1) == pytest.approx(1.2)
+
+
+def largest_over_the_disc(weak: float, top: float, step_size: float) -> float:
+    """max of (η/2)(‖Δ − 2d/η‖ + ‖Δ‖) over the disc of diameter [−weak·d, top·d], d = 1: its rim, 200,000 points of it."""
+    angles = np.linspace(0.0, math.pi, 200_001)
+    across, along = (top + weak) / 2 * np.sin(angles), (top - weak) / 2 + (top + weak) / 2 * np.cos(angles)
+    both = np.hypot(along - 2 / step_size, across) + np.hypot(along, across)
+    return max(step_size / 2 * float(both.max()), 1.0)
+
+
+@pytest.mark.parametrize("step_size", [0.05, 0.4, 0.5, 1.0, 1.9, 2.0, 3.0, 3.9, 5.0, 9.0])
+@pytest.mark.parametrize(
+    ("weak", "top"), [(0.0, 1.0), (0.0, 0.3), (0.2, 1.0), (0.5, 0.6), (1.0, 1.0), (0.9, 0.2), (2.0, 3.0)]
+)
+def test_the_clipped_constant_is_the_longest_detour_over_a_disc(weak: float, top: float, step_size: float) -> None:
+    found = float(clipped_constant(weak, top, np.array([step_size]))[0])
+    exact = largest_over_the_disc(weak, top, step_size)
+    assert exact * (1 - 1e-12) <= found <= exact * (1 + 1e-8)
+
+
+def test_the_clipped_constant_of_many_steps_at_once() -> None:
+    sizes = np.array([0.1, 1.0, 3.5, 8.0])
+    one_by_one = [float(clipped_constant(0.1, 1.0, np.array([size]))[0]) for size in sizes]
+    assert clipped_constant(0.1, 1.0, sizes).tolist() == one_by_one
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.3, 1.0, 1.4, 2.6])
+@pytest.mark.parametrize("step_size", [0.2, 0.7])
+def test_a_clipped_step_with_any_decay(decay: float, step_size: float) -> None:
+    """(1 − λ)·L_clip(η/(1 − λ)); where nothing is kept, or it is turned round, the triangle inequality."""
+    for smoothness in (0.5, 2.0):
+        loss = li.losses.network(clip=1.0, smoothness=smoothness)
+        found = float(step_lipschitz(loss, True, np.array([step_size]), np.array([decay]), (1.0, 1.0))[0])
+        kept = 1 - decay
+        if kept > 0:
+            exact = kept * largest_over_the_disc(smoothness, smoothness, step_size / kept)
+        else:
+            exact = -kept + step_size * smoothness
+        assert exact * (1 - 1e-12) <= found <= exact * (1 + 1e-8)
+    weaker = li.losses.general(smoothness=0.5, weak_convexity=2.0, clip=1.0)
+    found = float(step_lipschitz(weaker, True, np.array([step_size]), np.array([1.5]), (1.0, 1.0))[0])
+    assert found == pytest.approx(0.5 + step_size * 2.0, rel=1e-14)
+
+
+def test_a_clipped_step_is_that_of_the_largest_batch() -> None:
+    """Sums over a public divisor: a batch that is larger than expected moves farther."""
+    loss = li.losses.network(clip=1.0, smoothness=1.0)
+    sizes, decay = np.array([0.4]), np.zeros(1)
+    found = step_lipschitz(loss, True, sizes, decay, (0.5, 2.5))
+    assert found == pytest.approx(float(clipped_constant(1.0, 1.0, 2.5 * sizes)[0]), rel=1e-12)
+    strongly = li.losses.general(smoothness=2.0, strong_convexity=1.0, clip=1.0)
+    assert step_lipschitz(strongly, True, sizes, decay, (1.0, 1.0)) == pytest.approx(2 / math.sqrt(4 - 0.8), rel=1e-12)
+
+
+def test_constants_are_not_rounded_down() -> None:
+    """Against exact fractions; 1 is exact."""
+    source = np.random.default_rng(27)
+    for _ in range(300):
+        top, size = float(source.uniform(0.1, 2)), float(source.uniform(0.1, 0.9))
+        bottom = top * float(source.random())
+        loss = li.losses.general(smoothness=top, strong_convexity=bottom, gradient_sensitivity=1.0)
+        found = float(step_lipschitz(loss, False, np.array([size]), np.zeros(1), (1.0, 1.0))[0])
+        exact = max(abs(1 - Fraction(size) * Fraction(bottom)), abs(1 - Fraction(size) * Fraction(top)))
+        assert exact <= Fraction(found) <= exact * (1 + Fraction(1, 10**14))
+    convex = li.losses.general(smoothness=1.0, strong_convexity=0.0, gradient_sensitivity=1.0)
+    assert step_lipschitz(convex, False, np.array([0.7]), np.zeros(1), (1.0, 1.0))[0] == 1.0

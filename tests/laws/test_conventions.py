@@ -9,7 +9,7 @@ import pytest
 
 import lastiterate as li
 
-RECORDS, CURVATURE, CHANGE, STEPS = 40, 0.3, 2.0, 25
+RECORDS, CURVATURE, CHANGE, STEPS = 40, 0.3, 3.0, 25
 SIZES = np.linspace(0.5, 0.2, STEPS)
 NOISES = np.linspace(0.1, 0.3, STEPS)
 

@@ -58,7 +58,7 @@ def main() -> int:
     words = sys.argv[1:]
     chosen = [one for one in MUTANTS if all(word in one.what for word in words)]
     unique = {(one.tests, one.words): one for one in chosen}.values()
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(int(os.environ.get("MUTATE_JOBS", os.cpu_count() or 1))) as pool:
         for mutant, (passed, failed) in zip(
             unique, pool.map(lambda one: pytest_says(SOURCE, one), unique), strict=True
         ):

@@ -48,5 +48,5 @@ def clipped_constant(weak_convexity: float, smoothness: float, step_sizes: Float
 
 
 def _rounded_up(constants: Floats) -> Floats:
-    """Two ulps up; 1 is exact, because it comes from a zero curvature."""
-    return np.where(constants == 1.0, 1.0, constants * (1 + 2.0**-51))
+    """Two ulps up, and two of the products that were taken from 1; 1 is exact, because it comes from a zero curvature."""
+    return np.where(constants == 1.0, 1.0, constants * (1 + 2.0**-51) + 2.0**-52)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 
 from lastiterate.auditing import evidence
 from lastiterate.auditing.evidence import Evidence
@@ -32,6 +33,10 @@ class Erratum:
     effect: Effect
     test: str
     evidence: Callable[[], Evidence] | None = None
+
+    def __post_init__(self) -> None:
+        if self.evidence is not None:  # some take seconds, and their numbers do not change
+            object.__setattr__(self, "evidence", cache(self.evidence))
 
 
 _CATALOGUE = "tests/laws/test_refuted.py"

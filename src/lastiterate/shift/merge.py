@@ -24,9 +24,9 @@ def windows(lipschitz: Floats, noise: Floats, length: int) -> tuple[Floats, Floa
     """(factor, noise) of the `length` ≥ 1 steps that begin at each place where so many are left, by doubling."""
     factor: Floats = np.ones(len(noise) + 1)
     square: Floats = np.zeros(len(noise) + 1)
-    power_factor, power_square = np.asarray(lipschitz), np.square(noise)
     remaining, width = length, 1
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        power_factor, power_square = np.asarray(lipschitz), np.square(noise)
         while True:
             if remaining & 1:
                 factor, square = _joined(power_factor, power_square, factor[width:], square[width:])

@@ -1,0 +1,39 @@
+"""What has to be believed, module by module, and the tests that concern it: a few seconds each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Module:
+    """A file of the library, the tests that a mutant of it meets, and words for -k."""
+
+    file: str
+    tests: str
+    words: str = ""
+
+    def path(self, source: Path) -> Path:
+        return source / "lastiterate" / self.file
+
+
+MODULES = (
+    Module("shift/certify.py", "tests/shift/test_certify.py", "not merged and not turn"),
+    Module("shift/merge.py", "tests/shift/test_certify.py", "merge or turn"),
+    Module("shift/records.py", "tests/shift/test_certify.py", "turn or every_step or overflow or given"),
+    Module("shift/steps.py", "tests/shift/test_certify.py", "values or paid"),
+    Module("theorems/places.py", "tests/theorems/test_places.py"),
+    Module("training/samplers.py", "tests/training/test_samplers.py"),
+    Module("algorithms/noise.py", "tests/algorithms/test_noise.py"),
+    Module("algorithms/losses.py", "tests/algorithms/test_losses.py"),
+    Module("algorithms/lipschitz.py", "tests/algorithms/test_lipschitz.py"),
+    Module("mixing/recursion.py", "tests/mixing", "recursion or for_ever or profile"),
+    Module("mixing/window.py", "tests/mixing", "window or joined or tail or share"),
+    Module("mixing/contraction.py", "tests/mixing", "contraction or curve"),
+    Module("mixing/ends.py", "tests/mixing", "ends or record"),
+    Module("mixing/blocks.py", "tests/mixing", "grid"),
+    Module("mixing/table.py", "tests/mixing", "table"),
+    Module("privacy/conversions.py", "tests/privacy/test_notions.py"),
+    Module("shift/schedule.py", "tests/shift/test_engine.py", "no_schedule or contracting or growing"),
+)
