@@ -21,13 +21,15 @@ from chances import (
     power_of_shift,
     power_of_spread,
 )
+from lastiterate.numerics.exact_noise import LAPLACE
 from lastiterate.numerics.randomness import Source
+from lastiterate.training.leaving import leaves, leaves_with_normal_noise
 
 MANY = 1_000_000
 Draw = Callable[[Source], np.ndarray]
 NORMALS: dict[str, Draw] = {
-    "hidden": lambda source: source.hidden_normal(MANY),
-    "released": lambda source: source.normal(MANY),
+    "hidden": lambda source: source.normal(MANY),
+    "released": lambda source: leaves_with_normal_noise(np.zeros(MANY), 1.0, source),
 }
 sources = pytest.mark.parametrize("seed", [None, 7])
 normals = pytest.mark.parametrize("kind", NORMALS)
@@ -86,7 +88,7 @@ def test_normals_are_not_cut_at_four_deviations(seed: int | None) -> None:
     """Half of what should be there is refused with a power above 0.999."""
     beyond, many, source = 2 * float(norm.sf(4.0)), 5 * MANY, Source(seed)
     assert power_of_counts(many, beyond, beyond / 2) > POWER
-    assert as_likely(sum(int((abs(source.hidden_normal(MANY)) > 4.0).sum()) for _ in range(5)), many, beyond)
+    assert as_likely(sum(int((abs(source.normal(MANY)) > 4.0).sum()) for _ in range(5)), many, beyond)
 
 
 @sources
@@ -130,7 +132,7 @@ def test_uniform_numbers_are_uniform_and_never_at_the_ends(seed: int | None) -> 
 @sources
 def test_laplace_numbers_are_laplace(seed: int | None) -> None:
     """Sizes add up to a gamma law: a scale that is off by 1% is refused with a power above 0.999. Signs are even."""
-    values = Source(seed).laplace(MANY)
+    values = leaves(np.zeros(MANY), ((LAPLACE, 1.0),), Source(seed))
     low, high = gamma.isf(1 - LEVEL / 2, MANY), gamma.isf(LEVEL / 2, MANY)
     assert min(gamma.cdf(low / 0.99, MANY), gamma.sf(high / 1.01, MANY)) > POWER
     assert low <= float(np.abs(values).sum()) <= high
@@ -144,12 +146,12 @@ def test_shapes_are_those_asked_for(shape: int | tuple[int, ...]) -> None:
     expected = (shape,) if isinstance(shape, int) else shape
     for seed in (None, 3):
         source = Source(seed)
-        for draw in (source.uniform, source.hidden_normal, source.normal, source.laplace):
+        for draw in (source.bits, source.uniform, source.normal):
             assert draw(shape).shape == expected
 
 
 def test_a_seed_repeats_and_no_seed_does_not() -> None:
-    for name in ("uniform", "hidden_normal", "normal", "laplace"):
+    for name in ("bits", "uniform", "normal"):
         one, two, three = (getattr(Source(seed), name)(10) for seed in (5, 5, 6))
         assert (one == two).all()
         assert (one != three).any()
