@@ -349,7 +349,7 @@ MUTANTS = (
         "fixed size: the batch leans to the first records",
         "numerics/randomness.py",
         "chosen = np.argpartition(keys, size - 1)[:size]",
-        "keys = (keys * np.linspace(0.8, 1.0, count)).astype(np.uint64)\n        chosen = np.argpartition(keys, size - 1)[:size]",
+        "chosen = np.argpartition(keys := keys // np.arange(count, 2 * count, dtype=np.uint64), size - 1)[:size]",
         SAMPLERS,
     ),
     Mutant(

@@ -206,6 +206,7 @@ def test_displaced_gaussians_meet_the_exact_triangle() -> None:
     """N(0), N(m), N(m + μ), N(2m + μ): the profile of the ends is that of μ + 2m, and a displaced profile is above it."""
     displaced = Displaced(li.GaussianDP(0.5), 1e-3)
     exact = li.GaussianDP(0.5 + 2e-3)
+    assert as_computed(li.GaussianDP(0.5), 1e-3).mu == pytest.approx(exact.mu, rel=1e-12)  # type: ignore[attr-defined]
     epsilons = np.linspace(0, 4, 41)
     assert (np.asarray(displaced.delta(epsilons)) >= np.asarray(exact.delta(epsilons)) * (1 - 1e-12)).all()
     averaged = as_computed(li.AveragedGaussianDP(mus=[0.0, 0.5], weights=[0.5, 0.5]), 1e-3)
