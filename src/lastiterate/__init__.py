@@ -9,6 +9,7 @@ from lastiterate.accounting.each import RecordReport, account_each
 from lastiterate.accounting.report import Report
 from lastiterate.accounting.sandwich import Sandwich, lower_bound
 from lastiterate.algorithms import losses
+from lastiterate.algorithms.arithmetic import Arithmetic
 from lastiterate.algorithms.batches import Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
 from lastiterate.algorithms.domains import Ball, Box, ConvexSet, Unbounded
 from lastiterate.algorithms.files import read_run, write_run
@@ -64,6 +65,7 @@ __all__ = [
     "STEPS",
     "Adjacency",
     "Amplified",
+    "Arithmetic",
     "Audit",
     "AveragedGaussianDP",
     "Ball",

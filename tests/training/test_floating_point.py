@@ -106,6 +106,14 @@ def test_a_certificate_cannot_leave_the_arithmetic_out() -> None:
     assert not li.verify(certificate).accepted
 
 
+def test_every_records_own_epsilon_includes_the_straying_of_iterates() -> None:
+    run = li.Run(li.losses.logistic(feature_norm=1.0), li.Cyclic(40, 10), 0.5, li.OnMeanGradient(0.1), 8)
+    ideal, computed = (
+        li.account_each(replace(run, arithmetic=one), 1e-5).batch_epsilons for one in (EXACT, Arithmetic(1.0, 1e-4))
+    )
+    assert (computed > ideal * (1 + 1e-5)).all()
+
+
 def test_sums_that_double_precision_cannot_hold_are_refused() -> None:
     run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(10**11), 0.5, li.OnMeanGradient(0.1), 1)
     with pytest.raises(li.InvalidInput, match="smaller ones"):

@@ -70,6 +70,6 @@ def account_each(run: Run, delta: float, releases: Iterable[int] = ()) -> Record
     for_everybody = account(run, target, places).epsilon
     if not isinstance(run.batches, Cyclic):
         return RecordReport(run, target, np.array([for_everybody]))
-    mus = own_mus(released(run.process, places))
+    mus = own_mus(released(run.process, places)) + 2 * run.arithmetic.displacement
     epsilons = np.where(mus > 0, threshold_above(np.log(target), np.maximum(mus, 1e-150)), 0.0)
     return RecordReport(run, target, np.minimum(epsilons, for_everybody))
