@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from lastiterate.errors import (
     INSIDE_UNIT,
     NON_NEGATIVE,
-    POSITIVE,
+    POSITIVE_MU,
     RATE,
     InvalidInput,
     check_fields,
@@ -67,7 +67,7 @@ class Step:
     sampling: Sampling
 
     def __post_init__(self) -> None:
-        check_fields(self, POSITIVE, "mu")
+        check_fields(self, POSITIVE_MU, "mu")
         check_fields(self, RATE, "inclusion")
         checked_choice("sampling", self.sampling, Sampling)
 
@@ -171,6 +171,7 @@ class SubsampledGaussians(Notion):
 
     def delta_curve(self, epsilons: Floats, log_smallest: float) -> Floats:
         """Upper bounds on δ at many ε, down to about this log δ: much quicker than `delta`, and nearly as sharp."""
+        epsilons = np.atleast_1d(checked_array("epsilons", epsilons, NON_NEGATIVE))
         if self._is_clamped or len(self._orders) > 1:
             return np.asarray(self.delta(epsilons))
         logs = self._orders[0].log_upper_curve(epsilons, log_smallest)
