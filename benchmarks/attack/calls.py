@@ -21,8 +21,8 @@ from lastiterate.privacy.subsampled import Step
 WILD = (*PLAIN, *OBJECTS)
 # Made by the library, not by its users: their methods are called on what the library returned.
 _RESULTS = {
-    "Amplified", "Audit", "Diffusion", "Guarantee", "Inapplicable", "LowerBound", "Process", "RecordReport", "Release", "Report",
-    "Sample", "Sandwich", "Theorem", "Trained", "Verdict", "PrivacyLeak",
+    "Amplified", "Audit", "Diffusion", "Guarantee", "Inapplicable", "LowerBound", "Process", "RecordReport", "Release",
+    "Report", "Sample", "Sandwich", "Theorem", "Trained", "Verdict", "PrivacyLeak",
 }  # fmt: skip
 _SLOW = {
     "account",

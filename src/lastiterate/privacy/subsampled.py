@@ -21,6 +21,7 @@ from lastiterate.errors import (
     checked_array,
     checked_choice,
     checked_count,
+    checked_number,
 )
 from lastiterate.numerics.arrays import Floats, like_input
 from lastiterate.numerics.discretise import Ratio
@@ -242,7 +243,7 @@ class SubsampledGaussians(Notion):
 
     def log_delta_upper(self, epsilon: float) -> float:
         """log of the certified upper bound on δ(ε)."""
-        return float(self._log_delta(np.array([epsilon]))[0])
+        return float(self._log_delta(np.array([checked_number("epsilon", epsilon, NON_NEGATIVE)]))[0])
 
     def epsilon_estimate(self, log_delta: float) -> float:
         """A quick ESTIMATE of ε(δ), by the saddle point: to place a grid, never to report."""
