@@ -12,8 +12,8 @@ from benchmarks.attack.runs import drawn_run
 from benchmarks.attack.values import NUMBERS, WORDS, drawn
 
 _WEIGHTS = {
-    "account": 30, "calibrate": 20, "compare": 15, "verify": 12, "audit": 5, "train": 8, "theorems": 2, "reproduce": 2, "": 4,
-    "errata": 1,
+    "account": 30, "calibrate": 20, "compare": 15, "verify": 12, "audit": 5, "train": 8, "theorems": 2, "reproduce": 2,
+    "": 4, "errata": 1,
 }  # fmt: skip
 _BROKEN = (
     "",
@@ -28,8 +28,19 @@ _BROKEN = (
     "steps = 1\nsteps = 2",
     "\0",
 )
-_CSV = ("a,b,y\n1,2,0\n0,1,1\n2,0,0\n1,1,1\n" + "0.5,0.2,1\n0.1,0.9,0\n" * 8, "a,b,y\n", "", "a;b\n1;2\n", "a,y\nx,1\n",
-        "a,a,y\n1,2,3\n", "y\n1\n", "a,y\nnan,0\ninf,1\n", "a,y\n1\n1,2,3\n", '"', "a,b,y\n1e308,1e308,0\n1,1,1\n")  # fmt: skip
+_CSV = (
+    "a,b,y\n1,2,0\n0,1,1\n2,0,0\n1,1,1\n" + "0.5,0.2,1\n0.1,0.9,0\n" * 8,
+    "a,b,y\n",
+    "",
+    "a;b\n1;2\n",
+    "a,y\nx,1\n",
+    "a,a,y\n1,2,3\n",
+    "y\n1\n",
+    "a,y\nnan,0\ninf,1\n",
+    "a,y\n1\n1,2,3\n",
+    '"',
+    "a,b,y\n1e308,1e308,0\n1,1,1\n",
+)
 
 
 def drawn_command(source: random.Random, folder: Path) -> list[str]:

@@ -33,7 +33,8 @@ class Worker:
 
     def case(self, kind: str, seed: int) -> dict[str, Any]:
         process = self._started()
-        assert process.stdin and process.stdout
+        assert process.stdin is not None
+        assert process.stdout is not None
         began = time.monotonic()
         try:
             process.stdin.write(f"{kind} {seed}\n".encode())

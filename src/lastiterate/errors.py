@@ -79,6 +79,8 @@ INSIDE_UNIT = Interval(0.0, 1.0)
 UNIT = Interval(0.0, 1.0, low_included=True, high_included=True)
 RATE = Interval(0.0, 1.0, high_included=True)
 ABOVE_ONE = Interval(1.0, math.inf)
+MU = Interval(0.0, 1e150, low_included=True, high_included=True)  # its square is a float
+POSITIVE_MU = Interval(0.0, 1e150, high_included=True)
 
 
 def checked_array(name: str, values: ArrayLike, within: Interval) -> NDArray[np.float64]:
@@ -122,7 +124,7 @@ def checked_count(name: str, value: Any, least: int = 1) -> int:
     """`value` as a Python int, at least `least`; 3.0 is accepted, 3.5, True and "3" are not."""
     number = _as_floats(name, value, f"an integer >= {least}")
     if number.ndim != 0 or not math.isfinite(number) or number != int(number) or number < least:
-        raise InvalidInput(f"{name} must be an integer >= {least}. Got {value!r}.")
+        raise InvalidInput(f"{name} must be an integer >= {least}. Got {shown(value)}.")
     return int(value)
 
 
@@ -130,7 +132,7 @@ def checked_choice(name: str, value: Any, kind: type[Choice]) -> Choice:
     """`value` itself, if it is one of the members of the enumeration `kind`."""
     if not isinstance(value, kind):
         members = ", ".join(f"li.{member.name}" for member in kind)
-        raise InvalidInput(f"{name} must be one of {members}. Got {value!r}.")
+        raise InvalidInput(f"{name} must be one of {members}. Got {shown(value)}.")
     return value
 
 
@@ -140,9 +142,17 @@ def _as_floats(name: str, values: Any, requirement: str) -> NDArray[np.float64]:
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"{name} must be {requirement}. Got a {type(values).__name__}.") from error
     if array.dtype.kind not in "iuf":
-        raise InvalidInput(f"{name} must be {requirement}. Got {values!r}.")
+        raise InvalidInput(f"{name} must be {requirement}. Got {shown(values)}.")
     return array.astype(np.float64)
 
 
 def _shown(value: Any) -> str:
     return f"{float(value):.6g}"
+
+
+def shown(value: Any) -> str:
+    """Python itself refuses to write integers of more than some thousand digits."""
+    try:
+        return repr(value)
+    except Exception:
+        return f"a {type(value).__name__}"

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lastiterate.algorithms.per_step import PerStep, checked_per_step, each, first_steps, spread, times
-from lastiterate.errors import POSITIVE
+from lastiterate.errors import POSITIVE, checked_number
 from lastiterate.numerics.arrays import Floats
 
 
@@ -30,7 +30,8 @@ class Noise(ABC):
 
     def scaled(self, factor: float) -> Any:
         """The same kind of noise, larger by this factor."""
-        return replace(self, **{self.size: times(getattr(self, self.size), factor)})  # type: ignore[type-var]
+        by = checked_number("factor", factor, POSITIVE)
+        return replace(self, **{self.size: times(getattr(self, self.size), by)})  # type: ignore[type-var]
 
     def first(self, steps: int) -> Any:
         """The noise of the first so many steps."""

@@ -19,7 +19,7 @@ from lastiterate.algorithms.noise import Noise, OnGradientSum
 from lastiterate.algorithms.per_step import PerStep, checked_per_step, each, extremes, first_steps, is_constant, spread
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.prox import Prox
-from lastiterate.errors import NON_NEGATIVE, POSITIVE, InvalidInput, checked_count, checked_number
+from lastiterate.errors import NON_NEGATIVE, POSITIVE, InvalidInput, checked_count, checked_number, shown
 from lastiterate.numerics.arrays import Floats
 
 _MOST_STEPS = 10**12
@@ -84,7 +84,7 @@ class Run:
         _checked_kind("arithmetic", arithmetic, Arithmetic, "what li.train states in the run that it returns")
         count = steps.count * batches.per_epoch if isinstance(steps, Epochs) else checked_count("steps", steps)
         if count > _MOST_STEPS:
-            raise InvalidInput(f"steps must be at most {_MOST_STEPS:g}. Got {count:g}.")
+            raise InvalidInput(f"steps must be at most {_MOST_STEPS:g}. Got {shown(count)}.")
         values = {
             "loss": loss,
             "batches": batches,

@@ -88,7 +88,8 @@ class FiniteKernel(Kernel):
             raise InvalidInput(f"every row of matrix must sum to 1. Row {worst} sums to {sums[worst]:.9g}.")
         exact = bool((sums == 1).all())
         object.__setattr__(self, "matrix", values if exact else values / sums[:, None])
-        object.__setattr__(self, "rounding", rounding + (0.0 if exact else 4e-16))
+        left = checked_number("rounding", rounding, NON_NEGATIVE)
+        object.__setattr__(self, "rounding", left + (0.0 if exact else 4e-16))
 
     def __matmul__(self, other: FiniteKernel) -> FiniteKernel:
         if not isinstance(other, FiniteKernel) or self.matrix.shape[1] != other.matrix.shape[0]:

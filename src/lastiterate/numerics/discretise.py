@@ -57,11 +57,15 @@ class Ratio:
             return self.mode * (self.mode / 2 - reach), self.mode * (self.mode / 2 + reach)
         floor = math.log1p(-self.weight)
         ceiling = float(np.logaddexp(floor, math.log(self.weight) + self.mode * (self.mode / 2 + reach)))
+        if self.shape is SYMMETRISED:
+            return -ceiling, ceiling
+        # Far below both modes: for small ones that is much closer than the logarithm of what is left without the record.
+        bottom = float(np.logaddexp(floor, math.log(self.weight) - self.mode * (1.5 * self.mode + reach)))
         if self.shape is MIXTURE_OVER_NORMAL:
-            return floor, ceiling
+            return bottom, ceiling
         if self.shape is NORMAL_OVER_MIXTURE:
-            return -float(np.logaddexp(floor, math.log(self.weight) + self.mode * (reach - self.mode / 2))), -floor
-        return -ceiling + floor, ceiling - floor
+            return -float(np.logaddexp(floor, math.log(self.weight) + self.mode * (reach - self.mode / 2))), -bottom
+        return bottom - ceiling, ceiling - bottom
 
     def cells(self, edges: Floats) -> tuple[Floats, Floats]:
         """Masses (P, Q) of L in (−∞, e_0], (e_0, e_1], …, (e_last, ∞), the atom at 0 left out."""

@@ -19,8 +19,9 @@ _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(14)
 _SERIES_FROM = 12.0
 _LARGEST_QUANTILE = 1e60
-_SMALLEST_THRESHOLD, _LARGEST_THRESHOLD = 1e-290, 1e200
+_SMALLEST_THRESHOLD, _LARGEST_THRESHOLD = 1e-290, 1e100
 _LOG_SMALLEST = -680.0
+_LARGEST_SHIFT = 1e150  # its square is a float
 _SERIES = np.cumprod(-np.arange(1.0, 41.0, 2.0))[::-1]  # −1, 3, −15, …, highest power first
 
 
@@ -73,8 +74,10 @@ def log_gap_error(threshold: ArrayLike, shift: ArrayLike) -> Floats:
 def log_gap_above(threshold: ArrayLike, shift: ArrayLike) -> Floats:
     """log θ rounded up: never below the exact value, never above log 1."""
     # θ falls with the threshold and is at most e^{−a²/2}: where a² would overflow, a smaller threshold serves.
-    threshold = np.minimum(threshold, _LARGEST_QUANTILE * np.asarray(shift))
-    return np.minimum(log_gap(threshold, shift) + log_gap_error(threshold, shift), 0.0)
+    kept = np.minimum(shift, _LARGEST_SHIFT)  # beyond, θ is taken for 1
+    threshold = np.minimum(threshold, _LARGEST_QUANTILE * kept)
+    upper = np.minimum(log_gap(threshold, kept) + log_gap_error(threshold, kept), 0.0)
+    return np.asarray(np.where(np.asarray(shift) > _LARGEST_SHIFT, 0.0, upper))
 
 
 def log_gap_below(threshold: ArrayLike, shift: ArrayLike) -> Floats:
@@ -83,11 +86,13 @@ def log_gap_below(threshold: ArrayLike, shift: ArrayLike) -> Floats:
 
 
 def threshold_above(log_gap_value: ArrayLike, shift: ArrayLike) -> Floats:
-    """The least t ≥ 0 with θ_t(shift) ≤ exp(log_gap_value), rounded up."""
+    """The least t ≥ 0 with θ_t(shift) ≤ exp(log_gap_value), rounded up; ∞ where it is beyond all floats."""
     target, shift = np.broadcast_arrays(np.asarray(log_gap_value, float), np.asarray(shift, float))
     # θ_t(r) ≤ Q(a) ≤ e^{−a²/2}: at this t the inequality holds.
-    high = shift**2 / 2 + shift * np.sqrt(-2.0 * np.minimum(target, 0.0)) * (1 + 1e-9) + 1e-300
-    return decreasing_root(lambda t: log_gap_above(t, shift) - target, np.zeros_like(high), high)
+    astronomical, kept = shift > _LARGEST_SHIFT, np.minimum(shift, _LARGEST_SHIFT)
+    high = kept**2 / 2 + kept * np.sqrt(-2.0 * np.minimum(target, 0.0)) * (1 + 1e-9) + 1e-300
+    root = decreasing_root(lambda t: log_gap_above(t, kept) - target, np.zeros_like(high), high)
+    return np.where(astronomical, np.inf, root)
 
 
 def shift_below(log_gap_value: ArrayLike, threshold: ArrayLike) -> Floats:
@@ -99,6 +104,9 @@ def shift_below(log_gap_value: ArrayLike, threshold: ArrayLike) -> Floats:
     target = np.where(tiny, _LOG_SMALLEST, target)
     root = np.sqrt(-2.0 * target)
     safe = np.where(threshold > 0, 2 * threshold / (root + np.sqrt(root**2 + 2 * threshold)), np.exp(target))
+    less = 4e-15  # of huge shifts an ulp is more than any quantile
+    while (over := log_gap_above(threshold, safe) > target).any() and less < 1:
+        safe, less = np.where(over, safe * (1 - less), safe), 2 * less
     unsafe = safe * 2
     while (short := log_gap_above(threshold, unsafe) <= target).any():
         safe, unsafe = np.where(short, unsafe, safe), np.where(short, 2 * unsafe, unsafe)

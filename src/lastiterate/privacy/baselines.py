@@ -26,6 +26,8 @@ from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, POISSON
 from lastiterate.privacy.subsampled import subsampled_gaussian
 
+_LARGEST_EXPONENT = 26.0  # of e^{mu²}
+
 
 def advanced_composition(*, epsilon: float, delta: float, times: int, slack_delta: float) -> tuple[float, float]:
     """(ε', δ') of `times` adaptive (ε, δ) releases: ε' = √(2k·ln(1/δ_s))·ε + k·ε(e^ε − 1), δ' = kδ + δ_s.
@@ -61,9 +63,9 @@ def sampled_gaussian_rdp_closed_form(*, mu: float, inclusion: float, order: floa
     order = checked_number("order", order, ABOVE_ONE)
     noise = 1 / mu
     log_term = math.log1p(1 / (rate * (order - 1)))
-    first = 0.5 * noise**2 * log_term - 2 * math.log(noise)
-    denominator = log_term + math.log(rate * order) + 0.5 * mu**2
-    second = (0.5 * noise**2 * log_term**2 - math.log(5) - 2 * math.log(noise)) / denominator
+    first = 0.5 * noise * noise * log_term - 2 * math.log(noise)
+    denominator = log_term + math.log(rate * order) + 0.5 * mu * mu
+    second = (0.5 * noise * noise * log_term**2 - math.log(5) - 2 * math.log(noise)) / denominator
     for holds, requirement in (
         (rate <= 0.2, f"inclusion <= 1/5, but it is {rate:g}"),
         (noise >= 4, f"mu <= 1/4, but it is {mu:g}"),
@@ -74,7 +76,7 @@ def sampled_gaussian_rdp_closed_form(*, mu: float, inclusion: float, order: floa
             raise Unavailable(
                 f"the closed form needs {requirement}. Use sampled_gaussian_rdp, which has no such range."
             )
-    return 2 * rate**2 * order * mu**2 * (1 + 1e-15)
+    return 2 * rate**2 * order * mu * mu * (1 + 1e-15)
 
 
 def moments_accountant(*, log_moments: ArrayLike, moments: ArrayLike, epsilon: ArrayLike) -> Any:
@@ -114,5 +116,7 @@ def clt_mu_estimate(*, mu: float, inclusion: float, times: int) -> float:
     from scipy.special import ndtr
 
     mu, rate = checked_number("mu", mu, POSITIVE), checked_number("inclusion", inclusion, RATE)
+    if mu > _LARGEST_EXPONENT:
+        return math.inf
     inner = math.exp(mu**2) * ndtr(1.5 * mu) + 3 * ndtr(-0.5 * mu) - 2
     return math.sqrt(2 * checked_count("times", times) * inner) * rate

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import InvalidInput, shown
 from lastiterate.numerics.lattice import LatticeSum, Masses
 from lastiterate.privacy.adjacency import POISSON, Adjacency, common_adjacency
 from lastiterate.privacy.gaussian import GaussianDP, composed_mu
@@ -42,12 +42,15 @@ def compose_counted(parts: Counted) -> Notion:
 
 def checked_notions(name: str, guarantees: Iterable[Notion]) -> list[Notion]:
     """The guarantees as a list, if that is what they are and there is one at least."""
-    listed = list(guarantees) if isinstance(guarantees, Iterable) and not isinstance(guarantees, str) else None
+    try:
+        listed = list(guarantees)
+    except TypeError:
+        listed = []
     if not listed:
-        raise InvalidInput(f"{name} needs a list of at least one guarantee. Got {guarantees!r}.")
+        raise InvalidInput(f"{name} needs a list of at least one guarantee. Got {shown(guarantees)}.")
     for guarantee in listed:
         if not isinstance(guarantee, Notion):
-            raise InvalidInput(f"{name} needs guarantees, such as li.GaussianDP(mu=1.0). Got {guarantee!r}.")
+            raise InvalidInput(f"{name} needs guarantees, such as li.GaussianDP(mu=1.0). Got {shown(guarantee)}.")
     return listed
 
 

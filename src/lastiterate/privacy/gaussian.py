@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
-from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, checked_array, checked_choice, checked_number
+from lastiterate.errors import INSIDE_UNIT, MU, checked_array, checked_choice, checked_number
 from lastiterate.numerics.arrays import Floats, like_input
 from lastiterate.numerics.normal_gap import log_gap_above, log_gap_below, threshold_above
 from lastiterate.numerics.roots import decreasing_root
@@ -25,7 +25,7 @@ class GaussianDP(Notion):
     adjacency: Adjacency = REPLACE_ONE
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", checked_number("mu", self.mu, NON_NEGATIVE))
+        object.__setattr__(self, "mu", checked_number("mu", self.mu, MU))
         checked_choice("adjacency", self.adjacency, Adjacency)
 
     def _log_delta(self, epsilons: Floats) -> Floats:

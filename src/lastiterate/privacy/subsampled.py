@@ -14,13 +14,14 @@ from numpy.typing import ArrayLike
 from lastiterate.errors import (
     INSIDE_UNIT,
     NON_NEGATIVE,
-    POSITIVE,
+    POSITIVE_MU,
     RATE,
     InvalidInput,
     check_fields,
     checked_array,
     checked_choice,
     checked_count,
+    checked_number,
 )
 from lastiterate.numerics.arrays import Floats, like_input
 from lastiterate.numerics.discretise import Ratio
@@ -67,7 +68,7 @@ class Step:
     sampling: Sampling
 
     def __post_init__(self) -> None:
-        check_fields(self, POSITIVE, "mu")
+        check_fields(self, POSITIVE_MU, "mu")
         check_fields(self, RATE, "inclusion")
         checked_choice("sampling", self.sampling, Sampling)
 
@@ -171,6 +172,7 @@ class SubsampledGaussians(Notion):
 
     def delta_curve(self, epsilons: Floats, log_smallest: float) -> Floats:
         """Upper bounds on δ at many ε, down to about this log δ: much quicker than `delta`, and nearly as sharp."""
+        epsilons = np.atleast_1d(checked_array("epsilons", epsilons, NON_NEGATIVE))
         if self._is_clamped or len(self._orders) > 1:
             return np.asarray(self.delta(epsilons))
         logs = self._orders[0].log_upper_curve(epsilons, log_smallest)
@@ -241,7 +243,7 @@ class SubsampledGaussians(Notion):
 
     def log_delta_upper(self, epsilon: float) -> float:
         """log of the certified upper bound on δ(ε)."""
-        return float(self._log_delta(np.array([epsilon]))[0])
+        return float(self._log_delta(np.array([checked_number("epsilon", epsilon, NON_NEGATIVE)]))[0])
 
     def epsilon_estimate(self, log_delta: float) -> float:
         """A quick ESTIMATE of ε(δ), by the saddle point: to place a grid, never to report."""

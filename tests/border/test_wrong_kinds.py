@@ -1,0 +1,182 @@
+"""What is passed from Python: other types, other libraries, names with NUL, dates, texts."""
+
+from __future__ import annotations
+
+import datetime
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lastiterate as li
+from lastiterate.algorithms.encode import run_from_dict, run_to_dict
+from lastiterate.algorithms.files import run_from_text
+from lastiterate.errors import one_line
+from lastiterate.privacy.subsampled import Step
+
+RUN = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(records=4), 0.1, li.OnMeanGradient(std=1.0), 3)
+PLAIN = run_to_dict(RUN)
+
+
+@pytest.mark.parametrize("run", [None, 3, "run.toml", {}, li.Run])
+def test_only_runs_are_written(run: Any, tmp_path: Path) -> None:
+    with pytest.raises(li.InvalidInput, match="run must be a Run"):
+        li.write_run(run, tmp_path / "x.toml")
+
+
+def test_names_with_nul() -> None:
+    for use in (
+        lambda: li.read_run("a\0b.toml"),
+        lambda: li.write_run(RUN, "a\0b.toml"),
+        lambda: li.account(RUN, 1e-5).save_certificate("a\0b.json"),
+        lambda: li.account(RUN, 1e-5).plot_comparison("a\0b.png"),
+    ):
+        with pytest.raises(li.InvalidInput, match=r"a\\x00b\.\w+ cannot be (read|written|drawn)"):
+            use()
+
+
+@pytest.mark.parametrize("path", [None, 3, b"x.toml", []])
+def test_paths_are_names(path: Any) -> None:
+    with pytest.raises(li.InvalidInput, match="path must be the name of a file"):
+        li.account(RUN, 1e-5).save_certificate(path)
+
+
+@pytest.mark.parametrize("name", ["momentum", "optimizer", "nesterov", "betas"])
+def test_other_optimisers_are_told_what_to_do(name: str) -> None:
+    values = {field: getattr(RUN, field) for field in ("loss", "batches", "step_size", "noise", "steps")}
+    with pytest.raises(li.InvalidInput, match=f"{name} is not an entry of a run; momentum and Adam are not covered"):
+        li.Run(**values, **{name: 0.9})
+    with pytest.raises(li.InvalidInput, match="use plain gradient steps, or account by composition") as caught:
+        run_from_dict({**PLAIN, name: 0.9})
+    assert len(str(caught.value)) <= 300
+
+
+@pytest.mark.parametrize("entry", ["steps = 2020-01-01", "step_size = 2020-01-01T10:00:00Z", "weight_decay = 10:00:00"])
+def test_dates_in_a_run(entry: str) -> None:
+    text = "\n".join(
+        [entry, *(f"{name} = {value}" for name, value in (("steps", 3), ("step_size", 0.1)) if name not in entry)]
+    )
+    text += '\n[loss]\nkind="logistic"\nfeature_norm=1.0\n[batches]\nkind="full"\nrecords=4'
+    text += '\n[noise]\nkind="on_iterate"\nstd=1.0'
+    with pytest.raises(li.InvalidInput, match="run, line 1: "):
+        run_from_text(text, toml=True)
+
+
+def zeros(weights: Any, features: Any, targets: Any) -> Any:
+    return np.zeros((len(targets), *weights.shape))
+
+
+def test_dates_as_data_can_be_kept(tmp_path: Path) -> None:
+    days = np.array(["2020-01-01"] * 4, "datetime64[D]")
+    trained = li.train(RUN, (days, np.zeros(4)), loss=zeros, start=np.zeros(2), checkpoint=tmp_path / "kept", seed=1)
+    assert trained.weights.shape == (2,)
+    objects = np.array([datetime.date(2020, 1, 1)] * 4)
+    with pytest.raises(li.InvalidInput, match="objects"):
+        li.train(RUN, (objects, np.zeros(4)), loss=zeros, start=np.zeros(2), checkpoint=tmp_path / "kept")
+
+
+@pytest.mark.parametrize("returned", ["text", None, [[1.0, 2.0], [3.0]], {}, object(), 1j, np.array([[None]])])
+def test_what_a_loss_returns(returned: Any) -> None:
+    with pytest.raises(li.InvalidInput, match="loss must return an array of numbers"):
+        li.train(RUN, (np.eye(4), np.ones(4)), loss=lambda *_: returned, start=np.zeros(4))
+
+
+def test_bfloat16_is_refused() -> None:
+    torch = pytest.importorskip("torch")
+    from lastiterate.training.networks import Network
+
+    with pytest.raises(li.InvalidInput, match=r"Got torch\.bfloat16"):
+        Network(torch.nn.Linear(2, 2).bfloat16(), torch.nn.functional.cross_entropy)
+
+
+MAPS = {"without": lambda x: x / 2, "record": lambda x: x / 2 + 0.1, "neighbour": lambda x: x / 2 - 0.1}
+CHAIN: dict[str, Any] = {**MAPS, "noise": [1.0, 1.0], "hazard": [0.5, 0.5], "low": -1.0, "high": 1.0}
+
+
+def test_a_chain_from_lists() -> None:
+    assert li.Chain(**CHAIN).epsilon(0.01) > 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"without": 3},
+        {"record": None},
+        {"noise": [1.0]},
+        {"noise": [1.0, -1.0]},
+        {"noise": "x"},
+        {"noise": 1.0},
+        {"noise": [], "hazard": []},
+        {"hazard": [0.5, 1.5]},
+        {"hazard": [np.nan, 0.5]},
+        {"low": np.nan},
+        {"low": 1.0},
+        {"high": np.inf},
+        {"start": 2.0},
+        {"cells": 0},
+        {"cells": 10**9},
+        {"per_epoch": 0},
+        {"per_epoch": 1.5},
+    ],
+)
+def test_a_chain_checks_what_it_is_made_of(change: dict[str, Any]) -> None:
+    with pytest.raises(li.InvalidInput):
+        li.Chain(**{**CHAIN, **change})
+
+
+STEP = Step(0.5, 0.1, li.POISSON)
+
+
+@pytest.mark.parametrize(
+    ("steps", "adjacency"),
+    [
+        (3, li.REPLACE_ONE),
+        ((), li.REPLACE_ONE),
+        (((1, 2),), li.REPLACE_ONE),
+        (((STEP, 0),), li.REPLACE_ONE),
+        (((STEP, 10**11),), li.REPLACE_ONE),
+        (((STEP, 1),), "replace"),
+        (((Step(0.5, 0.1, li.FIXED_SIZE), 1),), li.ADD_OR_REMOVE_ONE),
+    ],
+)
+def test_compositions_check_what_they_are_made_of(steps: Any, adjacency: Any) -> None:
+    with pytest.raises(li.InvalidInput):
+        li.SubsampledGaussians(steps, adjacency)
+    with pytest.raises(li.InvalidInput):
+        Step(-1.0, 0.1, li.POISSON)
+
+
+def test_messages_are_one_line_of_at_most_300_characters() -> None:
+    long = str(li.InvalidInput("a\nb\0" + "x" * 5000 + " do this."))
+    assert long.startswith("a\\nb\\x00xxx")
+    assert long.endswith("xx do this.")
+    assert len(long) == 300
+    assert one_line("ε ≤ 1") == "ε ≤ 1"
+    with pytest.raises(li.InvalidInput, match="mu must be"):
+        li.GaussianDP(mu=10**5000)
+
+
+def test_a_run_that_no_theorem_covers_says_why_briefly() -> None:
+    loss = li.losses.general(gradient_sensitivity=1.0)
+    run = li.Run(loss, li.Poisson(records=100, rate=0.1), 0.1, li.OnIterate(std=1.0), 10**9)
+    with pytest.raises(li.Unavailable, match="no theorem says anything about this run") as caught:
+        li.account(run, 1e-5)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("module", "missing", "install"),
+    [
+        ("lastiterate.estimators", "sklearn", "lastiterate[estimators]"),
+        ("lastiterate.training.networks", "torch", "lastiterate[networks]"),
+    ],
+)
+def test_extras_say_how_to_install_them(module: str, missing: str, install: str) -> None:
+    code = (
+        f"import sys; sys.modules[{missing!r}] = None\ntry: import {module}\nexcept ImportError as error: print(error)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert f"pip install '{install}'" in out
