@@ -34,6 +34,6 @@ MODULES = (
     Module("mixing/ends.py", "tests/mixing", "ends or record"),
     Module("mixing/blocks.py", "tests/mixing", "grid"),
     Module("mixing/table.py", "tests/mixing", "table"),
-    Module("privacy/conversions.py", "tests/privacy/test_notions.py"),
+    Module("privacy/conversions.py", "tests/privacy/test_conversions.py"),
     Module("shift/schedule.py", "tests/shift/test_engine.py", "no_schedule or contracting or growing"),
 )
