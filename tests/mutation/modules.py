@@ -26,7 +26,7 @@ MODULES = (
     Module("theorems/places.py", "tests/theorems/test_places.py"),
     Module("training/samplers.py", "tests/training/test_samplers.py"),
     Module("algorithms/noise.py", "tests/algorithms/test_noise.py"),
-    Module("algorithms/losses.py", "tests/algorithms/test_losses.py"),
+    Module("algorithms/losses.py", "tests/algorithms/test_facts.py"),
     Module("algorithms/lipschitz.py", "tests/algorithms/test_lipschitz.py"),
     Module("mixing/recursion.py", "tests/mixing", "recursion or for_ever or profile"),
     Module("mixing/window.py", "tests/mixing", "window or joined or tail or share"),
@@ -34,6 +34,6 @@ MODULES = (
     Module("mixing/ends.py", "tests/mixing", "ends or record"),
     Module("mixing/blocks.py", "tests/mixing", "grid"),
     Module("mixing/table.py", "tests/mixing", "table"),
-    Module("privacy/conversions.py", "tests/privacy/test_notions.py"),
+    Module("privacy/conversions.py", "tests/privacy/test_conversions.py"),
     Module("shift/schedule.py", "tests/shift/test_engine.py", "no_schedule or contracting or growing"),
 )
