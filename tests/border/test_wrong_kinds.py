@@ -84,14 +84,6 @@ def test_what_a_loss_returns(returned: Any) -> None:
         li.train(RUN, (np.eye(4), np.ones(4)), loss=lambda *_: returned, start=np.zeros(4))
 
 
-def test_bfloat16_is_refused() -> None:
-    torch = pytest.importorskip("torch")
-    from lastiterate.training.networks import Network
-
-    with pytest.raises(li.InvalidInput, match=r"Got torch\.bfloat16"):
-        Network(torch.nn.Linear(2, 2).bfloat16(), torch.nn.functional.cross_entropy)
-
-
 MAPS = {"without": lambda x: x / 2, "record": lambda x: x / 2 + 0.1, "neighbour": lambda x: x / 2 - 0.1}
 CHAIN: dict[str, Any] = {**MAPS, "noise": [1.0, 1.0], "hazard": [0.5, 0.5], "low": -1.0, "high": 1.0}
 
