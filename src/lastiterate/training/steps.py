@@ -30,6 +30,11 @@ def proximal(prox: Prox | None, weights: Floats, step_size: float) -> Floats:
     raise InvalidInput(f"no proximal map is known for {prox!r}.")
 
 
+def roundings(prox: Prox | None, shape: tuple[int, ...]) -> float:
+    """How much more a step is rounded than one without a proximal map: a decomposition takes as many as it has rows."""
+    return 1.0 + (sum(shape) if isinstance(prox, NuclearNorm) else 0.0)
+
+
 def _soft(values: Floats, threshold: float) -> Floats:
     return np.asarray(np.sign(values) * np.maximum(np.abs(values) - threshold, 0.0))
 

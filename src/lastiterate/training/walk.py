@@ -22,12 +22,12 @@ from lastiterate.training.leaving import leaves_with_normal_noise
 from lastiterate.training.objectives import Objective
 from lastiterate.training.samplers import Sampler
 from lastiterate.training.state import State
-from lastiterate.training.steps import projected, proximal
+from lastiterate.training.steps import projected, proximal, roundings
 
 Watch = Callable[[Floats], None]
 
 _CHUNKS = 200
-_ROUNDINGS = 64 * 2.0**-53  # of one step, beside the iterates before and after it
+_ROUNDING = 64 * 2.0**-53  # of one step, beside the iterates before and after it
 
 
 def walked(
@@ -68,7 +68,7 @@ class Step:
         self.noises = run.noise.on_iterate(self.sizes, run.batches.divisor)
         self.decay = run.loss.l2 + run.weight_decay
         # Half of what iterates may stray; the other half is for the noise itself, to 2⁻⁴⁵ of its size.
-        self.farthest = STRAYING / 2 / _ROUNDINGS / math.sqrt(run.steps)
+        self.farthest = STRAYING / 2 / _ROUNDING / math.sqrt(run.steps)
 
     def __call__(self, step: int, weights: Floats, chosen: Indices, seen: bool) -> Floats:
         size, noise = float(self.sizes[step]), float(self.noises[step])
@@ -77,7 +77,8 @@ class Step:
         kept = 1 - size * self.decay
         moved = kept * weights - (size / self._divisor(chosen)) * total
         self._check_range(moved)
-        self._check_heard(noise, max(1.0, abs(kept)) * length(weights) + length(moved))
+        lengths = max(1.0, abs(kept)) * length(weights) + length(moved)
+        self._check_heard(noise, lengths * roundings(self.run.prox, weights.shape))
         if seen:
             moved = leaves_with_normal_noise(moved, noise, self.source)
         else:
