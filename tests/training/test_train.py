@@ -65,12 +65,13 @@ def _replayed(batches: li.FullBatch, steps: int, source: Source, shape: tuple[in
 
 
 def test_the_last_iterate_has_the_law_that_is_accounted_for() -> None:
-    """Ridge on one feature is a quadratic: mean and variance by recursion, in every convention of the noise."""
-    features, targets = np.ones((4, 1)), np.array([1.0, 2.0, 3.0, 4.0])
+    """Ridge, record by record on one of ten features, is ten quadratics: mean and variance by recursion, in every
+    convention of the noise. Each feature has a tenth of the records, so that ten times the step size halves its distance."""
+    features, targets = np.eye(10).repeat(4, axis=0), np.tile([1.0, 2.0, 3.0, 4.0], 10)
     loss = li.losses.ridge(feature_norm=1.0, residual_bound=100.0)
-    for noise, variance in ((li.OnIterate(0.3), 0.09), (li.OnMeanGradient(0.3), 0.0225), (li.Langevin(0.3), 0.09)):
-        run = li.Run(loss, li.FullBatch(4), 0.5, noise, 6)
-        last = np.array([li.train(run, (features, targets), seed=seed).weights[0] for seed in range(3000)])
+    for noise, variance in ((li.OnIterate(0.3), 0.09), (li.OnMeanGradient(0.06), 0.09), (li.Langevin(0.3), 0.9)):
+        run = li.Run(loss, li.FullBatch(40), 5.0, noise, 6)
+        last = np.concatenate([li.train(run, (features, targets), seed=seed).weights for seed in range(300)])
         power = 0.5**6
         assert last.mean() == pytest.approx(2.5 * (1 - power), abs=4 * last.std() / math.sqrt(3000))
         assert last.var() == pytest.approx(variance * (1 - power**2) / 0.75, rel=0.12)

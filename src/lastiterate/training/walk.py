@@ -100,5 +100,5 @@ class Step:
         if self.source.private and not lengths <= self.farthest * noise:
             raise InvalidInput(
                 f"noise of {noise:.3g} on the iterate is lost in the rounding of iterates of length {lengths / 2:.3g}: it "
-                f"must be at least {2 / self.farthest:.2g} times their length. Take more noise, a domain, or an l2 term."
+                f"must be at least {2 / self.farthest:.2g} times their length. Take more noise, smaller steps, or a domain."
             )
