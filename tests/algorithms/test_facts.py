@@ -140,6 +140,14 @@ def test_a_pull_is_exhausted_by_a_few_classes(classes: int, parts: int) -> None:
     assert limit.gradient_bound >= math.hypot(0.6, 0.6 / math.sqrt(parts))
 
 
+def test_nothing_is_taken_for_granted_that_is_not_said() -> None:
+    bare = Loss("mine", 1.0, 0.0, 1.0, 2.0)
+    assert (bare.clip, bare.keeps_convexity, bare.l2, bare.promises, bare.arguments) == (None, False, 0.0, (), {})
+    assert hash(bare) == hash(Loss("mine", 1.0, 0.0, 1.0, 2.0))
+    with pytest.raises(FrozenInstanceError):
+        PullLimit(0.5, 3).pull = 0.6  # type: ignore[misc]
+
+
 def test_promises_say_what_has_to_hold() -> None:
     assert "norm at most 3" in li.losses.logistic(feature_norm=3.0).promises[0]
     assert "norm at most 3" in li.losses.softmax(feature_norm=3.0).promises[0]
