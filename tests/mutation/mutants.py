@@ -497,4 +497,11 @@ MUTANTS = (
         "rest, shrunk = rest * _SHRINK, shrunk",
         "tests/shift/test_certify.py",
     ),
+    Mutant(
+        "what is paid beyond the range of floats costs next to nothing",
+        "shift/certify.py",
+        "settled.append((at, owed / unit if unit else math.inf))",
+        "settled.append((at, owed * unit if unit else math.inf))",
+        "tests/shift/test_certify.py",
+    ),
 )
