@@ -53,10 +53,10 @@ FACTS: dict[str, tuple[Loss, tuple[float, float, float, float], tuple[bool, bool
         {"feature_norm": 3.0, "residual_bound": 0.5},
     ),
     "softmax": (
-        li.losses.softmax(feature_norm=3.0),
-        (4.5, 0, 3 * ROOT, 6 * ROOT),
+        li.losses.softmax(feature_norm=5.0),
+        (12.5, 0, 5 * ROOT, 10 * ROOT),
         (True, False),
-        {"feature_norm": 3.0},
+        {"feature_norm": 5.0},
     ),
     "softmax, clipped": (
         li.losses.softmax(feature_norm=3.0, clip=1.0),
