@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.algorithms.arithmetic import in_double_precision
 
 ALL_BATCHES = (
     li.FullBatch(records=1000),
@@ -33,8 +32,8 @@ def run_with(batches: object, **changes: object) -> li.Run:
 
 
 def executed(run: li.Run) -> li.Run:
-    """As `li.train` would in double precision."""
-    return replace(run, arithmetic=in_double_precision(run.batches.largest))
+    """As `li.train` may turn out to execute it."""
+    return replace(run, arithmetic=run.expected_arithmetic)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
@@ -42,7 +41,7 @@ def executed(run: li.Run) -> li.Run:
 def test_the_least_noise(batches: object, epsilon: float) -> None:
     found = li.calibrate(run_with(batches), epsilon=epsilon, delta=1e-5)
     assert epsilon * (1 - 1e-6) <= li.account(executed(found), 1e-5).epsilon <= epsilon
-    assert epsilon * (1 - 2e-4) <= li.account(found, 1e-5).epsilon <= epsilon
+    assert epsilon * (1 - 1e-3) <= li.account(found, 1e-5).epsilon <= epsilon
     assert found.noise.clip == 0.5  # type: ignore[attr-defined]
 
 

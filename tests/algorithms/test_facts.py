@@ -53,10 +53,10 @@ FACTS: dict[str, tuple[Loss, tuple[float, float, float, float], tuple[bool, bool
         {"feature_norm": 3.0, "residual_bound": 0.5},
     ),
     "softmax": (
-        li.losses.softmax(feature_norm=3.0),
-        (4.5, 0, 3 * ROOT, 6 * ROOT),
+        li.losses.softmax(feature_norm=5.0),
+        (12.5, 0, 5 * ROOT, 10 * ROOT),
         (True, False),
-        {"feature_norm": 3.0},
+        {"feature_norm": 5.0},
     ),
     "softmax, clipped": (
         li.losses.softmax(feature_norm=3.0, clip=1.0),
@@ -138,6 +138,14 @@ def test_a_pull_is_exhausted_by_a_few_classes(classes: int, parts: int) -> None:
     assert limit.parts == parts
     assert limit.gradient_bound == pytest.approx(math.hypot(0.6, 0.6 / math.sqrt(parts)), rel=1e-11)
     assert limit.gradient_bound >= math.hypot(0.6, 0.6 / math.sqrt(parts))
+
+
+def test_nothing_is_taken_for_granted_that_is_not_said() -> None:
+    bare = Loss("mine", 1.0, 0.0, 1.0, 2.0)
+    assert (bare.clip, bare.keeps_convexity, bare.l2, bare.promises, bare.arguments) == (None, False, 0.0, (), {})
+    assert hash(bare) == hash(Loss("mine", 1.0, 0.0, 1.0, 2.0))
+    with pytest.raises(FrozenInstanceError):
+        PullLimit(0.5, 3).pull = 0.6  # type: ignore[misc]
 
 
 def test_promises_say_what_has_to_hold() -> None:

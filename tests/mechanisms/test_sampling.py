@@ -12,8 +12,7 @@ from scipy.integrate import trapezoid
 from scipy.optimize import brentq
 
 import lastiterate as li
-from lastiterate.algorithms.arithmetic import EXACT
-from lastiterate.numerics.randomness import Source
+from lastiterate.algorithms.arithmetic import EXACT, STRAYING
 
 
 def test_exponential_mechanism_when_strongly_convex() -> None:
@@ -63,7 +62,7 @@ def test_langevin_is_exact_when_strongly_convex(steps: int) -> None:
     ideal = li.account(replace(sample.run, arithmetic=EXACT), 1e-5)
     assert ideal.mu == pytest.approx(exact, rel=1e-9)
     assert ideal.sandwich.ratio == pytest.approx(1.0, abs=1e-9)
-    assert exact < sample.report(1e-5).mu < exact + 1e-6
+    assert exact < sample.report(1e-5).mu < exact + 2.1 * STRAYING
     assert not sample.private
 
 
@@ -145,16 +144,3 @@ def test_bad_arguments(change: dict[str, object], said: str) -> None:
         li.langevin(**{**given, **change})  # type: ignore[arg-type]
     with pytest.raises(li.InvalidInput, match="strong_convexity, or the diameter"):
         li.exponential_mechanism(lipschitz=1.0)
-
-
-def test_secure_noise_is_normal_and_never_the_same() -> None:
-    source = Source()
-    normal, uniform = source.normal(100_000), source.uniform(100_000)
-    assert [normal.mean(), normal.std()] == pytest.approx([0.0, 1.0], abs=0.02)
-    assert np.mean(np.abs(normal) > 3) == pytest.approx(0.0027, abs=0.001)
-    assert 0 < uniform.min() < uniform.max() < 1
-    assert (source.normal(4) != source.normal(4)).all()
-    assert (Source(5).normal((2, 3)) == Source(5).normal((2, 3))).all()
-    assert source.normal().shape == ()
-    assert source.private
-    assert not Source(5).private

@@ -28,7 +28,7 @@ from lastiterate.training.leaving import leaves, leaves_with_normal_noise
 MANY = 1_000_000
 Draw = Callable[[Source], np.ndarray]
 NORMALS: dict[str, Draw] = {
-    "hidden": lambda source: source.normal(MANY),
+    "hidden": lambda source: leaves_with_normal_noise(np.zeros(MANY), 1.0, source, 32),
     "released": lambda source: leaves_with_normal_noise(np.zeros(MANY), 1.0, source),
 }
 sources = pytest.mark.parametrize("seed", [None, 7])
@@ -88,7 +88,7 @@ def test_normals_are_not_cut_at_four_deviations(seed: int | None) -> None:
     """Half of what should be there is refused with a power above 0.999."""
     beyond, many, source = 2 * float(norm.sf(4.0)), 5 * MANY, Source(seed)
     assert power_of_counts(many, beyond, beyond / 2) > POWER
-    assert as_likely(sum(int((abs(source.normal(MANY)) > 4.0).sum()) for _ in range(5)), many, beyond)
+    assert as_likely(sum(int((abs(NORMALS["hidden"](source)) > 4.0).sum()) for _ in range(5)), many, beyond)
 
 
 @sources
@@ -146,12 +146,12 @@ def test_shapes_are_those_asked_for(shape: int | tuple[int, ...]) -> None:
     expected = (shape,) if isinstance(shape, int) else shape
     for seed in (None, 3):
         source = Source(seed)
-        for draw in (source.bits, source.uniform, source.normal):
+        for draw in (source.bits, source.uniform):
             assert draw(shape).shape == expected
 
 
 def test_a_seed_repeats_and_no_seed_does_not() -> None:
-    for name in ("bits", "uniform", "normal"):
+    for name in ("bits", "uniform"):
         one, two, three = (getattr(Source(seed), name)(10) for seed in (5, 5, 6))
         assert (one == two).all()
         assert (one != three).any()

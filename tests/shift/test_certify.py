@@ -291,6 +291,8 @@ def test_steps_overflow_at_the_end_only() -> None:
     lipschitz = np.array([1.0, 0.5, 0.5, 1.0, 1e80, 1e80])
     assert Turns(steps_of(np.ones(6), 1.0, lipschitz), 4, constant=False).dense
     assert not Turns(steps_of(np.ones(6), 1.0, np.minimum(lipschitz, 2.0)), 4, constant=False).dense
+    between = np.array([1.0, 1e80, 1e80, 1.0, 0.5, 0.5])  # and the other way round
+    assert Turns(steps_of(np.ones(6), 1.0, between), 3, constant=False).dense
 
 
 @pytest.mark.parametrize("constant", [True, False])

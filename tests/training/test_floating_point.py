@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.algorithms.arithmetic import EXACT, STRAYING, Arithmetic, of_sums
+from lastiterate.algorithms.arithmetic import EXACT, IN_DOUBLE_PRECISION, IN_SINGLE_PRECISION, STRAYING, Arithmetic
 from lastiterate.numerics.norms import at_least, length, row_norms
 from lastiterate.privacy.displaced import Displaced, as_computed
 from lastiterate.training.data import linear_data
-from lastiterate.training.models import block_of, model_of
+from lastiterate.training.models import model_of
 from lastiterate.training.objectives import EachRecord, LinearModel, linear_arithmetic
 
 
@@ -62,6 +62,103 @@ def test_a_record_moves_the_computed_sum_by_no_more_than_is_accounted_for(precis
     assert factor <= 1.001
 
 
+def _sum(run: li.Run, rows: np.ndarray, targets: np.ndarray, weights: np.ndarray, chosen: object) -> np.ndarray:
+    data = linear_data((rows, targets), len(rows), run.loss.arguments["feature_norm"], None)
+    objective = LinearModel(model_of(run.loss), data, run.loss.gradient_bound, run.batches.random)
+    return objective.gradient_sum(weights, chosen, run.clip)  # type: ignore[arg-type]
+
+
+def test_a_row_that_is_too_long_does_not_touch_the_others() -> None:
+    """Once it made all of them a little shorter: the sum of two million gradients moved by half as much again."""
+    run = li.Run(li.losses.huber(feature_norm=1.0), li.FullBatch(400_000), 1.0, li.OnIterate(1.0), 1)
+    sums = []
+    for first, target in ((0.9999, -10.0), (1.01, 10.0)):
+        rows, targets = np.full((400_000, 1), 0.9999, np.float32), np.full(400_000, -10.0)
+        rows[0], targets[0] = first, target
+        sums.append(_sum(run, rows, targets, np.zeros(1), slice(None)))
+    assert abs(float(sums[0][0] - sums[1][0])) <= 2 * linear_arithmetic(run, np.float32, 1).factor
+
+
+def test_how_rows_lie_in_memory_does_not_depend_on_one_of_them() -> None:
+    """Rows in Fortran's order, one of them a little or far too long: once all others were multiplied in another order."""
+    source = np.random.default_rng(0)
+    rows = np.asfortranarray(source.normal(size=(8192, 8)).astype(np.float32) / 8)
+    targets, weights = np.full(8192, -1.0), source.normal(size=8) * 1e4
+    run = li.Run(li.losses.huber(feature_norm=1.0), li.FullBatch(8192), 1.0, li.OnIterate(1.0), 1)
+    sums = []
+    for times in (1.1, 3000.0):
+        changed = rows.copy(order="F")
+        changed[0] *= times / np.linalg.norm(changed[0])
+        sums.append(_sum(run, changed, targets, weights, slice(None)))
+    assert np.linalg.norm(sums[0] - sums[1]) <= 2 * linear_arithmetic(run, np.float32, 8).factor
+
+
+def test_a_random_batch_without_the_record_is_rounded_like_one_with_it() -> None:
+    """Where a record is missing all others move up by one place, and into other blocks: such sums are in double."""
+    records = 64 * 4096
+    column = np.where(np.arange(records) % 64 < 32, 1.0, 2.0**-24 * 1.5).astype(np.float32)[:, None]
+    run = li.Run(li.losses.huber(feature_norm=1.0), li.Poisson(records, 0.5), 1.0, li.OnIterate(1.0), 1)
+    targets = np.full(records, -5.0)
+    with_it, without = (_sum(run, column, targets, np.zeros(1), np.arange(first, records)) for first in (0, 1))
+    assert abs(float(with_it[0] - without[0])) <= linear_arithmetic(run, np.float32, 1).factor
+
+
+def test_limits_below_the_range_of_normal_numbers_are_rounded_down() -> None:
+    loss = li.losses.logistic(feature_norm=1e36, clip=1.05e-9)
+    run = li.Run(loss, li.FullBatch(1), 1.0, li.OnIterate(1.0), 1)
+    rows = np.full((1, 1), 1e36, np.float32)
+    moved = _sum(run, rows, np.array([1.0]), np.zeros(1), slice(None))
+    assert abs(float(moved[0])) <= 1.05e-9
+    with pytest.raises(li.InvalidInput, match="smaller ones"):
+        linear_arithmetic(run, np.float32, 1)
+
+
+def test_a_small_sensitivity_is_compared_with_the_rounding_of_long_gradients() -> None:
+    loss = li.losses.general(smoothness=1.0, strong_convexity=0.0, gradient_sensitivity=1e-13, clip=1.0)
+    run = li.Run(loss, li.FullBatch(1024), 1.0, li.OnIterate(1.0), 1)
+    objective = EachRecord(lambda w, x, y: x, linear_data((np.ones((1024, 1)), np.zeros(1024)), 1024, None, None))
+    with pytest.raises(li.InvalidInput, match="smaller ones"):
+        objective.arithmetic(run, 1)
+
+
+def test_the_next_gradient_cannot_read_the_low_bits_of_a_hidden_iterate() -> None:
+    """Every iterate is a point of a public grid, whatever was there before the noise."""
+    seen = []
+
+    def gradients(weights: np.ndarray, features: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        seen.append(weights.copy())
+        return np.full((len(features), 50), features[0, 0])
+
+    run = li.Run(li.losses.network(clip=1.0), li.FullBatch(1), 1.0, li.OnIterate(4.0), 3)
+    for value in (0.0, 1 / 3):
+        seen.clear()
+        li.train(run, ([[value]], [0]), loss=gradients, start=np.zeros(50))
+        grid = 4.0 * 2.0**-24  # √(3 · 50) and the part that iterates may stray by
+        assert all((np.rint(one / grid) * grid == one).all() for one in seen[1:])
+
+
+def test_a_certificate_of_a_seeded_training_is_rejected() -> None:
+    run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(4), 0.5, li.OnMeanGradient(0.5), 3)
+    report = li.train(run, (np.eye(4), [1, -1, 1, -1]), seed=1).report(1e-5)
+    assert "DO NOT RELEASE" in li.verify(report.certificate).reason
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("batches", [li.FullBatch(60), li.Cyclic(60, 20), li.FixedSize(60, 20), li.Poisson(60, 0.3)])
+def test_what_is_calibrated_and_trained_meets_its_target(precision: type, batches: li.FullBatch) -> None:
+    plan = li.Run(li.losses.logistic(feature_norm=1.0), batches, 0.5, li.OnMeanGradient(0.5), 6)
+    run = li.calibrate(plan, epsilon=1.0, delta=1e-5)
+    data = (np.eye(3, dtype=precision).repeat(20, axis=0), np.tile([1, -1], 30))
+    assert 0.999 < li.train(run, data).report(1e-5).epsilon <= 1.0
+
+
+def test_own_gradients_without_a_bound_meet_their_target() -> None:
+    loss = li.losses.general(smoothness=1.0, strong_convexity=0.0, gradient_sensitivity=2.0)
+    run = li.calibrate(li.Run(loss, li.FullBatch(4), 0.5, li.OnIterate(1.0), 3), epsilon=1.0, delta=1e-5)
+    trained = li.train(run, (np.eye(4), np.zeros(4)), loss=lambda w, x, y: x * (x @ w)[:, None], start=np.zeros(4))
+    assert 0.99 < trained.report(1e-5).epsilon <= 1.0
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_random_sums_stay_within_the_factor(seed: int) -> None:
     """Against exact rational sums, on rows of mixed signs and sizes."""
@@ -75,7 +172,7 @@ def test_random_sums_stay_within_the_factor(seed: int) -> None:
     exact = [sum(Fraction(float(x)) for x in rows[:, column]) for column in range(2)]
     error = float(np.hypot(*(float(Fraction(float(f)) - e) for f, e in zip(found, exact, strict=True))))
     # The factor is for two data sets and one block; the whole sum has a few of them.
-    blocks = -(-records // block_of(np.float32))
+    blocks = -(-records // IN_SINGLE_PRECISION.block)
     assert error <= 2 * (linear_arithmetic(run, np.float32, 2).factor - 1) * blocks
 
 
@@ -118,7 +215,8 @@ def test_sums_that_double_precision_cannot_hold_are_refused() -> None:
     run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(10**11), 0.5, li.OnMeanGradient(0.1), 1)
     with pytest.raises(li.InvalidInput, match="smaller ones"):
         linear_arithmetic(run, np.float64, 3)
-    assert of_sums(10**6, 64, 2.0**-24) < 1.001 < of_sums(10**10, 64, 2.0**-24)
+    assert IN_SINGLE_PRECISION.factor(10**6, random=False) < 1.001 < IN_SINGLE_PRECISION.factor(10**10, random=False)
+    assert IN_DOUBLE_PRECISION.factor(10**6, random=True) < 1.001 < IN_SINGLE_PRECISION.factor(10**6, random=True)
 
 
 @pytest.mark.parametrize("precision", [np.float32, np.float64])

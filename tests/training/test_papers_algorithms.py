@@ -13,6 +13,7 @@ import pytest
 
 import lastiterate as li
 from lastiterate.numerics.randomness import Source
+from lastiterate.training.leaving import leaves_with_normal_noise
 from lastiterate.training.samplers import Sampler
 
 RECORDS, SIZE = 12, 3
@@ -38,7 +39,10 @@ def replayed(batches: object, steps: int) -> list[tuple[np.ndarray, np.ndarray]]
     """For each step the records and the normals that a training with seed 3 draws."""
     source = Source(3)
     sampler = Sampler(batches, source)  # type: ignore[arg-type]
-    return [(np.arange(RECORDS)[sampler.batch(step)], source.normal(2)) for step in range(steps)]
+    return [
+        (np.arange(RECORDS)[sampler.batch(step)], leaves_with_normal_noise(np.zeros(2), 1.0, source, 20))
+        for step in range(steps)
+    ]
 
 
 def test_boninsegna_algorithm_1_dp_sgd() -> None:

@@ -77,6 +77,21 @@ def test_fixed_size_batches_are_uniform_over_all_subsets(records: int, size: int
     assert of_these_cells(np.array([counts[subset] for subset in subsets]), even)
 
 
+class Known(Source):
+    """Numbers that are known beforehand."""
+
+    def bits(self, shape: object = ()) -> np.ndarray:
+        return np.random.default_rng(31).permutation(np.arange(shape, dtype=np.uint64) << np.uint64(40))  # type: ignore[call-overload, no-any-return]
+
+
+@pytest.mark.parametrize(("records", "size"), [(5000, 1700), (5000, 2), (5000, 1), (40, 40)])
+def test_fixed_size_batches_are_the_records_with_the_smallest_numbers(records: int, size: int) -> None:
+    """Of large batches as well, of which not every subset can be counted."""
+    found = Sampler(li.FixedSize(records=records, batch_size=size), Known()).batch(0)
+    smallest = np.argsort(Known().bits(records))[:size]
+    assert sorted(found.tolist()) == sorted(smallest.tolist())  # type: ignore[union-attr]
+
+
 def test_fixed_size_batches_are_independent_from_step_to_step() -> None:
     """A batch that is the one before in one step of ten is refused with a power above 0.999."""
     draws, subsets = 20_000, comb(4, 2)

@@ -61,7 +61,7 @@ def _replayed(batches: li.FullBatch, steps: int, source: Source, shape: tuple[in
     sampler = Sampler(batches, source)
     for step in range(steps):
         yield sampler.batch(step)
-        source.normal(shape)
+        source.bits(shape)
 
 
 def test_the_last_iterate_has_the_law_that_is_accounted_for() -> None:

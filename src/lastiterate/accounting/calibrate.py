@@ -9,7 +9,7 @@ from dataclasses import replace
 from lastiterate.accounting.account import account
 from lastiterate.accounting.releases import checked_releases, released
 from lastiterate.accounting.report import Report
-from lastiterate.algorithms.arithmetic import in_double_precision
+from lastiterate.algorithms.arithmetic import EXACT
 from lastiterate.algorithms.batches import Cyclic, Shuffled
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run, checked_run
@@ -63,11 +63,11 @@ def calibrate(
 
     With free=li.NOISE the noise is scaled by one factor, up or down. With free=li.STEPS the run is made as long as the
     target allows, but not longer than `most_steps`: where the loss stops growing, any number of steps may do. The iterates
-    after `releases` steps leave as well, as far as the run gets there. Room is left for the rounding of a training in double
-    precision, a few parts in a million: executed by `li.train`, the run still meets the target.
+    after `releases` steps leave as well, as far as the run gets there. Room is left for the rounding of a training, at most
+    three parts in ten thousand, unless the run states its arithmetic: executed by `li.train`, it still meets the target.
     """
     checked_run(run)
-    executed = replace(run, arithmetic=run.arithmetic.and_also(in_double_precision(run.batches.largest)))
+    executed = replace(run, arithmetic=run.expected_arithmetic) if run.arithmetic == EXACT else run
     target, delta = _checked_target(epsilon), checked_number("delta", delta, INSIDE_UNIT)
     checked_choice("free", free, Free)
     if free is NOISE:

@@ -71,7 +71,9 @@ def _rejected(reason: str) -> Verdict:
     return Verdict(False, reason=reason)
 
 
-def certificate_of(run: Run, process: Process, guarantee: Guarantee, delta: float) -> dict[str, Any] | None:
+def certificate_of(
+    run: Run, process: Process, guarantee: Guarantee, delta: float, caveats: tuple[str, ...] = ()
+) -> dict[str, Any] | None:
     """The certificate of a guarantee, as a dictionary that JSON can hold; None if nothing in it can be replayed."""
     if guarantee.proof is not None:
         order = "averaged" if guarantee.proof.averaged else "worst"
@@ -91,6 +93,7 @@ def certificate_of(run: Run, process: Process, guarantee: Guarantee, delta: floa
             "order": order,
         },
         "assumptions": promises(run, process.releases),
+        "caveats": list(caveats),
         "run": run_to_dict(run),
         "process": {
             "steps": len(process),
@@ -120,6 +123,8 @@ def _checked(content: dict[str, Any], run: Run | None) -> Verdict:
     claim = content["claim"]
     if content["format"] != FORMAT or claim["adjacency"] != _ADJACENCY or claim["order"] not in ("averaged", "worst"):
         return _rejected(f"it is not a {FORMAT} for {_ADJACENCY}")
+    if content["caveats"]:
+        return _rejected(str(content["caveats"][0]))
     described = run_from_dict(content["run"])
     if run is not None and described != run:
         return _rejected("it is about another run")

@@ -87,7 +87,8 @@ class Report:
     @cached_property
     def certificate(self) -> dict[str, Any] | None:
         """The proof of the best guarantee, for `lastiterate verify`; None if there is nothing that could be replayed."""
-        return certificate_of(self.run, replace(self.run.process, releases=self.releases), self.best, self.delta)
+        process = replace(self.run.process, releases=self.releases)
+        return certificate_of(self.run, process, self.best, self.delta, self.caveats)
 
     def save_certificate(self, path: str | Path) -> None:
         """Write the certificate as JSON."""

@@ -32,23 +32,37 @@ class Arithmetic:
 
 
 EXACT = Arithmetic()
-STRAYING = 2.0**-21  # by how much the iterates of a training may stray, as mu
-ROWS_AT_ONCE = 8192
-_DOUBLE = 2.0**-53
+STRAYING = 2.0**-19  # by how much the iterates of a training may stray, as mu
+UNBOUNDED = Arithmetic(1 + 2.0**-17, STRAYING)  # of gradients without a bound, which are held to it as they come
+_SINGLE, _DOUBLE = 2.0**-24, 2.0**-53
 
 
-def of_sums(batch: int, block: int, unit: float, smallest: float = 0.0) -> float:
-    """The factor for the sum of a batch whose blocks are summed with this rounding unit, and added up in double precision.
+@dataclass(frozen=True)
+class Sums:
+    """How sums of gradients are taken: `block` rows with this rounding unit, and these in double precision."""
 
-    A record touches its own block: `block` roundings, each at most a part `unit` of what the block's records can sum to.
-    The sums of blocks are added up `ROWS_AT_ONCE` rows at a time, and then these. `smallest`: what numbers that are too
-    small to be held can amount to, beside a gradient. Clipping and scaling take a few more roundings of one record alone.
-    """
-    additions = -(-ROWS_AT_ONCE // block) + -(-batch // ROWS_AT_ONCE)
-    together = block * block * unit + additions * batch * _DOUBLE
-    return 1 + 1.02 * together + 32 * unit + smallest
+    block: int
+    unit: float
+
+    def factor(self, batch: int, random: bool) -> float:
+        """How much more a record can move the sum of so many gradients, relative to twice the longest of them.
+
+        In a fixed batch a record touches its own block alone: `block` roundings, each at most a part `unit` of what the
+        block's records can sum to. Random batches are compared with and without the record, and all blocks may differ.
+        Clipping and scaling take a few more roundings of one record alone.
+        """
+        touched = batch if random else min(self.block, batch)
+        additions = -(-batch // self.block)
+        return 1 + 1.02 * (min(self.block, batch) * touched * self.unit + additions * batch * _DOUBLE) + 32 * self.unit
 
 
-def in_double_precision(batch: int) -> Arithmetic:
-    """Of a training in double precision, where that is good enough for batches of this size."""
-    return Arithmetic(min(of_sums(batch, ROWS_AT_ONCE, _DOUBLE), MOST_FACTOR), STRAYING)
+IN_SINGLE_PRECISION = Sums(64, _SINGLE)
+IN_DOUBLE_PRECISION = Sums(1024, _DOUBLE)
+
+
+def expected_arithmetic(batch: int, random: bool, linear: bool, bounded: bool) -> Arithmetic:
+    """The worst that a training may turn out to have, where it is good enough: `calibrate` leaves room for it."""
+    if not bounded:
+        return UNBOUNDED
+    sums = IN_SINGLE_PRECISION if linear and not random else IN_DOUBLE_PRECISION
+    return Arithmetic(min(sums.factor(batch, random), MOST_FACTOR), STRAYING)

@@ -45,6 +45,11 @@ class Batches(ABC):
         return self.records
 
     @property
+    def random(self) -> bool:
+        """Whether the law of sampling compares batches with and without the record."""
+        return False
+
+    @property
     def sizes(self) -> Sizes:
         """Of every batch there can be."""
         return Sizes(self.divisor)
@@ -164,6 +169,10 @@ class FixedSize(_Partition):
     promise: ClassVar[str] = "Each step draws its batch afresh, uniformly, and the batches are never released."
 
     @property
+    def random(self) -> bool:
+        return True
+
+    @property
     def per_epoch(self) -> int:
         return -(-self.records // self.batch_size)
 
@@ -181,6 +190,10 @@ class _Independent(Batches):
     def __post_init__(self) -> None:
         object.__setattr__(self, "records", checked_count("records", self.records))
         object.__setattr__(self, "rate", checked_number("rate", self.rate, _RATE))
+
+    @property
+    def random(self) -> bool:
+        return True
 
     @property
     def others(self) -> tuple[int, int]:

@@ -35,6 +35,11 @@ class Loss:
     arguments: dict[str, Any] = field(default_factory=dict, hash=False)
 
     @property
+    def linear(self) -> bool:
+        """Whether it is a loss of scores that are linear in the weights."""
+        return "feature_norm" in self.arguments
+
+    @property
     def convex(self) -> bool:
         """Whether the gradient that is used, clipped or not, is that of a convex function."""
         return self.convex_if(clipped=self.clip is not None)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.algorithms.arithmetic import EXACT, Arithmetic
+from lastiterate.algorithms.arithmetic import EXACT, Arithmetic, expected_arithmetic
 from lastiterate.algorithms.batches import RARE, Batches, Poisson, PoissonMean, Sizes
 from lastiterate.algorithms.domains import Domain, Unbounded
 from lastiterate.algorithms.hints import hint
@@ -139,6 +139,12 @@ class Run:
     def clip(self) -> PerStep | None:
         """Where gradients are clipped: DP-SGD noise on the sum implies it."""
         return self.noise.clip if isinstance(self.noise, OnGradientSum) else self.loss.clip
+
+    @property
+    def expected_arithmetic(self) -> Arithmetic:
+        """What `li.train` may turn out to add by its rounding, whatever the precision of the data."""
+        bounded = self.clip is not None or math.isfinite(self.loss.gradient_bound)
+        return expected_arithmetic(self.batches.largest, self.batches.random, self.loss.linear, bounded)
 
     @property
     def convex(self) -> bool:

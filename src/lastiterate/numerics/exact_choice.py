@@ -12,19 +12,24 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.randomness import Source
 
 _DOUBT = 2.0**-40
+_CHUNK = 1 << 20  # numbers that are looked at together
 
 
 def states_drawn(matrix: Floats, given: NDArray[np.int_], source: Source) -> NDArray[np.int_]:
     """For each given state, the next one, by the row of the matrix that belongs to it; rows are divided by their sums."""
     totals = np.cumsum(matrix, axis=1)
-    shares = totals / totals[:, -1:]
-    bits = source.bits(given.shape)
-    points = bits * 2.0**-64
-    reached = (shares[given] <= points[..., None]).sum(axis=-1)
-    unsure = (np.abs(shares[given] - points[..., None]) <= _DOUBT).any(axis=-1)
-    for place in np.argwhere(unsure):
-        one = tuple(place)
-        reached[one] = _exactly(matrix[given[one]], int(bits[one]), source)
+    shares, flat = totals / totals[:, -1:], given.ravel()
+    many = max(1, _CHUNK // matrix.shape[1])
+    parts = [_part(matrix, shares, flat[first : first + many], source) for first in range(0, len(flat), many)]
+    return np.concatenate([np.zeros(0, int), *parts]).reshape(given.shape)
+
+
+def _part(matrix: Floats, shares: Floats, given: NDArray[np.int_], source: Source) -> NDArray[np.int_]:
+    bits = source.bits(len(given))
+    points = (bits * 2.0**-64)[:, None]
+    reached = (shares[given] <= points).sum(axis=1)
+    for place in np.flatnonzero((np.abs(shares[given] - points) <= _DOUBT).any(axis=1)):
+        reached[place] = _exactly(matrix[given[place]], int(bits[place]), source)
     return np.asarray(reached)
 
 

@@ -14,7 +14,6 @@ except ImportError:  # Python without OpenSSL
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from lastiterate.errors import checked_count
 from lastiterate.numerics.arrays import Floats
@@ -22,18 +21,10 @@ from lastiterate.numerics.arrays import Floats
 Shape = int | Sequence[int]
 Bits = NDArray[np.uint64]
 
-TAIL_UNIT = 2.0**-63
-_FEW = np.uint64(1 << 50)  # below, a tail of 63 bits has too few of them left
-_FINER = 2.0**-64
-
 
 @dataclass(frozen=True)
 class Source:
-    """Random bits, uniform and normal numbers. With a seed they can be repeated, so they hide nothing: `private` says so.
-
-    A noisy double may show in its low bits what was there before the noise. What leaves the house is therefore drawn by
-    `exact_noise`; these numbers are for what nobody sees.
-    """
+    """Random bits, and uniform numbers. With a seed they can be repeated, so they hide nothing: `private` says so."""
 
     seed: int | None = None
     _generator: np.random.Generator | None = field(init=False, repr=False, compare=False)
@@ -57,20 +48,6 @@ class Source:
         """Strictly between 0 and 1."""
         return np.asarray(((self.bits(shape) >> np.uint64(12)) + 0.5) * 2.0**-52)  # exact, and never 0 or 1
 
-    def normal(self, shape: Shape = ()) -> Floats:
-        """Standard normal, each the quantile of a uniform number to 2⁻⁴⁶ of its size; the tails are all there."""
-        tails, signs = tails_and_signs(self.bits(shape))
-        return np.asarray(-signs * ndtri(self._refined(tails) / 2))
-
-    def _refined(self, tails: Bits) -> Floats:
-        """As probabilities, with more bits where there are many leading zeros."""
-        refined = np.asarray((tails + 0.5) * TAIL_UNIT)
-        few = tails < _FEW
-        if few.any():
-            finer = (self.bits(int(few.sum())) + 0.5) * _FINER
-            refined[few] = (tails[few] + finer) * TAIL_UNIT
-        return refined
-
     def state(self) -> Any:
         """What it takes to go on with the same numbers; None where they cannot be repeated."""
         return None if self._generator is None else self._generator.bit_generator.state
@@ -79,11 +56,6 @@ class Source:
         """Continue a seeded source from such a state."""
         if self._generator is not None:
             self._generator.bit_generator.state = state
-
-
-def tails_and_signs(bits: Bits) -> tuple[Bits, Floats]:
-    """63 bits for the probability of a larger absolute value, and one for the sign."""
-    return bits >> np.uint64(1), 1.0 - 2.0 * (bits & np.uint64(1))
 
 
 def permutation(source: Source, count: int) -> NDArray[np.intp]:

@@ -39,19 +39,19 @@ class Records:
     def __len__(self) -> int:
         return len(self.targets)
 
-    @property
-    def usable(self) -> Records:
-        """With scales in the precision of the features; rows that are far too long are short already, in a copy."""
+    def in_precision(self, precision: Any) -> Records:
+        """In this precision, row by row in memory whatever the rows are: how they lie must not depend on one of them.
+
+        Rows that are far too long are short already, in a copy.
+        """
+        rows, norms = np.ascontiguousarray(self.features, precision), at_least(self.norms, precision)
         if self.scales is None:
-            return self
-        precision = self.features.dtype
+            return Records(rows, self.targets, norms, None)
         far = self.scales < _FAR
-        rows = self.features
         if far.any():
             rows = rows.copy()
-            rows[far] = rows[far].astype(np.float64) * self.scales[far, None]
-        scales = np.where(far, 1.0, self.scales).astype(precision)
-        return Records(rows, self.targets, self.norms, scales)
+            rows[far] = self.features[far].astype(np.float64) * self.scales[far, None]
+        return Records(rows, self.targets, norms, np.where(far, 1.0, self.scales).astype(precision))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ def linear_data(data: Any, records: int, feature_norm: float | None, dtype: Any)
     if feature_norm is None or not (norms > feature_norm).any():
         return Data(Records(rows, labels, at_least(norms, rows.dtype), None))
     shrink = 1 - 4 * float(np.finfo(rows.dtype).eps)  # so that rounding cannot make a row too long again
-    scales = shrink * feature_norm / np.maximum(norms, feature_norm)
+    scales = np.where(norms > feature_norm, shrink * feature_norm / np.maximum(norms, feature_norm), 1.0)
     kept = Records(rows, labels, at_least(np.minimum(norms, feature_norm), rows.dtype), scales)
     return Data(kept, count_longer(norms, feature_norm))
 

@@ -1,4 +1,4 @@
-"""The one way out of the house: whatever is released is the nearest point of a public grid to value + noise, exactly."""
+"""The one way out of the house: whatever gets noise is the nearest point of a public grid to value + noise, exactly."""
 
 from __future__ import annotations
 
@@ -11,31 +11,40 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.exact_noise import NORMAL, NoiseLaw, nearest_multiples, public_grid
 from lastiterate.numerics.randomness import Source
 
-_FARTHEST = 2.0**45  # steps of the grid: beyond, doubles are too coarse to be quick
+_FARTHEST = 2.0**28  # times the noise: beyond, doubles are too coarse to be quick
+_RELEASED = 12
 _SMALLEST = 1e-290
 
 
-def leaves(value: Floats, noises: Sequence[tuple[NoiseLaw, float]], source: Source, factor: float = 1.0) -> Floats:
-    """factor·value with these noises, as it may be released.
+def leaves(
+    value: Floats,
+    noises: Sequence[tuple[NoiseLaw, float]],
+    source: Source,
+    factor: float = 1.0,
+    finer: int = _RELEASED,
+) -> Floats:
+    """factor·value with these noises, as it may be released, on a grid 2^finer times finer than the noise.
 
-    Its law is that of the ideal mechanism, rounded: low bits show nothing, and a guarantee with δ = 0 stays one.
+    Its law is that of the ideal mechanism, rounded: low bits show nothing, and a guarantee with δ = 0 stays one, but for a
+    probability of 2⁻¹⁹⁰ that noise lies where 191 random bits do not reach.
     """
     scale = max(scale for _, scale in noises)
     if scale < _SMALLEST:
         raise InvalidInput(f"noise must be at least {_SMALLEST:g}. Got {scale:g}; take other units.")
-    grid = public_grid(scale)
     with np.errstate(over="ignore"):
-        near = bool((np.abs(value * (factor / grid)) < _FARTHEST).all())
+        near = bool((np.abs(value * (factor / scale)) < _FARTHEST).all())
     if near:
-        return nearest_multiples(value, grid, noises, source, factor)
+        return nearest_multiples(value, public_grid(scale, finer), noises, source, factor)
     if source.private:
         raise InvalidInput(
             f"noise of {scale:.3g} is lost beside a value of {float(np.abs(value).max()):.3g}: double precision has too few "
             "digits for both. Subtract a public constant, or take more noise."
         )
+    for _ in noises:
+        source.bits(value.shape)
     return np.asarray(value * factor)  # from a seed, and marked as not private
 
 
-def leaves_with_normal_noise(value: Floats, std: float, source: Source, factor: float = 1.0) -> Floats:
+def leaves_with_normal_noise(value: Floats, std: float, source: Source, finer: int = _RELEASED) -> Floats:
     """With Gaussian noise."""
-    return leaves(value, ((NORMAL, std),), source, factor)
+    return leaves(value, ((NORMAL, std),), source, finer=finer)

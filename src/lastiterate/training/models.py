@@ -14,15 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from lastiterate.algorithms.arithmetic import ROWS_AT_ONCE
+from lastiterate.algorithms.arithmetic import IN_DOUBLE_PRECISION, IN_SINGLE_PRECISION, Sums
 from lastiterate.algorithms.losses import Loss, PullLimit
 from lastiterate.errors import InvalidInput, checked_count
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.norms import row_norms
 from lastiterate.training.data import Records
 from lastiterate.training.pull import limit_shares
-
-_SHORT_BLOCK = 64
 
 
 class Model(ABC):
@@ -52,9 +50,8 @@ class Model(ABC):
         """Slopes of gradients that are cut where the slopes of a record are longer than its limit."""
         return np.clip(slopes, -limits, limits)
 
-    def gradient_sum(self, weights: Floats, records: Records, most: float) -> Floats:
-        """Σ of the records' gradients, each cut to norm `most`."""
-        given = records.usable
+    def gradient_sum(self, weights: Floats, given: Records, most: float) -> Floats:
+        """Σ of the records' gradients, each cut to norm `most`, with products in the precision of the features."""
         scores = (weights.T @ given.features.T).T  # columns lie together in memory: sums over classes are fast
         if given.scales is not None:
             scores = scores * _column(given.scales, scores)
@@ -66,14 +63,14 @@ class Model(ABC):
         return summed_in_blocks(slopes, given.features)
 
 
-def block_of(precision: Any) -> int:
-    """How many rows are summed in the precision of the products: few, so that one record cannot move their rounding far."""
-    return _SHORT_BLOCK if precision == np.float32 else ROWS_AT_ONCE
+def sums_in(precision: Any) -> Sums:
+    """In single precision few rows are summed at once, so that one record cannot move their rounding far."""
+    return IN_SINGLE_PRECISION if precision == np.float32 else IN_DOUBLE_PRECISION
 
 
 def summed_in_blocks(slopes: Floats, rows: Floats) -> Floats:
     """Σ slope·row in double precision, from blocks that are summed in that of the rows."""
-    block = block_of(rows.dtype)
+    block = sums_in(rows.dtype).block
     total = np.zeros((rows.shape[1], *slopes.shape[1:]))
     for first in range(0, len(rows), block):
         total += (slopes[first : first + block].T @ rows[first : first + block]).T
@@ -82,8 +79,11 @@ def summed_in_blocks(slopes: Floats, rows: Floats) -> Floats:
 
 def _limits(most: float, norms: Floats) -> Floats:
     """On slopes, so that slope·norm is at most `most`; finite, also for rows of zeros."""
+    precision = norms.dtype
     with np.errstate(divide="ignore", over="ignore"):
-        return np.minimum(norms.dtype.type(most) / norms, np.finfo(norms.dtype).max)
+        limits = np.minimum(most / norms.astype(np.float64), float(np.finfo(precision).max))
+    nearest = limits.astype(precision)
+    return np.where(nearest > limits, np.nextafter(nearest, 0, dtype=precision), nearest)
 
 
 def _column(values: Floats, like: Floats) -> Floats:

@@ -10,20 +10,27 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.algorithms.arithmetic import MOST_FACTOR, ROWS_AT_ONCE, STRAYING, Arithmetic, of_sums
+from lastiterate.algorithms.arithmetic import (
+    IN_DOUBLE_PRECISION,
+    MOST_FACTOR,
+    STRAYING,
+    UNBOUNDED,
+    Arithmetic,
+    Sums,
+)
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.norms import row_norms
 from lastiterate.training.data import Data, Indices, Records
-from lastiterate.training.models import Model, block_of
+from lastiterate.training.models import Model, sums_in
 
 RecordGradients = Callable[[Any, Any, Any], Any]
 """From weights, features and targets of some records: one gradient for each record, along the first axis."""
 
-_RECORDS_AT_ONCE = 1024
-_DOUBLE = 2.0**-53
-_MOST_ROUNDING = 2.0**-11  # of the sensitivity, for gradients that have no bound of their own
+_RECORDS_AT_ONCE = IN_DOUBLE_PRECISION.block
+_ROWS_AT_ONCE = 8192
+_TINY = 2.3e-308  # below, factors are not accurate, and a gradient that needs one is as good as 0
 
 
 class Objective(ABC):
@@ -51,10 +58,15 @@ class LinearModel(Objective):
     model: Model
     data: Data
     declared: float = math.inf
+    random: bool = False
 
     @property
     def precision(self) -> Any:
         return self.data.records.features.dtype
+
+    @property
+    def _products(self) -> Any:
+        return precision_of_products(self.precision, self.random)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -62,10 +74,10 @@ class LinearModel(Objective):
         return (width,) if self.model.columns is None else (width, self.model.columns)
 
     def gradient_sum(self, weights: Floats, chosen: Indices, clip: float | None) -> Floats:
-        most, used = _least(self.declared, clip), weights.astype(self.precision, copy=False)
+        most, used = _least(self.declared, clip), weights.astype(self._products, copy=False)
         total = np.zeros(weights.shape)
-        for piece in self.data.pieces(chosen, ROWS_AT_ONCE):
-            total += self.model.gradient_sum(used, piece, most)
+        for piece in self.data.pieces(chosen, _ROWS_AT_ONCE):
+            total += self.model.gradient_sum(used, piece.in_precision(self._products), most)
         return total
 
     def arithmetic(self, run: Run, parameters: int) -> Arithmetic:
@@ -89,8 +101,9 @@ class EachRecord(Objective):
         most, total, lengths = _least(self.declared, clip), np.zeros_like(weights), 0.0
         for piece in self.data.pieces(chosen, _RECORDS_AT_ONCE):
             rows = self._rows(weights, piece)
-            norms = row_norms(rows)
+            norms = row_norms(rows) * (1 + (rows.shape[1] + 4) * 2.0**-52)
             kept = most / np.maximum(norms, most) if math.isfinite(most) else np.ones(len(rows))
+            kept[kept < _TINY] = 0.0
             total += np.asarray(kept @ rows).reshape(weights.shape)
             lengths += float(norms.sum())
         if not math.isfinite(most):
@@ -99,9 +112,8 @@ class EachRecord(Objective):
 
     def arithmetic(self, run: Run, parameters: int) -> Arithmetic:
         """`_check_rounding` holds gradients without a bound to a part of the sensitivity."""
-        if not math.isfinite(_least(self.declared, _smallest_clip(run))):
-            return Arithmetic(1 + 2 * _MOST_ROUNDING, STRAYING)
-        return _acceptable(of_sums(run.batches.largest, _RECORDS_AT_ONCE, _DOUBLE), run)
+        most = _least(self.declared, _smallest_clip(run))
+        return _acceptable(run, most, IN_DOUBLE_PRECISION) if math.isfinite(most) else UNBOUNDED
 
     def _rows(self, weights: Floats, records: Records) -> Floats:
         found = _as_numbers(self.gradients(weights.copy(), records.features, records.targets))
@@ -115,11 +127,11 @@ class EachRecord(Objective):
 
     def _check_rounding(self, lengths: float, records: int) -> None:
         """Of gradients without a bound: the rounding of their sum is small beside the sensitivity, or nothing is claimed."""
-        rounding = (_RECORDS_AT_ONCE + records / _RECORDS_AT_ONCE) * _DOUBLE * lengths
-        if not rounding <= _MOST_ROUNDING * self.sensitivity:
+        rounding = (_RECORDS_AT_ONCE + records / _RECORDS_AT_ONCE) * 2.0**-53 * lengths
+        if not 2 * rounding <= (UNBOUNDED.factor - 1) * self.sensitivity:
             raise InvalidInput(
-                "gradients are so long that the rounding of their sum exceeds a two-thousandth of gradient_sensitivity. "
-                "Clip them."
+                "gradients are so long that the rounding of their sum is no longer small beside gradient_sensitivity. Clip "
+                "them."
             )
 
 
@@ -129,13 +141,23 @@ def _least(declared: float, clip: float | None) -> float:
 
 def linear_arithmetic(run: Run, precision: Any, parameters: int) -> Arithmetic:
     """Of the training of a linear model whose features are in this precision."""
-    numbers, block = np.finfo(precision), block_of(precision)
-    most = _least(run.loss.gradient_bound, _smallest_clip(run))
-    lost = 2 * block * math.sqrt(parameters) * float(numbers.smallest_subnormal) / most
-    return _acceptable(of_sums(run.batches.largest, block, float(numbers.eps) / 2, lost), run)
+    products = precision_of_products(precision, run.batches.random)
+    most, longest = _least(run.loss.gradient_bound, _smallest_clip(run)), run.loss.arguments.get("feature_norm", 1.0)
+    # Numbers too small to be held, in each of the products of a block, and in slopes of rows that are too long.
+    smallest = float(np.finfo(products).smallest_subnormal) * (math.sqrt(parameters) + 1e3 * longest)
+    sums = sums_in(products)
+    return _acceptable(run, most, sums, 2 * sums.block * smallest / most)
 
 
-def _acceptable(factor: float, run: Run) -> Arithmetic:
+def precision_of_products(precision: Any, random: bool) -> Any:
+    """That of the features; but what a random batch would be without a record must not be rounded otherwise."""
+    return np.dtype(np.float64) if random else np.dtype(precision)
+
+
+def _acceptable(run: Run, most: float, sums: Sums, lost: float = 0.0) -> Arithmetic:
+    """The factor is relative to gradients of length `most`; the sensitivity may be known to be smaller."""
+    beyond = sums.factor(run.batches.largest, run.batches.random) - 1 + lost
+    factor = 1 + beyond * max(1.0, 2 * most / run.loss.gradient_sensitivity)
     if not factor <= MOST_FACTOR:
         raise InvalidInput(
             f"batches must be small enough that a record moves their sum by at most {MOST_FACTOR} times its sensitivity, "

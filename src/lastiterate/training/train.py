@@ -98,7 +98,7 @@ def _objective(run: Run, data: Any, loss: Any, classes: int | None, dtype: Any) 
     model = model_of(run.loss, classes)
     held = linear_data(data, run.batches.records, run.loss.arguments.get("feature_norm"), _float(dtype))
     model.check_targets(held.records.targets)
-    return LinearModel(model, held, run.loss.gradient_bound)
+    return LinearModel(model, held, run.loss.gradient_bound, run.batches.random)
 
 
 def _float(dtype: Any) -> Any:

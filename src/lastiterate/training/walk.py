@@ -9,7 +9,7 @@ import numpy as np
 
 from lastiterate.algorithms.arithmetic import STRAYING
 from lastiterate.algorithms.batches import PoissonMean
-from lastiterate.algorithms.per_step import spread
+from lastiterate.algorithms.per_step import extremes, spread
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats
@@ -67,7 +67,7 @@ class Step:
         self.clips = None if run.clip is None else spread("clip", run.clip, run.steps)
         self.noises = run.noise.on_iterate(self.sizes, run.batches.divisor)
         self.decay = run.loss.l2 + run.weight_decay
-        # Half of what iterates may stray; the other half is for the noise itself, to 2⁻⁴⁵ of its size.
+        # Half of what iterates may stray; the other half is for the grid of those that stay hidden.
         self.farthest = STRAYING / 2 / _ROUNDING / math.sqrt(run.steps)
 
     def __call__(self, step: int, weights: Floats, chosen: Indices, seen: bool) -> Floats:
@@ -79,11 +79,16 @@ class Step:
         self._check_range(moved)
         lengths = max(1.0, abs(kept)) * length(weights) + length(moved)
         self._check_heard(noise, lengths * roundings(self.run.prox, weights.shape))
-        if seen:
-            moved = leaves_with_normal_noise(moved, noise, self.source)
-        else:
-            moved += noise * self.source.normal(weights.shape)
+        moved = leaves_with_normal_noise(moved, noise, self.source, *(() if seen else (self._finer(weights.size),)))
         return projected(self.run.domain, proximal(self.run.prox, moved, size))
+
+    def _finer(self, parameters: int) -> int:
+        """So fine that √(steps·parameters) roundings to half a step of the grid, each made larger by the next step, stray by
+        half of what they may; also where the noise of the next step is smaller."""
+        least, most = extremes(self.noises)
+        apart = self.run.process.contraction if math.isfinite(self.run.process.contraction) else 1.0
+        spread_by = math.sqrt(self.run.steps * parameters) * most / least * max(1.0, apart)
+        return math.ceil(math.log2(spread_by / STRAYING))
 
     def _divisor(self, chosen: Indices) -> float:
         """A constant; or, for means over the actual batch, its size, and an empty batch moves nothing."""
