@@ -129,6 +129,7 @@ def _audit(source: random.Random, folder: Path) -> list[str]:
                     "1/0\n",
                     "def train(d, s): return 'x'\ndata=neighbour=1\n",
                     "def train(data, seed): return data + seed\ndata, neighbour = 0.0, 1.0\n",
+                    "def train(data, seed): raise OSError('x')\ndata, neighbour = 0.0, 1.0\n",
                     "def train(data, seed): return float('nan')\ndata, neighbour = 0.0, 1.0\n",
                 )
             )
