@@ -23,13 +23,9 @@ class LastIterateError(Exception):
 
 def one_line(message: str) -> str:
     """What was typed may hold line breaks, NUL or a novel; a message shows them as \\n, \\x00 and the two ends of it."""
-    shown = "".join(
-        one if one.isprintable() else ascii(one)[1:-1]
-        for one in (message if isinstance(message, str) else shown(message))
-    )
-    if len(shown) <= _LONGEST:
-        return shown
-    return f"{shown[: _LONGEST - _ENDING - 3]} … {shown[-_ENDING:]}"
+    text = message if isinstance(message, str) else shown(message)
+    line = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - _ENDING - 3]} … {line[-_ENDING:]}"
 
 
 class InvalidInput(LastIterateError, ValueError):
