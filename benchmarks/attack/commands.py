@@ -137,7 +137,7 @@ def _audit(source: random.Random, folder: Path) -> list[str]:
         what = str(path)
     else:
         what = _run_file(source, folder)
-    runs = source.choice((20, 30, 1)) if source.random() < 0.8 else source.choice((0, -1, 10**18))
+    runs = source.choice((40, 60, 1)) if source.random() < 0.8 else source.choice((0, -1, 10**18))
     return [
         what,
         "--runs",

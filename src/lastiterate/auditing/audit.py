@@ -93,8 +93,10 @@ def audit(
     count = checked_count("runs", runs)
     if not callable(train):
         raise InvalidInput(f"train must be a function of data and seed. Got {shown(train):.60}.")
-    if not _FEWEST <= count <= _MOST:
-        raise InvalidInput(f"runs must be from {_FEWEST}, or nothing can be told, to {_MOST}. Got {shown(count)}.")
+    if count < _FEWEST:
+        raise InvalidInput(f"runs must be at least {_FEWEST}, or nothing can be told. Got {count}.")
+    if count > _MOST:
+        raise InvalidInput(f"runs must be at most {_MOST}. Got {shown(count)}.")
     if checked_count("workers", workers) > _MOST_WORKERS:
         raise InvalidInput(f"workers must be at most {_MOST_WORKERS}. Got {shown(workers)}.")
     seeds = np.random.SeedSequence(checked_count("seed", seed, least=0)).generate_state(2 * count).tolist()
