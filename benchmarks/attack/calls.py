@@ -181,7 +181,7 @@ class Call:
 
     def _some_train(self, _: str) -> Any:
         return self.source.choice(
-            (lambda data, seed: data + seed % 7, lambda data, seed: "x", lambda data, seed: math.nan)
+            (lambda data, seed: float(seed % 7), lambda data, seed: "x", lambda data, seed: math.nan)
         )
 
     def _some_score(self, _: str) -> Any:

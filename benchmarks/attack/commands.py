@@ -129,6 +129,7 @@ def _audit(source: random.Random, folder: Path) -> list[str]:
                     "1/0\n",
                     "def train(d, s): return 'x'\ndata=neighbour=1\n",
                     "def train(data, seed): return data + seed\ndata, neighbour = 0.0, 1.0\n",
+                    "def train(data, seed): raise OSError('x')\ndata, neighbour = 0.0, 1.0\n",
                     "def train(data, seed): return float('nan')\ndata, neighbour = 0.0, 1.0\n",
                 )
             )
@@ -136,7 +137,7 @@ def _audit(source: random.Random, folder: Path) -> list[str]:
         what = str(path)
     else:
         what = _run_file(source, folder)
-    runs = source.choice((20, 30, 1)) if source.random() < 0.8 else source.choice((0, -1, 10**18))
+    runs = source.choice((40, 60, 1)) if source.random() < 0.8 else source.choice((0, -1, 10**18))
     return [
         what,
         "--runs",

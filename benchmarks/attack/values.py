@@ -43,7 +43,7 @@ SENSIBLE: dict[str, tuple[Any, ...]] = {
     "count": _COUNTS,
     "steps": _COUNTS,
     "times": _COUNTS,
-    "runs": (20, 50),
+    "runs": (40, 60),
     "most_steps": (5, 40, 200),
     "order": (1.5, 2.0, 8.0),
     "orders": ([2.0, 3.0], [1.5, 8.0]),

@@ -55,11 +55,14 @@ def _command(source: random.Random, folder: Path) -> dict[str, Any]:
         code = int(end.code or 0)
     except Exception as error:
         return _fault(what, "traceback", error)
-    said = err.getvalue()
+    # What an estimator learnt outside the mechanism is warned of, before anything else can go wrong.
+    said = "".join(line for line in err.getvalue().splitlines(True) if not line.startswith("warning: "))
     if code == 2 and (said.count("\n") != 1 or len(said) > _LONGEST):
         return {"what": what, "outcome": "refused", "fault": "traceback", "detail": f"not one sentence: {said[:400]!r}"}
     text = out.buffer.getvalue().decode()  # type: ignore[attr-defined]
-    shown = [line for line in text.splitlines() if not line.startswith(("plot:", "certificate:", "written to"))]
+    shown = [
+        line for line in text.splitlines() if not line.startswith(("plot:", "certificate:", "written to", "rejected:"))
+    ]
     if code != 2 and _NAN.search("\n".join(shown)):
         return {"what": what, "outcome": "answered", "fault": "nan", "detail": text[:300]}
     return {"what": what, "outcome": "refused" if code == 2 else "answered", "fault": None, "detail": said[:300]}

@@ -23,10 +23,9 @@ class LastIterateError(Exception):
 
 def one_line(message: str) -> str:
     """What was typed may hold line breaks, NUL or a novel; a message shows them as \\n, \\x00 and the two ends of it."""
-    shown = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in str(message))
-    if len(shown) <= _LONGEST:
-        return shown
-    return f"{shown[: _LONGEST - _ENDING - 3]} … {shown[-_ENDING:]}"
+    text = message if isinstance(message, str) else shown(message)
+    line = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - _ENDING - 3]} … {line[-_ENDING:]}"
 
 
 class InvalidInput(LastIterateError, ValueError):
@@ -74,6 +73,7 @@ Choice = TypeVar("Choice", bound=Enum)
 
 FINITE = Interval(-math.inf, math.inf)
 POSITIVE = Interval(0.0, math.inf)
+NEGATIVE = Interval(-math.inf, 0.0)
 NON_NEGATIVE = Interval(0.0, math.inf, low_included=True)
 INSIDE_UNIT = Interval(0.0, 1.0)
 UNIT = Interval(0.0, 1.0, low_included=True, high_included=True)
@@ -151,7 +151,7 @@ def _shown(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """Python itself refuses to write integers of more than some thousand digits."""
+    """Its repr; Python itself refuses to write integers of more than some thousand digits."""
     try:
         return repr(value)
     except Exception:

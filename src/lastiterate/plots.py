@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lastiterate.errors import InvalidInput, Unavailable
+from lastiterate.errors import InvalidInput, Unavailable, shown
 
 Target = str | Path | None
 _LINEAR_UP_TO = 50  # times the smallest bar
@@ -105,7 +105,7 @@ def blank(size: tuple[float, float]) -> Any:
 def save(figure: Any, path: str | Path) -> None:
     """In the format that the name of the file says."""
     if not isinstance(path, str | Path):
-        raise InvalidInput(f"path must be the name of a file. Got {path!r:.60}.")
+        raise InvalidInput(f"path must be the name of a file. Got {shown(path):.60}.")
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=150)

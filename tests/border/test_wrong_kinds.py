@@ -172,3 +172,41 @@ def test_extras_say_how_to_install_them(module: str, missing: str, install: str)
     )
     out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert f"pip install '{install}'" in out
+
+
+def test_squares_that_overflow() -> None:
+    assert li.Brownian(sensitivity=1.0).gaussian_error(time=5e-324, dimension=10) < 1e-300
+    assert li.OrnsteinUhlenbeck(theta=1.0, rho=0.1, sensitivity=1e300).intrinsic_sensitivity(time=0.3) == np.inf
+    assert li.clt_mu_estimate(mu=1e10, inclusion=0.1, times=1) == np.inf
+    with pytest.raises(li.Unavailable, match="closed form needs"):
+        li.sampled_gaussian_rdp_closed_form(mu=1e308, inclusion=0.01, order=2.0)
+    with pytest.raises(li.InvalidInput, match=r"mu must be a float in \[0, 1e\+150\]"):
+        li.GaussianDP(mu=1e200)
+    with pytest.raises(li.InvalidInput, match="sensitivity on the iterate"):
+        li.Run(li.losses.network(clip=1e308), li.FullBatch(4), 0.1, li.OnIterate(std=1.0), 3)
+
+
+@pytest.mark.parametrize("value", [None, "x", [1.0], {}, -1.0, 10**5000], ids=lambda value: type(value).__name__)
+def test_smaller_doors_are_watched_too(value: Any) -> None:
+    composed = li.subsampled_gaussian(mu=0.5, inclusion=0.1).compose(3)
+    for call in (
+        lambda: li.OnIterate(std=1.0).scaled(value),
+        lambda: li.FiniteKernel([[0.5, 0.5], [0.2, 0.8]], rounding=value),
+        lambda: composed.log_delta_upper(value),  # type: ignore[union-attr]
+        lambda: composed.log_delta_estimate(value),  # type: ignore[union-attr]
+        lambda: li.best(np.ma.masked),
+        lambda: li.audit(zeros, 0, 1, delta=0.1, runs=10**12),
+        lambda: li.audit(zeros, 0, 1, delta=0.1, workers=10**9),
+        lambda: li.read_run(10**5000),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(li.InvalidInput):
+            call()
+
+
+def test_a_trainer_that_fails_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from lastiterate.cli import main
+
+    trainer = tmp_path / "trainer.py"
+    trainer.write_text("def train(data, seed):\n    raise OSError('no disk')\ndata = neighbour = 0\n")
+    assert main(["audit", str(trainer), "--runs", "40"]) == 2
+    assert capsys.readouterr().err.endswith("cannot be trained: OSError: no disk.\n")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from lastiterate.algorithms.process import Process
-from lastiterate.errors import InvalidInput, checked_count
+from lastiterate.errors import InvalidInput, checked_count, shown
 
 
 def released(process: Process, releases: Iterable[int]) -> Process:
@@ -27,4 +27,4 @@ def checked_releases(releases: Iterable[int]) -> tuple[int, ...]:
     try:
         return tuple(sorted({checked_count("releases", place) for place in releases}))
     except TypeError as error:
-        raise InvalidInput(f"releases must be a list of numbers of steps. Got {releases!r:.60}.") from error
+        raise InvalidInput(f"releases must be a list of numbers of steps. Got {shown(releases):.60}.") from error

@@ -14,7 +14,7 @@ from lastiterate.algorithms.hints import closest, hint
 from lastiterate.algorithms.noise import Langevin, Noise, OnGradientSum, OnIterate, OnMeanGradient
 from lastiterate.algorithms.prox import L1, ConvexTerm, ElasticNet, NuclearNorm, Prox
 from lastiterate.algorithms.run import Epochs, Run
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import InvalidInput, shown
 
 BATCHES: dict[str, type[Batches]] = {
     "full": FullBatch,
@@ -108,11 +108,11 @@ def _section(section: str, entries: Any) -> Any:
     kinds = _SECTIONS[section]
     names = ", ".join(kinds)
     if not isinstance(entries, dict) or not isinstance(entries.get("kind"), str):
-        raise BadEntry((section,), f"{section} must be a table with a kind, one of {names}. Got {entries!r:.60}.")
+        raise BadEntry((section,), f"{section} must be a table with a kind, one of {names}. Got {shown(entries):.60}.")
     kind = entries["kind"]
     if kind not in kinds:
         raise BadEntry(
-            (section, "kind"), f"kind of {section} must be one of {names}. Got {kind!r}{closest(kind, kinds)}."
+            (section, "kind"), f"kind of {section} must be one of {names}. Got {shown(kind)}{closest(kind, kinds)}."
         )
     arguments = {name: value for name, value in entries.items() if name != "kind"}
     known = _arguments_of(kinds[kind])
@@ -135,7 +135,7 @@ def _steps(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if set(value) != {"epochs"}:
-        raise BadEntry(("steps",), f"steps must be an integer, or {{ epochs = … }}. Got {value!r:.60}.")
+        raise BadEntry(("steps",), f"steps must be an integer, or {{ epochs = … }}. Got {shown(value):.60}.")
     try:
         return Epochs(value["epochs"])
     except InvalidInput as error:

@@ -10,7 +10,7 @@ from typing import Any
 
 from lastiterate.algorithms.encode import BadEntry, run_from_dict, run_to_dict
 from lastiterate.algorithms.run import Run, checked_run
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import InvalidInput, shown
 
 
 def read_run(path: str | Path) -> Run:
@@ -77,7 +77,7 @@ def run_to_toml(run: Run) -> str:
 
 def _checked_path(path: str | Path) -> Path:
     if not isinstance(path, str | Path):
-        raise InvalidInput(f"path must be the name of a file. Got {path!r:.60}.")
+        raise InvalidInput(f"path must be the name of a file. Got {shown(path):.60}.")
     return Path(path)
 
 

@@ -107,8 +107,11 @@ class Run:
     def process(self) -> Process:
         """The run as theorems see it."""
         every, usual = self.batches.sizes, self.batches.usual_sizes
-        worst = self._process(every)
-        return worst if usual == every else replace(worst, usual=replace(self._process(usual), rare=RARE))
+        with np.errstate(
+            over="ignore", invalid="ignore", divide="ignore"
+        ):  # what leaves the range of floats is refused
+            worst = self._process(every)
+            return worst if usual == every else replace(worst, usual=replace(self._process(usual), rare=RARE))
 
     def _process(self, sizes: Sizes) -> Process:
         """As long as batches have these sizes."""
@@ -243,12 +246,12 @@ def _checked_range(name: str, values: Floats) -> None:
 
 def _checked_kind(name: str, value: Any, kind: type, example: str) -> None:
     if not isinstance(value, kind):
-        raise InvalidInput(f"{name} must be a {kind.__name__}, such as {example}. Got {value!r:.60}.")
+        raise InvalidInput(f"{name} must be a {kind.__name__}, such as {example}. Got {shown(value):.60}.")
 
 
 def checked_run(run: Any) -> Run:
     if not isinstance(run, Run):
         raise InvalidInput(
-            f"run must be a Run, such as li.Run(...) or li.read_run('run.toml') returns. Got {run!r:.60}."
+            f"run must be a Run, such as li.Run(...) or li.read_run('run.toml') returns. Got {shown(run):.60}."
         )
     return run

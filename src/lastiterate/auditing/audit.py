@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from lastiterate.auditing.confidence import Rates, rate_above, rate_below
-from lastiterate.errors import INSIDE_UNIT, InvalidInput, Unavailable, checked_count, checked_number
+from lastiterate.errors import INSIDE_UNIT, InvalidInput, Unavailable, checked_count, checked_number, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.plots import draw_audit
 from lastiterate.privacy.gaussian import GaussianDP
@@ -28,6 +28,7 @@ Score = Callable[[Any], float]
 _LEARNING = 0.2  # of the runs
 _QUANTILES = (0.95, 1.0)
 _FEWEST = 40
+_MOST, _MOST_WORKERS = 10**8, 1000
 _CHUNKS = 50
 
 
@@ -91,9 +92,13 @@ def audit(
     target, sure = checked_number("delta", delta, INSIDE_UNIT), checked_number("confidence", confidence, INSIDE_UNIT)
     count = checked_count("runs", runs)
     if not callable(train):
-        raise InvalidInput(f"train must be a function of data and seed. Got {train!r:.60}.")
+        raise InvalidInput(f"train must be a function of data and seed. Got {shown(train):.60}.")
     if count < _FEWEST:
         raise InvalidInput(f"runs must be at least {_FEWEST}, or nothing can be told. Got {count}.")
+    if count > _MOST:
+        raise InvalidInput(f"runs must be at most {_MOST}. Got {shown(count)}.")
+    if checked_count("workers", workers) > _MOST_WORKERS:
+        raise InvalidInput(f"workers must be at most {_MOST_WORKERS}. Got {shown(workers)}.")
     seeds = np.random.SeedSequence(checked_count("seed", seed, least=0)).generate_state(2 * count).tolist()
     jobs = [(data, one) for one in seeds[:count]] + [(neighbour, one) for one in seeds[count:]]
     iterates = _trained(train, jobs, checked_count("workers", workers))
@@ -142,7 +147,7 @@ def _flat(iterates: list[Any]) -> Floats:
         return np.stack([np.asarray(iterate, float).ravel() for iterate in iterates])
     except (TypeError, ValueError) as error:
         raise InvalidInput(
-            f"train must return arrays of one shape. Got {iterates[0]!r:.60}; or give score=."
+            f"train must return arrays of one shape. Got {shown(iterates[0]):.60}; or give score=."
         ) from error
 
 

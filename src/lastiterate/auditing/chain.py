@@ -29,6 +29,7 @@ from lastiterate.errors import (
     check_fields,
     checked_array,
     checked_count,
+    shown,
 )
 from lastiterate.numerics.arrays import Floats
 
@@ -64,7 +65,7 @@ class Chain:
     def __post_init__(self) -> None:
         for name in ("without", "record", "neighbour"):
             if not callable(getattr(self, name)):
-                raise InvalidInput(f"{name} must be a function of positions. Got {getattr(self, name)!r:.60}.")
+                raise InvalidInput(f"{name} must be a function of positions. Got {shown(getattr(self, name)):.60}.")
         check_fields(self, FINITE, "low", "high", "start")
         for name, least in (("per_epoch", 1), ("cells", 2)):
             object.__setattr__(self, name, checked_count(name, getattr(self, name), least))

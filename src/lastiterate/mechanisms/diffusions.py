@@ -53,7 +53,7 @@ class _Semigroup(ABC):
 
     def intrinsic_sensitivity(self, time: float) -> float:
         """Λ(t)."""
-        return (self.sensitivity * self._kept_over_noise(_checked_time(time))) ** 2 / 2
+        return _square(self.sensitivity * self._kept_over_noise(_checked_time(time))) / 2
 
     def guarantee(self, time: float) -> GaussianDP:
         """μ = √(2Λ(t)), which is exact; it implies (α, αΛ(t))-RDP."""
@@ -82,17 +82,23 @@ class _Semigroup(ABC):
         """E‖f(D) − release‖² where ‖f(D)‖ is `norm`. (4)"""
         time, length = _checked_time(time), checked_number("norm", norm, NON_NEGATIVE)
         count = checked_count("dimension", dimension)
-        return ((1 - self.shrink(time)) * length) ** 2 + count * self.variance(time)
+        return _square((1 - self.shrink(time)) * length) + count * self.variance(time)
 
     def gaussian_error(self, time: float, dimension: int) -> float:
         """Of the plain Gaussian mechanism with the same guarantee."""
-        return checked_count("dimension", dimension) / self._kept_over_noise(_checked_time(time)) ** 2
+        count, square = checked_count("dimension", dimension), _square(self._kept_over_noise(_checked_time(time)))
+        return count / square if square > 0 else math.inf
 
     def shrunk_gaussian_error(self, time: float, norm: float, dimension: int) -> float:
         """Of that mechanism, multiplied by the best constant for this norm."""
         plain = self.gaussian_error(time, dimension)
-        square = checked_number("norm", norm, POSITIVE) ** 2
-        return plain * square / (plain + square)
+        square = _square(checked_number("norm", norm, POSITIVE))
+        return square if math.isinf(plain) else plain / (plain / square + 1) if square > 0 else 0.0
+
+
+def _square(number: float) -> float:
+    """∞ where number**2 would raise an error."""
+    return number * number
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lastiterate.errors import NON_NEGATIVE, UNIT, InvalidInput, checked_choice, checked_lists
+from lastiterate.errors import NON_NEGATIVE, UNIT, InvalidInput, checked_choice, checked_lists, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.convex import lower_hull
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
@@ -43,7 +43,9 @@ class Profile(Notion):
         if (function is None) == (epsilons is None or deltas is None):
             raise InvalidInput("Profile needs either a function, or epsilons and deltas. Give exactly one of the two.")
         if function is not None and not callable(function):
-            raise InvalidInput(f"function must be callable, from an array of epsilons to deltas. Got {function!r}.")
+            raise InvalidInput(
+                f"function must be callable, from an array of epsilons to deltas. Got {shown(function)}."
+            )
         object.__setattr__(self, "adjacency", adjacency)
         object.__setattr__(self, "_function", function)
         object.__setattr__(self, "_points", None if function else _checked_points(epsilons, deltas))
@@ -64,7 +66,7 @@ class Profile(Notion):
         if deltas.shape != epsilons.shape or not UNIT.holds(deltas).all():
             raise InvalidInput(
                 "the function of a Profile must return deltas in [0, 1], one for each epsilon. "
-                f"Got {deltas!r} for epsilon = {epsilons!r}."
+                f"Got {shown(deltas)} for epsilon = {shown(epsilons)}."
             )
         return deltas
 

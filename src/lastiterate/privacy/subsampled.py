@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from lastiterate.errors import (
     INSIDE_UNIT,
+    NEGATIVE,
     NON_NEGATIVE,
     POSITIVE_MU,
     RATE,
@@ -22,6 +23,7 @@ from lastiterate.errors import (
     checked_choice,
     checked_count,
     checked_number,
+    shown,
 )
 from lastiterate.numerics.arrays import Floats, like_input
 from lastiterate.numerics.discretise import Ratio
@@ -173,7 +175,7 @@ class SubsampledGaussians(Notion):
     def delta_curve(self, epsilons: Floats, log_smallest: float) -> Floats:
         """Upper bounds on δ at many ε, down to about this log δ: much quicker than `delta`, and nearly as sharp."""
         epsilons = np.atleast_1d(checked_array("epsilons", epsilons, NON_NEGATIVE))
-        if self._is_clamped or len(self._orders) > 1:
+        if self._is_swamped or len(self._orders) > 1:
             return np.asarray(self.delta(epsilons))
         logs = self._orders[0].log_upper_curve(epsilons, log_smallest)
         return np.exp(np.minimum(logs, log_gap_above(epsilons, self._mu_without_sampling))) * (1 + 1e-12)
@@ -247,11 +249,11 @@ class SubsampledGaussians(Notion):
 
     def epsilon_estimate(self, log_delta: float) -> float:
         """A quick ESTIMATE of ε(δ), by the saddle point: to place a grid, never to report."""
-        return max(self._orders[0].cumulant.saddle_for(log_delta)[1], 0.0)
+        return max(self._orders[0].cumulant.saddle_for(checked_number("log_delta", log_delta, NEGATIVE))[1], 0.0)
 
     def log_delta_estimate(self, epsilon: float) -> float:
         """A quick ESTIMATE of log δ(ε), by the saddle point of the usual worst order: to steer a search, never to report."""
-        return self._orders[0].log_estimate(epsilon)
+        return self._orders[0].log_estimate(checked_number("epsilon", epsilon, NON_NEGATIVE))
 
     def _rdp(self, orders: Floats) -> Floats:
         return np.array([max(total.renyi_upper(order) for total in self._orders) for order in orders.tolist()])
@@ -301,9 +303,13 @@ def _checked_steps(steps: Any) -> tuple[tuple[Step, int], ...]:
     try:
         pairs = tuple((step, checked_count("count", count)) for step, count in steps)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"steps must be pairs of a step and how often it is taken. Got {steps!r:.60}.") from error
+        raise InvalidInput(
+            f"steps must be pairs of a step and how often it is taken. Got {shown(steps):.60}."
+        ) from error
     if not pairs or not all(isinstance(step, Step) for step, _ in pairs):
-        raise InvalidInput(f"steps must be made by li.subsampled_gaussian(mu=..., inclusion=...). Got {steps!r:.60}.")
+        raise InvalidInput(
+            f"steps must be made by li.subsampled_gaussian(mu=..., inclusion=...). Got {shown(steps):.60}."
+        )
     return pairs
 
 
