@@ -14,7 +14,7 @@ from benchmarks.attack.attacks import Shown, refused
 from lastiterate.numerics.exact_noise import public_grid
 from lastiterate.training.data import linear_data
 from lastiterate.training.models import model_of
-from lastiterate.training.objectives import LinearModel
+from lastiterate.training.objectives import LinearModel, linear_arithmetic
 
 _TRAININGS = 200
 
@@ -52,7 +52,7 @@ def sums_in_single_precision() -> list[Shown]:
         for first in (1.0, -1.0):
             rows = hostile_rows(records, first)
             data = linear_data((rows, np.full(records, -5.0)), records, 1.0, None)
-            objective = LinearModel(model_of(loss), data, loss.gradient_bound)
+            objective = LinearModel(model_of(loss), data, loss.gradient_bound, run.batches.random)
             sums.append(float(objective.gradient_sum(np.zeros(1), slice(None), None)[0]))
             naive.append(float(np.cumsum(rows[:, 0], dtype=np.float32)[-1]))
         claimed = objective.arithmetic(run, 1).factor
@@ -77,9 +77,9 @@ def trainings_in_single_precision() -> list[Shown]:
     ]
 
 
-def proved(one: list[float], other: list[float], delta: float = 1e-5) -> float:
-    """By Clopper and Pearson, at the threshold in the middle, in both directions."""
-    threshold, best = float(np.median(one + other)), 0.0
+def proved(one: list[float], other: list[float], delta: float = 1e-5, threshold: float | None = None) -> float:
+    """By Clopper and Pearson, at the threshold, or in the middle, in both directions."""
+    threshold, best = float(np.median(one + other)) if threshold is None else threshold, 0.0
     for sign in (1, -1):
         for first, second in ((one, other), (other, one)):
             hits = sum(sign * x > sign * threshold for x in first)
@@ -89,6 +89,65 @@ def proved(one: list[float], other: list[float], delta: float = 1e-5) -> float:
             if low > delta:
                 best = max(best, math.log((low - delta) / high))
     return best
+
+
+def hidden_iterates() -> list[Shown]:
+    """Two steps, the second of which votes on the low bits that the first has left: these once showed a record."""
+    parameters, records = 4096, 100
+    quarter, spacing = parameters**-0.5 / 4, float(np.spacing(parameters**-0.5 / 2))
+
+    def gradients(weights: Any, features: Any, targets: Any) -> Any:
+        found = np.zeros((len(features), parameters))
+        if not weights.any():
+            return found + features[:, None] / parameters**0.5
+        small = weights[np.abs(weights) < quarter] / spacing
+        found[:, 0] = 1.0 if (small != np.floor(small)).any() else -1.0
+        return found
+
+    run = li.Run(li.losses.network(clip=1.0), li.FullBatch(records), 100.0, li.OnIterate(std=4.0), 2)
+    results = []
+    for value in (0.0, -1.0):
+        features = np.zeros(records)
+        features[5] = value
+        data = (features, np.zeros(records))
+        trained = [li.train(run, data, loss=gradients, start=np.zeros(parameters)) for _ in range(_TRAININGS)]
+        results.append([float(one.weights[0]) for one in trained])
+    claimed, shown = trained[0].report(1e-5).epsilon, proved(*results, threshold=0.0)
+    what = "200 + 200 trainings that vote on low bits"
+    return [Shown(what, f"epsilon {claimed:.4f}", f"epsilon >= {shown:.4f}", shown <= claimed)]
+
+
+def rows_that_touch_others() -> list[Shown]:
+    """One row that is too long, and one record less in a random batch: both once changed the rounding of all others."""
+    records, loss = 400_000, li.losses.huber(feature_norm=1.0)
+    fixed, random = (
+        li.Run(loss, one, 1.0, li.OnIterate(1.0), 1) for one in (li.FullBatch(records), li.Poisson(records, 0.5))
+    )
+    rows, targets = np.full((records, 1), 0.9999, np.float32), np.full(records, -10.0)
+    longer, other = rows.copy(), targets.copy()
+    longer[0], other[0] = 1.01, 10.0
+    moved = abs(_summed(fixed, rows, targets, slice(None)) - _summed(fixed, longer, other, slice(None))) / 2
+    uneven = np.where(np.arange(records) % 64 < 32, 1.0, 1.5 * 2.0**-24).astype(np.float32)[:, None]
+    places = (np.arange(records), np.arange(1, records))
+    missed = abs(_summed(random, uneven, targets, places[0]) - _summed(random, uneven, targets, places[1]))
+    allowed = [linear_arithmetic(one, np.float32, 1).factor for one in (fixed, random)]
+    return [
+        Shown(
+            "a row that is too long, and all others",
+            f"factor {allowed[0]:.6f}",
+            f"factor {moved:.6f}",
+            moved <= allowed[0],
+        ),
+        Shown(
+            "a random batch without a record", f"factor {allowed[1]:.6f}", f"factor {missed:.6f}", missed <= allowed[1]
+        ),
+    ]
+
+
+def _summed(run: li.Run, rows: np.ndarray, targets: np.ndarray, chosen: Any) -> float:
+    data = linear_data((rows, targets), len(rows), 1.0, None)
+    objective = LinearModel(model_of(run.loss), data, run.loss.gradient_bound, run.batches.random)
+    return float(objective.gradient_sum(np.zeros(1), chosen, None)[0])
 
 
 def clipping_that_underflows() -> list[Shown]:
@@ -141,6 +200,8 @@ FLOATING_POINT = (
     start_outside_the_domain,
     sums_in_single_precision,
     trainings_in_single_precision,
+    hidden_iterates,
+    rows_that_touch_others,
     clipping_that_underflows,
     low_bits,
     noise_that_is_swallowed,

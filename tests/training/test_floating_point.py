@@ -54,7 +54,7 @@ def test_a_record_moves_the_computed_sum_by_no_more_than_is_accounted_for(precis
         naive.append(float(np.cumsum(rows[:, 0])[-1]))
         rows = rows.astype(precision)
         data = linear_data((rows, np.full(records, -5.0)), records, 1.0, None)
-        objective = LinearModel(model_of(run.loss), data, run.loss.gradient_bound)
+        objective = LinearModel(model_of(run.loss), data, run.loss.gradient_bound, run.batches.random)
         sums.append(float(objective.gradient_sum(np.zeros(1), slice(None), None)[0]))
     factor = linear_arithmetic(run, precision, 1).factor
     assert abs(naive[0] - naive[1]) > 40
@@ -168,7 +168,7 @@ def test_random_sums_stay_within_the_factor(seed: int) -> None:
     rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1).astype(np.float32)
     run = li.Run(li.losses.huber(feature_norm=1.0), li.FullBatch(records), 0.5, li.OnIterate(std=1.0), 1)
     data = linear_data((rows, np.full(records, -5.0)), records, 1.0, None)
-    found = LinearModel(model_of(run.loss), data, 1.0).gradient_sum(np.zeros(2), slice(None), None)
+    found = LinearModel(model_of(run.loss), data, 1.0, False).gradient_sum(np.zeros(2), slice(None), None)
     exact = [sum(Fraction(float(x)) for x in rows[:, column]) for column in range(2)]
     error = float(np.hypot(*(float(Fraction(float(f)) - e) for f, e in zip(found, exact, strict=True))))
     # The factor is for two data sets and one block; the whole sum has a few of them.

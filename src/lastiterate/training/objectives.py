@@ -58,7 +58,7 @@ class LinearModel(Objective):
     model: Model
     data: Data
     declared: float = math.inf
-    random: bool = False
+    random: bool = True
 
     @property
     def precision(self) -> Any:
