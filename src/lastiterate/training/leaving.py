@@ -12,7 +12,7 @@ from lastiterate.numerics.exact_noise import NORMAL, NoiseLaw, nearest_multiples
 from lastiterate.numerics.randomness import Source
 
 _FARTHEST = 2.0**28  # times the noise: beyond, doubles are too coarse to be quick
-_RELEASED = 12
+RELEASED = 12  # powers of two by which the grid of what is released is finer than the noise
 _SMALLEST = 1e-290
 
 
@@ -21,7 +21,7 @@ def leaves(
     noises: Sequence[tuple[NoiseLaw, float]],
     source: Source,
     factor: float = 1.0,
-    finer: int = _RELEASED,
+    finer: int = RELEASED,
 ) -> Floats:
     """factor·value with these noises, as it may be released, on a grid 2^finer times finer than the noise.
 
@@ -45,6 +45,6 @@ def leaves(
     return np.asarray(value * factor)  # from a seed, and marked as not private
 
 
-def leaves_with_normal_noise(value: Floats, std: float, source: Source, finer: int = _RELEASED) -> Floats:
+def leaves_with_normal_noise(value: Floats, std: float, source: Source, finer: int = RELEASED) -> Floats:
     """With Gaussian noise."""
     return leaves(value, ((NORMAL, std),), source, finer=finer)

@@ -18,7 +18,7 @@ from lastiterate.numerics.randomness import Source
 from lastiterate.progress import tracked
 from lastiterate.training.checkpoint import Keeper
 from lastiterate.training.data import Indices
-from lastiterate.training.leaving import leaves_with_normal_noise
+from lastiterate.training.leaving import RELEASED, leaves_with_normal_noise
 from lastiterate.training.objectives import Objective
 from lastiterate.training.samplers import Sampler
 from lastiterate.training.state import State
@@ -40,7 +40,7 @@ def walked(
     watch: Watch | None = None,
 ) -> State:
     """From this state to the end of the run. `watch` sees every iterate, so nothing it saw may be called private."""
-    step_of = Step(run, objective, source)
+    step_of = Step(run, objective, source, state.weights.size)
     source.go_on(state.randomness)
     sampler = Sampler(run.batches, source, state.order)
     weights, released = state.weights, list(state.released)
@@ -61,7 +61,7 @@ def walked(
 class Step:
     """x ← Π(prox((1 − step_size·decay)·x − step_size·(mean gradient) + noise)), with the numbers of each step at hand."""
 
-    def __init__(self, run: Run, objective: Objective, source: Source) -> None:
+    def __init__(self, run: Run, objective: Objective, source: Source, parameters: int) -> None:
         self.run, self.objective, self.source = run, objective, source
         self.sizes = spread("step_size", run.step_size, run.steps)
         self.clips = None if run.clip is None else spread("clip", run.clip, run.steps)
@@ -69,6 +69,7 @@ class Step:
         self.decay = run.loss.l2 + run.weight_decay
         # Half of what iterates may stray; the other half is for the grid of those that stay hidden.
         self.farthest = STRAYING / 2 / _ROUNDING / math.sqrt(run.steps)
+        self.finer = self._finer(parameters)
 
     def __call__(self, step: int, weights: Floats, chosen: Indices, seen: bool) -> Floats:
         size, noise = float(self.sizes[step]), float(self.noises[step])
@@ -79,7 +80,7 @@ class Step:
         self._check_range(moved)
         lengths = max(1.0, abs(kept)) * length(weights) + length(moved)
         self._check_heard(noise, lengths * roundings(self.run.prox, weights.shape))
-        moved = leaves_with_normal_noise(moved, noise, self.source, *(() if seen else (self._finer(weights.size),)))
+        moved = leaves_with_normal_noise(moved, noise, self.source, RELEASED if seen else self.finer)
         return projected(self.run.domain, proximal(self.run.prox, moved, size))
 
     def _finer(self, parameters: int) -> int:
