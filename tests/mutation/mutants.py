@@ -585,8 +585,8 @@ MUTANTS = (
     Mutant(
         "floating point: hidden iterates are raw doubles",
         "training/walk.py",
-        "return math.ceil(math.log2(spread_by / STRAYING))",
-        "return 45",
+        "            return RELEASED\n        spread_by",
+        "            return 38\n        spread_by",
         FLOATING_POINT,
     ),
     Mutant(

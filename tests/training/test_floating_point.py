@@ -13,10 +13,12 @@ import pytest
 import lastiterate as li
 from lastiterate.algorithms.arithmetic import EXACT, IN_DOUBLE_PRECISION, IN_SINGLE_PRECISION, STRAYING, Arithmetic
 from lastiterate.numerics.norms import at_least, length, row_norms
+from lastiterate.numerics.randomness import Source
 from lastiterate.privacy.displaced import Displaced, as_computed
 from lastiterate.training.data import linear_data
 from lastiterate.training.models import model_of
 from lastiterate.training.objectives import EachRecord, LinearModel, linear_arithmetic
+from lastiterate.training.walk import Step
 
 
 def test_a_start_outside_the_domain_is_projected() -> None:
@@ -133,8 +135,21 @@ def test_the_next_gradient_cannot_read_the_low_bits_of_a_hidden_iterate() -> Non
     for value in (0.0, 1 / 3):
         seen.clear()
         li.train(run, ([[value]], [0]), loss=gradients, start=np.zeros(50))
-        grid = 4.0 * 2.0**-24  # √(3 · 50) and the part that iterates may stray by
+        grid = 4.0 * 2.0**-12
         assert all((np.rint(one / grid) * grid == one).all() for one in seen[1:])
+
+
+def test_hidden_iterates_stray_by_no_more_than_is_charged() -> None:
+    """With a Lipschitz constant, roundings of √(steps·parameters) iterates together; a finer grid than any is refused."""
+    loss = li.losses.logistic(feature_norm=1.0)
+    for steps, parameters in ((10, 4), (1000, 500)):
+        run = li.Run(loss, li.FullBatch(4), 0.5, li.OnIterate(1.0), steps)
+        finer = Step(run, None, Source(0), parameters).finer  # type: ignore[arg-type]
+        assert np.sqrt(steps * parameters) * 2.0**-finer / 2 <= STRAYING / 2
+    steep = li.losses.general(smoothness=1e12, weak_convexity=1e12, gradient_sensitivity=1.0)
+    run = li.Run(steep, li.FullBatch(1), 1.0, li.OnIterate(1.0), 5)
+    with pytest.raises(li.InvalidInput, match="smaller steps"):
+        li.train(run, ([[0.0]], [0.0]), loss=lambda w, x, y: x, start=[0.0])
 
 
 def test_a_certificate_of_a_seeded_training_is_rejected() -> None:

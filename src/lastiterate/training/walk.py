@@ -27,6 +27,7 @@ from lastiterate.training.steps import projected, proximal, roundings
 Watch = Callable[[Floats], None]
 
 _CHUNKS = 200
+_FINEST = 40  # a finer grid would leave too many roundings in doubt
 _ROUNDING = 64 * 2.0**-53  # of one step, beside the iterates before and after it
 
 
@@ -85,11 +86,19 @@ class Step:
 
     def _finer(self, parameters: int) -> int:
         """So fine that √(steps·parameters) roundings to half a step of the grid, each made larger by the next step, stray by
-        half of what they may; also where the noise of the next step is smaller."""
-        least, most = extremes(self.noises)
-        apart = self.run.process.contraction if math.isfinite(self.run.process.contraction) else 1.0
+        half of what they may; also where the noise of the next step is smaller. Where no Lipschitz constant is known, no
+        account uses one, and any grid will do."""
+        apart, (least, most) = self.run.process.contraction, extremes(self.noises)
+        if not math.isfinite(apart):
+            return RELEASED
         spread_by = math.sqrt(self.run.steps * parameters) * most / least * max(1.0, apart)
-        return math.ceil(math.log2(spread_by / STRAYING))
+        finer = math.ceil(math.log2(spread_by / STRAYING))
+        if finer > _FINEST and self.source.private:
+            raise InvalidInput(
+                f"steps whose Lipschitz constant is {apart:.3g} and whose noise is from {least:.3g} to {most:.3g} spread what "
+                "rounding has done too far. Take smaller steps, or leave the smoothness of the loss out."
+            )
+        return min(finer, _FINEST)
 
     def _divisor(self, chosen: Indices) -> float:
         """A constant; or, for means over the actual batch, its size, and an empty batch moves nothing."""
