@@ -95,7 +95,7 @@ class Step:
         finer = math.ceil(math.log2(spread_by / STRAYING))
         if finer > _FINEST and self.source.private:
             raise InvalidInput(
-                f"steps whose Lipschitz constant is {apart:.3g} and whose noise is from {least:.3g} to {most:.3g} spread what "
+                f"steps with a Lipschitz constant of {apart:.3g} and noise from {least:.3g} to {most:.3g} spread what "
                 "rounding has done too far. Take smaller steps, or leave the smoothness of the loss out."
             )
         return min(finer, _FINEST)
