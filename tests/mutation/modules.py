@@ -36,4 +36,12 @@ MODULES = (
     Module("mixing/table.py", "tests/mixing", "table"),
     Module("privacy/conversions.py", "tests/privacy/test_conversions.py"),
     Module("shift/schedule.py", "tests/shift/test_engine.py", "no_schedule or contracting or growing"),
+    Module(
+        "numerics/randomness.py",
+        "tests/training/test_samplers.py tests/numerics/test_randomness.py",
+        "not cut and not deviation and not independent_from and not coordinates",
+    ),
+    Module("numerics/exact_noise.py", "tests/numerics/test_exact_noise.py", "not half_of"),
+    Module("privacy/displaced.py", "tests/training/test_floating_point.py", "displaced"),
+    Module("algorithms/arithmetic.py", "tests/training/test_floating_point.py", "factor or sums or refused"),
 )
