@@ -21,7 +21,11 @@ class Module:
 MODULES = (
     Module("shift/certify.py", "tests/shift/test_certify.py", "not merged and not turn"),
     Module("shift/merge.py", "tests/shift/test_certify.py", "merge or turn"),
-    Module("shift/records.py", "tests/shift/test_certify.py", "turn or every_step or overflow or given"),
+    Module(
+        "shift/records.py",
+        "tests/shift/test_certify.py tests/shift/test_turns.py",
+        "turn or every_step or overflow or given",
+    ),
     Module("shift/steps.py", "tests/shift/test_certify.py", "values or paid"),
     Module("theorems/places.py", "tests/theorems/test_places.py"),
     Module("training/samplers.py", "tests/training/test_samplers.py"),
