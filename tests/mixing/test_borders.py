@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
+from lastiterate.mixing.contraction import contracted, curved_contraction, linear_contraction
 from lastiterate.mixing.recursion import Block, for_ever
 from lastiterate.mixing.window import Tail, WindowTail, joined
 from lastiterate.numerics.normal_gap import log_gap_above
@@ -92,3 +93,23 @@ def test_a_tail_is_rounded_up_by_its_slack(mu: float, epsilon: float) -> None:
     one = float(log_gap_above(np.array([epsilon]), mu)[0])
     found = float(Tail(np.array([mu]), np.ones(1)).log_delta(np.array([epsilon]))[0])
     assert 0.95 <= (found - one) / (1e-14 * (1 - one)) <= 1.05
+
+
+def test_contraction_of_nothing_and_to_certainty() -> None:
+    """No distance stays none whatever ε, and no bound is more than 1."""
+    assert contracted(np.zeros(2), np.array([0.0, 1.0]), 2.0).tolist() == [0.0, 0.0]
+    assert contracted(np.ones(1), np.zeros(1), 100.0)[0] == 1
+    assert linear_contraction(np.zeros(1), 100.0, 1.0, 5)[0] == 1
+    assert linear_contraction(np.zeros(1), 100.0, 1e-3, 10**6)[0] == 1
+    assert curved_contraction(np.zeros(1), 100.0, 1.0, 5)[0] == 1
+
+
+def test_contraction_of_many_steps_is_the_fixed_point() -> None:
+    """From a hundred steps on the bound no longer depends on their number; at a hundred it still does."""
+    epsilons = np.array([0.1])
+    hundred, more, most = (curved_contraction(epsilons, 20.0, 1e-3, steps)[0] for steps in (100, 101, 10**9))
+    assert hundred < 0.9 * more
+    assert more == most
+    once = (1 - 1e-3) * contracted(np.array([more]), epsilons, 20.0) + 1e-3 * contracted(np.ones(1), epsilons, 20.0)
+    assert once[0] == pytest.approx(more, rel=1e-8)
+    assert once[0] <= more
