@@ -46,6 +46,6 @@ MODULES = (
         "not cut and not deviation and not independent_from and not coordinates",
     ),
     Module("numerics/exact_noise.py", "tests/numerics/test_exact_noise.py", "not half_of"),
-    Module("privacy/displaced.py", "tests/training/test_floating_point.py", "displaced"),
-    Module("algorithms/arithmetic.py", "tests/training/test_floating_point.py", "factor or sums or refused"),
+    Module("privacy/displaced.py", "tests/privacy/test_displaced.py tests/training/test_floating_point.py", "displace"),
+    Module("algorithms/arithmetic.py", "tests/algorithms/test_arithmetic.py"),
 )
