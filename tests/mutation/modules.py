@@ -23,11 +23,11 @@ MODULES = (
     Module("shift/merge.py", "tests/shift/test_certify.py", "merge or turn"),
     Module(
         "shift/records.py",
-        "tests/shift/test_certify.py tests/shift/test_turns.py",
+        "tests/shift/test_turns.py tests/shift/test_certify.py",
         "turn or every_step or overflow or given",
     ),
     Module("shift/steps.py", "tests/shift/test_certify.py", "values or paid"),
-    Module("theorems/places.py", "tests/theorems/test_places.py"),
+    Module("theorems/places.py", "tests/theorems/test_place_counts.py tests/theorems/test_places.py"),
     Module("training/samplers.py", "tests/training/test_samplers.py"),
     Module("algorithms/noise.py", "tests/algorithms/test_noise.py"),
     Module("algorithms/losses.py", "tests/algorithms/test_facts.py"),

@@ -145,8 +145,9 @@ def study(module: Module, source: Path, again: bool, most: int | None) -> None:
     original = path.read_text()
     survived = {job for job, one in session.results if one.test_outcome is TestOutcome.SURVIVED} if again else set()
     wanted = survived | {item.job_id for item in session.pending_work_items}
-    items = drawn(module, chosen_items(original, session.work_items), most)
-    waiting = [item for item in items if item.job_id in wanted]
+    items = chosen_items(original, session.work_items)
+    among = survived | {item.job_id for item in drawn(module, items, most)}
+    waiting = [item for item in items if item.job_id in wanted & among]
     if not waiting:
         return
     passed, said, seconds = tested(source, module, 600.0)
