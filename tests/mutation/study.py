@@ -42,6 +42,8 @@ LEFT_OUT = re.compile(
     r"|ReplaceComparisonOperator_.*_(Is|IsNot)|ReplaceUnaryOperator_.*_(Invert|Not)"
     r"|ReplaceComparisonOperator_Is.*_(Eq|NotEq|Lt|LtE|Gt|GtE))"
 )
+LOADED = ("numpy", "scipy.special", "scipy.optimize", "scipy.stats", "pytest", "mpmath", "hypothesis", "ssl", "pdb")
+PLAIN = ("-x", "-q", "--no-header", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist")
 SLOWER = 3  # times as long as without a mistake, and it hangs
 PATIENCE = 4.0
 
@@ -122,7 +124,7 @@ def _run_tests(source: Path, module: Module, out: int, limit: float) -> None:
     tests = [*module.tests.split(), "tests/test_values.py", "-k", words]
     code = 3
     with suppress(BaseException):
-        code = int(pytest.main(["-x", "-q", "--no-header", "-p", "no:cacheprovider", *tests]))
+        code = int(pytest.main([*PLAIN, *tests]))
     sys.stdout.flush()
     os._exit(code)
 
@@ -210,7 +212,7 @@ def main() -> None:
     chosen = parser.parse_args()
     modules = [one for one in MODULES if not chosen.words or any(word in one.file for word in chosen.words)]
     if not chosen.report:
-        for name in ("numpy", "scipy.special", "scipy.optimize", "scipy.stats", "pytest", "mpmath"):
+        for name in LOADED:
             importlib.import_module(name)
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder) / "src"
