@@ -72,6 +72,11 @@ def test_the_clipped_constant_of_convex_losses(product: float) -> None:
     assert seen == pytest.approx(found, rel=1e-5)
 
 
+def test_where_the_worst_angle_is_an_axis_the_clipped_constant_is_the_plain_one() -> None:
+    """The curved formula would be 1.512: valid, and more than any step does."""
+    assert clipped_constant(0.5, 1.0, np.array([1.0]))[0] == 1.5
+
+
 def test_decay_and_prox_contract() -> None:
     loss = li.losses.logistic(feature_norm=1.0, clip=1.0)
     assert constant(loss, 0.5) == 1.0

@@ -21,9 +21,13 @@ class Module:
 MODULES = (
     Module("shift/certify.py", "tests/shift/test_certify.py", "not merged and not turn"),
     Module("shift/merge.py", "tests/shift/test_certify.py", "merge or turn"),
-    Module("shift/records.py", "tests/shift/test_certify.py", "turn or every_step or overflow or given"),
+    Module(
+        "shift/records.py",
+        "tests/shift/test_turns.py tests/shift/test_certify.py",
+        "turn or every_step or overflow or given",
+    ),
     Module("shift/steps.py", "tests/shift/test_certify.py", "values or paid"),
-    Module("theorems/places.py", "tests/theorems/test_places.py"),
+    Module("theorems/places.py", "tests/theorems/test_place_counts.py tests/theorems/test_places.py"),
     Module("training/samplers.py", "tests/training/test_samplers.py"),
     Module("algorithms/noise.py", "tests/algorithms/test_noise.py"),
     Module("algorithms/losses.py", "tests/algorithms/test_facts.py"),
@@ -36,4 +40,12 @@ MODULES = (
     Module("mixing/table.py", "tests/mixing", "table"),
     Module("privacy/conversions.py", "tests/privacy/test_conversions.py"),
     Module("shift/schedule.py", "tests/shift/test_engine.py", "no_schedule or contracting or growing"),
+    Module(
+        "numerics/randomness.py",
+        "tests/training/test_samplers.py tests/numerics/test_randomness.py",
+        "not cut and not deviation and not independent_from and not coordinates",
+    ),
+    Module("numerics/exact_noise.py", "tests/numerics/test_exact_noise.py", "not half_of"),
+    Module("privacy/displaced.py", "tests/privacy/test_displaced.py tests/training/test_floating_point.py", "displace"),
+    Module("algorithms/arithmetic.py", "tests/algorithms/test_arithmetic.py"),
 )

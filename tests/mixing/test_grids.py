@@ -1,0 +1,133 @@
+"""Grids and tables by themselves: where they begin and end, and what lies between their points."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import lastiterate as li
+from lastiterate.mixing import blocks as grids
+from lastiterate.mixing.blocks import _chords, _even, _narrowed, _reach, mixed_profile
+from lastiterate.mixing.ends import Ends
+from lastiterate.mixing.recursion import Block
+from lastiterate.mixing.table import Quick, Tabled
+
+
+def test_an_even_grid_has_one_point_more_than_cells() -> None:
+    assert _even(3.0, 4).tolist() == [0.0, 0.75, 1.5, 2.25, 3.0]
+
+
+def test_between_points_of_a_grid_lies_the_chord_and_beyond_the_last_its_value() -> None:
+    known = np.array([0.0, math.log(3.0)])
+    found = _chords(np.array([0.0, math.log(2.0), math.log(3.0), 9.0]), known, np.array([0.5, 0.1]))
+    assert found == pytest.approx([0.5, 0.3, 0.1, 0.1], rel=1e-11)
+    assert found[[0, 2, 3]] == pytest.approx(np.array([0.5, 0.1, 0.1]) * (1 + 1e-12), rel=1e-15)
+
+
+def test_a_grid_reaches_to_where_the_bound_is_negligible() -> None:
+    """The first of 0.001·1.5ᵏ at which it is below 1e-21; never beyond 600."""
+    for rate in (1.0, 30.0):
+        reach = _reach(lambda e, rate=rate: np.exp(-rate * e))
+        assert math.exp(-rate * reach) <= 1e-21 < math.exp(-rate * reach / 1.5)
+        assert math.log(reach / 1e-3, 1.5) == pytest.approx(round(math.log(reach / 1e-3, 1.5)), abs=1e-9)
+    assert _reach(lambda e: np.zeros_like(e)) == 1e-3
+    assert _reach(lambda e: np.ones_like(e)) == 600.0
+
+
+def flat_block(level: float, ends_at: float) -> object:
+    """Each block reveals `level` up to some ε and nothing beyond."""
+
+    def block(grid: np.ndarray) -> Block:
+        return Block(grid, np.where(grid < ends_at, level, 0.0), np.array([0.0, 50.0]), np.zeros(2))
+
+    return block
+
+
+@pytest.mark.parametrize("ends_at", [7.0, 1.0, 0.01])
+def test_a_grid_is_narrowed_until_the_profile_fills_it(ends_at: float) -> None:
+    grid, known = _narrowed(flat_block(1e-3, ends_at), _even(50.0, 40))  # type: ignore[arg-type]
+    small = np.flatnonzero(known <= 1e-17)
+    assert len(grid) == 41
+    assert small[0] > 26
+    assert ends_at <= grid[small[0]] <= ends_at * 1.1
+    assert grid[-1] <= 1.55 * ends_at
+
+
+def test_a_grid_of_nothing_stops_to_be_narrowed() -> None:
+    grid, known = _narrowed(flat_block(0.0, 1.0), _even(50.0, 40))  # type: ignore[arg-type]
+    assert 1e-11 < grid[-1] < 1e-9
+    assert (known <= 1e-17).all()
+
+
+@pytest.mark.parametrize("count", [1, 40, 41])
+def test_a_profile_has_the_points_of_its_fine_grid_and_of_the_bound(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forty blocks are gone through one by one, more are bounded for ever."""
+    rounds: list[int] = []
+
+    def one_by_one(block: Block, blocks: int) -> np.ndarray:
+        rounds.append(blocks)
+        return np.full(len(block.epsilons), 1e-3)
+
+    monkeypatch.setattr(grids, "from_common_start", one_by_one)
+    monkeypatch.setattr(grids, "Profile", lambda epsilons, deltas: (epsilons, deltas))
+    apart = lambda e: np.exp(-2 * e)  # noqa: E731
+    points, deltas = mixed_profile(lambda e: np.exp(-3 * e - 5.0), apart, count)  # type: ignore[misc]
+    fine, coarse = points[:129], points[129:]
+    assert len(points) == len(deltas) == 129 + 400
+    assert rounds == ([count] if count <= 40 else [])
+    assert fine == pytest.approx(fine[-1] * np.arange(129) / 128, rel=1e-12)
+    assert coarse == pytest.approx(_reach(apart) * (np.arange(400) / 399) ** 2, rel=1e-12)
+    assert deltas[129:] == pytest.approx(apart(coarse), rel=1e-12)
+
+
+def test_the_ends_of_a_block_are_certain_where_nothing_is_known() -> None:
+    ends = Ends(li.GaussianDP(30.0), math.inf, math.inf, 30.0)
+    assert ends.apart_delta(np.zeros(1))[0] == 1
+    assert Ends(li.GaussianDP(0.5), 0.5, math.inf, math.inf).apart_delta(np.array([0.0, 50.0])).tolist() == [1.0, 1.0]
+
+
+def test_the_ends_of_a_block_are_split_where_windows_are_known() -> None:
+    ends = Ends(li.GaussianDP(0.4), 0.4, math.inf, 1.2)
+    epsilons, logs = ends._windows
+    assert epsilons == pytest.approx(ends._table.reach * (np.arange(24) / 23) ** 1.5, rel=1e-12)
+    assert np.exp(logs) == pytest.approx(ends.common_delta(epsilons), rel=1e-12)
+    # At the ε of a window all may be left to it: then the tail has ε = 0.
+    found = ends.apart_delta(epsilons[:3])
+    assert (found <= np.exp(logs[:3]) + float(li.GaussianDP(1.2).delta(0.0)) * (1 + 1e-9)).all()
+
+
+def composed(times: int) -> li.Notion:
+    return li.subsampled_gaussian(mu=0.6, inclusion=0.1, sampling=li.FIXED_SIZE, adjacency=li.REPLACE_ONE).compose(
+        times
+    )
+
+
+def test_a_table_has_its_points_and_is_their_chord() -> None:
+    tabled = Tabled(composed(400))
+    assert tabled._table is not None
+    points, deltas = tabled._table
+    assert points == pytest.approx(tabled.reach * (np.arange(96) / 95) ** 1.5, rel=1e-12)
+    assert (np.diff(deltas) <= 0).all()
+    found = tabled.delta(points)
+    assert (found >= deltas).all()
+    assert found == pytest.approx(deltas, rel=1e-9)
+    middle = np.log((np.exp(points[3]) + np.exp(points[4])) / 2)
+    assert tabled.delta(np.array([middle]))[0] == pytest.approx((deltas[3] + deltas[4]) / 2, rel=1e-9)
+    assert tabled.delta(np.array([points[-1] * 2, 1e5])) == pytest.approx([deltas[-1]] * 2, rel=1e-9)
+    slack = tabled.log_delta(points[:5]) - np.log(found[:5])
+    assert (slack >= 0).all()
+    assert (slack <= 2e-15).all()
+    estimate = tabled.notion.epsilon_estimate(math.log(1e-19))
+    assert tabled.reach == pytest.approx(1.05 * estimate, rel=1e-9)
+    quick = Quick(tabled.notion)
+    assert quick.epsilon_estimate(-9.0) == tabled.notion.epsilon_estimate(-9.0)
+    assert quick._log_delta(points[:4]) == pytest.approx(tabled.log_delta(points[:4]), rel=1e-15)
+
+
+def test_a_table_is_not_asked_where_a_formula_or_the_guarantee_itself_is_quick() -> None:
+    assert Tabled(li.GaussianDP(1.0))._table is None
+    assert Tabled(li.GaussianDP(1e4)).reach == 600.0
