@@ -90,7 +90,13 @@ def _calibrate(source: random.Random, folder: Path) -> list[str]:
 
 
 def _compare(source: random.Random, folder: Path) -> list[str]:
-    return [_run_file(source, folder), *_delta(source), *_releases(source)]
+    arguments = [_run_file(source, folder), *_delta(source), *_releases(source)]
+    if source.random() < 0.1:
+        arguments += [
+            "--plot",
+            source.choice((str(folder / "x.png"), str(folder / "a\udcff.svg"), "/dev/full", "x.xyz", "")),
+        ]
+    return arguments
 
 
 def _verify(source: random.Random, folder: Path) -> list[str]:

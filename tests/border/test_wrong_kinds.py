@@ -210,3 +210,15 @@ def test_a_trainer_that_fails_is_one_sentence(tmp_path: Path, capsys: pytest.Cap
     trainer.write_text("def train(data, seed):\n    raise OSError('no disk')\ndata = neighbour = 0\n")
     assert main(["audit", str(trainer), "--runs", "40"]) == 2
     assert capsys.readouterr().err.endswith("cannot be trained: OSError: no disk.\n")
+
+
+def test_a_domain_that_is_neither_true_nor_false() -> None:
+    with pytest.raises(li.InvalidInput, match="domain must be a Domain"):
+        li.Run(RUN.loss, RUN.batches, 0.1, RUN.noise, 3, domain=np.array([]))  # type: ignore[arg-type]
+
+
+def test_more_records_than_can_be_counted() -> None:
+    with pytest.raises(li.InvalidInput, match=r"records must be at most 1e\+15"):
+        li.Cyclic(records=10**18, batch_size=1)
+    most = li.Run(RUN.loss, li.Cyclic(records=10**15, batch_size=1), 0.1, li.OnIterate(std=1.0), 3)
+    assert li.account(most, 1e-5).epsilon > 0

@@ -9,11 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from lastiterate.errors import Interval, InvalidInput, checked_count, checked_number
+from lastiterate.errors import Interval, InvalidInput, checked_count, checked_number, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.tails import binomial_range
 
 RARE = 1e-30  # a batch is of unusual size with no greater probability
+_MOST_RECORDS = 10**15
 _RATE = Interval(1e-12, 1.0, low_included=True, high_included=True)
 
 
@@ -27,6 +28,14 @@ class Sizes:
     divisor: float
     smallest_share: float = 1.0
     largest_share: float = 1.0
+
+
+def _checked_records(records: int) -> int:
+    """So that places in the data can be counted in 64 bits."""
+    count = checked_count("records", records)
+    if count > _MOST_RECORDS:
+        raise InvalidInput(f"records must be at most {_MOST_RECORDS:g}. Got {shown(records)}.")
+    return count
 
 
 class Batches(ABC):
@@ -82,7 +91,7 @@ class FullBatch(Batches):
     promise: ClassVar[str] = "Every step uses every record."
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "records", checked_count("records", self.records))
+        object.__setattr__(self, "records", _checked_records(self.records))
 
     @property
     def divisor(self) -> float:
@@ -98,7 +107,7 @@ class _Partition(Batches):
     batch_size: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "records", checked_count("records", self.records))
+        object.__setattr__(self, "records", _checked_records(self.records))
         object.__setattr__(self, "batch_size", checked_count("batch_size", self.batch_size))
         if self.batch_size > self.records:
             raise InvalidInput(f"batch_size must be at most records = {self.records}. Got {self.batch_size}.")
@@ -188,7 +197,7 @@ class _Independent(Batches):
     rate: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "records", checked_count("records", self.records))
+        object.__setattr__(self, "records", _checked_records(self.records))
         object.__setattr__(self, "rate", checked_number("rate", self.rate, _RATE))
 
     @property

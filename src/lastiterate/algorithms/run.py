@@ -78,7 +78,8 @@ class Run:
         _checked_kind("loss", loss, Loss, "li.losses.logistic(feature_norm=1.0)")
         _checked_kind("batches", batches, Batches, "li.FullBatch(records=1000)")
         _checked_kind("noise", noise, Noise, "li.OnMeanGradient(std=0.1)")
-        _checked_kind("domain", domain or Unbounded(), Domain, "li.Ball(radius=1.0)")
+        domain = Unbounded() if domain is None else domain
+        _checked_kind("domain", domain, Domain, "li.Ball(radius=1.0)")
         if prox is not None:
             _checked_kind("prox", prox, Prox, "li.L1(weight=0.1)")
         _checked_kind("arithmetic", arithmetic, Arithmetic, "what li.train states in the run that it returns")
@@ -91,7 +92,7 @@ class Run:
             "step_size": checked_per_step("step_size", step_size, POSITIVE),
             "noise": noise,
             "steps": count,
-            "domain": domain or Unbounded(),
+            "domain": domain,
             "prox": prox,
             "weight_decay": checked_number("weight_decay", weight_decay, NON_NEGATIVE),
             "arithmetic": arithmetic,

@@ -22,6 +22,7 @@ from lastiterate.errors import (
     checked_array,
     checked_count,
     checked_number,
+    shown,
 )
 from lastiterate.mechanisms.amplified import Amplified, Mixing
 from lastiterate.mechanisms.release import Release, mapped, released
@@ -62,7 +63,9 @@ def _as_notion(guarantee: Any) -> Notion:
     try:
         epsilon, delta = guarantee
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"guarantee must be a notion, or a pair (epsilon, delta). Got {guarantee!r:.60}.") from error
+        raise InvalidInput(
+            f"guarantee must be a notion, or a pair (epsilon, delta). Got {shown(guarantee):.60}."
+        ) from error
     epsilon, delta = checked_number("epsilon", epsilon, NON_NEGATIVE), checked_number("delta", delta, UNIT)
     return Profile(epsilons=[epsilon], deltas=[delta])
 
@@ -192,7 +195,7 @@ class FiniteKernel(Kernel):
         given = np.asarray(states)
         given = given.astype(int) if given.size == 0 else given
         if not np.issubdtype(given.dtype, np.integer) or not ((given >= 0) & (given < len(self.matrix))).all():
-            raise InvalidInput(f"states must be integers from 0 to {len(self.matrix) - 1}. Got {states!r:.60}.")
+            raise InvalidInput(f"states must be integers from 0 to {len(self.matrix) - 1}. Got {shown(states):.60}.")
         source = Source(seed)
         return Release(states_drawn(self.matrix, given, source), source.private)
 

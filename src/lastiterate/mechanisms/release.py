@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.errors import FINITE, InvalidInput, checked_array
+from lastiterate.errors import FINITE, InvalidInput, checked_array, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.exact_noise import NoiseLaw
 from lastiterate.numerics.randomness import Source
@@ -41,4 +41,4 @@ def mapped(function: Any, value: Any) -> Floats:
 
 def checked_function(name: str, function: Any) -> None:
     if not callable(function):
-        raise InvalidInput(f"{name} must be a function. Got {function!r:.60}.")
+        raise InvalidInput(f"{name} must be a function. Got {shown(function):.60}.")
