@@ -46,7 +46,7 @@ class Verdict:
 
     accepted: bool
     epsilon: float = math.inf
-    delta: float = math.nan
+    delta: float = 1.0
     steps: int = 0
     releases: tuple[int, ...] = ()
     reason: str = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lastiterate.errors import Interval, checked_number
+from lastiterate.errors import Interval, InvalidInput, checked_number
 
 MOST_FACTOR = 1.001
 _FACTORS = Interval(1.0, MOST_FACTOR, low_included=True, high_included=True)
@@ -28,6 +28,8 @@ class Arithmetic:
 
     def and_also(self, other: Arithmetic) -> Arithmetic:
         """The worse of both, in each respect."""
+        if not isinstance(other, Arithmetic):
+            raise InvalidInput(f"other must be a li.Arithmetic. Got {type(other).__name__}.")
         return Arithmetic(max(self.factor, other.factor), max(self.displacement, other.displacement))
 
 

@@ -41,10 +41,11 @@ def clipped_constant(weak_convexity: float, smoothness: float, step_sizes: Float
     plain = np.maximum(np.maximum(1 + step_sizes * weak_convexity, step_sizes * smoothness - 1), 1.0)
     if half_gap <= 0:
         return plain
-    reach = 2 / step_sizes
-    product = half_gap * (reach - half_gap)
-    curved = half_sum * np.abs(2 * half_gap - reach) <= 2 * product
-    return np.where(curved, np.sqrt(1 + half_sum**2 / np.where(curved, product, 1.0)), plain)
+    gap, total = step_sizes * (half_gap / 2), step_sizes * (half_sum / 2)  # in units of 2/η: no square can overflow
+    product = np.where(gap < 1, gap * (1 - np.minimum(gap, 1.0)), 0.0)
+    curved = (product > 0) & (total * np.abs(2 * gap - 1) <= 2 * product)
+    inside = np.where(curved, total, 0.0)
+    return np.where(curved, np.sqrt(1 + inside * (inside / np.where(curved, product, 1.0))), plain)
 
 
 def _rounded_up(constants: Floats) -> Floats:
