@@ -183,7 +183,7 @@ def low_bits() -> list[Shown]:
         grid = public_grid(noise)
         outputs = np.array([float(release(value)) for value in (0.0, 1.0) for _ in range(500)])
         off = float(np.mean(np.rint(outputs / grid) * grid != outputs))
-        found.append(Shown(f"{name}: outputs that betray the value", "0 %", f"{100 * off:.1f} %", off == 0))
+        found.append(Shown(f"{name}: outputs that tell", "0 %", f"{100 * off:.1f} %", off == 0))
     return found
 
 
