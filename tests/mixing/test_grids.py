@@ -13,6 +13,7 @@ from lastiterate.mixing.blocks import _chords, _even, _narrowed, _reach, mixed_p
 from lastiterate.mixing.ends import Ends
 from lastiterate.mixing.recursion import Block
 from lastiterate.mixing.table import Quick, Tabled
+from lastiterate.numerics.normal_gap import log_gap_above
 
 
 def test_an_even_grid_has_one_point_more_than_cells() -> None:
@@ -98,6 +99,14 @@ def test_the_ends_of_a_block_are_split_where_windows_are_known() -> None:
     # At the ε of a window all may be left to it: then the tail has ε = 0.
     found = ends.apart_delta(epsilons[:3])
     assert (found <= np.exp(logs[:3]) + float(li.GaussianDP(1.2).delta(0.0)) * (1 + 1e-9)).all()
+
+
+def test_the_ends_of_a_block_are_rounded_up() -> None:
+    """By 1e-12, where the record in every batch is better than the table."""
+    epsilons = np.array([0.0, 0.5, 2.0])
+    found = Ends(li.GaussianDP(0.9), 0.4, 2.0, math.inf)
+    for deltas, mu in ((found.common_delta(epsilons), 0.4), (found.apart_delta(epsilons), 2.0)):
+        assert deltas / np.exp(log_gap_above(epsilons, mu)) - 1 == pytest.approx(1e-12, rel=0.01)
 
 
 def composed(times: int) -> li.Notion:
