@@ -14,6 +14,7 @@ from lastiterate.mixing.ends import Ends
 from lastiterate.mixing.recursion import Block
 from lastiterate.mixing.table import Quick, Tabled
 from lastiterate.numerics.normal_gap import log_gap_above
+from lastiterate.privacy.subsampled import SubsampledGaussians
 
 
 def test_an_even_grid_has_one_point_more_than_cells() -> None:
@@ -46,14 +47,15 @@ def flat_block(level: float, ends_at: float) -> object:
     return block
 
 
-@pytest.mark.parametrize("ends_at", [7.0, 1.0, 0.01])
-def test_a_grid_is_narrowed_until_the_profile_fills_it(ends_at: float) -> None:
+@pytest.mark.parametrize(("ends_at", "last"), [(32.5, 33.15), (25.0, 25.5), (7.0, 7.65), (1.0, 1.275)])
+def test_a_grid_is_narrowed_until_the_profile_fills_it(ends_at: float, last: float) -> None:
+    """To 1.02 times the first point, of 40, at which nothing is left; once is enough here."""
     grid, known = _narrowed(flat_block(1e-3, ends_at), _even(50.0, 40))  # type: ignore[arg-type]
     small = np.flatnonzero(known <= 1e-17)
     assert len(grid) == 41
     assert small[0] > 26
     assert ends_at <= grid[small[0]] <= ends_at * 1.1
-    assert grid[-1] <= 1.55 * ends_at
+    assert grid[-1] == pytest.approx(last, rel=1e-12)
 
 
 def test_a_grid_of_nothing_stops_to_be_narrowed() -> None:
@@ -135,6 +137,28 @@ def test_a_table_has_its_points_and_is_their_chord() -> None:
     quick = Quick(tabled.notion)
     assert quick.epsilon_estimate(-9.0) == tabled.notion.epsilon_estimate(-9.0)
     assert quick._log_delta(points[:4]) == pytest.approx(tabled.log_delta(points[:4]), rel=1e-15)
+
+
+def test_a_slow_guarantee_is_answered_by_its_table_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The chord turned round, at a little less than δ, and a little more ε."""
+    tabled = Tabled(composed(3))
+    assert tabled._table is not None
+    points, deltas = tabled._table
+    monkeypatch.setattr(SubsampledGaussians, "_epsilon", None)
+    for delta in (1e-3, 1e-8, float(deltas[40])):
+        chord = math.log(np.interp(math.exp(math.log(delta)) * (1 - 1e-12), deltas[::-1], np.exp(points[::-1])))
+        assert tabled.epsilon(math.log(delta)) == pytest.approx(chord * (1 + 1e-12) + 1e-15, rel=2e-14)
+
+
+@pytest.mark.parametrize("delta", [1e-28, 1e-39])
+def test_below_its_last_point_a_table_is_not_believed(delta: float) -> None:
+    notion = composed(3)
+    tabled = Tabled(notion)
+    assert tabled._table is not None
+    assert tabled._table[1][-1] > delta
+    found = tabled.epsilon(math.log(delta))
+    assert found == float(notion._epsilon(np.array([math.log(delta)]))[0])
+    assert found > tabled.reach
 
 
 def test_a_table_is_not_asked_where_a_formula_or_the_guarantee_itself_is_quick() -> None:
