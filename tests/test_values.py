@@ -12,7 +12,7 @@ import pytest
 import lastiterate
 
 PACKAGE = Path(lastiterate.__file__).parent
-ARRAYS = re.compile(r"Floats|Counts|Bits|Indices|np\.ndarray|Notion")
+ARRAYS = re.compile(r"Floats|Counts|Bits|Indices|np\.ndarray|Notion|Steps")
 COMPARED = ("auditing/", "theorems/theorem.py")  # field by field, whatever these are
 FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if "@dataclass" in path.read_text()]
 NAMES = [path.relative_to(PACKAGE).as_posix() for path in FILES]

@@ -19,8 +19,8 @@ class Module:
 
 
 MODULES = (
-    Module("shift/certify.py", "tests/shift/test_certify.py", "not merged and not turn"),
-    Module("shift/merge.py", "tests/shift/test_certify.py", "merge or turn"),
+    Module("shift/certify.py", "tests/shift/test_slack.py tests/shift/test_certify.py", "not merged and not turn"),
+    Module("shift/merge.py", "tests/shift/test_slack.py tests/shift/test_certify.py", "merge or turn"),
     Module(
         "shift/records.py",
         "tests/shift/test_turns.py tests/shift/test_certify.py",
