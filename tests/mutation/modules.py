@@ -39,7 +39,11 @@ MODULES = (
     Module("mixing/blocks.py", "tests/mixing", "grid"),
     Module("mixing/table.py", "tests/mixing", "table"),
     Module("privacy/conversions.py", "tests/privacy/test_conversions.py"),
-    Module("shift/schedule.py", "tests/shift/test_engine.py", "no_schedule or contracting or growing"),
+    Module(
+        "shift/schedule.py",
+        "tests/shift/test_slack.py tests/shift/test_engine.py",
+        "no_schedule or contracting or growing",
+    ),
     Module(
         "numerics/randomness.py",
         "tests/training/test_samplers.py tests/numerics/test_randomness.py",

@@ -9,6 +9,8 @@ import pytest
 
 from lastiterate.shift.certify import _pay, certify
 from lastiterate.shift.merge import tails, whole, windows
+from lastiterate.shift.schedule import payments
+from lastiterate.shift.steps import Schedule
 from processes import steps_of
 
 STEP_UP, SUM_UP = 1 + 2.0**-50, 1 + 1e-14
@@ -67,3 +69,13 @@ def test_merged_steps_at_the_end_of_their_range() -> None:
     factors, noises = windows(np.array([1.0, 0.0]), np.array([1e200, 1.0]), 2)
     assert factors[0] == math.inf
     assert math.isnan(noises[0])
+
+
+@pytest.mark.parametrize(("factor", "up"), [(1.5, 1 + 1e-12), (1.0, 1.0), (0.5, 1.0)])
+def test_payments_are_a_little_more_where_distances_are_growing(factor: float, up: float) -> None:
+    """noise²·(product of the factors that follow)·level, the largest such product being 1."""
+    steps = steps_of(np.ones(3), 2.0, factor)
+    found = payments(steps, Schedule(0, np.array([3]), np.array([0.7])))
+    products = np.array([factor**2, factor, 1.0]) / max(factor**2, 1.0)
+    assert found[:2] == pytest.approx(4 * 0.7 * up * products[:2], rel=1e-14, abs=0)
+    assert found[2] == math.inf
