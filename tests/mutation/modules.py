@@ -46,7 +46,7 @@ MODULES = (
     ),
     Module(
         "numerics/randomness.py",
-        "tests/training/test_samplers.py tests/numerics/test_randomness.py",
+        "tests/numerics/test_random_borders.py tests/training/test_samplers.py tests/numerics/test_randomness.py",
         "not cut and not deviation and not independent_from and not coordinates",
     ),
     Module("numerics/exact_noise.py", "tests/numerics/test_exact_noise.py", "not half_of"),
