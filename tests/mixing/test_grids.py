@@ -13,6 +13,8 @@ from lastiterate.mixing.blocks import _chords, _even, _narrowed, _reach, mixed_p
 from lastiterate.mixing.ends import Ends
 from lastiterate.mixing.recursion import Block
 from lastiterate.mixing.table import Quick, Tabled
+from lastiterate.numerics.normal_gap import log_gap_above
+from lastiterate.privacy.subsampled import SubsampledGaussians
 
 
 def test_an_even_grid_has_one_point_more_than_cells() -> None:
@@ -22,8 +24,8 @@ def test_an_even_grid_has_one_point_more_than_cells() -> None:
 def test_between_points_of_a_grid_lies_the_chord_and_beyond_the_last_its_value() -> None:
     known = np.array([0.0, math.log(3.0)])
     found = _chords(np.array([0.0, math.log(2.0), math.log(3.0), 9.0]), known, np.array([0.5, 0.1]))
-    assert found == pytest.approx([0.5, 0.3, 0.1, 0.1], rel=1e-11)
-    assert found[[0, 2, 3]] == pytest.approx(np.array([0.5, 0.1, 0.1]) * (1 + 1e-12), rel=1e-15)
+    assert found == pytest.approx([0.5, 0.3, 0.1, 0.1], rel=1e-11, abs=0)
+    assert found[[0, 2, 3]] == pytest.approx(np.array([0.5, 0.1, 0.1]) * (1 + 1e-12), rel=1e-15, abs=0)
 
 
 def test_a_grid_reaches_to_where_the_bound_is_negligible() -> None:
@@ -45,14 +47,15 @@ def flat_block(level: float, ends_at: float) -> object:
     return block
 
 
-@pytest.mark.parametrize("ends_at", [7.0, 1.0, 0.01])
-def test_a_grid_is_narrowed_until_the_profile_fills_it(ends_at: float) -> None:
+@pytest.mark.parametrize(("ends_at", "last"), [(32.5, 33.15), (25.0, 25.5), (7.0, 7.65), (1.0, 1.275)])
+def test_a_grid_is_narrowed_until_the_profile_fills_it(ends_at: float, last: float) -> None:
+    """To 1.02 times the first point, of 40, at which nothing is left; once is enough here."""
     grid, known = _narrowed(flat_block(1e-3, ends_at), _even(50.0, 40))  # type: ignore[arg-type]
     small = np.flatnonzero(known <= 1e-17)
     assert len(grid) == 41
     assert small[0] > 26
     assert ends_at <= grid[small[0]] <= ends_at * 1.1
-    assert grid[-1] <= 1.55 * ends_at
+    assert grid[-1] == pytest.approx(last, rel=1e-12, abs=0)
 
 
 def test_a_grid_of_nothing_stops_to_be_narrowed() -> None:
@@ -79,9 +82,9 @@ def test_a_profile_has_the_points_of_its_fine_grid_and_of_the_bound(
     fine, coarse = points[:129], points[129:]
     assert len(points) == len(deltas) == 129 + 400
     assert rounds == ([count] if count <= 40 else [])
-    assert fine == pytest.approx(fine[-1] * np.arange(129) / 128, rel=1e-12)
-    assert coarse == pytest.approx(_reach(apart) * (np.arange(400) / 399) ** 2, rel=1e-12)
-    assert deltas[129:] == pytest.approx(apart(coarse), rel=1e-12)
+    assert fine == pytest.approx(fine[-1] * np.arange(129) / 128, rel=1e-12, abs=0)
+    assert coarse == pytest.approx(_reach(apart) * (np.arange(400) / 399) ** 2, rel=1e-12, abs=0)
+    assert deltas[129:] == pytest.approx(apart(coarse), rel=1e-12, abs=0)
 
 
 def test_the_ends_of_a_block_are_certain_where_nothing_is_known() -> None:
@@ -93,11 +96,19 @@ def test_the_ends_of_a_block_are_certain_where_nothing_is_known() -> None:
 def test_the_ends_of_a_block_are_split_where_windows_are_known() -> None:
     ends = Ends(li.GaussianDP(0.4), 0.4, math.inf, 1.2)
     epsilons, logs = ends._windows
-    assert epsilons == pytest.approx(ends._table.reach * (np.arange(24) / 23) ** 1.5, rel=1e-12)
-    assert np.exp(logs) == pytest.approx(ends.common_delta(epsilons), rel=1e-12)
+    assert epsilons == pytest.approx(ends._table.reach * (np.arange(24) / 23) ** 1.5, rel=1e-12, abs=0)
+    assert np.exp(logs) == pytest.approx(ends.common_delta(epsilons), rel=1e-12, abs=0)
     # At the ε of a window all may be left to it: then the tail has ε = 0.
     found = ends.apart_delta(epsilons[:3])
     assert (found <= np.exp(logs[:3]) + float(li.GaussianDP(1.2).delta(0.0)) * (1 + 1e-9)).all()
+
+
+def test_the_ends_of_a_block_are_rounded_up() -> None:
+    """By 1e-12, where the record in every batch is better than the table."""
+    epsilons = np.array([0.0, 0.5, 2.0])
+    found = Ends(li.GaussianDP(0.9), 0.4, 2.0, math.inf)
+    for deltas, mu in ((found.common_delta(epsilons), 0.4), (found.apart_delta(epsilons), 2.0)):
+        assert deltas / np.exp(log_gap_above(epsilons, mu)) - 1 == pytest.approx(1e-12, rel=0.01, abs=0)
 
 
 def composed(times: int) -> li.Notion:
@@ -110,22 +121,44 @@ def test_a_table_has_its_points_and_is_their_chord() -> None:
     tabled = Tabled(composed(400))
     assert tabled._table is not None
     points, deltas = tabled._table
-    assert points == pytest.approx(tabled.reach * (np.arange(96) / 95) ** 1.5, rel=1e-12)
+    assert points == pytest.approx(tabled.reach * (np.arange(96) / 95) ** 1.5, rel=1e-12, abs=0)
     assert (np.diff(deltas) <= 0).all()
     found = tabled.delta(points)
     assert (found >= deltas).all()
-    assert found == pytest.approx(deltas, rel=1e-9)
+    assert found == pytest.approx(deltas, rel=1e-9, abs=0)
     middle = np.log((np.exp(points[3]) + np.exp(points[4])) / 2)
-    assert tabled.delta(np.array([middle]))[0] == pytest.approx((deltas[3] + deltas[4]) / 2, rel=1e-9)
-    assert tabled.delta(np.array([points[-1] * 2, 1e5])) == pytest.approx([deltas[-1]] * 2, rel=1e-9)
+    assert tabled.delta(np.array([middle]))[0] == pytest.approx((deltas[3] + deltas[4]) / 2, rel=1e-9, abs=0)
+    assert tabled.delta(np.array([points[-1] * 2, 1e5])) == pytest.approx([deltas[-1]] * 2, rel=1e-9, abs=0)
     slack = tabled.log_delta(points[:5]) - np.log(found[:5])
     assert (slack >= 0).all()
     assert (slack <= 2e-15).all()
     estimate = tabled.notion.epsilon_estimate(math.log(1e-19))
-    assert tabled.reach == pytest.approx(1.05 * estimate, rel=1e-9)
+    assert tabled.reach == pytest.approx(1.05 * estimate, rel=1e-9, abs=0)
     quick = Quick(tabled.notion)
     assert quick.epsilon_estimate(-9.0) == tabled.notion.epsilon_estimate(-9.0)
-    assert quick._log_delta(points[:4]) == pytest.approx(tabled.log_delta(points[:4]), rel=1e-15)
+    assert quick._log_delta(points[:4]) == pytest.approx(tabled.log_delta(points[:4]), rel=1e-15, abs=0)
+
+
+def test_a_slow_guarantee_is_answered_by_its_table_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The chord turned round, at a little less than δ, and a little more ε."""
+    tabled = Tabled(composed(3))
+    assert tabled._table is not None
+    points, deltas = tabled._table
+    monkeypatch.setattr(SubsampledGaussians, "_epsilon", None)
+    for delta in (1e-3, 1e-8, float(deltas[40])):
+        chord = math.log(np.interp(math.exp(math.log(delta)) * (1 - 1e-12), deltas[::-1], np.exp(points[::-1])))
+        assert tabled.epsilon(math.log(delta)) == pytest.approx(chord * (1 + 1e-12) + 1e-15, rel=2e-14, abs=0)
+
+
+@pytest.mark.parametrize("delta", [1e-28, 1e-39])
+def test_below_its_last_point_a_table_is_not_believed(delta: float) -> None:
+    notion = composed(3)
+    tabled = Tabled(notion)
+    assert tabled._table is not None
+    assert tabled._table[1][-1] > delta
+    found = tabled.epsilon(math.log(delta))
+    assert found == float(notion._epsilon(np.array([math.log(delta)]))[0])
+    assert found > tabled.reach
 
 
 def test_a_table_is_not_asked_where_a_formula_or_the_guarantee_itself_is_quick() -> None:

@@ -19,8 +19,8 @@ class Module:
 
 
 MODULES = (
-    Module("shift/certify.py", "tests/shift/test_certify.py", "not merged and not turn"),
-    Module("shift/merge.py", "tests/shift/test_certify.py", "merge or turn"),
+    Module("shift/certify.py", "tests/shift/test_slack.py tests/shift/test_certify.py", "not merged and not turn"),
+    Module("shift/merge.py", "tests/shift/test_slack.py tests/shift/test_certify.py", "merge or turn"),
     Module(
         "shift/records.py",
         "tests/shift/test_turns.py tests/shift/test_certify.py",
@@ -39,10 +39,14 @@ MODULES = (
     Module("mixing/blocks.py", "tests/mixing", "grid"),
     Module("mixing/table.py", "tests/mixing", "table"),
     Module("privacy/conversions.py", "tests/privacy/test_conversions.py"),
-    Module("shift/schedule.py", "tests/shift/test_engine.py", "no_schedule or contracting or growing"),
+    Module(
+        "shift/schedule.py",
+        "tests/shift/test_slack.py tests/shift/test_engine.py",
+        "no_schedule or contracting or growing",
+    ),
     Module(
         "numerics/randomness.py",
-        "tests/training/test_samplers.py tests/numerics/test_randomness.py",
+        "tests/numerics/test_random_borders.py tests/training/test_samplers.py tests/numerics/test_randomness.py",
         "not cut and not deviation and not independent_from and not coordinates",
     ),
     Module("numerics/exact_noise.py", "tests/numerics/test_exact_noise.py", "not half_of"),

@@ -131,3 +131,9 @@ def test_polygon_to_delta_is_at_a_vertex() -> None:
     assert polygon_to_delta(alphas, betas, np.array([2000.0]))[0] == pytest.approx(0.1)
     assert polygon_to_delta(np.array([0.0]), np.array([1.2]), np.array([0.0]))[0] == 0
     assert polygon_to_delta(np.array([0.0]), np.array([-0.2]), np.array([0.0]))[0] == 1
+
+
+def test_after_the_last_point_a_tradeoff_promises_nothing() -> None:
+    """f = 0 right after 0.1: the supremum is there, at 1 − 0.1."""
+    found = tradeoff_to_delta(np.array([0.1]), np.array([0.9]), np.array([0.0, 1.0]))
+    assert found == pytest.approx([0.9, 1 - 0.1 * math.e], rel=1e-14)

@@ -29,12 +29,12 @@ def displaced_delta(epsilon: float, mu: float, moved: float) -> mpmath.mpf:
     return best
 
 
-@pytest.mark.parametrize("mu", [0.3, 2.0])
+@pytest.mark.parametrize("mu", [1e-3, 0.02, 0.3, 2.0])
 @pytest.mark.parametrize("moved", [1e-6, 1e-4, 1e-3])
 def test_a_displaced_profile_is_its_formula_and_not_below(mu: float, moved: float) -> None:
     displaced = Displaced(li.GaussianDP(mu), moved)
     with mpmath.workdps(60):
-        for epsilon in (0.0, 16 * moved, 31.9 * moved, 32 * moved, 0.2, 1.0, 6.0):
+        for epsilon in (0.0, 16 * moved, 31.9 * moved, 32 * moved, 47.9 * moved, 0.2, 1.0, 6.0):
             exact = displaced_delta(epsilon, mu, moved)
             found = mpmath.mpf(float(displaced.delta(epsilon)))
             assert exact * (1 - mpmath.mpf("1e-13")) <= found <= exact * (1 + mpmath.mpf("1e-9"))
