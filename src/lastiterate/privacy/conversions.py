@@ -69,4 +69,4 @@ def polygon_to_delta(type_i_errors: Floats, type_ii_errors: Floats, epsilons: Fl
 
 def _log_expm1(x: Floats) -> Floats:
     with np.errstate(divide="ignore", over="ignore"):
-        return np.where(x > 30, x, np.log(np.expm1(np.minimum(x, 30.0))))
+        return np.where(x > 1, x + np.log1p(-np.exp(-np.maximum(x, 1.0))), np.log(np.expm1(np.minimum(x, 1.0))))
