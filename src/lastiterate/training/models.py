@@ -52,7 +52,7 @@ class Model(ABC):
 
     def gradient_sum(self, weights: Floats, given: Records, most: float) -> Floats:
         """Σ of the records' gradients, each cut to norm `most`, with products in the precision of the features."""
-        scores = (weights.T @ given.features.T).T  # columns lie together in memory: sums over classes are fast
+        scores = np.asfortranarray(given.features @ weights)  # columns lie together: sums over classes are fast
         if given.scales is not None:
             scores = scores * _column(given.scales, scores)
         slopes = self.slopes(scores, given.targets)
@@ -71,10 +71,10 @@ def sums_in(precision: Any) -> Sums:
 def summed_in_blocks(slopes: Floats, rows: Floats) -> Floats:
     """Σ slope·row in double precision, from blocks that are summed in that of the rows."""
     block = sums_in(rows.dtype).block
-    total = np.zeros((rows.shape[1], *slopes.shape[1:]))
+    total = np.zeros((*slopes.shape[1:], rows.shape[1]))
     for first in range(0, len(rows), block):
-        total += (slopes[first : first + block].T @ rows[first : first + block]).T
-    return total
+        total += slopes[first : first + block].T @ rows[first : first + block]
+    return total.T
 
 
 def _limits(most: float, norms: Floats) -> Floats:
