@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats
-from lastiterate.numerics.norms import at_least, row_norms
+from lastiterate.numerics.norms import at_least, row_norms_above
 
 Indices = np.ndarray | slice
 
@@ -88,14 +88,13 @@ def linear_data(data: Any, records: int, feature_norm: float | None, dtype: Any)
             f"data must be features and targets, row by row. Got shapes {rows.shape} and {labels.shape}."
         )
     _check_count(len(rows), records)
-    norms = row_norms(rows)
+    norms = row_norms_above(rows)
     if not ((norms < _LONGEST).all() and np.isfinite(labels).all()):
         raise InvalidInput(
             f"data must be finite, and rows shorter than {_LONGEST:g}. Got NaN, infinity or huge numbers; drop or fill such "
             "records without looking at others."
         )
     _check_range(labels, rows.dtype)
-    norms *= 1 + (rows.shape[1] + 4) * 2.0**-52  # they are computed, too
     if feature_norm is None or not (norms > feature_norm).any():
         return Data(Records(rows, labels, at_least(norms, rows.dtype), None))
     shrink = 1 - 4 * float(np.finfo(rows.dtype).eps)  # so that rounding cannot make a row too long again

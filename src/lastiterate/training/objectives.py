@@ -21,7 +21,7 @@ from lastiterate.algorithms.arithmetic import (
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats
-from lastiterate.numerics.norms import row_norms
+from lastiterate.numerics.norms import row_norms_above
 from lastiterate.training.data import Data, Indices, Records
 from lastiterate.training.models import Model, sums_in
 
@@ -101,7 +101,7 @@ class EachRecord(Objective):
         most, total, lengths = _least(self.declared, clip), np.zeros_like(weights), 0.0
         for piece in self.data.pieces(chosen, _RECORDS_AT_ONCE):
             rows = self._rows(weights, piece)
-            norms = row_norms(rows) * (1 + (rows.shape[1] + 4) * 2.0**-52)
+            norms = row_norms_above(rows)
             kept = most / np.maximum(norms, most) if math.isfinite(most) else np.ones(len(rows))
             kept[kept < _TINY] = 0.0
             total += np.asarray(kept @ rows).reshape(weights.shape)
