@@ -64,7 +64,9 @@ def test_what_is_run_meets_the_target_and_learns(model: object, targets: np.ndar
     assert fitted.run_.convex
     assert fitted.private_
     assert fitted.report_.caveats == ()
-    assert fitted.score(FEATURES, targets) > (0.5 if epsilon < 1 else 0.7)
+    # One model in twenty is worse at epsilon = 0.5, by its noise; five of nine are with a probability below 1e-4.
+    scores = [model.fit(FEATURES, targets).score(FEATURES, targets) for _ in range(9)]  # type: ignore[attr-defined]
+    assert np.median(scores) > (0.5 if epsilon < 1 else 0.7)
 
 
 def test_the_gradients_of_several_classes_are_not_clipped_together() -> None:
