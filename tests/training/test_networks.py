@@ -39,10 +39,12 @@ def test_a_network_learns_and_is_accounted_for() -> None:
         li.losses.network(clip=1.0), li.Poisson(200, 0.25), 0.8, li.OnGradientSum(multiplier=1.0, clip=1.0), 150
     )
     run = li.calibrate(plan, epsilon=60.0, delta=1e-5)
-    trained = li.train(run, (FEATURES, LABELS), loss=network.gradients, start=network.start)
-    module = network.load(trained.weights)
-    right = module(torch.as_tensor(FEATURES, dtype=torch.float32)).argmax(dim=1).numpy() == LABELS
-    assert right.mean() > 0.75
+    start, right = network.start, []
+    for _ in range(12):  # one model in six is below by its noise alone, the mean of twelve four of its deviations above
+        trained = li.train(run, (FEATURES, LABELS), loss=network.gradients, start=start)
+        module = network.load(trained.weights)
+        right.append(module(torch.as_tensor(FEATURES, dtype=torch.float32)).argmax(dim=1).numpy() == LABELS)
+    assert np.mean(right) > 0.75
     assert trained.report(1e-5).epsilon <= 60.0
     assert network.start == pytest.approx(trained.weights, abs=1e-6)
 
