@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.environments import ROOT
-from lastiterate.papers.bok2024_printed import TABLE_4, TABLE_5, TABLE_6
-from lastiterate.papers.mnist import Images, accuracies_as_printed, accuracies_when_sound, read_images
 from lastiterate.progress import progress_bar
+from lastiterate.reproduction.bok2024_printed import TABLE_4, TABLE_5, TABLE_6
+from lastiterate.reproduction.mnist import Images, accuracies_as_printed, accuracies_when_sound, read_images
 
 # ε of Table 4 ("Our Bounds"), training accuracy of Table 5 and test accuracy of Table 6, NoisyCGD, in percent.
 PRINTED = {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import lastiterate as li
 from lastiterate.algorithms.process import Process
-from lastiterate.papers import bok2024_reference as reference
+from lastiterate.reproduction import bok2024_reference as reference
 from lastiterate.theorems import bok2024
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE
 from lastiterate.theorems.theorem import Guarantee, Theorem

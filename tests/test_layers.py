@@ -25,7 +25,7 @@ LAYERS = (
     "training",
     "mechanisms",
     "estimators",
-    "papers",
+    "reproduction",
     "cli",
     "__main__",
 )

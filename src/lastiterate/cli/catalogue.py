@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from lastiterate.auditing.errata import ERRATA, Erratum
 from lastiterate.cli.show import show
 from lastiterate.progress import tracked
+from lastiterate.reproduction.errata import ERRATA, Erratum
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.theorem import Theorem
 

@@ -7,7 +7,6 @@ import sys
 from importlib.metadata import version
 from typing import Any, NoReturn
 
-from lastiterate.auditing.errata import Effect
 from lastiterate.cli.accounting import account_command, calibrate_command, compare_command
 from lastiterate.cli.catalogue import errata_command, theorems_command
 from lastiterate.cli.checking import audit_command, verify_command
@@ -15,6 +14,7 @@ from lastiterate.cli.reproduction import add_reproduction_options, reproduce_com
 from lastiterate.cli.show import printable
 from lastiterate.cli.training import add_training_options, train_command
 from lastiterate.errors import one_line
+from lastiterate.reproduction.errata import Effect
 
 
 class Parser(argparse.ArgumentParser):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 
 from lastiterate.cli.show import show
-from lastiterate.papers import TITLES
+from lastiterate.reproduction import TITLES
 
 
 def reproduce_command(options: argparse.Namespace) -> int:
     """The exhibits are loaded here only."""
-    from lastiterate.papers.command import reproduced
+    from lastiterate.reproduction.command import reproduced
 
     show(options, *reproduced(options))
     return 0
