@@ -1,4 +1,4 @@
-"""One peer's column of `make comparison`: `python -m benchmarks.comparison_peers PEER` prints JSON.
+"""One peer's column of `make comparison`: `python -m benchmarks.peers.comparison_peers PEER` prints JSON.
 
 Run with the Python of the peer's environment (see `environments`). A cell is a number that the peer computes here, or what a
 search of its installed source finds.
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.settings import DELTA, MULTIPLIER, RATE, SMALL_DELTA
+from benchmarks.peers.settings import DELTA, MULTIPLIER, RATE, SMALL_DELTA
 
 STEPS = 10_000
 LAST_ITERATE = r"last[- ]iterate|hidden[- ]state|by[- ]iteration"

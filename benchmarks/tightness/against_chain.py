@@ -1,4 +1,4 @@
-"""Every theorem of the catalogue against exact chains: `python -m benchmarks.against_chain [instances] [seed]`.
+"""Every theorem of the catalogue against exact chains: `python -m benchmarks.tightness.against_chain [instances] [seed]`.
 
 Prints how many (run, epsilon) pairs were compared; for each theorem the smallest margin (bound − exact δ, where the error of
 the grid is taken off the exact one) and the smallest ratio where the exact δ is above 1e-9; and every violation.

@@ -16,7 +16,7 @@ from benchmarks.timing import measured
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.shift.steps import Steps
 
-MNIST = Path(__file__).parent.parent / "examples" / "mnist.toml"
+MNIST = Path(__file__).parents[2] / "examples" / "mnist.toml"
 
 
 def random_steps(count: int, diameter: float) -> Steps:

@@ -8,14 +8,14 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import math
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-DATA = ROOT.parent / "shared" / "data"
+DATA = Path(os.environ.get("LASTITERATE_DATA", "data"))
 NAMES = ("breast-cancer", "digits", "adult", "mnist")
 
 MNIST_FILES = {
@@ -186,6 +186,7 @@ def _files(name: str, folder: Path | None) -> dict[str, Path]:
     place = _folder(name, folder)
     if missing := _missing(name, place):
         raise FileNotFoundError(
-            f"{name} needs {', '.join(missing)} in {place}. Put the published files there or pass their folder."
+            f"{name} needs {', '.join(missing)} in {place}. Put the published files there, "
+            "or name the folder that holds the data sets in the environment variable LASTITERATE_DATA."
         )
     return {part: place / file for part, file in FILES[name].items()}

@@ -1,4 +1,4 @@
-"""The peers' side, run in an environment of their own: `python -m benchmarks.peers COUNT` prints JSON."""
+"""The peers' side, run in an environment of their own: `python -m benchmarks.peers.theirs COUNT` prints JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import warnings
 from typing import Any
 
-from benchmarks.settings import (
+from benchmarks.peers.settings import (
     CALIBRATION,
     DELTA,
     MULTIPLIER,

@@ -1,4 +1,6 @@
-"""Seconds an epoch of Opacus and of plain torch on a linear softmax model: `python -m benchmarks.speed_peers [THREADS]`.
+"""Seconds an epoch of Opacus and of plain torch on a linear softmax model.
+
+`python -m benchmarks.speed.training_peers [THREADS]`
 
 Run with the peers' Python (see `environments`); prints one line of JSON. The work of one epoch is 40 batches of 1500
 random rows of 784 numbers in 10 classes; a median over warm epochs, wall-clock time, on the CPU.

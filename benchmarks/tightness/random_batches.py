@@ -1,6 +1,6 @@
 """Random batches, bounded domains, non-convex losses: the papers' bounds, ours, and a lower bound.
 
-`python -m benchmarks.random_batches`: three tables, and where the time of `account` goes.
+`python -m benchmarks.tightness.random_batches`: three tables, and where the time of `account` goes.
 """
 
 from __future__ import annotations

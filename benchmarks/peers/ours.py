@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import lastiterate as li
-from benchmarks.settings import (
+from benchmarks.peers.settings import (
     CALIBRATION,
     DELTA,
     MULTIPLIER,

@@ -1,4 +1,4 @@
-"""What exact instances cost beside what is proved, and how long a chain takes: `python -m benchmarks.lower_side`."""
+"""What exact instances cost beside what is proved, and how long a chain takes: `make lower`."""
 
 from __future__ import annotations
 

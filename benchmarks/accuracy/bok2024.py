@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.accuracy.datasets import DATA
 from benchmarks.environments import ROOT
 from lastiterate.progress import progress_bar
 from lastiterate.reproduction.bok2024_printed import TABLE_4, TABLE_5, TABLE_6
@@ -28,7 +29,7 @@ PRINTED = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data" / "mnist", help="MNIST's folder")
+    parser.add_argument("--data", type=Path, default=DATA / "mnist", help="MNIST's folder")
     arguments = parser.parse_args()
     rows = []
     print(f"{'E':>4} {'l2':>6} {'epsilon':>8} | {'':10} {'train':>14} {'printed':>8} {'test':>14} {'printed':>8}")

@@ -96,7 +96,7 @@ def _seconds(work: Callable[[], Any]) -> float:
 
 
 def _peers() -> dict[str, float]:
-    command = [str(environment("peers")), "-m", "benchmarks.speed_peers", str(_threads())]
+    command = [str(environment("peers")), "-m", "benchmarks.speed.training_peers", str(_threads())]
     answer = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     found = json.loads(answer.stdout.strip().splitlines()[-1])["seconds an epoch"]
     return {f"{way}, {loader}": seconds for loader, ways in found.items() for way, seconds in ways.items()}

@@ -1,4 +1,6 @@
-"""Audits of noisy gradient descent on a quadratic, whose ε is known exactly: `python -m benchmarks.audits [repetitions]`.
+"""Audits of noisy gradient descent on a quadratic, whose ε is known exactly.
+
+`python -m benchmarks.tightness.audits [repetitions]`
 
 Each repetition trains a thousand times or more on either of two data sets and audits at 95% confidence. Prints how the
 audited ε lies beside the exact one, over all repetitions.

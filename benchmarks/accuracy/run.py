@@ -18,9 +18,9 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
-from benchmarks import datasets
-from benchmarks.accuracy_peers import DELTA, EPSILONS, Method, Row, add_rows
-from benchmarks.datasets import Dataset
+from benchmarks.accuracy import datasets
+from benchmarks.accuracy.datasets import Dataset
+from benchmarks.accuracy.peers import DELTA, EPSILONS, Method, Row, add_rows
 from benchmarks.environments import ROOT, environment
 from lastiterate.estimators import PrivateLogisticRegression
 
@@ -84,7 +84,7 @@ def _accuracy_with(given: dict[str, Any]) -> Callable[[Dataset, float | None, in
 
 
 def _run_peer(peer: str, seeds: int, chosen: list[str]) -> None:
-    command = [str(environment(PEERS[peer])), "-m", "benchmarks.accuracy_peers", peer]
+    command = [str(environment(PEERS[peer])), "-m", "benchmarks.accuracy.peers", peer]
     options = ["--out", str(OUT / f"{peer}.json"), "--seeds", str(seeds), "--datasets", *chosen]
     subprocess.run([*command, *options], cwd=ROOT, check=True)
 

@@ -1,4 +1,4 @@
-"""Test accuracy of the peers' private linear classifiers: `python -m benchmarks.accuracy_peers PEER --out FILE.json`.
+"""Test accuracy of the peers' private linear classifiers: `python -m benchmarks.accuracy.peers PEER --out FILE.json`.
 
 PEER is diffprivlib or opacus, each run with the Python of its own environment (see `environments`). The file is written
 after every row, and rows already there with the same settings are skipped. `tune` searches settings for Opacus.
@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import datasets
-from benchmarks.datasets import Dataset
+from benchmarks.accuracy import datasets
+from benchmarks.accuracy.datasets import Dataset
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 DELTA = 1e-5

@@ -1,9 +1,9 @@
-"""How close exact instances come to the bound of each theorem: `python -m benchmarks.sharpness`, or `make sharpness`."""
+"""How close exact instances come to the bound of each theorem: `make sharpness`."""
 
 from __future__ import annotations
 
 import lastiterate as li
-from benchmarks.sharp_instances import INSTANCES, closeness
+from benchmarks.tightness.sharp_instances import INSTANCES, closeness
 
 
 def main() -> None:

@@ -1,4 +1,6 @@
-"""Mixing, diffusion and sampling: the numbers of Balle2019 and of Bok2024 §5. `python -m benchmarks.mechanisms [folder]`
+"""Mixing, diffusion and sampling: the numbers of Balle2019 and of Bok2024 §5.
+
+`python -m benchmarks.papers.mechanisms [folder]`
 
 Theorem 8 met by Monte Carlo, the semigroup by a two-sample test, Theorem 1 on random kernels, the crossing of pure and
 Gaussian privacy, private posteriors by Langevin Monte Carlo, and the speed of secure noise. Plots go to the folder.

@@ -11,8 +11,8 @@ import subprocess
 import sys
 from typing import Any
 
-from benchmarks import ours
 from benchmarks.environments import ROOT, peers_python
+from benchmarks.peers import ours
 
 
 def main() -> None:
@@ -26,7 +26,7 @@ def main() -> None:
     table: dict[str, dict[str, Any]] = {"lastiterate": ours.results(count)}
     print("measuring the peers (minutes) …", file=sys.stderr, flush=True)
     answer = subprocess.run(
-        [str(python), "-m", "benchmarks.peers", str(count)], cwd=ROOT, check=True, capture_output=True, text=True
+        [str(python), "-m", "benchmarks.peers.theirs", str(count)], cwd=ROOT, check=True, capture_output=True, text=True
     )
     table.update(json.loads(answer.stdout.strip().splitlines()[-1]))
     show(table)

@@ -11,9 +11,9 @@ import subprocess
 import sys
 
 import lastiterate as li
-from benchmarks.comparison_peers import STEPS
 from benchmarks.environments import ROOT, environment
-from benchmarks.settings import DELTA, MULTIPLIER, RATE, SMALL_DELTA
+from benchmarks.peers.comparison_peers import STEPS
+from benchmarks.peers.settings import DELTA, MULTIPLIER, RATE, SMALL_DELTA
 from lastiterate import estimators
 from lastiterate.algorithms.noise import Noise
 from lastiterate.training.networks import Network
@@ -63,7 +63,7 @@ def table(columns: dict[str, dict[str, str]]) -> str:
 
 
 def theirs(peer: str, where: str) -> dict[str, str]:
-    command = [str(environment(where)), "-m", "benchmarks.comparison_peers", peer]
+    command = [str(environment(where)), "-m", "benchmarks.peers.comparison_peers", peer]
     answer = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     return json.loads(answer.stdout.strip().splitlines()[-1])
 
