@@ -1,4 +1,4 @@
-"""`lastiterate theorems` and `errata`."""
+"""`lastiterate errata`."""
 
 from __future__ import annotations
 
@@ -7,33 +7,15 @@ from typing import Any
 
 from lastiterate.cli.show import show
 from lastiterate.progress import tracked
-from lastiterate.reproduction.errata import ERRATA, Erratum
-from lastiterate.theorems.catalogue import CATALOGUE
-from lastiterate.theorems.theorem import Theorem
+from lastiterate.reproduction.errata import ERRATA, Effect, Erratum
 
 
-def theorems_command(options: argparse.Namespace) -> int:
-    show(options, {"theorems": [_theorem(one) for one in CATALOGUE]}, "\n\n".join(map(_theorem_text, CATALOGUE)))
-    return 0
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--full", action="store_true", help="with the formulas, what the numbers are, and the tests")
+    parser.add_argument("--effect", choices=[effect.value for effect in Effect], help="only those with this effect")
 
 
-def _theorem(theorem: Theorem) -> dict[str, Any]:
-    return {
-        "name": theorem.name,
-        "citation": theorem.citation,
-        "covers": theorem.covers,
-        "assumptions": [assumption.statement for assumption in theorem.assumptions],
-        "erratum": theorem.erratum,
-    }
-
-
-def _theorem_text(theorem: Theorem) -> str:
-    lines = [theorem.name, f"  {theorem.citation}", f"  covers: {theorem.covers}"]
-    lines += [f"  needs: {'; '.join(assumption.statement for assumption in theorem.assumptions)}"]
-    return "\n".join(lines + ([f"  erratum {theorem.erratum}"] if theorem.erratum else []))
-
-
-def errata_command(options: argparse.Namespace) -> int:
+def answer(options: argparse.Namespace) -> int:
     """Every number is computed afresh, so this takes a few seconds."""
     chosen = [one for one in ERRATA if options.effect in (None, one.effect.value)]
     found = [_erratum(one) for one in tracked(chosen, "errata")]

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import argparse
 
+from lastiterate.cli.interrupt import ending_at_once
 from lastiterate.cli.show import show
 from lastiterate.errors import Unavailable
 
 
-def train_command(options: argparse.Namespace) -> int:
-    """scikit-learn is loaded here only."""
-    try:
-        from lastiterate.estimators.command import train_table
-    except ImportError as error:
-        raise Unavailable(str(error)) from error
-    show(options, *train_table(options))
-    return 0
-
-
-def add_training_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", help="a CSV file with a line of names; features are numbers")
     parser.add_argument("--target", required=True, metavar="COLUMN", help="the column to predict")
     kinds = ("logistic", "svc", "huber", "ridge")
@@ -38,3 +29,14 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, help="for tests: the model is then not private")
     parser.add_argument("--test", metavar="FILE", help="a CSV file of public records to measure the model on")
     parser.add_argument("--write", metavar="FILE", help="write the model and its report, as JSON")
+
+
+def answer(options: argparse.Namespace) -> int:
+    """scikit-learn is loaded here only."""
+    try:
+        with ending_at_once():
+            from lastiterate.estimators.command import train_table
+    except ImportError as error:
+        raise Unavailable(str(error)) from error
+    show(options, *train_table(options))
+    return 0
