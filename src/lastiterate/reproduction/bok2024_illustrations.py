@@ -76,7 +76,7 @@ def _instance(push: float, rate: float, split: float) -> tuple[Floats, Floats]:
     """Its trade-off curve: the likelihood ratio is monotone, so thresholds are the best tests."""
     one, two, _ = one_sampled_step(push, rate, split).laws
     x, y = 1 - np.cumsum(two)[::-1], np.cumsum(one)[::-1]
-    keep = np.linspace(0, len(x) - 1, 400).astype(int)
+    keep = np.linspace(0, len(x) - 1, 400).astype(np.intp)
     return np.clip(x[keep], 0, 1), np.clip(y[keep], 0, 1)
 
 
