@@ -86,9 +86,9 @@ MUTANTS = (
     ),
     Mutant(
         "E2.8: two clipped records differ by C instead of 2C",
-        "algorithms/run.py",
-        "return np.minimum(2 * clips, self.loss.gradient_sensitivity)",
-        "return np.minimum(clips, self.loss.gradient_sensitivity)",
+        "algorithms/quantities.py",
+        "return self._clipped(2.0, self.run.loss.gradient_sensitivity)",
+        "return self._clipped(1.0, self.run.loss.gradient_sensitivity)",
         RUNS,
         "instance or convention",
     ),
@@ -500,9 +500,9 @@ MUTANTS = (
     ),
     Mutant(
         "floating point: what rounding adds to the sensitivity is not charged",
-        "algorithms/run.py",
-        "more = self.arithmetic.factor * (1 + 4e-16)",
-        "more = 1 + 4e-16",
+        "algorithms/quantities.py",
+        "return self.run.arithmetic.factor * _SENSITIVITY_UP",
+        "return _SENSITIVITY_UP",
         FLOATING_POINT,
     ),
     Mutant(

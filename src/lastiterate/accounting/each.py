@@ -32,7 +32,7 @@ class RecordReport:
     @cached_property
     def epsilons(self) -> Floats:
         """ε of every record, in the order of the data."""
-        return np.repeat(self.batch_epsilons, self.run.batches.records // len(self.batch_epsilons))
+        return np.asarray(self.batch_epsilons[self.run.batches.place(np.arange(self.run.batches.records))])
 
     @property
     def worst(self) -> float:
@@ -44,7 +44,7 @@ class RecordReport:
         index, count = checked_count("record", record, least=0), self.run.batches.records
         if index >= count:
             raise InvalidInput(f"record must be from 0 to {count - 1}. Got {record!r}.")
-        return float(self.batch_epsilons[index * len(self.batch_epsilons) // count])
+        return float(self.batch_epsilons[self.run.batches.place(index)])
 
     def plot(self, path: str | Path | None = None) -> Any:
         """ε against the batch; written to `path` if given. Returns the figure."""

@@ -57,6 +57,9 @@ class Cyclic(_Passes):
         present[(steps - 1) % self.per_epoch :: self.per_epoch] = 1.0
         return present
 
+    def place(self, record: Any) -> Any:
+        return record // self.batch_size
+
     def batch(self, step: int, source: Source, order: Indices | None) -> Indices:
         return self._cut(step)
 
