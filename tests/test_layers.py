@@ -14,6 +14,7 @@ LAYERS = (
     "errors",
     "plots",
     "progress",
+    "kernel",
     "numerics",
     "privacy",
     "algorithms",

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from lastiterate.auditing.papers import one_sampled_step
+from lastiterate.kernel.steps import Steps
 from lastiterate.numerics.arrays import Floats
 from lastiterate.papers.bok2024_figures import tradeoff_panel
 from lastiterate.papers.bounds import TYPE_I_ERRORS
@@ -18,7 +19,6 @@ from lastiterate.privacy.profile import Profile
 from lastiterate.privacy.subsampled import subsampled_gaussian
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.shift.schedule import payments
-from lastiterate.shift.steps import Steps
 
 _ALPHAS = np.array(TYPE_I_ERRORS)
 
