@@ -14,7 +14,7 @@ from lastiterate.accounting.account import account
 from lastiterate.accounting.releases import checked_releases, released
 from lastiterate.algorithms.batches import Cyclic
 from lastiterate.algorithms.run import Run, checked_run
-from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number
+from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.plots import draw_records
@@ -43,7 +43,7 @@ class RecordReport:
         """ε of the record with this index, counted from 0."""
         index, count = checked_count("record", record, least=0), self.run.batches.records
         if index >= count:
-            raise InvalidInput(f"record must be from 0 to {count - 1}. Got {record!r}.")
+            raise InvalidInput(f"record must be from 0 to {count - 1}. Got {shown(record)}.", field="record")
         return float(self.batch_epsilons[index * len(self.batch_epsilons) // count])
 
     def plot(self, path: str | Path | None = None) -> Any:

@@ -34,7 +34,7 @@ def _checked_records(records: int) -> int:
     """So that places in the data can be counted in 64 bits."""
     count = checked_count("records", records)
     if count > _MOST_RECORDS:
-        raise InvalidInput(f"records must be at most {_MOST_RECORDS:g}. Got {shown(records)}.")
+        raise InvalidInput(f"records must be at most {_MOST_RECORDS:g}. Got {shown(records)}.", field="records")
     return count
 
 
@@ -110,7 +110,9 @@ class _Partition(Batches):
         object.__setattr__(self, "records", _checked_records(self.records))
         object.__setattr__(self, "batch_size", checked_count("batch_size", self.batch_size))
         if self.batch_size > self.records:
-            raise InvalidInput(f"batch_size must be at most records = {self.records}. Got {self.batch_size}.")
+            raise InvalidInput(
+                f"batch_size must be at most records = {self.records}. Got {self.batch_size}.", field="batch_size"
+            )
 
     @property
     def divisor(self) -> float:
@@ -129,8 +131,10 @@ class _Passes(_Partition):
         left_over = self.records % self.batch_size
         if left_over:
             raise InvalidInput(
-                f"batch_size must divide records, so that no batch is smaller than the others. Got {self.batch_size} and "
-                f"{self.records}. Leave {left_over} records out before training, and say records={self.records - left_over}."
+                f"batch_size must divide records, so that no batch is smaller than the others. Got {self.batch_size} "
+                f"and {self.records}. Leave {left_over} records out before training, and say "
+                f"records={self.records - left_over}.",
+                field="batch_size",
             )
 
     @property
@@ -161,7 +165,7 @@ class Shuffled(_Passes):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.each_epoch, bool):
-            raise InvalidInput(f"each_epoch must be True or False. Got {self.each_epoch!r}.")
+            raise InvalidInput(f"each_epoch must be True or False. Got {shown(self.each_epoch)}.", field="each_epoch")
 
     @property
     def reshuffled(self) -> bool:

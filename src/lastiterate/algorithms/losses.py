@@ -63,9 +63,14 @@ def general(
     by at most gradient_sensitivity, or by 2·clip.
     """
     if strong_convexity is not None and weak_convexity is not None:
-        raise InvalidInput("general needs strong_convexity or weak_convexity, not both. Give the one that holds.")
+        raise InvalidInput(
+            "general needs strong_convexity or weak_convexity, not both. Give the one that holds.",
+            field="weak_convexity",
+        )
     if gradient_sensitivity is None and clip is None:
-        raise InvalidInput("general needs gradient_sensitivity or clip: without either no privacy can be proved.")
+        raise InvalidInput(
+            "general needs gradient_sensitivity or clip: without either no privacy can be proved.", field="clip"
+        )
     top = math.inf if smoothness is None else checked_number("smoothness", smoothness, NON_NEGATIVE)
     bottom = -top
     if strong_convexity is not None:
@@ -73,7 +78,9 @@ def general(
     if weak_convexity is not None:
         bottom = -checked_number("weak_convexity", weak_convexity, NON_NEGATIVE)
     if bottom > top:
-        raise InvalidInput(f"strong_convexity must be at most smoothness = {top:g}. Got {bottom:g}.")
+        raise InvalidInput(
+            f"strong_convexity must be at most smoothness = {top:g}. Got {bottom:g}.", field="strong_convexity"
+        )
     change = math.inf
     if gradient_sensitivity is not None:
         change = checked_number("gradient_sensitivity", gradient_sensitivity, POSITIVE)
@@ -133,7 +140,9 @@ def ridge(
     """
     norm = checked_number("feature_norm", feature_norm, POSITIVE)
     if residual_bound is None and clip is None:
-        raise InvalidInput("ridge needs clip or residual_bound: a squared loss has gradients of any size.")
+        raise InvalidInput(
+            "ridge needs clip or residual_bound: a squared loss has gradients of any size.", field="clip"
+        )
     bound = math.inf if residual_bound is None else checked_number("residual_bound", residual_bound, POSITIVE)
     extra = (
         () if residual_bound is None else (f"Every residual |prediction − target| is at most {bound:g} on the domain.",)
@@ -183,7 +192,7 @@ def softmax(
     bound = math.sqrt(2.0) * norm
     if pull is not None:
         if count is None or clip is not None:
-            raise InvalidInput("pull needs classes, and no clip: it takes the place of clipping.")
+            raise InvalidInput("pull needs classes, and no clip: it takes the place of clipping.", field="pull")
         given["pull"] = checked_number("pull", pull, RATE)
         bound = min(bound, PullLimit(given["pull"], count).gradient_bound * norm)
     promise = f"Every feature vector has norm at most {norm:g}."
@@ -194,7 +203,7 @@ def network(*, clip: PerStep, smoothness: float | None = None, l2: float = 0.0) 
     """A neural network with per-record clipping: nothing is convex, and often not even the smoothness is known."""
     top = math.inf if smoothness is None else checked_number("smoothness", smoothness, NON_NEGATIVE)
     if clip is None:
-        raise InvalidInput("network needs clip: the gradients of a network have no bound of their own.")
+        raise InvalidInput("network needs clip: the gradients of a network have no bound of their own.", field="clip")
     promises = () if smoothness is None else (_hessian_promise(-top, top),)
     given = {} if smoothness is None else {"smoothness": top}
     return _loss("network", given, clip, l2, top, -top, math.inf, math.inf, promises)

@@ -74,7 +74,7 @@ class Run:
         **others: Any,
     ) -> None:
         for name in others:
-            raise InvalidInput(f"{name} is not an entry of a run{hint(name, self.__dataclass_fields__)}.")
+            raise InvalidInput(f"{name} is not an entry of a run{hint(name, self.__dataclass_fields__)}.", field=name)
         _checked_kind("loss", loss, Loss, "li.losses.logistic(feature_norm=1.0)")
         _checked_kind("batches", batches, Batches, "li.FullBatch(records=1000)")
         _checked_kind("noise", noise, Noise, "li.OnMeanGradient(std=0.1)")
@@ -85,7 +85,7 @@ class Run:
         _checked_kind("arithmetic", arithmetic, Arithmetic, "what li.train states in the run that it returns")
         count = steps.count * batches.per_epoch if isinstance(steps, Epochs) else checked_count("steps", steps)
         if count > _MOST_STEPS:
-            raise InvalidInput(f"steps must be at most {_MOST_STEPS:g}. Got {shown(count)}.")
+            raise InvalidInput(f"steps must be at most {_MOST_STEPS:g}. Got {shown(count)}.", field="steps")
         values = {
             "loss": loss,
             "batches": batches,
@@ -208,14 +208,16 @@ class Run:
         if isinstance(self.noise, OnGradientSum) and self.loss.clip not in (None, self.noise.clip):
             raise InvalidInput(
                 f"clip must be the same in the loss and in the noise. Got {self.loss.clip} and {self.noise.clip}. "
-                "Leave it out of the loss."
+                "Leave it out of the loss.",
+                field="clip",
             )
 
     def _check_mean(self) -> None:
         if isinstance(self.noise, OnGradientSum) and isinstance(self.batches, PoissonMean):
             raise InvalidInput(
                 "noise on a gradient sum that is divided by the size of the batch would shrink with the batch. "
-                "Got OnGradientSum and PoissonMean. Use li.Poisson, or li.OnMeanGradient."
+                "Got OnGradientSum and PoissonMean. Use li.Poisson, or li.OnMeanGradient.",
+                field="noise",
             )
 
 
@@ -241,18 +243,20 @@ def _checked_range(name: str, values: Floats) -> None:
     low, high = extremes(values)
     if not _LEAST <= low <= high <= _MOST:
         raise InvalidInput(
-            f"{name} on the iterate must be from {_LEAST:g} to {_MOST:g}, in some unit. Got {low:g} to {high:g}."
+            f"{name} on the iterate must be from {_LEAST:g} to {_MOST:g}, in some unit. Got {low:g} to {high:g}.",
+            field=name,
         )
 
 
 def _checked_kind(name: str, value: Any, kind: type, example: str) -> None:
     if not isinstance(value, kind):
-        raise InvalidInput(f"{name} must be a {kind.__name__}, such as {example}. Got {shown(value):.60}.")
+        raise InvalidInput(f"{name} must be a {kind.__name__}, such as {example}. Got {shown(value):.60}.", field=name)
 
 
 def checked_run(run: Any) -> Run:
     if not isinstance(run, Run):
         raise InvalidInput(
-            f"run must be a Run, such as li.Run(...) or li.read_run('run.toml') returns. Got {shown(run):.60}."
+            f"run must be a Run, such as li.Run(...) or li.read_run('run.toml') returns. Got {shown(run):.60}.",
+            field="run",
         )
     return run

@@ -46,7 +46,7 @@ class Model(ABC):
     def check_targets(self, targets: Floats) -> None:
         known = self.known(targets)
         if not known.all():
-            raise InvalidInput(f"targets must be {self.meant}. Got {float(targets[~known][0]):g}.")
+            raise InvalidInput(f"targets must be {self.meant}. Got {float(targets[~known][0]):g}.", field="targets")
 
     def cut(self, slopes: Floats, limits: Floats) -> Floats:
         """Slopes of gradients that are cut where the slopes of a record are longer than its limit."""
@@ -203,7 +203,9 @@ def model_of(loss: Loss, classes: int | None = None) -> Model:
     asked = None if classes is None else checked_count("classes", classes, least=2)
     known = given.get("classes", asked if loss.kind == "softmax" else None)
     if asked not in (None, known):
-        raise InvalidInput(f"classes must be what the loss says, {known or 'two sides, −1 and 1'}. Got {asked}.")
+        raise InvalidInput(
+            f"classes must be what the loss says, {known or 'two sides, −1 and 1'}. Got {asked}.", field="classes"
+        )
     match loss.kind:
         case "logistic":
             return _one_or_many(_Logistic(), given)
@@ -217,14 +219,16 @@ def model_of(loss: Loss, classes: int | None = None) -> Model:
             return _softmax(given, known)
     raise InvalidInput(
         f"a loss of kind {loss.kind!r} has no gradient of its own. Give loss=, a function that returns the gradient of "
-        "each record, or use li.losses.logistic, huber, smooth_hinge, ridge or softmax."
+        "each record, or use li.losses.logistic, huber, smooth_hinge, ridge or softmax.",
+        field="loss",
     )
 
 
 def _softmax(given: dict[str, Any], classes: int | None) -> Model:
     if classes is None:
         raise InvalidInput(
-            "a softmax loss needs classes=, the number of classes: to count them would look at the data."
+            "a softmax loss needs classes=, the number of classes: to count them would look at the data.",
+            field="classes",
         )
     return _Softmax(classes, PullLimit(given["pull"], classes) if "pull" in given else None)
 

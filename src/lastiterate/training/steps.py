@@ -6,7 +6,7 @@ import numpy as np
 
 from lastiterate.algorithms.domains import Ball, Box, Domain, Unbounded
 from lastiterate.algorithms.prox import L1, ElasticNet, NuclearNorm, Prox
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import InvalidInput, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.norms import length
 
@@ -27,7 +27,7 @@ def proximal(prox: Prox | None, weights: Floats, step_size: float) -> Floats:
         case NuclearNorm():
             left, values, right = np.linalg.svd(np.atleast_2d(weights), full_matrices=False)
             return np.asarray((left * _soft(values, step_size * prox.weight)) @ right).reshape(weights.shape)
-    raise InvalidInput(f"no proximal map is known for {prox!r}.")
+    raise InvalidInput(f"no proximal map is known for {shown(prox):.60}.")
 
 
 def roundings(prox: Prox | None, shape: tuple[int, ...]) -> float:
@@ -49,4 +49,4 @@ def projected(domain: Domain, weights: Floats) -> Floats:
             return weights if far <= domain.radius * _INSIDE else weights * (domain.radius * _INSIDE / far)
         case Box():
             return np.clip(weights, -domain.side / 2, domain.side / 2)
-    raise InvalidInput(f"no projection is known on {domain!r}. Use li.Ball or li.Box.")
+    raise InvalidInput(f"no projection is known on {shown(domain):.60}. Use li.Ball or li.Box.")
