@@ -109,7 +109,7 @@ MUTANTS = (
     Mutant(
         "E2.2: the clipped constant without its bend",
         "algorithms/lipschitz.py",
-        "np.where(curved, np.sqrt(1 + half_sum**2 / np.where(curved, product, 1.0)), plain)",
+        "np.where(curved, np.sqrt(1 + inside * (inside / np.where(curved, product, 1.0))), plain)",
         "plain",
         "tests/algorithms/test_lipschitz.py",
     ),
