@@ -24,7 +24,7 @@ ALLOWED = {
     "plots": "errors",
     "numerics": "errors",
     "privacy": "errors kernel numerics",
-    "algorithms": "errors numerics",
+    "algorithms": "errors numerics privacy",  # privacy: by which law batches are sampled
     "shift": "algorithms errors kernel numerics progress",
     "mixing": "numerics privacy",
     "theorems": "algorithms errors kernel mixing numerics privacy progress shift",

@@ -213,12 +213,23 @@ def _loaded(name: str) -> object:
     return getattr(import_module(_MODULES[name]), name)
 
 
+def _kind(name: str) -> object:
+    """A kind of batches, noise, domain or proximal map that is listed, and not above."""
+    from importlib import import_module
+
+    if not name.startswith("_"):
+        for listed in import_module("lastiterate.algorithms.kinds").SECTIONS.values():
+            for kind in listed:
+                if kind.make.__name__ == name:
+                    return kind.make
+    raise AttributeError(f"module 'lastiterate' has no attribute {name!r}")
+
+
 if not TYPE_CHECKING:  # which would take every misspelt name for a name
 
     def __getattr__(name):
-        if name not in __all__:
-            raise AttributeError(f"module 'lastiterate' has no attribute {name!r}")
-        return globals().setdefault(name, _loaded(name))
+        found = _loaded(name) if name in __all__ else _kind(name)
+        return globals().setdefault(name, found)
 
 
 def __dir__() -> list[str]:

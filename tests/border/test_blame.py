@@ -16,7 +16,6 @@ from lastiterate import estimators
 from lastiterate.algorithms.encode import BadEntry, run_from_dict, run_to_dict
 from lastiterate.algorithms.files import run_from_text, run_to_toml
 from lastiterate.errors import LastIterateError
-from lastiterate.training.steps import projected, proximal
 
 RUN = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(records=4), 0.1, li.OnMeanGradient(std=1.0), 3)
 PLAIN = run_to_dict(RUN)
@@ -65,6 +64,11 @@ def test_a_missing_entry_is_blamed_by_its_name() -> None:
     assert blamed(lambda: run_from_dict({name: PLAIN[name] for name in PLAIN if name != "noise"})) == "noise"
 
 
+def test_kinds_that_cannot_be_executed_are_blamed_by_their_place_in_a_run() -> None:
+    assert blamed(lambda: li.ConvexSet(diameter=1.0).projected(np.zeros(2))) == "domain"
+    assert blamed(lambda: li.ConvexTerm(modulus=1.0).mapped(np.zeros(2), 0.1)) == "prox"
+
+
 def test_files_hand_the_field_on() -> None:
     wrong = run_to_toml(RUN).replace("feature_norm = 1.0", "feature_norm = -1.0")
     assert blamed(lambda: run_from_text(wrong, toml=True)) == "feature_norm"
@@ -82,13 +86,11 @@ def test_files_hand_the_field_on() -> None:
         (lambda: li.train(RUN, DATA, seed=HUGE), "seed"),
         (lambda: li.train(RUN, DATA, checkpoint=HUGE), "checkpoint"),  # type: ignore[arg-type]
         (lambda: li.train(RUN, DATA, releases=[HUGE]), "releases"),
-        (lambda: proximal(HUGE, np.zeros(2), 1.0), None),  # type: ignore[arg-type]
-        (lambda: projected(HUGE, np.zeros(2)), None),  # type: ignore[arg-type]
         (lambda: li.Brownian(sensitivity=1.0).continued(HUGE, time=1.0), "released"),  # type: ignore[arg-type]
         (lambda: li.Shuffled(records=4, batch_size=2, each_epoch=HUGE), "each_epoch"),  # type: ignore[arg-type]
     ],
 )
-def test_integers_that_python_does_not_write(call: Callable[[], Any], field: str | None) -> None:
+def test_integers_that_python_does_not_write(call: Callable[[], Any], field: str) -> None:
     assert blamed(call) == field
 
 

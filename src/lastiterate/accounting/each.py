@@ -12,7 +12,7 @@ import numpy as np
 
 from lastiterate.accounting.account import account
 from lastiterate.accounting.releases import checked_releases, released
-from lastiterate.algorithms.batches import Cyclic
+from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number, shown
 from lastiterate.numerics.arrays import Floats
@@ -32,7 +32,7 @@ class RecordReport:
     @cached_property
     def epsilons(self) -> Floats:
         """ε of every record, in the order of the data."""
-        return np.repeat(self.batch_epsilons, self.run.batches.records // len(self.batch_epsilons))
+        return np.asarray(self.batch_epsilons[self.run.batches.place(np.arange(self.run.batches.records))])
 
     @property
     def worst(self) -> float:
@@ -44,7 +44,7 @@ class RecordReport:
         index, count = checked_count("record", record, least=0), self.run.batches.records
         if index >= count:
             raise InvalidInput(f"record must be from 0 to {count - 1}. Got {shown(record)}.", field="record")
-        return float(self.batch_epsilons[index * len(self.batch_epsilons) // count])
+        return float(self.batch_epsilons[self.run.batches.place(index)])
 
     def plot(self, path: str | Path | None = None) -> Any:
         """ε against the batch; written to `path` if given. Returns the figure."""
@@ -68,7 +68,7 @@ def account_each(run: Run, delta: float, releases: Iterable[int] = ()) -> Record
     target = checked_number("delta", delta, INSIDE_UNIT)
     places = checked_releases(releases)
     for_everybody = account(run, target, places).epsilon
-    if not isinstance(run.batches, Cyclic):
+    if run.batches.turns is not Turns.FIXED_ORDER:
         return RecordReport(run, target, np.array([for_everybody]))
     mus = own_mus(released(run.process, places)) + 2 * run.arithmetic.displacement
     epsilons = np.where(mus > 0, threshold_above(np.log(target), np.maximum(mus, 1e-150)), 0.0)

@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Cyclic, Shuffled
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
 from lastiterate.shift.records import Turns, latest_turns
@@ -196,4 +195,4 @@ def places_of(process: Process, averaged: bool) -> Places:
     batches = process.batches
     if batches.reshuffled:
         return NewOrders(process, averaged)
-    return FixedOrder(process, averaged) if isinstance(batches, Cyclic | Shuffled) else EveryStep(process, averaged)
+    return FixedOrder(process, averaged) if batches.passes else EveryStep(process, averaged)

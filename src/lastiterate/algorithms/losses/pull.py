@@ -2,10 +2,42 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
 
-from lastiterate.algorithms.losses import PullLimit
 from lastiterate.numerics.arrays import Floats
+
+
+@dataclass(frozen=True)
+class PullLimit:
+    """The wrong classes get a probability of at most `pull` together, and of pull/4 each (pull/2 of three classes, …).
+
+    Whatever probabilities would exceed that are replaced by those of the largest likelihood that do not. It is the gradient
+    of a convex function, no less smooth than the softmax loss (docs/proofs.md).
+    """
+
+    pull: float
+    classes: int
+
+    @property
+    def parts(self) -> int:
+        """How many wrong classes it takes to exhaust the pull."""
+        return min(4, self.classes - 1)
+
+    @property
+    def gradient_bound(self) -> float:
+        """Of the gradient in the scores: (pull, and as many equal parts of it)."""
+        return self.pull * math.sqrt(1 + 1 / self.parts) * (1 + 1e-12)  # probabilities are rounded
+
+    @property
+    def promise(self) -> str:
+        return (
+            f"The gradient is that of the softmax loss with its pull limit applied: the wrong classes get a probability of "
+            f"at most {self.pull:g} together and {self.pull / self.parts:g} each, and of all such probabilities those of "
+            "the largest likelihood. The gradient without this limit is not covered."
+        )
 
 
 def limit_shares(shares: Floats, scores: Floats, places: np.ndarray, limit: PullLimit) -> None:
