@@ -80,7 +80,9 @@ def calibrate(
 def _checked_target(epsilon: float) -> float:
     target = checked_number("epsilon", epsilon, POSITIVE)
     if not _LEAST_TARGET <= target <= _MOST_TARGET:
-        raise InvalidInput(f"epsilon must be from {_LEAST_TARGET:g} to {_MOST_TARGET:g} for a search. Got {target:g}.")
+        raise InvalidInput(
+            f"epsilon must be from {_LEAST_TARGET:g} to {_MOST_TARGET:g} for a search. Got {target:g}.", field="epsilon"
+        )
     return target
 
 
@@ -147,7 +149,7 @@ def _most_steps(run: Run, target: float, delta: float, most_steps: int, releases
         return met is not None
 
     if longest < unit:
-        raise Unavailable(f"most_steps must be at least one epoch of {unit} steps. Got {longest}.")
+        raise Unavailable(f"most_steps must be at least one epoch of {unit} steps. Got {longest}.", field="most_steps")
     if not meets(1):
         raise Unavailable(
             f"not even {unit} step{'s' if unit > 1 else ''} meet epsilon = {target:g}. Calibrate the noise instead."

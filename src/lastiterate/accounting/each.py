@@ -15,7 +15,7 @@ from lastiterate.accounting.releases import checked_releases, released
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.run import Run, checked_run
-from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number
+from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.plots import draw_records
@@ -54,7 +54,7 @@ class RecordReport:
         """ε of the record with this index, counted from 0."""
         index, count = checked_count("record", record, least=0), self.run.batches.records
         if index >= count:
-            raise InvalidInput(f"record must be from 0 to {count - 1}. Got {record!r}.")
+            raise InvalidInput(f"record must be from 0 to {count - 1}. Got {shown(record)}.", field="record")
         return float(self.batch_epsilons[self.run.batches.place(index)])
 
     def plot(self, path: str | Path | None = None) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -22,7 +23,7 @@ from lastiterate.algorithms.quantities import Quantities
 from lastiterate.errors import NON_NEGATIVE, POSITIVE, InvalidInput, checked_count, checked_number, shown
 from lastiterate.numerics.arrays import Floats
 
-_MOST_STEPS = 10**12
+_MOST_STEPS = min(10**12, sys.maxsize // 8)  # on 32-bit platforms, what an array may have
 _LEAST, _MOST = 1e-100, 1e100
 
 
@@ -74,7 +75,7 @@ class Run:
         **others: Any,
     ) -> None:
         for name in others:
-            raise InvalidInput(f"{name} is not an entry of a run{hint(name, self.__dataclass_fields__)}.")
+            raise InvalidInput(f"{name} is not an entry of a run{hint(name, self.__dataclass_fields__)}.", field=name)
         _checked_kind("loss", loss, Loss, "li.losses.logistic(feature_norm=1.0)")
         _checked_kind("batches", batches, Batches, "li.FullBatch(records=1000)")
         _checked_kind("noise", noise, Noise, "li.OnMeanGradient(std=0.1)")
@@ -85,7 +86,7 @@ class Run:
         _checked_kind("arithmetic", arithmetic, Arithmetic, "what li.train states in the run that it returns")
         count = steps.count * batches.per_epoch if isinstance(steps, Epochs) else checked_count("steps", steps)
         if count > _MOST_STEPS:
-            raise InvalidInput(f"steps must be at most {_MOST_STEPS:g}. Got {shown(count)}.")
+            raise InvalidInput(f"steps must be at most {_MOST_STEPS:g}. Got {shown(count)}.", field="steps")
         values = {
             "loss": loss,
             "batches": batches,
@@ -169,14 +170,16 @@ class Run:
         if implied is not None and self.loss.clip not in (None, implied):
             raise InvalidInput(
                 f"clip must be the same in the loss and in the noise. Got {self.loss.clip} and {implied}. "
-                "Leave it out of the loss."
+                "Leave it out of the loss.",
+                field="clip",
             )
 
     def _check_mean(self) -> None:
         if self.noise.on_sum and self.batches.own_mean:
             raise InvalidInput(
                 "noise on a gradient sum that is divided by the size of the batch would shrink with the batch. "
-                f"Got {type(self.noise).__name__} and {type(self.batches).__name__}. Use li.Poisson, or li.OnMeanGradient."
+                f"Got {type(self.noise).__name__} and {type(self.batches).__name__}. Use li.Poisson, or li.OnMeanGradient.",
+                field="noise",
             )
 
 
@@ -185,18 +188,20 @@ def _checked_range(name: str, values: Floats) -> None:
     low, high = extremes(values)
     if not _LEAST <= low <= high <= _MOST:
         raise InvalidInput(
-            f"{name} on the iterate must be from {_LEAST:g} to {_MOST:g}, in some unit. Got {low:g} to {high:g}."
+            f"{name} on the iterate must be from {_LEAST:g} to {_MOST:g}, in some unit. Got {low:g} to {high:g}.",
+            field=name,
         )
 
 
 def _checked_kind(name: str, value: Any, kind: type, example: str) -> None:
     if not isinstance(value, kind):
-        raise InvalidInput(f"{name} must be a {kind.__name__}, such as {example}. Got {shown(value):.60}.")
+        raise InvalidInput(f"{name} must be a {kind.__name__}, such as {example}. Got {shown(value):.60}.", field=name)
 
 
 def checked_run(run: Any) -> Run:
     if not isinstance(run, Run):
         raise InvalidInput(
-            f"run must be a Run, such as li.Run(...) or li.read_run('run.toml') returns. Got {shown(run):.60}."
+            f"run must be a Run, such as li.Run(...) or li.read_run('run.toml') returns. Got {shown(run):.60}.",
+            field="run",
         )
     return run

@@ -139,9 +139,12 @@ class _Potential(Objective):
         try:
             found = np.asarray(self.gradient(weights.copy()), float)
         except (TypeError, ValueError) as error:
-            raise InvalidInput(f"gradient must return numbers of shape {weights.shape}. It raised: {error}.") from error
+            raise InvalidInput(
+                f"gradient must return numbers of shape {weights.shape}. It raised: {error}.", field="gradient"
+            ) from error
         if found.shape != weights.shape or not np.isfinite(found).all():
             raise InvalidInput(
-                f"gradient must return finite numbers of shape {weights.shape}. Got shape {found.shape}."
+                f"gradient must return finite numbers of shape {weights.shape}. Got shape {found.shape}.",
+                field="gradient",
             )
         return found

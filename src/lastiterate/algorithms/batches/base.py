@@ -147,7 +147,7 @@ def checked_records(records: int) -> int:
     """So that places in the data can be counted in 64 bits."""
     count = checked_count("records", records)
     if count > _MOST_RECORDS:
-        raise InvalidInput(f"records must be at most {_MOST_RECORDS:g}. Got {shown(records)}.")
+        raise InvalidInput(f"records must be at most {_MOST_RECORDS:g}. Got {shown(records)}.", field="records")
     return count
 
 
