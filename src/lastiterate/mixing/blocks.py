@@ -26,13 +26,14 @@ _LARGEST_EPSILON = 600.0
 
 def mixed_profile(common: Bound, apart: Bound, blocks: int) -> Profile:
     """δ(ε) after so many blocks; `common` and `apart` are upper bounds on d and M, for arrays of ε."""
-    apart_epsilons = _reach(apart) * np.linspace(0.0, 1.0, _APART_POINTS) ** 2
+    reach = _reach(apart)
+    apart_epsilons = reach * np.linspace(0.0, 1.0, _APART_POINTS) ** 2
     table = np.minimum.accumulate(apart(apart_epsilons))
 
     def block(grid: Floats) -> Block:
         return Block(grid, np.minimum(common(grid), 1.0), apart_epsilons, table)
 
-    grid, known = _narrowed(block, _even(float(apart_epsilons[-1]), _COARSE))
+    grid, known = _narrowed(block, _even(reach, _COARSE))
     epsilons = _even(float(grid[-1]), _FINE)
     if blocks <= _FEW:
         deltas = from_common_start(block(epsilons), blocks)
@@ -65,6 +66,6 @@ def _chords(epsilons: Floats, known_epsilons: Floats, deltas: Floats) -> Floats:
 def _reach(bound: Bound) -> float:
     """An ε beyond which the bound is negligible."""
     reach = 1e-3
-    while reach < _LARGEST_EPSILON and float(bound(np.array([reach]))[0]) > _SMALLEST * 1e-4:
+    while reach < _LARGEST_EPSILON and bound(np.array([reach])).item() > _SMALLEST * 1e-4:
         reach *= 1.5
     return min(reach, _LARGEST_EPSILON)

@@ -49,7 +49,7 @@ def tails(lipschitz: Floats, noise: Floats) -> tuple[Floats, Floats]:
 def whole(lipschitz: Floats, noise: Floats) -> tuple[float, float]:
     """(factor, noise) of all these steps together."""
     factor, noise_of_all = windows(lipschitz, noise, len(noise))
-    return float(factor[0]), float(noise_of_all[0])
+    return factor.item(), noise_of_all.item()
 
 
 def interleaved(own: Steps, factors: Floats, noises: Floats, present: NDArray[np.bool_]) -> Steps:

@@ -29,9 +29,9 @@ class Turns:
 
     def regular(self, first: int) -> Steps:
         """What a record meets that takes part at `first`, `first` + every, …; what comes before is left out."""
-        if self.every == 1 and not self.unknown:
-            return self.steps.part(first, len(self.steps))  # as they are: equal steps stay stored once
-        return self.at(np.arange(first, len(self.steps), self.every))
+        if self.between or self.unknown:
+            return self.at(np.arange(first, len(self.steps), self.every))
+        return self.steps.part(first, len(self.steps))  # as they are: equal steps stay stored once
 
     def at(self, turns: Counts, pushes: Floats | None = None) -> Steps:
         """What a record meets that takes part at these steps only, with the steps' own pushes or with others."""
@@ -41,6 +41,11 @@ class Turns:
             return Steps(pushes, own.noise, np.full(len(turns), math.inf))
         return self._dense(turns, pushes) if self.dense else self._merged(turns, own)
 
+    @property
+    def between(self) -> int:
+        """How many steps there usually are between two turns."""
+        return self.every - 1
+
     @cached_property
     def unknown(self) -> bool:
         return math.isinf(extremes(self.steps.lipschitz)[1])
@@ -48,10 +53,10 @@ class Turns:
     @cached_property
     def dense(self) -> bool:
         """Whether every record needs every step: slow when there are many batches."""
-        if self.unknown or self.every == 1:
+        if self.unknown or not self.between:
             return not self.unknown
         growing = math.isfinite(self.steps.diameter) and extremes(self.steps.lipschitz)[1] > 1
-        return growing or not np.isfinite(self._windows[0]).all() or not np.isfinite(self._tails[0]).all()
+        return growing or not np.isfinite(self._windows).all() or not np.isfinite(self._tails).all()
 
     def _dense(self, turns: Counts, pushes: Floats) -> Steps:
         tail = self.steps.part(int(turns[0]), len(self.steps))
@@ -66,7 +71,7 @@ class Turns:
     def _between(self, starts: Counts, ends: Counts) -> tuple[Floats, Floats]:
         """The stretches from each start up to each end, merged: looked up where they are as long as usual or end the run."""
         factor, noise = np.ones(len(starts)), np.zeros(len(starts))
-        usual = ends - starts == self.every - 1
+        usual = ends - starts == self.between
         at = np.zeros(usual.sum(), np.int64) if self.constant else starts[usual]
         factor[usual], noise[usual] = self._windows[0][at], self._windows[1][at]
         for index in np.flatnonzero(~usual & (ends > starts)):
@@ -74,24 +79,23 @@ class Turns:
         return factor, noise
 
     def _stretch(self, start: int, end: int) -> tuple[float, float]:
-        place = start - (len(self.steps) - len(self._tails[0]))
-        if end == len(self.steps) and place >= 0:
-            return float(self._tails[0][place]), float(self._tails[1][place])
+        if end == len(self.steps) and end - start < self.every:
+            factors, noises = self._tails
+            return float(factors[start - end]), float(noises[start - end])
         return whole(self.steps.lipschitz[start:end], self.steps.noise[start:end])
 
     @cached_property
     def _windows(self) -> tuple[Floats, Floats]:
         """All stretches of the usual length; one of them if all steps are alike."""
-        length = self.every - 1
-        if length >= len(self.steps):
+        if self.between >= len(self.steps):
             return np.ones(1), np.ones(1)
-        count = length if self.constant else len(self.steps)
-        return windows(self.steps.lipschitz[:count], self.steps.noise[:count], length)
+        count = self.between if self.constant else len(self.steps)
+        return windows(self.steps.lipschitz[:count], self.steps.noise[:count], self.between)
 
     @cached_property
     def _tails(self) -> tuple[Floats, Floats]:
         """All stretches after a last turn that are shorter than usual."""
-        last = slice(max(len(self.steps) - self.every + 1, 0), len(self.steps))
+        last = slice(max(len(self.steps) - self.between, 0), len(self.steps))
         return tails(self.steps.lipschitz[last], self.steps.noise[last])
 
 

@@ -17,7 +17,7 @@ from lastiterate.shift.steps import Counts, Steps
 _OVERHEAD = 500  # one place costs about as much as so many steps
 _MOST_PLACES = 512
 _NEAR_THE_END = 128
-_TOO_MANY = 10**10
+_TOO_MANY = 1e10
 
 
 @dataclass(frozen=True, eq=False)
