@@ -35,6 +35,7 @@ def test_a_grid_reaches_to_where_the_bound_is_negligible() -> None:
         assert math.exp(-rate * reach) <= 1e-21 < math.exp(-rate * reach / 1.5)
         assert math.log(reach / 1e-3, 1.5) == pytest.approx(round(math.log(reach / 1e-3, 1.5)), abs=1e-9)
     assert _reach(lambda e: np.zeros_like(e)) == 1e-3
+    assert _reach(lambda e: np.full_like(e, 1e-17 * 1e-4)) == 1e-3
     assert _reach(lambda e: np.ones_like(e)) == 600.0
 
 

@@ -70,7 +70,13 @@ def test_irregular_turns_look_up_what_they_can(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(records, "whole", counted)
     lipschitz, noise = steps_for(20, constant=False)
     turns = Turns(steps_of(np.ones(20), noise, lipschitz), 4, constant=False)
-    for places, computed in (([0, 4, 8, 17], [8]), ([1, 3, 7, 8, 16], [1, 7]), ([5, 9], [10]), ([19], [])):
+    for places, computed in (
+        ([0, 4, 8, 17], [8]),
+        ([5, 9, 15], [5, 4]),
+        ([1, 3, 7, 8, 16], [1, 7]),
+        ([5, 9], [10]),
+        ([19], []),
+    ):
         asked.clear()
         found = turns.at(np.array(places))
         assert asked == computed
@@ -80,8 +86,19 @@ def test_irregular_turns_look_up_what_they_can(monkeypatch: pytest.MonkeyPatch) 
         assert found.noise[merged] == pytest.approx([plainly(lipschitz, noise, *one)[1] for one in stretches])
 
 
+def test_a_record_that_has_every_turn_meets_the_steps_themselves() -> None:
+    """Not a copy: equal steps stay stored once."""
+    steps = steps_of(np.ones(6), 1.0, np.broadcast_to(0.9, 6))
+    found = Turns(steps, 1, constant=True).regular(2)
+    assert len(found) == 4
+    assert np.shares_memory(found.lipschitz, steps.lipschitz)
+
+
 def test_a_turn_that_is_carried_is_rounded_up_by_more_than_it_can_lose() -> None:
-    """Each of the factors is rounded once, by half of 2⁻⁵² at most."""
+    """Each of the factors is rounded once, by half of 2⁻⁵² at most; where nothing is rounded, twice that is added."""
+    for length in (1, 2, 40):
+        level = steps_of(np.append(1.0, np.zeros(length - 1)), 1.0, 1.0)
+        assert latest_turns(level, np.array([length - 1]), constant=False)[0] == 1 + length * 2.0**-52
     for length in (1, 2, 40):
         steps = steps_of(np.append(1.0, np.zeros(length - 1)), 1.0, np.full(length, 1 + 2.0**-52))
         found = Fraction(float(latest_turns(steps, np.array([length - 1]), constant=False)[0]))
