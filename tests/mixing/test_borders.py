@@ -23,6 +23,14 @@ def test_a_profile_is_never_rounded_to_nothing() -> None:
     assert (block.after(np.zeros(5)) == 1e-250).all()
 
 
+def test_the_recursion_takes_chords_of_what_two_states_reveal() -> None:
+    """Convex in e^ε; beyond its last point it is what it is there."""
+    known = np.log([1.0, 2.0, 4.0])
+    block = Block(np.linspace(0.0, 2.0, 5), np.zeros(5), known, np.array([0.5, 0.3, 0.1]))
+    found = block._apart_at(np.append(np.log([1.0, 1.5, 3.0, 4.0, 9.0]), [1e3, np.inf]))
+    assert found == pytest.approx([0.5, 0.4, 0.2, 0.1, 0.1, 0.1, 0.1], rel=1e-12)
+
+
 def test_the_bound_for_ever_stops_when_nothing_is_gained(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[np.ndarray] = []
     after = Block.after

@@ -38,7 +38,7 @@ class Sampler:
         return slice(place * size, (place + 1) * size)
 
     def _from_order(self, step: int) -> np.ndarray:
-        new = step % self.batches.per_epoch == 0 and self.batches.reshuffled
-        if new or self.order is None:
+        same = step % self.batches.per_epoch or not self.batches.reshuffled
+        if self.order is None or not same:
             self.order = permutation(self.source, self.batches.records)
         return self.order
