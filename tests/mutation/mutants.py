@@ -557,8 +557,8 @@ MUTANTS = (
     Mutant(
         "floating point: where the nearest point is in doubt, the sign is turned",
         "numerics/exact_noise.py",
-        "sign = 1 - 2 * (int(one.bits[place]) & 1)",
-        "sign = 2 * (int(one.bits[place]) & 1) - 1",
+        "return self.tails.sign(pair) * length * cosine, self.angles",
+        "return -self.tails.sign(pair) * length * cosine, self.angles",
         "tests/numerics/test_exact_noise.py",
     ),
     Mutant(

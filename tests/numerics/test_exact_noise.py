@@ -14,44 +14,73 @@ from scipy.stats import chi2, kstest
 import lastiterate as li
 from lastiterate.numerics import exact_noise
 from lastiterate.numerics.exact_choice import states_drawn
-from lastiterate.numerics.exact_noise import LAPLACE, NORMAL, nearest_multiples, normal_quantile, public_grid
+from lastiterate.numerics.exact_noise import cosine_and_sine, laplace, nearest_multiples, normal, public_grid
 from lastiterate.numerics.randomness import Source
 from lastiterate.training.leaving import leaves, leaves_with_normal_noise
 
 NEVER = 1e-9  # a test at this level does not fail by chance
 
 
-@pytest.mark.parametrize("power", [0.001, 0.5, 1, 5, 20, 57])
-def test_quantiles_in_many_digits_agree_with_mpmath(power: float) -> None:
-    with localcontext() as context, mpmath.workdps(80):
+@pytest.mark.parametrize("part", ["0", "1e-30", "0.3", "0.5", "0.999", "1"])
+def test_sines_in_many_digits_agree_with_mpmath(part: str) -> None:
+    with localcontext() as context, mpmath.workdps(130):
         context.prec = 120
-        tail = Decimal(10) ** -Decimal(str(power))
-        size = normal_quantile(tail)
-        assert mpmath.erfc(mpmath.mpf(str(size)) / mpmath.sqrt(2)) == pytest.approx(mpmath.mpf(str(tail)), rel=1e-55)
+        angle = Decimal(part) * exact_noise._PI / 2
+        exact = mpmath.mpf(part) * mpmath.pi / 2
+        for found, known in zip(cosine_and_sine(angle), (mpmath.cos(exact), mpmath.sin(exact)), strict=True):
+            assert abs(mpmath.mpf(str(found)) - known) < mpmath.mpf(10) ** -115
 
 
-@pytest.mark.parametrize("law", [NORMAL, LAPLACE], ids=["normal", "laplace"])
-def test_quantiles_in_double_precision_are_within_half_of_their_stated_error(
-    law: exact_noise.NoiseLaw, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = np.random.default_rng(4)
-    tails = np.concatenate([source.random(2000), 10 ** source.uniform(-19, 0, 2000)])
-    found = law.quantile(tails)
-    with localcontext() as context:
-        context.prec = 60
-        monkeypatch.setattr(exact_noise, "_DIGITS", 60)
-        monkeypatch.setattr(exact_noise, "_CLOSE", Decimal(10) ** -35)
-        for tail, size in zip(tails.tolist(), found.tolist(), strict=True):
-            error = abs(float(law.exactly(Decimal(tail)) - Decimal(size)))
-            assert error <= (exact_noise._RELATIVE * size + exact_noise._ABSOLUTE) / 2
+def test_normal_noise_is_a_length_and_an_angle() -> None:
+    """From given bits, in digits that mpmath computes on its own way."""
+    tail, angle = 123456789 << 36, (987654321 << 33) + 1  # the first is positive, the second has a sign
+    drawn = normal(2, _Scripted(tail, angle, 0, 0, 0, 0))  # type: ignore[arg-type]
+    with mpmath.workdps(40):
+        length = mpmath.sqrt(-2 * mpmath.log((mpmath.mpf(tail >> 1) + mpmath.mpf(2) ** -129) / 2**63))
+        turn = (mpmath.mpf(angle >> 1) + mpmath.mpf(2) ** -129) / 2**63 * mpmath.pi / 2
+        known = [length * mpmath.cos(turn), -length * mpmath.sin(turn)]
+        with localcontext() as context:
+            context.prec = 120
+            for place in (0, 1):
+                assert abs(mpmath.mpf(str(drawn.exactly(place))) - known[place]) < 1e-30
+    assert drawn.values == pytest.approx([float(one) for one in known], rel=1e-14)
+
+
+@pytest.mark.parametrize("law", [normal, laplace])
+def test_noise_in_double_precision_is_within_half_of_its_stated_error(law: exact_noise.NoiseLaw) -> None:
+    """For bits as they come, and for those near every border: tails near 0 and 1, angles near 0 and the right angle."""
+    random = np.random.default_rng(4)
+    near = [
+        1,
+        2,
+        3,
+        1 << 50,
+        (1 << 51) - 1,
+        1 << 51,
+        (1 << 51) + 1,
+        (1 << 63) + 1,
+        (1 << 64) - 1,
+        (1 << 64) - (1 << 20),
+    ]
+    borders = [(first + shift) % (1 << 64) for first in near for shift in (0, 7, 1 << 30, 1 << 45)]
+    words = [*borders, *(int(x) for x in random.integers(1 << 64, size=1000, dtype=np.uint64))]
+    for one in words:
+        others = [int(x) for x in random.integers(1 << 60, 1 << 64, size=8, dtype=np.uint64)]
+        for first in ([one, *others], [others[0], one, *others[1:]]):
+            drawn = law(2, _Scripted(*first))  # type: ignore[arg-type]
+            with localcontext() as context:
+                context.prec = 60
+                for place in (0, 1):
+                    error = abs(float(drawn.exactly(place) - Decimal(float(drawn.values[place]))))
+                    assert error <= drawn.doubts[place] / 2
 
 
 def test_the_slow_way_and_the_quick_way_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same bits, once with every decision in doubt."""
     value = np.random.default_rng(1).normal(size=300) * 1e4
-    noises = ((NORMAL, 1.0), (LAPLACE, 0.3))
+    noises = ((normal, 1.0), (laplace, 0.3))
     quick = nearest_multiples(value, public_grid(1.0), noises, Source(7), 0.37)
-    monkeypatch.setattr(exact_noise, "_UNKNOWN", 1.0)
+    monkeypatch.setattr(exact_noise, "_OF_TAIL", 1e9)
     slow = nearest_multiples(value, public_grid(1.0), noises, Source(7), 0.37)
     assert (quick == slow).all()
 
@@ -70,7 +99,7 @@ def test_released_numbers_have_the_law_of_the_ideal_mechanism(value: float) -> N
 
 
 def test_two_laplace_noises_have_their_law() -> None:
-    found = leaves(np.zeros(100_000), ((LAPLACE, 1.0), (LAPLACE, 0.25)), Source())
+    found = leaves(np.zeros(100_000), ((laplace, 1.0), (laplace, 0.25)), Source())
     wide, narrow = 1.0, 0.25
 
     def distribution(x: np.ndarray) -> np.ndarray:
@@ -150,7 +179,21 @@ def test_an_unlikely_state_takes_more_bits() -> None:
     assert states_drawn(matrix, one, _Scripted((1 << 64) - 1, 5))[0] == 1  # type: ignore[arg-type]
 
 
-def test_a_tail_beyond_63_bits_is_drawn() -> None:
-    """All leading bits 0: the quantile lies beyond nine standard deviations, where 120 digits decide."""
-    found = nearest_multiples(np.zeros(1), public_grid(1.0), ((NORMAL, 1.0),), _Scripted(0, 0, 0, 1 << 63))  # type: ignore[arg-type]
+def test_a_tail_beyond_127_bits_is_drawn() -> None:
+    """All leading bits 0: the length lies beyond thirteen standard deviations, where 120 digits decide; the angle is 0."""
+    words = (0, 0, 0, 1 << 63, 0, 0)
+    found = nearest_multiples(np.zeros(1), public_grid(1.0), ((normal, 1.0),), _Scripted(*words))  # type: ignore[arg-type]
     assert 13.0 < found[0] < 14.0
+
+
+def test_both_numbers_of_a_pair_come_from_the_same_bits() -> None:
+    """Whichever is asked first, and however often."""
+    drawn = normal(2, Source(3))
+    first, second, again = drawn.exactly(0), drawn.exactly(1), drawn.exactly(0)
+    assert first == again
+    assert float(first**2 + second**2) == pytest.approx(float(drawn.values @ drawn.values), rel=1e-14)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7])
+def test_any_number_of_noises_can_be_drawn(count: int) -> None:
+    assert len(normal(count, Source(1)).values) == len(normal(count, Source(1)).doubts) == count

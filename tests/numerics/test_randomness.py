@@ -21,7 +21,7 @@ from chances import (
     power_of_shift,
     power_of_spread,
 )
-from lastiterate.numerics.exact_noise import LAPLACE
+from lastiterate.numerics.exact_noise import laplace
 from lastiterate.numerics.randomness import Source
 from lastiterate.training.leaving import leaves, leaves_with_normal_noise
 
@@ -132,7 +132,7 @@ def test_uniform_numbers_are_uniform_and_never_at_the_ends(seed: int | None) -> 
 @sources
 def test_laplace_numbers_are_laplace(seed: int | None) -> None:
     """Sizes add up to a gamma law: a scale that is off by 1% is refused with a power above 0.999. Signs are even."""
-    values = leaves(np.zeros(MANY), ((LAPLACE, 1.0),), Source(seed))
+    values = leaves(np.zeros(MANY), ((laplace, 1.0),), Source(seed))
     low, high = gamma.isf(1 - LEVEL / 2, MANY), gamma.isf(LEVEL / 2, MANY)
     assert min(gamma.cdf(low / 0.99, MANY), gamma.sf(high / 1.01, MANY)) > POWER
     assert low <= float(np.abs(values).sum()) <= high

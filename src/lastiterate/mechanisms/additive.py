@@ -13,7 +13,7 @@ from lastiterate.errors import FINITE, POSITIVE, InvalidInput, check_fields, che
 from lastiterate.mechanisms.release import Release, mapped, released
 from lastiterate.mechanisms.rounded import UP, gaussian
 from lastiterate.numerics.arrays import Floats
-from lastiterate.numerics.exact_noise import LAPLACE, NORMAL
+from lastiterate.numerics.exact_noise import laplace, normal
 from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.roots import decreasing_root
 from lastiterate.privacy.gaussian import GaussianDP
@@ -43,7 +43,7 @@ class GaussianAfterGaussian(_Additive):
         return gaussian(self.sensitivity / math.hypot(self.first, self.second))
 
     def release(self, value: Any, seed: int | None = None) -> Release:
-        return released(value, ((NORMAL, math.hypot(self.first, self.second)),), Source(seed))
+        return released(value, ((normal, math.hypot(self.first, self.second)),), Source(seed))
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class LipschitzThenGaussian(_Additive):
 
     def release(self, value: Any, seed: int | None = None) -> Release:
         source = Source(seed)
-        before = released(value, ((NORMAL, self.first),), source).value
-        return released(mapped(self.map, before), ((NORMAL, self.second),), source)
+        before = released(value, ((normal, self.first),), source).value
+        return released(mapped(self.map, before), ((normal, self.second),), source)
 
 
 class LaplaceAfterLaplace(_Additive):
@@ -98,7 +98,7 @@ class LaplaceAfterLaplace(_Additive):
             raise InvalidInput(
                 f"value must be one number; release several one by one, and compose. Got {np.size(value)}."
             )
-        return released(value, ((LAPLACE, self.first), (LAPLACE, self.second)), Source(seed))
+        return released(value, ((laplace, self.first), (laplace, self.second)), Source(seed))
 
     def _divergence(self, order: float) -> float:
         shares = _SPLITS * self.sensitivity

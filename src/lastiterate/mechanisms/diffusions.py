@@ -27,7 +27,7 @@ from lastiterate.errors import (
 from lastiterate.mechanisms.release import Release, checked_function, released
 from lastiterate.mechanisms.rounded import gaussian
 from lastiterate.numerics.arrays import Floats
-from lastiterate.numerics.exact_noise import NORMAL
+from lastiterate.numerics.exact_noise import normal
 from lastiterate.numerics.randomness import Source
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.renyi import RenyiDP
@@ -76,7 +76,7 @@ class _Semigroup(ABC):
         return Release(later.value, later.private and released.private)
 
     def _moved(self, value: Any, time: float, source: Source) -> Release:
-        return released(value, ((NORMAL, math.sqrt(self.variance(time))),), source, self.shrink(time))
+        return released(value, ((normal, math.sqrt(self.variance(time))),), source, self.shrink(time))
 
     def mean_squared_error(self, time: float, norm: float, dimension: int) -> float:
         """E‖f(D) − release‖² where ‖f(D)‖ is `norm`. (4)"""

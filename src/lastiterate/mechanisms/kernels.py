@@ -28,7 +28,7 @@ from lastiterate.mechanisms.amplified import Amplified, Mixing
 from lastiterate.mechanisms.release import Release, mapped, released
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.exact_choice import states_drawn
-from lastiterate.numerics.exact_noise import NORMAL
+from lastiterate.numerics.exact_noise import normal
 from lastiterate.numerics.normal_gap import log_gap_above
 from lastiterate.numerics.randomness import Source
 from lastiterate.privacy.notion import Notion
@@ -228,7 +228,7 @@ class GaussianKernel(Kernel):
 
     def sample(self, values: Any, seed: int | None = None) -> Release:
         """Each value with fresh noise."""
-        return released(values, ((NORMAL, self.noise),), Source(seed))
+        return released(values, ((normal, self.noise),), Source(seed))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Noise as if it were real: the point of a public grid that is nearest to value + noise, exactly.
 
 A noisy double shows in its low bits what was there before the noise (Mironov 2012), and a function of it could read them.
-Here noise is the quantile of a uniform number with as many random bits as it takes to know which point of the grid is the
+Here noise is a function of uniform numbers with as many random bits as it takes to know which point of the grid is the
 nearest. What comes out is a function of what the ideal mechanism would give, so the ideal mechanism's guarantee holds.
 """
 
@@ -9,71 +9,141 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 
 import numpy as np
-from scipy.special import ndtri
+from numpy.typing import NDArray
 
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.randomness import Bits, Source
 
 _DIGITS = 120
-_CLOSE = Decimal(10) ** -90
 _PI = Decimal(
     "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798214808651"
     "32823066470938446095505822317253594081284811"
 )
-# Of quantiles in double precision; measured against 60 digits: within half of it (tests/numerics/test_exact_noise.py).
-_RELATIVE, _ABSOLUTE = 2.0**-49, 2.0**-52
-_UNKNOWN = 2.0**-49  # of a quantile, for the bits of a tail that were not drawn: its slope is at most 2/p
-_FEW = np.uint64(1 << 50)  # below, a tail of 63 bits has too few of them left, and gets 64 more
-_TAIL_UNIT = 2.0**-63
-
-
-@dataclass(frozen=True)
-class NoiseLaw:
-    """A symmetric law: its absolute value, from the probability of a larger one; in double precision, and exactly."""
-
-    quantile: Callable[[Floats], Floats]
-    exactly: Callable[[Decimal], Decimal]
+# Errors in double precision; measured against 60 digits: within half of it (tests/numerics/test_exact_noise.py).
+_OF_SIZE = 2.0**-49  # logarithms, roots and tangents of numpy, and the products and sums that follow
+_OF_TAIL = 2.0**-49  # relative, for the rounding of a tail, and for the bits of it that were not drawn
+_FEW = np.uint64(1 << 51)  # below, the 63 bits of a tail have too few left, and it gets 64 more
+_UNIT = 2.0**-63
 
 
 @dataclass(frozen=True, eq=False)
-class _Drawn:
-    """The bits of one noise: a sign, 63 for the tail, and 64 more where that is small."""
+class Drawn:
+    """Some noises in double precision, how far each of them may be off, and each exactly."""
+
+    values: Floats
+    doubts: Floats
+    exactly: Callable[[int], Decimal]
+
+
+NoiseLaw = Callable[[int, Source], Drawn]
+
+
+@dataclass(frozen=True, eq=False)
+class _Uniform:
+    """Uniform numbers and signs, as bits: a sign, 63 for the number, and 64 more at the places `few`, where it is small."""
 
     bits: Bits
-    few: np.ndarray
+    few: NDArray[np.intp]
     more: Bits
+    source: Source
 
     @classmethod
-    def from_source(cls, shape: tuple[int, ...], source: Source) -> _Drawn:
-        bits = source.bits(shape)
-        few = bits >> np.uint64(1) < _FEW
-        return cls(bits, few, source.bits(int(few.sum())))
+    def from_source(cls, count: int, source: Source, from_zero: bool = True) -> _Uniform:
+        """Accurate `from_zero`: relative to their size. Otherwise, to 63 bits."""
+        bits = source.bits(count)
+        few = np.flatnonzero(bits < _FEW) if from_zero else np.zeros(0, np.intp)
+        return cls(bits, few, source.bits(len(few)), source)
 
     @property
-    def signs(self) -> Floats:
-        return np.asarray(1.0 - 2.0 * (self.bits & np.uint64(1)))
+    def numbers(self) -> Floats:
+        whole = self.bits >> np.uint64(1)
+        found = (whole.view(np.int64) + 0.5) * _UNIT  # signed integers become doubles faster
+        if len(self.few):
+            found[self.few] = (whole[self.few] + (self.more + 0.5) * 2.0**-64) * _UNIT
+        return np.asarray(found)
 
-    @property
-    def tails(self) -> Floats:
-        """As probabilities, to 50 bits at least."""
-        found = np.asarray(((self.bits >> np.uint64(1)) + 0.5) * _TAIL_UNIT)
-        if len(self.more):
-            found[self.few] = ((self.bits[self.few] >> np.uint64(1)) + (self.more + 0.5) * 2.0**-64) * _TAIL_UNIT
-        return found
+    def without_far_tails(self, doubts: Floats) -> Floats:
+        """Where nearly all of 127 bits are 0, more have to be drawn before anything is known."""
+        if len(self.few):
+            doubts[self.few[(self.bits[self.few] < 2) & (self.more < _FEW)]] = np.inf
+        return doubts
 
-    def exact_tail(self, place: tuple[int, ...], source: Source) -> Decimal:
-        """191 bits of it."""
-        tail = int(self.bits[place]) >> 1
-        if self.few[place]:
-            behind = int(self.more[int(self.few.ravel()[: np.ravel_multi_index(place, self.few.shape)].sum())])
-        else:
-            behind = int(source.bits(1)[0])
-        whole = (tail << 128) + (behind << 64) + int(source.bits(1)[0])
+    def signed(self, sizes: Floats) -> Floats:
+        """The last bit of each is its sign."""
+        return (sizes.view(np.uint64) ^ (self.bits << np.uint64(63))).view(np.float64)
+
+    def sign(self, place: int) -> int:
+        return 1 - 2 * (int(self.bits[place]) & 1)
+
+    def exactly(self, place: int) -> Decimal:
+        """The number from 191 bits: so many are drawn here that were not."""
+        rank = int(np.searchsorted(self.few, place))
+        known = rank < len(self.few) and self.few[rank] == place
+        second = int(self.more[rank] if known else self.source.bits(1)[0])
+        whole = (int(self.bits[place]) >> 1 << 128) + (second << 64) + int(self.source.bits(1)[0])
         return (2 * Decimal(whole) + 1) / Decimal(2) ** 192
+
+
+def laplace(count: int, source: Source) -> Drawn:
+    """Laplace noise of scale 1: minus the logarithm of a uniform number, with a sign."""
+    uniform = _Uniform.from_source(count, source)
+    sizes = np.log(uniform.numbers)
+    np.negative(sizes, out=sizes)
+    return Drawn(
+        uniform.signed(sizes),
+        uniform.without_far_tails(_OF_SIZE * sizes + _OF_TAIL),
+        lambda place: -uniform.sign(place) * uniform.exactly(place).ln(),
+    )
+
+
+def normal(count: int, source: Source) -> Drawn:
+    """Standard normal noise: points of the plane with a length and an angle (Box and Muller), two numbers each."""
+    pairs = _Pairs.from_source((count + 1) // 2, source)
+    lengths, halves = np.sqrt(np.abs(2 * np.log(pairs.tails.numbers))), np.tan(pairs.angles.numbers * (math.pi / 4))
+    squares = halves * halves
+    scaled = lengths / (1 + squares)
+    values = [pairs.tails.signed(scaled * (1 - squares)), pairs.angles.signed(scaled * (2 * halves))]
+    with np.errstate(divide="ignore"):
+        doubts = pairs.tails.without_far_tails(_OF_SIZE * lengths + _OF_TAIL / lengths)  # of √(−2·log p): dp/p/√…
+    return Drawn(np.concatenate(values)[:count], np.concatenate([doubts, doubts])[:count], pairs.exactly)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Points of the plane: the tail of the length, a part of the right angle, a sign from each. Both halves share bits."""
+
+    tails: _Uniform
+    angles: _Uniform
+    known: dict[int, tuple[Decimal, Decimal]] = field(default_factory=dict)
+
+    @classmethod
+    def from_source(cls, count: int, source: Source) -> _Pairs:
+        return cls(_Uniform.from_source(count, source), _Uniform.from_source(count, source, from_zero=False))
+
+    def exactly(self, place: int) -> Decimal:
+        half, pair = divmod(place, len(self.tails.bits))
+        if pair not in self.known:
+            self.known[pair] = self._both(pair)
+        return self.known[pair][half]
+
+    def _both(self, pair: int) -> tuple[Decimal, Decimal]:
+        length = (-2 * self.tails.exactly(pair).ln()).sqrt()
+        cosine, sine = cosine_and_sine(self.angles.exactly(pair) * _PI / 2)
+        return self.tails.sign(pair) * length * cosine, self.angles.sign(pair) * length * sine
+
+
+def cosine_and_sine(angle: Decimal) -> tuple[Decimal, Decimal]:
+    """Of a part of the right angle, from their series."""
+    sums, term, order = [Decimal(0), Decimal(0)], Decimal(1), 0
+    while abs(term) > Decimal(10) ** -(_DIGITS + 2):
+        sums[order % 2] += (-1) ** (order // 2) * term
+        order += 1
+        term = term * angle / order
+    return sums[0], sums[1]
 
 
 def nearest_multiples(
@@ -83,73 +153,27 @@ def nearest_multiples(
 
     Where double precision leaves no doubt which these are, it decides; elsewhere, more bits and 120 digits do.
     """
-    centre = value * (factor / grid)  # exact, if there is no factor
+    centre = value.ravel() * (factor / grid)  # exact, if there is no factor
     whole = np.floor(centre)
     total, doubt = centre - whole, 0.0 if factor == 1 else np.abs(centre) * 2.0**-52
-    drawn = []
-    for law, scale in noises:
-        one = _Drawn.from_source(value.shape, source)
-        sizes = law.quantile(one.tails)
-        total = total + one.signs * (sizes * (scale / grid))
-        doubt = doubt + (scale / grid) * ((_RELATIVE + 2.0**-51) * sizes + (_UNKNOWN + _ABSOLUTE)) + 2.0**-51
-        drawn.append(one)
+    terms = [(scale, law(centre.size, source)) for law, scale in noises]
+    for scale, drawn in terms:
+        total += drawn.values * (scale / grid)
+        doubt = doubt + (drawn.doubts * (scale / grid) + 2.0**-51)
     nearest = np.rint(total)
-    found = np.asarray(whole + nearest)
-    for place in np.argwhere(np.abs(np.abs(total - nearest) - 0.5) <= doubt):
-        found[tuple(place)] = _exactly(value, factor, grid, noises, drawn, tuple(place), source)
-    return np.asarray(found * grid)
+    found = whole + nearest
+    for place in np.flatnonzero(0.5 - np.abs(total - nearest) <= doubt).tolist():
+        found[place] = _exactly(float(value.flat[place]), factor, grid, terms, place)
+    return np.asarray(found * grid).reshape(value.shape)
 
 
-def _exactly(
-    value: Floats,
-    factor: float,
-    grid: float,
-    noises: Sequence[tuple[NoiseLaw, float]],
-    drawn: list[_Drawn],
-    place: tuple[int, ...],
-    source: Source,
-) -> int:
+def _exactly(value: float, factor: float, grid: float, terms: list[tuple[float, Drawn]], place: int) -> int:
     with localcontext() as context:
         context.prec = _DIGITS
-        total = Decimal(float(value[place])) * Decimal(factor)
-        for (law, scale), one in zip(noises, drawn, strict=True):
-            sign = 1 - 2 * (int(one.bits[place]) & 1)
-            total += sign * Decimal(scale) * law.exactly(one.exact_tail(place, source))
+        total = Decimal(value) * Decimal(factor)
+        for scale, drawn in terms:
+            total += Decimal(scale) * drawn.exactly(place)
         return int((total / Decimal(grid)).to_integral_value(ROUND_HALF_UP))
-
-
-def normal_quantile(tail: Decimal) -> Decimal:
-    """The size that a standard normal number exceeds, either way, with this probability: Newton's method."""
-    size = Decimal(float(-ndtri(float(tail / 2))))
-    for _ in range(10):
-        density = (-size * size / 2).exp() / (2 * _PI).sqrt()
-        step = (_upper_tail(size, density) - tail / 2) / density
-        size += step
-        if abs(step) < _CLOSE:
-            break
-    return size
-
-
-def _upper_tail(size: Decimal, density: Decimal) -> Decimal:
-    """1/2 − φ(z)·(z + z³/3 + z⁵/(3·5) + …): no term is negative."""
-    term, total, odd, square = size, size, 1, size * size
-    while abs(term) > Decimal(10) ** -(_DIGITS + 2):
-        odd += 2
-        term = term * square / odd
-        total += term
-    return Decimal("0.5") - density * total
-
-
-def _normal_sizes(tails: Floats) -> Floats:
-    return np.asarray(-ndtri(tails / 2))
-
-
-def _laplace_sizes(tails: Floats) -> Floats:
-    return np.asarray(-np.log(tails))
-
-
-NORMAL = NoiseLaw(_normal_sizes, normal_quantile)
-LAPLACE = NoiseLaw(_laplace_sizes, lambda tail: -tail.ln())
 
 
 def public_grid(scale: float, finer: int = 12) -> float:

@@ -49,6 +49,10 @@ def _scaled_norms(rows: Floats) -> Floats:
 
 def length(vector: Floats) -> float:
     """Of all entries, to a few parts in 10¹⁵ however many there are: pairwise sums."""
+    with np.errstate(over="ignore", under="ignore"):
+        square = float(np.square(vector).sum())
+    if _SAFE[0] < square < _SAFE[1]:
+        return math.sqrt(square)
     flat = np.abs(vector).ravel()
     largest = float(flat.max(initial=0.0))
     if largest == 0 or not math.isfinite(largest):
@@ -58,5 +62,7 @@ def length(vector: Floats) -> float:
 
 def at_least(values: Floats, dtype: Any) -> Floats:
     """In this precision, rounded up."""
+    if values.dtype == dtype:
+        return values
     nearest = values.astype(dtype)
     return np.asarray(np.where(nearest < values, np.nextafter(nearest, np.inf, dtype=dtype), nearest))

@@ -8,7 +8,7 @@ import numpy as np
 
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats
-from lastiterate.numerics.exact_noise import NORMAL, NoiseLaw, nearest_multiples, public_grid
+from lastiterate.numerics.exact_noise import NoiseLaw, nearest_multiples, normal, public_grid
 from lastiterate.numerics.randomness import Source
 
 _FARTHEST = 2.0**28  # times the noise: beyond, doubles are too coarse to be quick
@@ -47,4 +47,4 @@ def leaves(
 
 def leaves_with_normal_noise(value: Floats, std: float, source: Source, finer: int = RELEASED) -> Floats:
     """With Gaussian noise."""
-    return leaves(value, ((NORMAL, std),), source, finer=finer)
+    return leaves(value, ((normal, std),), source, finer=finer)

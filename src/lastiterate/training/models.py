@@ -22,6 +22,8 @@ from lastiterate.numerics.norms import row_norms
 from lastiterate.training.data import Records
 from lastiterate.training.pull import limit_shares
 
+_NUMBERS_AT_ONCE = 1 << 18  # in sums of blocks that wait to be added up
+
 
 class Model(ABC):
     """A loss of the scores features @ weights, and of targets. `meant`: what targets have to be."""
@@ -71,10 +73,18 @@ def sums_in(precision: Any) -> Sums:
 def summed_in_blocks(slopes: Floats, rows: Floats) -> Floats:
     """Σ slope·row in double precision, from blocks that are summed in that of the rows."""
     block = sums_in(rows.dtype).block
-    total = np.zeros((*slopes.shape[1:], rows.shape[1]))
-    for first in range(0, len(rows), block):
-        total += slopes[first : first + block].T @ rows[first : first + block]
-    return total.T
+    columns, whole = slopes.reshape(len(rows), -1), len(rows) // block * block
+    total = np.asarray(columns[whole:].T @ rows[whole:], np.float64)
+    at_once = block * max(1, _NUMBERS_AT_ONCE // total.size)
+    for first in range(0, whole, at_once):
+        chosen = slice(first, min(first + at_once, whole))
+        left, right = _stacked(np.ascontiguousarray(columns[chosen]), block), _stacked(rows[chosen], block)
+        total += (left.swapaxes(1, 2) @ right).sum(axis=0, dtype=np.float64)
+    return total.T.reshape(rows.shape[1], *slopes.shape[1:])
+
+
+def _stacked(rows: Floats, block: int) -> Floats:
+    return rows.reshape(-1, block, rows.shape[1])
 
 
 def _limits(most: float, norms: Floats) -> Floats:
@@ -143,8 +153,8 @@ class _Classes(Model):
     def cut(self, slopes: Floats, limits: Floats) -> Floats:
         """Together, as one vector."""
         sizes = row_norms(slopes)
-        over = sizes > limits
-        if over.any():
+        over = np.flatnonzero(sizes > limits)
+        if len(over):
             slopes[over] *= (limits[over] / sizes[over]).astype(slopes.dtype)[:, None]
         return slopes
 
