@@ -49,7 +49,7 @@ MODULES = (
         "tests/numerics/test_random_borders.py tests/training/test_samplers.py tests/numerics/test_randomness.py",
         "not cut and not deviation and not independent_from and not coordinates",
     ),
-    Module("numerics/exact_noise.py", "tests/numerics/test_exact_noise.py", "not half_of"),
+    Module("numerics/exact_noise.py", "tests/numerics/test_exact_noise.py", "not law_of_the and not betrays"),
     Module("privacy/displaced.py", "tests/privacy/test_displaced.py tests/training/test_floating_point.py", "displace"),
     Module("algorithms/arithmetic.py", "tests/algorithms/test_arithmetic.py"),
 )
