@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
+from typing import ClassVar
 
 import mpmath
 import numpy as np
@@ -46,7 +48,7 @@ def test_the_bound_for_ever_stops_when_nothing_is_gained(monkeypatch: pytest.Mon
     assert len(made) < 5
 
 
-@pytest.mark.parametrize(("tail_mu", "window_mu", "third"), [(0.5, 1.0, 0.9), (0.02, 1.0, 0.03**2 / 0.2)])
+@pytest.mark.parametrize(("tail_mu", "window_mu", "third"), [(0.5, 1.0, 0.9), (0.02, 1.0, 0.0045)])
 def test_the_third_share_lies_beyond_the_better_of_two(tail_mu: float, window_mu: float, third: float) -> None:
     given = WindowTail(Tail(np.array([tail_mu]), np.ones(1)), li.GaussianDP(window_mu))
     found = given.split_for(math.log(1e-6))
@@ -54,11 +56,26 @@ def test_the_third_share_lies_beyond_the_better_of_two(tail_mu: float, window_mu
     assert (found[0.2][0] < found[0.03][0]) == (third > 0.2)
 
 
+class Split(Tail):
+    """A tail that remembers which ε it was asked for."""
+
+    seen: ClassVar[list[float]] = []
+
+    def log_delta(self, epsilons: np.ndarray) -> np.ndarray:
+        Split.seen[:] = epsilons.tolist()
+        return super().log_delta(epsilons)
+
+
 class Asked:
-    """In place of a window's table: remembers which log δ it was asked for."""
+    """In place of a window's table: remembers which log δ and which ε it was asked for."""
 
     def __init__(self) -> None:
         self.logs: list[float] = []
+        self.epsilons: list[float] = []
+
+    def log_delta(self, epsilons: np.ndarray) -> np.ndarray:
+        self.epsilons = epsilons.tolist()
+        return -epsilons
 
     def epsilon(self, log_delta: float) -> float:
         self.logs.append(log_delta)
@@ -80,6 +97,26 @@ def test_window_and_tail_together_get_no_more_than_delta(log_delta: float) -> No
         assert float(tail.log_delta(np.array([split]))[0]) <= log_delta + math.log(share) - 5e-13
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 0.7, 3.3])
+def test_window_and_tail_together_get_no_more_than_epsilon(epsilon: float) -> None:
+    """In exact arithmetic: what is left to the window is rounded down, by next to nothing."""
+    asked = Asked()
+    given = WindowTail(Split(np.array([0.3]), np.ones(1)), li.GaussianDP(1.0))
+    given.__dict__["_tabled"] = asked
+    given._log_delta_at(epsilon)
+    assert len(asked.epsilons) == len(Split.seen)
+    for split, left in zip(Split.seen, asked.epsilons, strict=True):
+        exact = Fraction(epsilon) - Fraction(split)
+        assert Fraction(left) <= exact <= Fraction(left) + Fraction(epsilon) / 10**15
+
+
+def test_what_the_tail_takes_is_less_than_the_whole() -> None:
+    given = WindowTail(Tail(np.array([0.3]), np.ones(1)), li.GaussianDP(1.0))
+    log_delta = math.log(1e-6)
+    assert given.epsilon_estimate(log_delta) == given.tail.epsilon(np.array([log_delta]))[0]
+    assert 0 < given.epsilon_estimate(log_delta) < given.epsilon(1e-6)
+
+
 def test_a_tail_and_what_is_joined_are_no_more_than_one_and_rounded_up() -> None:
     assert Tail(np.array([50.0, 60.0]), np.ones(2)).log_delta(np.zeros(1))[0] == 0
     for log_tail, split, log_window in ((-700.0, 0.0, -720.0), (-300.0, 400.0, -690.0), (-0.5, 0.0, -50.0)):
@@ -87,6 +124,12 @@ def test_a_tail_and_what_is_joined_are_no_more_than_one_and_rounded_up() -> None
         found = float(joined(np.array([log_tail]), np.array([split]), np.array([log_window]))[0])
         slack = 1e-14 * (1 - float(exact) + split)
         assert 0.8 * slack <= found - exact <= 1.2 * slack
+
+
+def test_a_tail_at_no_distance_adds_nothing() -> None:
+    epsilons = np.array([0.0, 0.4, 2.0])
+    alone, beside = Tail(np.array([0.3]), np.ones(1)), Tail(np.array([0.0, 0.3]), np.ones(2))
+    assert beside.log_delta(epsilons) == pytest.approx(alone.log_delta(epsilons), rel=1e-13)
 
 
 def test_a_tail_that_never_falls_has_no_epsilon() -> None:

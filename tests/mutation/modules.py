@@ -41,8 +41,8 @@ MODULES = (
     Module("privacy/conversions.py", "tests/privacy/test_conversions.py"),
     Module(
         "shift/schedule.py",
-        "tests/shift/test_slack.py tests/shift/test_engine.py",
-        "no_schedule or contracting or growing",
+        "tests/shift/test_schedule.py tests/shift/test_slack.py tests/shift/test_engine.py",
+        "test_schedule.py or no_schedule or contracting or growing",
     ),
     Module(
         "numerics/randomness.py",
