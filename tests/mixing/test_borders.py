@@ -136,7 +136,10 @@ def test_a_tail_that_never_falls_has_no_epsilon() -> None:
     """Distances beyond anything: ∞, and the window is not asked."""
     tail = Tail(np.array([1e9]), np.ones(1))
     assert tail.epsilon(np.array([-5.0]))[0] == math.inf
-    assert WindowTail(tail, li.GaussianDP(1.0)).epsilon(1e-5) == math.inf
+    given, asked = WindowTail(tail, li.GaussianDP(1.0)), Asked()
+    given.__dict__["_tabled"] = asked
+    assert given.epsilon(1e-5) == math.inf
+    assert asked.logs == []
 
 
 @pytest.mark.parametrize(("mu", "epsilon"), [(0.5, 0.0), (2.0, 0.1), (1.0, 30.0)])

@@ -103,7 +103,7 @@ class WindowTail(Notion):
 
     def _with_share(self, log_delta: float, share: float) -> tuple[float, float]:
         split = self.tail.epsilon(np.array([log_delta + np.log(share) - 1e-12])).item()
-        if split == np.inf:
+        if np.isinf(split):
             return split, split
         left = log_delta + float(np.log1p(-share)) - split - 1e-12 * (1 + split)
         return (split + self._tabled.epsilon(left)) * _UP, split
