@@ -12,7 +12,7 @@ settings.register_profile("lastiterate", deadline=None, derandomize=True, print_
 settings.load_profile("lastiterate")
 
 # Tests that share something that takes long to make: one worker of a parallel run makes it, and no other waits for it.
-SHARED = {"tests/papers/": "papers", "test_errata": "errata", "tests/laws/test_refusals.py": "refusals"}
+SHARED = {"tests/reproduction/": "papers", "test_errata": "errata", "tests/laws/test_refusals.py": "refusals"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

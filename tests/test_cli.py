@@ -102,14 +102,6 @@ def test_bad_input_is_one_sentence_and_two(command: str, said: str, capsys: pyte
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("command", ["account", "calibrate", "compare", "verify", "theorems"])
-def test_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main([command, "--help"])
-    assert caught.value.code == 0
-    assert f"example: lastiterate {command}" in capsys.readouterr().out
-
-
 def test_an_unknown_option_is_two() -> None:
     with pytest.raises(SystemExit) as caught:
         main(["account", MNIST, "--detla", "1e-5"])

@@ -10,7 +10,6 @@ from lastiterate.accounting.account import account
 from lastiterate.accounting.releases import checked_releases, released
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.arithmetic import EXACT
-from lastiterate.algorithms.batches import Cyclic, Shuffled
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import (
@@ -135,7 +134,7 @@ def _closeness(report: Report) -> float:
 
 
 def _most_steps(run: Run, target: float, delta: float, most_steps: int, releases: tuple[int, ...]) -> Run:
-    unit = run.batches.per_epoch if isinstance(run.batches, Cyclic | Shuffled) else 1
+    unit = run.batches.per_epoch if run.batches.passes else 1
     longest = _longest(run, most_steps)
 
     order = list(reversed(CATALOGUE))  # composition is quick, and the one that met the last time comes first

@@ -213,7 +213,7 @@ def _schedule_to_dict(schedule: Schedule | None) -> dict[str, Any] | None:
 def _schedule_from_dict(entry: dict[str, Any], steps: int) -> Schedule:
     start = checked_count("start", entry["start"], least=0)
     lengths = _whole(unpacked(entry["lengths"], most=steps))
-    if not 0 <= start < steps or (lengths < 1).any() or lengths.sum() != steps - start:
+    if not 0 <= start < steps or (lengths < 1).any() or lengths.sum(dtype=np.int64) != steps - start:
         raise InvalidInput(f"the lengths of a schedule must sum to {steps - start}. Got {lengths.sum()}.")
     levels = unpacked(entry["levels"], len(lengths))
     if not (np.isfinite(levels) & (levels >= 0)).all():
@@ -224,7 +224,7 @@ def _schedule_from_dict(entry: dict[str, Any], steps: int) -> Schedule:
 def _whole(values: Floats) -> Counts:
     if not (np.isfinite(values) & (values == np.floor(values))).all():
         raise InvalidInput("the lengths of a schedule must be integers.")
-    return values.astype(np.int64)
+    return values.astype(np.intp)
 
 
 def _rounded_up(value: float) -> float:

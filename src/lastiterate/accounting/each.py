@@ -12,7 +12,7 @@ import numpy as np
 
 from lastiterate.accounting.account import account
 from lastiterate.accounting.releases import checked_releases, released
-from lastiterate.algorithms.batches import Cyclic
+from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number
 from lastiterate.numerics.arrays import Floats
@@ -68,7 +68,7 @@ def account_each(run: Run, delta: float, releases: Iterable[int] = ()) -> Record
     target = checked_number("delta", delta, INSIDE_UNIT)
     places = checked_releases(releases)
     for_everybody = account(run, target, places).epsilon
-    if not isinstance(run.batches, Cyclic):
+    if run.batches.turns is not Turns.FIXED_ORDER:
         return RecordReport(run, target, np.array([for_everybody]))
     mus = own_mus(released(run.process, places)) + 2 * run.arithmetic.displacement
     epsilons = np.where(mus > 0, threshold_above(np.log(target), np.maximum(mus, 1e-150)), 0.0)

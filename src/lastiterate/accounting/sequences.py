@@ -49,7 +49,7 @@ def unpacked(content: Any, length: int | None = None, most: int = _MOST) -> Floa
     if len(values) == 1 and length is not None:
         return np.broadcast_to(values, _checked_length(int(counts[0]), length, math.inf))
     _checked_length(int(counts.sum()), length, most)
-    return np.repeat(values, counts.astype(int))
+    return np.repeat(values, counts.astype(np.intp))
 
 
 def _plain(values: Floats) -> list[Any]:

@@ -6,53 +6,12 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-from lastiterate.algorithms import losses
 from lastiterate.algorithms.arithmetic import EXACT, Arithmetic
-from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
-from lastiterate.algorithms.domains import Ball, Box, ConvexSet, Domain, Unbounded
 from lastiterate.algorithms.hints import closest, hint
-from lastiterate.algorithms.noise import Langevin, Noise, OnGradientSum, OnIterate, OnMeanGradient
-from lastiterate.algorithms.prox import L1, ConvexTerm, ElasticNet, NuclearNorm, Prox
+from lastiterate.algorithms.kinds import SECTIONS, kind_named
 from lastiterate.algorithms.run import Epochs, Run
 from lastiterate.errors import InvalidInput, shown
 
-BATCHES: dict[str, type[Batches]] = {
-    "full": FullBatch,
-    "cyclic": Cyclic,
-    "shuffled": Shuffled,
-    "fixed_size": FixedSize,
-    "poisson": Poisson,
-    "poisson_mean": PoissonMean,
-}
-NOISES: dict[str, type[Noise]] = {
-    "on_iterate": OnIterate,
-    "on_mean_gradient": OnMeanGradient,
-    "on_gradient_sum": OnGradientSum,
-    "langevin": Langevin,
-}
-DOMAINS: dict[str, type[Domain]] = {"unbounded": Unbounded, "ball": Ball, "box": Box, "convex_set": ConvexSet}
-PROXES: dict[str, type[Prox]] = {
-    "l1": L1,
-    "elastic_net": ElasticNet,
-    "nuclear_norm": NuclearNorm,
-    "convex_term": ConvexTerm,
-}
-LOSSES: dict[str, Callable[..., Any]] = {
-    "general": losses.general,
-    "logistic": losses.logistic,
-    "softmax": losses.softmax,
-    "ridge": losses.ridge,
-    "huber": losses.huber,
-    "smooth_hinge": losses.smooth_hinge,
-    "network": losses.network,
-}
-_SECTIONS: dict[str, dict[str, Any]] = {
-    "loss": LOSSES,
-    "batches": BATCHES,
-    "noise": NOISES,
-    "domain": DOMAINS,
-    "prox": PROXES,
-}
 _REQUIRED = ("loss", "batches", "step_size", "noise", "steps")
 _KNOWN = (*_REQUIRED, "domain", "prox", "weight_decay", "arithmetic")
 
@@ -94,7 +53,7 @@ def run_from_dict(plain: Any) -> Run:
     for name in _REQUIRED:
         if name not in plain:
             raise BadEntry((), f"{name} is missing. A run needs {', '.join(_REQUIRED)}.")
-    values = {name: _section(name, value) if name in _SECTIONS else value for name, value in plain.items()}
+    values = {name: _section(name, value) if name in SECTIONS else value for name, value in plain.items()}
     values["steps"] = _steps(values["steps"])
     if "arithmetic" in values:
         values["arithmetic"] = _arithmetic(values["arithmetic"])
@@ -105,17 +64,18 @@ def run_from_dict(plain: Any) -> Run:
 
 
 def _section(section: str, entries: Any) -> Any:
-    kinds = _SECTIONS[section]
-    names = ", ".join(kinds)
+    listed = [kind.name for kind in SECTIONS[section]]
+    names = ", ".join(listed)
     if not isinstance(entries, dict) or not isinstance(entries.get("kind"), str):
         raise BadEntry((section,), f"{section} must be a table with a kind, one of {names}. Got {shown(entries):.60}.")
     kind = entries["kind"]
-    if kind not in kinds:
+    found = kind_named(section, kind)
+    if found is None:
         raise BadEntry(
-            (section, "kind"), f"kind of {section} must be one of {names}. Got {shown(kind)}{closest(kind, kinds)}."
+            (section, "kind"), f"kind of {section} must be one of {names}. Got {shown(kind)}{closest(kind, listed)}."
         )
     arguments = {name: value for name, value in entries.items() if name != "kind"}
-    known = _arguments_of(kinds[kind])
+    known = _arguments_of(found.make)
     for name in arguments:
         if name not in known:
             message = (
@@ -123,7 +83,7 @@ def _section(section: str, entries: Any) -> Any:
             )
             raise BadEntry((section, name), message)
     try:
-        return kinds[kind](**arguments)
+        return found.make(**arguments)
     except InvalidInput as error:
         raise BadEntry((section, *_blamed(error, arguments)), str(error)) from error
     except TypeError as error:
@@ -162,7 +122,12 @@ def _blamed(error: InvalidInput, entries: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _section_to_dict(section: str, value: Any) -> dict[str, Any]:
-    kind = next(name for name, cls in _SECTIONS[section].items() if type(value) is cls)
+    kind = getattr(type(value), "kind", None)
+    if kind is None or (listed := kind_named(section, kind)) is None or listed.make is not type(value):
+        raise InvalidInput(
+            f"{section} of type {type(value).__name__} cannot be written to a file or a certificate: it is not listed among "
+            "the kinds of lastiterate (CONTRIBUTING.md says how to list one)."
+        )
     given = {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
     return {"kind": kind, **{name: entry for name, entry in given.items() if entry is not None}}
 

@@ -59,3 +59,8 @@ def each(function: Callable[..., Any], *values: Any) -> Floats:
         return np.asarray(function(*arrays), float)
     once = function(*(array.reshape(-1)[:1] for array in arrays))
     return np.broadcast_to(np.asarray(once, float)[0], np.broadcast_shapes(*(array.shape for array in arrays)))
+
+
+def per_step_shown(value: PerStep) -> str:
+    """In a sentence."""
+    return f"{value:g}" if isinstance(value, float) else f"from {min(value):g} to {max(value):g}"

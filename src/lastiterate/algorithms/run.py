@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from lastiterate.algorithms.arithmetic import EXACT, Arithmetic, expected_arithmetic
-from lastiterate.algorithms.batches import RARE, Batches, Poisson, PoissonMean, Sizes
+from lastiterate.algorithms.batches import RARE, Batches, Sizes
 from lastiterate.algorithms.domains import Domain, Unbounded
 from lastiterate.algorithms.hints import hint
 from lastiterate.algorithms.lipschitz import step_lipschitz
 from lastiterate.algorithms.losses import Loss
-from lastiterate.algorithms.noise import Noise, OnGradientSum
+from lastiterate.algorithms.noise import Noise
 from lastiterate.algorithms.per_step import PerStep, checked_per_step, each, extremes, first_steps, is_constant, spread
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.prox import Prox
@@ -123,7 +123,7 @@ class Run:
         lipschitz = each(lambda eta: self._lipschitz(eta, sizes), step_sizes)
         change = each(self._gradient_change, clips) if clips is not None else self.loss.gradient_sensitivity
         bound = each(self._gradient_bound, clips) if clips is not None else self.loss.gradient_bound
-        apart = self._sampled_change(change, bound, sizes)
+        apart = self.batches.sampled_change(change, bound, sizes)
         more = self.arithmetic.factor * (1 + 4e-16)
         return Process(
             self.batches,
@@ -142,7 +142,7 @@ class Run:
     @property
     def clip(self) -> PerStep | None:
         """Where gradients are clipped: DP-SGD noise on the sum implies it."""
-        return self.noise.clip if isinstance(self.noise, OnGradientSum) else self.loss.clip
+        return self.loss.clip if self.noise.implied_clip is None else self.noise.implied_clip
 
     @property
     def expected_arithmetic(self) -> Arithmetic:
@@ -181,19 +181,6 @@ class Run:
         shares = (sizes.smallest_share, sizes.largest_share)
         return step_lipschitz(self.loss, self.clip is not None, step_sizes, step_sizes * self._decay, shares)
 
-    def _sampled_change(self, change: Floats | float, bound: Floats | float, sizes: Sizes) -> Floats | float:
-        """How far apart the gradient sums of a batch with the record, with its neighbour and without either may be.
-
-        Divided by a constant, twice the record's own gradient; divided by the size of the batch, it is compared with the
-        mean of the others, and with nothing where there may be none.
-        """
-        match self.batches:
-            case Poisson():
-                return each(lambda c: 2 * c, bound)
-            case PoissonMean() if sizes.divisor == 1:
-                return each(np.maximum, change, bound)
-        return change
-
     def _after_prox(self, step_sizes: Floats) -> Floats:
         modulus = 0.0 if self.prox is None else self.prox.strong_convexity
         return each(lambda eta: 1 / (1 + eta * modulus), step_sizes)
@@ -205,17 +192,18 @@ class Run:
         return np.minimum(clips, self.loss.gradient_bound)
 
     def _check_clip(self) -> None:
-        if isinstance(self.noise, OnGradientSum) and self.loss.clip not in (None, self.noise.clip):
+        implied = self.noise.implied_clip
+        if implied is not None and self.loss.clip not in (None, implied):
             raise InvalidInput(
-                f"clip must be the same in the loss and in the noise. Got {self.loss.clip} and {self.noise.clip}. "
+                f"clip must be the same in the loss and in the noise. Got {self.loss.clip} and {implied}. "
                 "Leave it out of the loss."
             )
 
     def _check_mean(self) -> None:
-        if isinstance(self.noise, OnGradientSum) and isinstance(self.batches, PoissonMean):
+        if self.noise.on_sum and self.batches.own_mean:
             raise InvalidInput(
                 "noise on a gradient sum that is divided by the size of the batch would shrink with the batch. "
-                "Got OnGradientSum and PoissonMean. Use li.Poisson, or li.OnMeanGradient."
+                f"Got {type(self.noise).__name__} and {type(self.batches).__name__}. Use li.Poisson, or li.OnMeanGradient."
             )
 
 

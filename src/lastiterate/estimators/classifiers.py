@@ -56,7 +56,7 @@ class _PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ig
     def predict(self, X: Any) -> Any:
         """The class with the highest score."""
         scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+        return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -193,7 +193,7 @@ class FiniteKernel(Kernel):
     def sample(self, states: Any, seed: int | None = None) -> Release:
         """The next state of each of these states."""
         given = np.asarray(states)
-        given = given.astype(int) if given.size == 0 else given
+        given = given.astype(np.intp) if given.size == 0 else given
         if not np.issubdtype(given.dtype, np.integer) or not ((given >= 0) & (given < len(self.matrix))).all():
             raise InvalidInput(f"states must be integers from 0 to {len(self.matrix) - 1}. Got {shown(states):.60}.")
         source = Source(seed)

@@ -43,7 +43,7 @@ def best_schedule(steps: Steps) -> tuple[float, Schedule]:
 
 def _at_once(steps: Steps) -> tuple[float, Schedule]:
     """Pay every push where it comes: nothing is left that an unknown factor could enlarge, and nothing clever helps."""
-    schedule = Schedule(0, np.ones(len(steps), np.int64), np.zeros(len(steps)))
+    schedule = Schedule(0, np.ones(len(steps), np.intp), np.zeros(len(steps)))
     return certify(steps, 0, np.full(len(steps), np.inf)), schedule
 
 
@@ -73,7 +73,7 @@ def _pooled_lengths(steps: Steps, distance: float) -> Counts:
                 _append(stack, [block])
         else:
             _append(stack, _chunk_blocks(pushes, steps.noise[first:last], logs[first:last]))
-    return np.array([length for *_, length in stack], np.int64)
+    return np.array([length for *_, length in stack], np.intp)
 
 
 def _growing_alike(steps: Steps) -> bool:
@@ -84,7 +84,7 @@ def _growing_alike(steps: Steps) -> bool:
 
 def _single_blocks(pushes: Floats, noise: Floats, logs: Floats) -> list[Block]:
     with np.errstate(divide="ignore"):
-        rows = (np.log(pushes), 2 * np.log(noise), logs, np.ones(len(logs), int))
+        rows = (np.log(pushes), 2 * np.log(noise), logs, np.ones(len(logs), np.intp))
     return list(zip(*(row.tolist() for row in rows), strict=True))
 
 

@@ -72,7 +72,7 @@ class Turns:
         """The stretches from each start up to each end, merged: looked up where they are as long as usual or end the run."""
         factor, noise = np.ones(len(starts)), np.zeros(len(starts))
         usual = ends - starts == self.between
-        at = np.zeros(usual.sum(), np.int64) if self.constant else starts[usual]
+        at = np.zeros(usual.sum(), np.intp) if self.constant else starts[usual]
         factor[usual], noise[usual] = self._windows[0][at], self._windows[1][at]
         for index in np.flatnonzero(~usual & (ends > starts)):
             factor[index], noise[index] = self._stretch(int(starts[index]), int(ends[index]))

@@ -73,7 +73,7 @@ class _Hull:
     def __init__(self, x: Floats, y: Floats) -> None:
         self.x, self.y = x, y
         self.cost = np.zeros(len(x))
-        self.vertices = np.zeros(len(x), np.int64)
+        self.vertices = np.zeros(len(x), np.intp)
         self.slopes = np.full(len(x), np.inf)  # of the edge that ends at a vertex, kept beside it
         self.top = 0
 
@@ -94,7 +94,7 @@ class _Hull:
 
     def _touched(self, x: Floats, heights: Floats) -> Counts:
         """The last vertex whose own edge is steeper than the line to it."""
-        low, high = np.zeros(len(x), np.int64), np.full(len(x), self.top)
+        low, high = np.zeros(len(x), np.intp), np.full(len(x), self.top)
         while (low < high).any():
             middle = (low + high + 1) // 2
             at = self.vertices[middle]

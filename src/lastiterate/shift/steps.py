@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lastiterate.numerics.arrays import Floats
 
-Counts = NDArray[np.int64]
+Counts = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Cyclic, Shuffled
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
 from lastiterate.shift.records import Turns, latest_turns
@@ -178,7 +177,7 @@ def _groups(first: int, last: int, of: int) -> dict[int, float]:
     count = last - first
     if not count:
         return {}
-    far = np.geomspace(_NEAR_THE_END, max(count, _NEAR_THE_END), _MOST_PLACES - _NEAR_THE_END).astype(int)
+    far = np.geomspace(_NEAR_THE_END, max(count, _NEAR_THE_END), _MOST_PLACES - _NEAR_THE_END).astype(np.intp)
     edges = np.unique(np.minimum(np.concatenate([np.arange(_NEAR_THE_END), far, [count]]), count))
     shares = np.diff(edges) / of
     return dict(zip((last - 1 - edges[:-1]).tolist(), shares.tolist(), strict=True))
@@ -196,4 +195,4 @@ def places_of(process: Process, averaged: bool) -> Places:
     batches = process.batches
     if batches.reshuffled:
         return NewOrders(process, averaged)
-    return FixedOrder(process, averaged) if isinstance(batches, Cyclic | Shuffled) else EveryStep(process, averaged)
+    return FixedOrder(process, averaged) if batches.passes else EveryStep(process, averaged)

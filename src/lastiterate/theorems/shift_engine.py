@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Shuffled
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
 from lastiterate.errors import InvalidInput
@@ -16,7 +15,7 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.progress import tracked
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.shift.steps import Steps
-from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, batches
+from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, SHUFFLED, batches
 from lastiterate.theorems.places import FixedOrder, NewOrders, Places, places_of
 from lastiterate.theorems.proof import Part, Proof, RecordProof
 from lastiterate.theorems.theorem import Assumption, Theorem
@@ -110,6 +109,6 @@ RANDOM_ORDER = Theorem(
     "random-order",
     "lastiterate, the shift engine averaged over the order",
     "the order is random and secret: the average over the record's place",
-    (batches("shuffled batches", Shuffled), FINITE_LIPSCHITZ, _TAME, _little_enough(averaged=True)),
+    (batches("shuffled batches", *SHUFFLED), FINITE_LIPSCHITZ, _TAME, _little_enough(averaged=True)),
     _averaged,
 )

@@ -13,10 +13,8 @@ import numpy as np
 from scipy.sparse import issparse
 
 from lastiterate.errors import InvalidInput
-from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.norms import at_least, row_norms_above
-
-Indices = np.ndarray | slice
 
 _FAR = 1e-3  # a row that has to shrink by more is scaled itself, so that no product of it can overflow
 _LONGEST = 1e150

@@ -18,12 +18,13 @@ from lastiterate.algorithms.arithmetic import (
     Arithmetic,
     Sums,
 )
+from lastiterate.algorithms.losses.model import Model
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
-from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.norms import row_norms_above
-from lastiterate.training.data import Data, Indices, Records
-from lastiterate.training.models import Model, sums_in
+from lastiterate.training.data import Data, Records
+from lastiterate.training.linear import clipped_gradient_sum, sums_in
 
 RecordGradients = Callable[[Any, Any, Any], Any]
 """From weights, features and targets of some records: one gradient for each record, along the first axis."""
@@ -77,7 +78,7 @@ class LinearModel(Objective):
         most, used = _least(self.declared, clip), weights.astype(self._products, copy=False)
         total = np.zeros(weights.shape)
         for piece in self.data.pieces(chosen, _ROWS_AT_ONCE):
-            total += self.model.gradient_sum(used, piece.in_precision(self._products), most)
+            total += clipped_gradient_sum(self.model, used, piece.in_precision(self._products), most)
         return total
 
     def arithmetic(self, run: Run, parameters: int) -> Arithmetic:
@@ -142,7 +143,7 @@ def _least(declared: float, clip: float | None) -> float:
 def linear_arithmetic(run: Run, precision: Any, parameters: int) -> Arithmetic:
     """Of the training of a linear model whose features are in this precision."""
     products = precision_of_products(precision, run.batches.random)
-    most, longest = _least(run.loss.gradient_bound, _smallest_clip(run)), run.loss.arguments.get("feature_norm", 1.0)
+    most, longest = _least(run.loss.gradient_bound, _smallest_clip(run)), run.loss.feature_norm or 1.0
     # Numbers too small to be held, in each of the products of a block, and in slopes of rows that are too long.
     smallest = float(np.finfo(products).smallest_subnormal) * (math.sqrt(parameters) + 1e3 * longest)
     sums = sums_in(products)
