@@ -62,9 +62,9 @@ def test_chunks_end_before_factors_have_moved_by_more_than_their_reach(logs: lis
     assert chunk_starts(np.array(logs), 300.0).tolist() == starts
 
 
-@pytest.mark.parametrize(("size", "copied"), [(1998, True), (2000, False)])
+@pytest.mark.parametrize(("size", "copied"), [(1998, True), (2000, False), (3000, False)])
 def test_long_pieces_are_not_copied(size: int, copied: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two pieces, of 999 steps on average or of 1000: the same numbers, with a second array or without."""
+    """Two pieces, of 999 steps on average or of 1000 and more: the same numbers, with a second array or without."""
     asked: list[int] = []
     repeat = np.repeat
 
