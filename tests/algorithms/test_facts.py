@@ -248,3 +248,10 @@ def test_a_softmax_loss_takes_the_number_of_its_classes_once() -> None:
     for model, classes in ((unknown, None), (unknown, 1), (three, 4)):
         with pytest.raises(li.InvalidInput, match="classes"):
             model.with_classes(classes)
+
+
+def test_a_softmax_loss_of_scores_that_lie_far_apart_has_its_slopes() -> None:
+    model = li.losses.softmax(feature_norm=1.0, classes=3).model
+    assert model is not None
+    slopes = model.slopes(np.array([[1000.0, 0.0, -1000.0], [-2000.0, -2000.0, -2000.0]]), np.array([1.0, 2.0]))
+    assert slopes == pytest.approx(np.array([[1.0, -1.0, 0.0], [1 / 3, 1 / 3, -2 / 3]]), rel=1e-12)
