@@ -158,6 +158,13 @@ def test_states_are_drawn_with_their_probabilities() -> None:
     assert chi2.sf(((counts - expected) ** 2 / expected).sum(), 2) > NEVER
 
 
+@pytest.mark.parametrize("scale", [1.0, 1.5, 1.999, 0.3, 1e-20, 1e20])
+def test_the_public_grid_is_so_many_times_finer_than_the_noise(scale: float) -> None:
+    for grid, finer in ((public_grid(scale), 12), (public_grid(scale, 20), 20)):
+        assert math.frexp(grid)[0] == 0.5  # a power of two
+        assert 2**finer <= scale / grid < 2 ** (finer + 1)
+
+
 class _Scripted:
     """A source that says what is written."""
 
