@@ -14,7 +14,7 @@ from lastiterate.numerics.levels import few_levels
 from lastiterate.numerics.randomness import Source
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.shift.schedule import chunk_starts
-from lastiterate.shift.steps import Steps
+from lastiterate.kernel.steps import Steps
 
 SOURCE = Path(li.__file__).parent
 WIDER = {"int64", "int32", "int_", "longlong"}

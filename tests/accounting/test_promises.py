@@ -128,9 +128,9 @@ def test_a_verdict_returns_them_and_rejects_others(name: str) -> None:
 
 def test_an_older_certificate_is_not_taken_for_one() -> None:
     twin: Any = copy.deepcopy(REPORTS["logistic"].certificate)
-    twin["format"] = "lastiterate certificate 1"
+    twin["format"] = "lastiterate certificate 2"
     del twin["assumptions"]
-    assert "it is not a lastiterate certificate 2" in li.verify(twin).reason
+    assert "it is not a lastiterate certificate 3" in li.verify(twin).reason
 
 
 def test_the_command_line_shows_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

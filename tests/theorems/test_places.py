@@ -10,8 +10,8 @@ import pytest
 
 import lastiterate as li
 from lastiterate.algorithms.process import Process
+from lastiterate.kernel.steps import Steps
 from lastiterate.shift.optimise import best_schedule
-from lastiterate.shift.steps import Steps
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE
 from processes import process
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from lastiterate.accounting.account import account
 from lastiterate.accounting.releases import checked_releases, released
+from lastiterate.accounting.report import Report
 from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number, shown
@@ -28,6 +29,7 @@ class RecordReport:
     run: Run
     delta: float
     batch_epsilons: Floats
+    for_everybody: Report
 
     @cached_property
     def epsilons(self) -> Floats:
@@ -38,6 +40,15 @@ class RecordReport:
     def worst(self) -> float:
         """What may be claimed for everybody."""
         return float(self.batch_epsilons.max())
+
+    @property
+    def certificate(self) -> dict[str, Any]:
+        """The proof of what may be claimed for everybody, for `lastiterate verify`."""
+        return self.for_everybody.certificate
+
+    def save_certificate(self, path: str | Path) -> None:
+        """Write the certificate as JSON."""
+        self.for_everybody.save_certificate(path)
 
     def epsilon_of(self, record: int) -> float:
         """ε of the record with this index, counted from 0."""
@@ -67,9 +78,9 @@ def account_each(run: Run, delta: float, releases: Iterable[int] = ()) -> Record
     checked_run(run)
     target = checked_number("delta", delta, INSIDE_UNIT)
     places = checked_releases(releases)
-    for_everybody = account(run, target, places).epsilon
+    report = account(run, target, places)
     if run.batches.turns is not Turns.FIXED_ORDER:
-        return RecordReport(run, target, np.array([for_everybody]))
+        return RecordReport(run, target, np.array([report.epsilon]), report)
     mus = own_mus(released(run.process, places)) + 2 * run.arithmetic.displacement
     epsilons = np.where(mus > 0, threshold_above(np.log(target), np.maximum(mus, 1e-150)), 0.0)
-    return RecordReport(run, target, np.minimum(epsilons, for_everybody))
+    return RecordReport(run, target, np.minimum(epsilons, report.epsilon), report)

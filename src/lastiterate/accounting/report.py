@@ -85,8 +85,8 @@ class Report:
         return tuple(promises(self.run, self.releases))
 
     @cached_property
-    def certificate(self) -> dict[str, Any] | None:
-        """The proof of the best guarantee, for `lastiterate verify`; None if there is nothing that could be replayed."""
+    def certificate(self) -> dict[str, Any]:
+        """The proof of the best guarantee, for `lastiterate verify`: replayed by the kernel, or recomputed from the run."""
         process = replace(self.run.process, releases=self.releases)
         return certificate_of(self.run, process, self.best, self.delta, self.caveats)
 

@@ -14,11 +14,11 @@ import numpy as np
 
 from lastiterate.algorithms.per_step import is_constant
 from lastiterate.algorithms.process import Process
+from lastiterate.kernel.certify import certify
+from lastiterate.kernel.steps import Steps
 from lastiterate.numerics.arrays import Floats
 from lastiterate.shift.amplification import amplification
-from lastiterate.shift.certify import certify
 from lastiterate.shift.optimise import schedule_from
-from lastiterate.shift.steps import Steps
 
 _UP = 1 + 1e-12
 _MOST_ENDS = 200

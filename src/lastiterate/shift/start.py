@@ -11,9 +11,9 @@ import math
 
 import numpy as np
 
+from lastiterate.kernel.steps import Counts, Steps
 from lastiterate.numerics.arrays import Floats
 from lastiterate.shift.schedule import LOG_RANGE
-from lastiterate.shift.steps import Counts, Steps
 
 _CHUNK = 128
 

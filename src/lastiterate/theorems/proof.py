@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
-from lastiterate.shift.steps import Schedule
+from lastiterate.shift.schedule import Schedule
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,13 @@ import numpy as np
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
 from lastiterate.errors import InvalidInput
+from lastiterate.kernel.places import Places
+from lastiterate.kernel.steps import Steps
 from lastiterate.numerics.arrays import Floats
 from lastiterate.progress import tracked
 from lastiterate.shift.optimise import best_schedule
-from lastiterate.shift.steps import Steps
 from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, SHUFFLED, batches
-from lastiterate.theorems.places import FixedOrder, NewOrders, Places, places_of
+from lastiterate.theorems.places import new_orders, places_of, work, work_of_turns
 from lastiterate.theorems.proof import Part, Proof, RecordProof
 from lastiterate.theorems.theorem import Assumption, Theorem
 
@@ -26,13 +27,14 @@ _MOST_GROWN = 100.0
 
 def shift_proof(process: Process, averaged: bool) -> Proof:
     """The best schedules for a record at each place that matters, over all stretches between releases."""
-    return Proof(_proofs(places_of(process, averaged)), averaged)
+    places = places_of(process, averaged)
+    return Proof(_proofs(places, places.wanted), averaged)
 
 
-def _proofs(places: Places) -> tuple[RecordProof, ...]:
+def _proofs(places: Places, wanted: dict[int, float]) -> tuple[RecordProof, ...]:
     return tuple(
         RecordProof(place, weight, tuple(_best_part(steps) for steps in places.stretches(place)))
-        for place, weight in tracked(list(places.wanted.items()), "records")
+        for place, weight in tracked(list(wanted.items()), "records")
     )
 
 
@@ -42,13 +44,13 @@ def _best_part(steps: Steps | None) -> Part:
 
 def own_mus(process: Process) -> Floats:
     """μ of a record of each batch, for batches in a fixed order; 0 where the run ends before the record's turn."""
-    places = FixedOrder(process, averaged=True, grouped=False)
-    if places.work > _MOST_WORK:
+    places = places_of(process, averaged=False)
+    if (needed := work_of_turns(places, places.every)) > _MOST_WORK:
         raise InvalidInput(
-            f"the run must be shorter, or have fewer batches: every record's own guarantee would take {places.work:.3g} "
+            f"the run must be shorter, or have fewer batches: every record's own guarantee would take {needed:.3g} "
             f"steps, more than {_MOST_WORK:.3g}."
         )
-    return np.array([record.mu for record in _proofs(places)])
+    return np.array([record.mu for record in _proofs(places, dict.fromkeys(range(places.every), 0.0))])
 
 
 def _worst(process: Process) -> Proof:
@@ -72,10 +74,10 @@ def _little_enough(averaged: bool) -> Assumption:
     def failure(process: Process) -> str | None:
         if _finite_when_reshuffled(process) is not None:
             return None
-        work = places_of(process, averaged).work
-        if work <= _MOST_WORK:
+        needed = work(places_of(process, averaged))
+        if needed <= _MOST_WORK:
             return None
-        return f"it would have to look at {work:.3g} steps of single records, more than {_MOST_WORK:.3g}"
+        return f"it would have to look at {needed:.3g} steps of single records, more than {_MOST_WORK:.3g}"
 
     return Assumption("the run is short enough to go through", failure)
 
@@ -88,8 +90,10 @@ def _tame(process: Process) -> str | None:
     """Where each epoch has a new order, a turn counts with what it may grow to by the end of its epoch."""
     if not process.batches.reshuffled or FINITE_LIPSCHITZ.failure(process) or process.contraction <= 1:
         return None
-    places = NewOrders(process, averaged=False)
-    grown = max(float(pushes.max()) for pushes in places.worst_pushes) / extremes(process.noise)[0]
+    grown = (
+        max(float(pushes.max()) for pushes in new_orders(process, averaged=False).worst_pushes)
+        / extremes(process.noise)[0]
+    )
     if grown <= _MOST_GROWN:
         return None
     return f"a turn may grow to {grown:.3g} times the noise within its epoch, because {process.reason}"
