@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import lastiterate as li
+from lastiterate.kernel.steps import Steps
 from lastiterate.numerics.exact_choice import states_drawn
 from lastiterate.numerics.levels import few_levels
 from lastiterate.numerics.randomness import Source
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.shift.schedule import chunk_starts
-from lastiterate.kernel.steps import Steps
 
 SOURCE = Path(li.__file__).parent
 WIDER = {"int64", "int32", "int_", "longlong"}
