@@ -101,9 +101,7 @@ def test_bad_input_is_one_sentence_and_two(command: str, said: str, capsys: pyte
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    "option", ["--plot out/plot.xyz", "--certificate .", "--each --plot out/plot.xyz"]
-)
+@pytest.mark.parametrize("option", ["--plot out/plot.xyz", "--certificate .", "--each --plot out/plot.xyz"])
 def test_what_cannot_be_written_does_not_lose_the_report(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = outputs(f"account {MNIST} {option}", capsys)
     assert code == 2

@@ -49,6 +49,7 @@ from lastiterate.privacy.renyi import RenyiDP
 from lastiterate.privacy.subsampled import SubsampledGaussians, subsampled_gaussian
 from lastiterate.privacy.tradeoff import TradeOff
 from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
 from lastiterate.training.train import Trained, train
 
@@ -79,6 +80,7 @@ __all__ = [
     "Diffusion",
     "ElasticNet",
     "Epochs",
+    "Evidence",
     "FiniteKernel",
     "FixedSize",
     "Free",
