@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from lastiterate.privacy.subsampled import SubsampledGaussians, subsampled_gaussian
     from lastiterate.privacy.tradeoff import TradeOff
     from lastiterate.theorems.catalogue import CATALOGUE
+    from lastiterate.theorems.evidence import Evidence
     from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
     from lastiterate.training.train import Trained, train
 
@@ -83,6 +84,7 @@ __all__ = [
     "Diffusion",
     "ElasticNet",
     "Epochs",
+    "Evidence",
     "FiniteKernel",
     "FixedSize",
     "Free",
@@ -197,6 +199,7 @@ _NAMES = {
     "privacy.subsampled": "SubsampledGaussians subsampled_gaussian",
     "privacy.tradeoff": "TradeOff",
     "theorems.catalogue": "CATALOGUE",
+    "theorems.evidence": "Evidence",
     "theorems.theorem": "Guarantee Inapplicable Theorem",
     "training.train": "Trained train",
 }

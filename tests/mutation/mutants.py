@@ -184,8 +184,8 @@ MUTANTS = (
     Mutant(
         "Kong 2.3 without the last turn: a free first epoch",
         "theorems/kong2025.py",
-        "math.sqrt(1 + (turns - 1) * amplification(process.contraction, every))",
-        "math.sqrt(turns * amplification(process.contraction, every))",
+        "math.sqrt(1 + (turns - 1) * left)",
+        "math.sqrt(turns * left)",
         LAWS + " tests/laws/test_refuted.py",
         "kong",
     ),
@@ -200,8 +200,8 @@ MUTANTS = (
     Mutant(
         "E3.1: the order of the divergence forgotten",
         "theorems/balle2019.py",
-        "    return RenyiDP(rho=process.step_mu**2 / 2 * _UP)",
-        "    return RenyiDP(rho=process.step_mu**2 / 4 * _UP)",
+        "    return Evidence(RenyiDP(rho=process.step_mu**2 / 2 * _UP))",
+        "    return Evidence(RenyiDP(rho=process.step_mu**2 / 4 * _UP))",
         LAWS,
         "balle2019",
     ),

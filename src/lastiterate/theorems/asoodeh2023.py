@@ -19,10 +19,10 @@ from lastiterate.errors import INSIDE_UNIT, checked_number
 from lastiterate.mixing.contraction import curved_contraction, linear_contraction
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import log_gap_above, threshold_above
-from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.profile import Profile
 from lastiterate.privacy.slack import with_slack
 from lastiterate.theorems.assumptions import ALIKE, BOUNDED, ONLY_THE_LAST, batches
+from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.theorem import Assumption, Theorem
 
 _UP = 1 + 1e-12
@@ -44,21 +44,25 @@ def sharper_ratio(process: Process) -> float:
     return min(by_drift, by_curvature) / extremes(process.noise)[0] * _UP
 
 
-def _projected(process: Process) -> Notion:
+def _projected(process: Process) -> Evidence:
     """δ ≤ pθ(1 − ((1−p)θ)^T)/(1 − (1−p)θ), θ = θ_ε((D + 2ηC)/σ). (Theorems 1 and 2)"""
     given, rate = process.typical, float(process.inclusion[0])
     ratio = printed_ratio(given)
-    return with_slack(Profile(function=lambda e: linear_contraction(e, ratio, rate, len(process))), process.slack)
+    return Evidence(
+        with_slack(Profile(function=lambda e: linear_contraction(e, ratio, rate, len(process))), process.slack)
+    )
 
 
-def _curved(process: Process) -> Notion:
+def _curved(process: Process) -> Evidence:
     """δ_t = (1 − p)·g(δ_{t−1}) + p·g(1), g(x) = x·θ_{ε(x)}(r), ε(x) = log(1 + (e^ε − 1)/x).
 
     r = min(retain·D + drift, L·D + s)/ν: how far apart two states are after a step, in units of its noise.
     """
     given, rate = process.typical, float(process.inclusion[0])
     ratio = sharper_ratio(given)
-    return with_slack(Profile(function=lambda e: curved_contraction(e, ratio, rate, len(process))), process.slack)
+    return Evidence(
+        with_slack(Profile(function=lambda e: curved_contraction(e, ratio, rate, len(process))), process.slack)
+    )
 
 
 def limit_epsilon(process: Process, delta: float) -> float:
@@ -76,13 +80,13 @@ def closed_limit_epsilon(process: Process, delta: float) -> float:
     return max(ratio * (ratio / 2 + quantile) * _UP, 0.0)
 
 
-def _regularised(process: Process) -> Notion:
+def _regularised(process: Process) -> Evidence:
     """(1 + e^ε)·(1 − P(χ²_d ≤ κ²)^T) + p·Σ_t (1−p)^{T−t}·Π_{s≥t} θ_ε(2(r_s − νκ)/ν), over κ. (Theorem 3)
 
     r_s = (ηC + κν)(1 − (1−λ)^s)/λ; the sum is the recursion of Theorem 1 with a radius that grows.
     """
     given, rate = process.typical, float(process.inclusion[0])
-    return with_slack(Profile(function=lambda e: regularised_delta(given, rate, e)), process.slack)
+    return Evidence(with_slack(Profile(function=lambda e: regularised_delta(given, rate, e)), process.slack))
 
 
 def regularised_delta(process: Process, rate: float, epsilons: Floats) -> Floats:

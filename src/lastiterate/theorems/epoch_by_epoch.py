@@ -19,6 +19,7 @@ from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, SHUFFLED, batches
+from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.theorem import Assumption, Theorem
 
 _MOST_GROUPS = 6  # of epochs that are counted as alike
@@ -49,7 +50,7 @@ def epoch_average(process: Process) -> AveragedGaussianDP:
     return _average(_mus(process, 0, every, every)[0], every)
 
 
-def _composed(process: Process) -> Notion:
+def _composed(process: Process) -> Evidence:
     """Epochs composed, each the average over the places j of a record of G(μ_j), μ_j = s/√(ν² + Σ_k ν²/L^{2k}).
 
     The sum is over the steps that follow the record's turn in its epoch. Where steps differ, epochs are counted in a few
@@ -64,7 +65,7 @@ def _composed(process: Process) -> Notion:
             parts.append((_average(mus, every), count))
     if rest:
         parts.append((_average(_mus(process, len(process) - rest, len(process), rest)[0], every), 1))
-    return compose_counted(parts)
+    return Evidence(compose_counted(parts))
 
 
 def _mus(process: Process, first: int, last: int, every: int) -> Floats:

@@ -20,6 +20,7 @@ from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.slack import with_slack
 from lastiterate.shift.growth import farthest, first_maps, last_maps, remaining_mu
 from lastiterate.theorems.assumptions import ONLY_THE_LAST
+from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM, sampled_window
 from lastiterate.theorems.theorem import Assumption, Theorem
 
@@ -30,14 +31,15 @@ _NEGLIGIBLE = math.log(1e-18)
 _UP = 1 + 1e-12
 
 
-def _bound(process: Process) -> Notion:
+def _bound(process: Process) -> Evidence:
     """δ(ε) = the least of θ_a(μ_k) + e^a·d_k(ε − a) over windows of k steps and parts a of ε.
 
     d_k is the composition of the last k steps, μ_k what they leave of the distance B before them, on the same data. B is
     what the batches that the record was in can add up to; how unlikely more is, is added.
     """
     lengths = rungs(min(len(process), _LONGEST))
-    return Ladder(lengths if lengths[-1] == len(process) else (*lengths, len(process)), partial(window_of, process))
+    ladder = Ladder(lengths if lengths[-1] == len(process) else (*lengths, len(process)), partial(window_of, process))
+    return Evidence(ladder, ladder)
 
 
 def window_of(whole: Process, length: int) -> Notion:
