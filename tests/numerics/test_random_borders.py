@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from lastiterate.errors import InvalidInput
 from lastiterate.numerics.randomness import Source, coins, permutation, subset
 
 
@@ -46,3 +47,10 @@ def test_only_a_seeded_source_can_be_continued() -> None:
     first = seeded.bits(4).tolist()
     seeded.go_on(state)
     assert seeded.bits(4).tolist() == first
+
+
+def test_a_source_shows_its_seed_alone_and_refuses_a_negative_one() -> None:
+    assert repr(Source(3)) == "Source(seed=3)"
+    assert Source(0).bits(1).tolist() == Source(0).bits(1).tolist()
+    with pytest.raises(InvalidInput, match="seed"):
+        Source(-1)
