@@ -16,7 +16,7 @@ import lastiterate as li
 from benchmarks.attack.runs import drawn_run
 from benchmarks.attack.values import OBJECTS, PLAIN, drawn
 from lastiterate.algorithms.encode import run_from_dict
-from lastiterate.privacy.subsampled import Step
+from lastiterate.privacy.subsampled import SampledStep
 
 WILD = (*PLAIN, *OBJECTS)
 # Made by the library, not by its users: their methods are called on what the library returned.
@@ -137,7 +137,7 @@ class Call:
 
     def _some_steps(self, function: str) -> Any:
         if function == "SubsampledGaussians":
-            return ((Step(0.5, 0.1, li.notions.POISSON), 3),)
+            return ((SampledStep(0.5, 0.1, li.notions.POISSON), 3),)
         return li.epochs(2) if function == "Run" and self.source.random() < 0.3 else drawn(self.source, "steps", 0.0)
 
     def _some_adjacency(self, _: str) -> Any:

@@ -69,20 +69,20 @@ def flipped_bits() -> list[Shown]:
 
 def _killed(run: li.Run, file: Path) -> None:
     """A training that dies in its fourth step, and leaves its checkpoint."""
-    whole = walk.Step.__call__
+    whole = walk.TrainingStep.__call__
 
     def cut(self: Any, step: int, *rest: Any) -> Any:
         if step == 4:
             raise KeyboardInterrupt
         return whole(self, step, *rest)
 
-    walk.Step.__call__ = cut  # type: ignore[method-assign]
+    walk.TrainingStep.__call__ = cut  # type: ignore[method-assign]
     try:
         li.train(run, _DATA, checkpoint=file, checkpoint_every=0)
     except KeyboardInterrupt:
         pass
     finally:
-        walk.Step.__call__ = whole  # type: ignore[method-assign]
+        walk.TrainingStep.__call__ = whole  # type: ignore[method-assign]
 
 
 def networks_that_remember() -> list[Shown]:

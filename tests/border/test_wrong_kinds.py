@@ -15,7 +15,7 @@ import lastiterate as li
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.algorithms.files import run_from_text
 from lastiterate.errors import one_line
-from lastiterate.privacy.subsampled import Step
+from lastiterate.privacy.subsampled import SampledStep
 
 RUN = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(records=4), 0.1, li.OnMeanGradient(std=1.0), 3)
 PLAIN = run_to_dict(RUN)
@@ -119,7 +119,7 @@ def test_a_chain_checks_what_it_is_made_of(change: dict[str, Any]) -> None:
         li.auditing.Chain(**{**CHAIN, **change})
 
 
-STEP = Step(0.5, 0.1, li.notions.POISSON)
+STEP = SampledStep(0.5, 0.1, li.notions.POISSON)
 
 
 @pytest.mark.parametrize(
@@ -131,14 +131,14 @@ STEP = Step(0.5, 0.1, li.notions.POISSON)
         (((STEP, 0),), li.REPLACE_ONE),
         (((STEP, 10**11),), li.REPLACE_ONE),
         (((STEP, 1),), "replace"),
-        (((Step(0.5, 0.1, li.notions.FIXED_SIZE), 1),), li.ADD_OR_REMOVE_ONE),
+        (((SampledStep(0.5, 0.1, li.notions.FIXED_SIZE), 1),), li.ADD_OR_REMOVE_ONE),
     ],
 )
 def test_compositions_check_what_they_are_made_of(steps: Any, adjacency: Any) -> None:
     with pytest.raises(li.InvalidInput):
         li.notions.SubsampledGaussians(steps, adjacency)
     with pytest.raises(li.InvalidInput):
-        Step(-1.0, 0.1, li.notions.POISSON)
+        SampledStep(-1.0, 0.1, li.notions.POISSON)
 
 
 def test_messages_are_one_line_of_at_most_300_characters() -> None:

@@ -10,7 +10,7 @@ import pytest
 import lastiterate as li
 from drawn import examples
 from lastiterate.accounting import account as accounting
-from lastiterate.theorems.evidence import Grade, Kind, NoFiniteBound
+from lastiterate.theorems.evidence import About, Grade, NoFiniteBound
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE, own_evidence, own_mus
 from processes import process
 
@@ -23,7 +23,7 @@ def test_a_theorem_says_what_its_evidence_is(theorem: li.theorems.Theorem) -> No
     for given in examples(theorem, 2):
         answer = theorem.apply(given)
         assert isinstance(answer, li.theorems.Guarantee)
-        assert answer.evidence.kind is theorem.kind
+        assert answer.evidence.about is theorem.about
         assert answer.evidence.grade is theorem.grade
         assert bool(answer.evidence.schedules) == (theorem.places is not None)
         assert theorem.rung is None or answer.evidence.ladder is not None
@@ -36,7 +36,7 @@ def test_what_is_about_every_iterate_holds_when_all_are_released(theorem: li.the
         everything = replace(given, releases=tuple(range(1, len(given))))
         alone, released = theorem.apply(given), theorem.apply(everything)
         assert isinstance(alone, li.theorems.Guarantee)
-        if theorem.kind is Kind.EVERY_ITERATE:
+        if theorem.about is About.EVERY_ITERATE:
             assert isinstance(released, li.theorems.Guarantee)
             assert released.epsilon(DELTA) == alone.epsilon(DELTA)
         elif isinstance(released, li.theorems.Guarantee):
@@ -44,7 +44,7 @@ def test_what_is_about_every_iterate_holds_when_all_are_released(theorem: li.the
 
 
 def test_which_theorems_are_compositions() -> None:
-    named = {theorem.name for theorem in li.CATALOGUE if theorem.kind is Kind.EVERY_ITERATE}
+    named = {theorem.name for theorem in li.CATALOGUE if theorem.about is About.EVERY_ITERATE}
     assert named == {f"bok2024/{batches}/composition" for batches in ("full-batch", "cyclic", "random")}
     assert {theorem.name for theorem in li.CATALOGUE if theorem.grade is Grade.REPLAYED} == {
         "shift-engine",
@@ -80,7 +80,7 @@ def test_of_equal_bounds_the_one_comes_first_that_can_be_replayed() -> None:
 def test_each_records_own_evidence() -> None:
     given = process(li.Cyclic(records=40, batch_size=10), 10, lipschitz=np.linspace(0.8, 0.9, 10))
     evidence = own_evidence(given)
-    assert evidence.kind is Kind.EACH_RECORD
+    assert evidence.about is About.EACH_RECORD
     assert evidence.grade is Grade.REPLAYED
     assert [one.place for one in evidence.schedules] == [0, 1, 2, 3]
     assert own_mus(given).max() == evidence.notion.mu == SHIFT_ENGINE.notion(given).mu  # type: ignore[attr-defined]

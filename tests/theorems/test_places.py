@@ -23,7 +23,7 @@ def mu_with_turns(given: Process, turns: list[int]) -> float:
     pushes = np.zeros(len(given))
     pushes[turns] = given.sensitivity[turns]
     whole = Steps(pushes, given.noise, given.lipschitz, given.diameter)
-    parts = [best_schedule(whole.part(*ends))[0] for ends in given.segments]
+    parts = [best_schedule(whole.part(*ends))[0] for ends in given.stretches]
     return math.sqrt(math.fsum(mu**2 for mu in parts))
 
 

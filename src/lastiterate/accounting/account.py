@@ -11,7 +11,7 @@ from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import INSIDE_UNIT, Unavailable, checked_number
 from lastiterate.progress import tracked
 from lastiterate.theorems.catalogue import CATALOGUE
-from lastiterate.theorems.evidence import Grade, Kind
+from lastiterate.theorems.evidence import About, Grade
 from lastiterate.theorems.theorem import Guarantee, Inapplicable
 
 
@@ -47,7 +47,7 @@ def account(run: Run, delta: float, releases: Iterable[int] = ()) -> Report:
 def _rank(epsilon: float, guarantee: Guarantee) -> tuple[float, bool, bool, str]:
     """Of bounds that agree to nine digits: replayed before recomputed, every iterate before the last, then by name."""
     evidence = guarantee.evidence
-    recomputed, last_alone = evidence.grade is not Grade.REPLAYED, evidence.kind is not Kind.EVERY_ITERATE
+    recomputed, last_alone = evidence.grade is not Grade.REPLAYED, evidence.about is not About.EVERY_ITERATE
     return float(f"{epsilon:.9g}"), recomputed, last_alone, guarantee.theorem.name
 
 

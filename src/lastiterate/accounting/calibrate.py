@@ -26,7 +26,7 @@ from lastiterate.errors import (
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.roots import decreasing_crossing
 from lastiterate.theorems.catalogue import CATALOGUE
-from lastiterate.theorems.evidence import Kind
+from lastiterate.theorems.evidence import About
 from lastiterate.theorems.theorem import Guarantee, Theorem
 
 _WIDEST = 60.0  # of the logarithm of the noise, either way
@@ -136,7 +136,7 @@ def _most_steps(run: Run, target: float, delta: float, most_steps: int, releases
     longest = _longest(run, most_steps)
 
     # Composition is quick; and the one that met the last time comes first.
-    order = sorted(CATALOGUE, key=lambda theorem: theorem.kind is not Kind.EVERY_ITERATE)
+    order = sorted(CATALOGUE, key=lambda theorem: theorem.about is not About.EVERY_ITERATE)
 
     def meets(count: int) -> bool:
         process = released(run.first(count * unit).process, [place for place in releases if place < count * unit])

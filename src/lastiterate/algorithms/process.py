@@ -101,7 +101,7 @@ class Process:
         return up(len(self) * self.typical.rare)
 
     @property
-    def segments(self) -> list[tuple[int, int]]:
+    def stretches(self) -> list[tuple[int, int]]:
         """From one released iterate to the next."""
         ends = (0, *self.releases, len(self))
         return list(pairwise(ends))

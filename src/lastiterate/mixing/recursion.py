@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import down, up
 
-Indices = NDArray[np.intp]
-
 _LEAST = 1e-250  # below, products would be rounded to 0
 
 
@@ -55,7 +53,7 @@ class Block:
         return np.interp(np.exp(np.minimum(epsilons, known[-1])), np.exp(known), self.apart)
 
     @cached_property
-    def _pairs(self) -> tuple[Indices, Indices]:
+    def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Every (ε − e0, e0) whose sum is on the grid."""
         along = np.arange(len(self.epsilons))
         rest, split = np.meshgrid(along, along, indexing="ij")

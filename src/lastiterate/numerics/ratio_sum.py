@@ -47,7 +47,7 @@ class LatticePair:
         return self.below.log_lower(threshold)
 
 
-Drawn = Contour | LatticePair
+Numerics = Contour | LatticePair
 Discretise = Callable[[Ratio, float, float, float], Masses]
 
 
@@ -57,8 +57,8 @@ class RatioSum:
 
     ratios: tuple[tuple[Ratio, int], ...]
     variance: float = 0.0
-    _drawn: list[tuple[float, float, Drawn]] = field(default_factory=list, init=False, repr=False)
-    _solved: dict[float, tuple[float, Drawn]] = field(default_factory=dict, init=False, repr=False)
+    _drawn: list[tuple[float, float, Numerics]] = field(default_factory=list, init=False, repr=False)
+    _solved: dict[float, tuple[float, Numerics]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def cumulant(self) -> Cumulant:
@@ -143,14 +143,14 @@ class RatioSum:
         )
         return abs(lower)
 
-    def _solve(self, log_excess: float) -> tuple[float, Drawn]:
+    def _solve(self, log_excess: float) -> tuple[float, Numerics]:
         if log_excess not in self._solved:
             while len(self._solved) >= _MOST_KEPT:
                 del self._solved[next(iter(self._solved))]
             self._solved[log_excess] = self._solve_anew(log_excess)
         return self._solved[log_excess]
 
-    def _solve_anew(self, log_excess: float) -> tuple[float, Drawn]:
+    def _solve_anew(self, log_excess: float) -> tuple[float, Numerics]:
         abscissa, guess = self.cumulant.saddle_for(log_excess)
         guess = min(max(guess, 0.0), 0.999 * self._highest)
         drawn = self._draw(abscissa, guess, log_excess)
@@ -167,13 +167,13 @@ class RatioSum:
         bound = self.cumulant.log_mgf_above(abscissa) + log_peak(abscissa) - log_excess
         return min(max(up(bound / abscissa, operations=50), 0.0), self.ceiling)
 
-    def _crossing(self, drawn: Drawn, log_excess: float, guess: float, abscissa: float) -> float:
+    def _crossing(self, drawn: Numerics, log_excess: float, guess: float, abscissa: float) -> float:
         crossing = decreasing_crossing(
             lambda t: drawn.log_upper(t) - log_excess, 0.0, self._highest, guess, 0.1 / abscissa, _closeness(drawn)
         )
         return crossing if crossing >= self.ceiling or drawn.log_upper(crossing) <= log_excess else math.inf
 
-    def _sharp_at(self, threshold: float) -> Drawn:
+    def _sharp_at(self, threshold: float) -> Numerics:
         for drawn_at, abscissa, drawn in self._drawn:
             apart = abs(threshold - drawn_at)
             near = apart * abscissa <= _LONGEST_EXTRAPOLATION and apart <= 0.5 * max(threshold, drawn_at)
@@ -182,8 +182,8 @@ class RatioSum:
         abscissa = self.cumulant.saddle_at(threshold)
         return self._draw(abscissa, threshold, self.cumulant.log_estimate(abscissa, threshold))
 
-    def _draw(self, abscissa: float, threshold: float, log_excess: float) -> Drawn:
-        drawn: Drawn | None = None
+    def _draw(self, abscissa: float, threshold: float, log_excess: float) -> Numerics:
+        drawn: Numerics | None = None
         for effort in _EFFORTS:
             drawn = drawn or draw_contour(self.cumulant, abscissa, threshold, log_excess, effort)
         drawn = drawn or self._lattice_pair(abscissa, threshold, log_excess)
@@ -251,10 +251,10 @@ def _normal_ratio(variance: float) -> Ratio:
     return Ratio(MIXTURE_OVER_NORMAL, math.sqrt(variance), 1.0)
 
 
-def _width(drawn: Drawn, threshold: float) -> float:
+def _width(drawn: Numerics, threshold: float) -> float:
     """Of the bracket on the log excess."""
     return drawn.log_upper(threshold) - drawn.log_lower(threshold)
 
 
-def _closeness(drawn: Drawn) -> float:
+def _closeness(drawn: Numerics) -> float:
     return 1e-8 if isinstance(drawn, LatticePair) else 1e-11

@@ -15,7 +15,7 @@ from lastiterate.privacy.gaussian import GaussianDP, composed_mu
 from lastiterate.privacy.loss import PrivacyLoss
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.renyi import DEFAULT_ORDERS, RenyiDP
-from lastiterate.privacy.subsampled import Step, SubsampledGaussians, merged
+from lastiterate.privacy.subsampled import SampledStep, SubsampledGaussians, merged
 
 Counted = Sequence[tuple[Notion, int]]
 
@@ -65,7 +65,7 @@ def _is_perfect(part: Notion) -> bool:
 
 def _as_subsampled(part: Notion) -> SubsampledGaussians:
     if isinstance(part, GaussianDP):
-        return SubsampledGaussians(((Step(part.mu, 1.0, POISSON), 1),), part.adjacency)
+        return SubsampledGaussians(((SampledStep(part.mu, 1.0, POISSON), 1),), part.adjacency)
     return part  # type: ignore[return-value]
 
 

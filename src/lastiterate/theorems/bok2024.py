@@ -26,7 +26,7 @@ from lastiterate.theorems.assumptions import (
     WHOLE_EPOCHS,
     batches,
 )
-from lastiterate.theorems.evidence import Evidence, Kind
+from lastiterate.theorems.evidence import About, Evidence
 from lastiterate.theorems.theorem import Theorem
 
 _FULL = batches("full batches", Turns.EVERY_STEP)
@@ -91,7 +91,7 @@ FULL_COMPOSITION = Theorem(
     "every iterate released",
     (_FULL,),
     _full_composition,
-    kind=Kind.EVERY_ITERATE,
+    about=About.EVERY_ITERATE,
 )
 PASSES_COMPOSITION = Theorem(
     "bok2024/cyclic/composition",
@@ -99,7 +99,7 @@ PASSES_COMPOSITION = Theorem(
     "every iterate released",
     (_PASSES,),
     _passes_composition,
-    kind=Kind.EVERY_ITERATE,
+    about=About.EVERY_ITERATE,
 )
 CONTRACTING_FULL = Theorem(
     "bok2024/full-batch/strongly-convex",

@@ -20,7 +20,7 @@ from lastiterate.privacy.ladder import Ladder, rungs
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.slack import with_slack
 from lastiterate.theorems.assumptions import ALIKE, BOUNDED, CONTRACTING, NONEXPANSIVE, ONLY_THE_LAST, on_usual_batches
-from lastiterate.theorems.evidence import Evidence, Kind
+from lastiterate.theorems.evidence import About, Evidence
 from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM, sampled_step, sampled_window
 from lastiterate.theorems.theorem import Theorem
 
@@ -90,7 +90,7 @@ RANDOM_COMPOSITION = Theorem(
     "every iterate released",
     (RANDOM, BOUNDED_RECORDS),
     _composition,
-    kind=Kind.EVERY_ITERATE,
+    about=About.EVERY_ITERATE,
 )
 RANDOM_CONTRACTING = Theorem(
     "bok2024/random/strongly-convex",

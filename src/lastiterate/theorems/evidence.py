@@ -13,7 +13,7 @@ from lastiterate.privacy.notion import Notion
 from lastiterate.shift.schedule import Schedule
 
 
-class Kind(Enum):
+class About(Enum):
     """What a guarantee is about."""
 
     EVERY_ITERATE = "every iterate"  # it holds whatever is released on the way: a composition
@@ -61,7 +61,7 @@ class Evidence:
     notion: Notion
     ladder: Ladder | None = None
     schedules: tuple[RecordSchedules, ...] = ()
-    kind: Kind = Kind.LAST_ITERATE
+    about: About = About.LAST_ITERATE
 
     @property
     def grade(self) -> Grade:

@@ -22,7 +22,7 @@ from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.progress import tracked
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, SHUFFLED, batches
-from lastiterate.theorems.evidence import Evidence, Kind, NoFiniteBound, Part, RecordSchedules
+from lastiterate.theorems.evidence import About, Evidence, NoFiniteBound, Part, RecordSchedules
 from lastiterate.theorems.places import new_orders, places_of, work, work_of_turns
 from lastiterate.theorems.theorem import Assumption, Theorem
 
@@ -65,7 +65,7 @@ def own_evidence(process: Process) -> Evidence:
     worst = max(record.mu for record in found)
     if not math.isfinite(worst):
         raise NoFiniteBound(f"no schedule has a finite cost, because {process.reason}.")
-    return Evidence(GaussianDP(worst), schedules=found, kind=Kind.EACH_RECORD)
+    return Evidence(GaussianDP(worst), schedules=found, about=About.EACH_RECORD)
 
 
 def own_mus(process: Process) -> Floats:

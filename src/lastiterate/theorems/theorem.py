@@ -10,7 +10,7 @@ from lastiterate.errors import Unavailable
 from lastiterate.kernel.places import Places
 from lastiterate.privacy.displaced import as_computed
 from lastiterate.privacy.notion import Notion
-from lastiterate.theorems.evidence import Evidence, Grade, Kind, NoFiniteBound
+from lastiterate.theorems.evidence import About, Evidence, Grade, NoFiniteBound
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Theorem:
 
     How its evidence is found again from a certificate: with `places`, by the schedules for these places of a record, which
     the kernel replays. With `rung`, the bound is the best of many, and one of them is rebuilt from its number. Else it is
-    computed once more. What its `kind` says it is about, no name has to.
+    computed once more. What its `about` says it is about, no name has to.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Theorem:
     assumptions: tuple[Assumption, ...]
     bound: Callable[[Process], Evidence]
     erratum: str | None = None
-    kind: Kind = Kind.LAST_ITERATE
+    about: About = About.LAST_ITERATE
     rung: Callable[[Process, int], Notion] | None = None
     places: Callable[[Process], Places] | None = None
 
@@ -58,7 +58,7 @@ class Theorem:
         except NoFiniteBound:
             return Inapplicable(self, (f"it finds no finite bound, because {process.reason}",))
         computed = as_computed(evidence.notion, process.displacement)
-        return Guarantee(self, replace(evidence, notion=computed, kind=self.kind))
+        return Guarantee(self, replace(evidence, notion=computed, about=self.about))
 
     def notion(self, process: Process) -> Notion:
         """What the theorem proves of this process; an error if it says nothing."""
