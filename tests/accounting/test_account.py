@@ -168,8 +168,8 @@ def test_plots_are_drawn(tmp_path: Path) -> None:
     assert hidden[-1] == report.epsilon
 
 
-def test_a_million_steps_with_a_schedule() -> None:
-    steps = 1_000_000
+@pytest.mark.parametrize("steps", [200_000, pytest.param(1_000_000, marks=pytest.mark.study)])
+def test_very_many_steps_with_a_schedule(steps: int) -> None:
     source = np.random.default_rng(30)
     run = convex_run(
         batches=li.FullBatch(records=1000),
