@@ -3,8 +3,10 @@ TORCH ?= ==2.13.0
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# MNIST and Adult, which are not ours to give away: each in a folder of its name in the folder that this names.
+export LASTITERATE_DATA ?= $(abspath $(firstword $(wildcard data ../*/data) data))
 
-.PHONY: demo test lint check bench bench-engine tables random-batches chain lower mechanisms mutate attack mutation-study sharpness audits accuracy mnist speed papers study docs comparison clean
+.PHONY: demo test lint check quick bench bench-engine tables random-batches chain lower mechanisms mutate attack mutation-study sharpness audits accuracy mnist speed papers study docs comparison clean
 
 demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify, calibrate, plot; then a private model
 	$(BIN)/lastiterate account examples/mnist.toml --delta 1e-5 --certificate out/mnist-certificate.json --plot out/mnist.png
@@ -22,6 +24,9 @@ test: lint check  ## everything CI runs
 check: $(READY)
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
+quick: lint  ## for daily work, about a minute: lint, the laws on a sample, the documents
+	$(BIN)/python -m pytest -n auto --dist loadgroup --sample 12 tests/laws tests/test_documents.py tests/test_layers.py
+
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -31,37 +36,37 @@ study: $(READY)  ## the long studies, left out of `make test`
 	$(BIN)/python -m pytest -m study
 
 bench: $(READY)  ## ours against the peers, ratios measured in one run
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.run $(BENCH)
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.peers.run $(BENCH)
 
 bench-engine: $(READY)  ## the shift engine from 10⁴ to 10⁷ steps, and `account` on the MNIST run
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.engine $(BENCH)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.speed.engine $(BENCH)
 
 tables: $(READY)  ## Tables 1, 3 and 7 to 12 of Bok2024 beside ours
-	$(BIN)/python -m benchmarks.bok2024_tables
+	$(BIN)/python -m benchmarks.papers.bok2024_tables
 
 random-batches: $(READY)  ## random batches, bounded domains, non-convex losses: the papers, ours, a lower bound
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.random_batches
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.random_batches
 
 chain: $(READY)  ## every theorem against exact one-dimensional chains
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.against_chain $(CHAIN)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.against_chain $(CHAIN)
 
 lower: $(READY)  ## exact instances beside what is proved, and the speed of a chain
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.lower_side
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.lower_side
 
 mechanisms: $(READY)  ## Balle2019 and Bok2024 §5: kernels, diffusions, sampling; plots in out/mechanisms
-	$(BIN)/python -m benchmarks.mechanisms
+	$(BIN)/python -m benchmarks.papers.mechanisms
 
 audits: $(READY)  ## audits of noisy gradient descent, beside its exact epsilon
-	$(BIN)/python -m benchmarks.audits $(AUDITS)
+	$(BIN)/python -m benchmarks.tightness.audits $(AUDITS)
 
 accuracy: $(READY)  ## accuracy against epsilon on four data sets, ours and the peers' (two hours; goes on where it was)
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.accuracy $(ACCURACY)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.accuracy.run $(ACCURACY)
 
 mnist: $(READY)  ## Tables 5 and 6 of Bok2024 on real MNIST, and a sound variant (half an hour)
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.bok2024_accuracy $(MNIST)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.accuracy.bok2024 $(MNIST)
 
 speed: $(READY)  ## seconds an epoch, beside Opacus and bare products of matrices
-	PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.speed $(SPEED)
+	PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.speed.training $(SPEED)
 
 papers: $(READY)  ## every figure and table of the five papers, into out/papers (under half an hour; QUICK=--quick: two minutes)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/lastiterate reproduce all $(QUICK)
@@ -71,14 +76,14 @@ docs: $(READY)  ## the site, into out/site; warnings are errors
 	@echo "open out/site/index.html"
 
 comparison: $(READY)  ## the table of docs/comparison.md, each peer asked in an environment of its own (a minute)
-	PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.comparison
+	PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.peers.comparison
 
 attack: $(READY)  ## every attack that once showed more than was claimed, and a fuzz of the border (half an hour; ATTACK="--cases 500 --calls 500")
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.attack
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.attack.fuzz $(ATTACK)
 
 sharpness: $(READY)  ## how close exact instances come to the bound of each theorem
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.sharpness
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.sharpness
 
 mutation-study: $(READY)  ## off-the-shelf mutants of what has to be believed (hours; goes on where it was)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mutation]'

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PEERS_REQUIREMENTS = ROOT / "benchmarks" / "peers-requirements.txt"
+PEERS_REQUIREMENTS = ROOT / "benchmarks" / "peers" / "requirements.txt"
 
 # One `pip install` for each tuple, in this order: torch before what asks for any torch.
 INSTALLS: dict[str, tuple[tuple[str, ...], ...]] = {

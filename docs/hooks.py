@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import theorem_pages
 
 import lastiterate as li
-from lastiterate.auditing.errata import ERRATA
+from lastiterate.reproduction.errata import ERRATA
 
 ROOT = Path(__file__).parent.parent
 COPIED = {

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import lastiterate as li
-from lastiterate.auditing.errata import ERRATA, Erratum
+from lastiterate.reproduction.errata import ERRATA, Erratum
 
 DOCS = Path(__file__).parent
 AS_GOOD = 1 + 1e-5  # what six printed digits can tell apart

@@ -227,6 +227,17 @@ CASES: list[tuple[Callable[..., Any], dict[str, Any], str, Bad]] = [
 ]  # fmt: skip
 
 
+# Which of two is blamed where they do not fit each other, or where either would do; None where the choice is between more.
+TOGETHER = {
+    "orders": "divergences",
+    "epsilons": "deltas",
+    "moments": "log_moments",
+    "mus": "weights",
+    "gradient_sensitivity": "clip",
+    "count": "epochs",
+}
+
+
 def name_of(case: Any) -> str:
     return f"{getattr(case[0], '__qualname__', case[0])}-{type(case[1].get('self')).__name__}-{case[2]}"
 
@@ -241,6 +252,7 @@ def test_bad_input_is_one_clear_sentence(case: Any) -> None:
         assert "\n" not in message
         assert message.endswith(".")
         assert len(message) < 300
+        assert caught.value.field in (name, TOGETHER.get(name, name)) or "Give exactly one of the two." in message
 
 
 @pytest.mark.parametrize("notion", NOTIONS, ids=lambda notion: type(notion).__name__)

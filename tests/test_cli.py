@@ -130,14 +130,6 @@ def test_composition_has_a_certificate(capsys: pytest.CaptureFixture[str], tmp_p
     assert outputs(f"verify {path} --run {written}", capsys)[1].endswith("; recomputed from the run\n")
 
 
-@pytest.mark.parametrize("command", ["account", "calibrate", "compare", "verify", "theorems"])
-def test_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main([command, "--help"])
-    assert caught.value.code == 0
-    assert f"example: lastiterate {command}" in capsys.readouterr().out
-
-
 def test_an_unknown_option_is_two() -> None:
     with pytest.raises(SystemExit) as caught:
         main(["account", MNIST, "--detla", "1e-5"])

@@ -75,7 +75,7 @@ def test_the_table_of_settings_names_the_theorems_that_its_runs_print() -> None:
 
 
 def test_our_column_of_the_comparison_is_what_its_command_prints() -> None:
-    from benchmarks import comparison
+    from benchmarks.peers import comparison
 
     rows = [line for line in (DOCS / "comparison.md").read_text().splitlines() if line.startswith("| ")]
     ours = {row.split(" | ")[0].removeprefix("| "): row.split(" | ")[1] for row in rows[1:]}

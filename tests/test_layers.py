@@ -1,60 +1,130 @@
-"""Imports point down the list of layers only, and importing the library loads numpy and scipy alone."""
+"""Packages import each other as the table says and no other way, and the library loads numpy and scipy alone."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 import lastiterate
 
 SOURCE = Path(lastiterate.__file__).parent
-LAYERS = (
-    "errors",
-    "plots",
-    "progress",
-    "kernel",
-    "numerics",
-    "privacy",
-    "algorithms",
-    "shift",
-    "mixing",
-    "theorems",
-    "auditing",
-    "accounting",
+SURFACE = "the surface"  # `import lastiterate`, or a public name from it: for users, not for the library itself
+
+# What each package, or module beside the packages, may import. Nothing else, and nothing in a circle.
+ALLOWED = {
+    "kernel": "",
+    "errors": "",
+    "progress": "",
+    "plots": "errors",
+    "numerics": "errors",
+    "privacy": "errors numerics",
+    "algorithms": "errors numerics privacy",  # privacy: by which law batches are sampled
+    "shift": "algorithms kernel numerics progress",
+    "mixing": "numerics privacy",
+    "theorems": "algorithms errors kernel mixing numerics privacy progress shift",
+    "auditing": "algorithms errors numerics plots privacy progress",
+    "accounting": "algorithms auditing errors kernel numerics plots privacy progress shift theorems",
+    "training": "accounting algorithms errors numerics progress",
+    "mechanisms": "accounting algorithms errors numerics plots privacy training",
+    "estimators": "accounting algorithms errors numerics training",
+    "reproduction": "accounting algorithms auditing errors kernel mechanisms numerics plots privacy progress shift theorems "
     "training",
-    "mechanisms",
-    "estimators",
-    "papers",
-    "cli",
-    "__main__",
-)
+    "cli": "accounting algorithms auditing errors estimators progress reproduction theorems",
+    "__main__": "cli",
+}
+TABLE = {package: set(targets.split()) for package, targets in ALLOWED.items()}
 
 
-def layer_of(module: str) -> int:
-    return LAYERS.index(module.split(".")[1])
+def module_of(path: Path) -> str:
+    return ".".join(("lastiterate", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
 
 
-def imported_modules(path: Path) -> list[str]:
-    tree = ast.parse(path.read_text())
-    return [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+def imported_modules(source: str, package: str) -> Iterator[str]:
+    """Full names, however it is written: `import a.b`, `from a import b`, `from . import b` or `import_module("a.b")`."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import():
+                yield from (name.name for name in node.names)
+            case ast.ImportFrom():
+                base = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+                stem = ".".join([*base, *([node.module] if node.module else [])])
+                yield from (f"{stem}.{name.name}" for name in node.names)
+            case ast.Call(func=ast.Name("import_module") | ast.Attribute(attr="import_module"), args=[first, *_]):
+                yield ast.unparse(first).lstrip("f").strip("'\"")
 
 
-def test_imports_point_down() -> None:
-    upward = []
-    for path in SOURCE.rglob("*.py"):
-        module = ".".join(("lastiterate", *path.relative_to(SOURCE).with_suffix("").parts))
-        if module == "lastiterate.__init__":
+def packages_imported(source: str, package: str) -> set[str]:
+    """Those of the library."""
+    ours = [name.split(".") for name in imported_modules(source, package) if name.split(".")[0] == "lastiterate"]
+    return {parts[1] if len(parts) > 1 and parts[1] in TABLE else SURFACE for parts in ours}
+
+
+def edges() -> set[tuple[str, str]]:
+    found = set()
+    for path in sorted(SOURCE.rglob("*.py")):
+        module = module_of(path)
+        if module == "lastiterate":
             continue
-        for target in imported_modules(path):
-            if target.startswith("lastiterate.") and layer_of(target) > layer_of(module):
-                upward.append((module, target))
-    assert upward == []
+        package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+        own = module.split(".")[1]
+        found |= {(own, target) for target in packages_imported(path.read_text(), package) - {own}}
+    return found
+
+
+def test_every_package_has_its_row() -> None:
+    there = {path.name for path in SOURCE.iterdir() if (path / "__init__.py").exists()}
+    there |= {path.stem for path in SOURCE.glob("*.py")} - {"__init__"}
+    assert there <= set(TABLE)
+    assert set(TABLE) == there
+
+
+def test_packages_import_what_the_table_allows() -> None:
+    assert sorted(edges() - {(package, target) for package, targets in TABLE.items() for target in targets}) == []
+
+
+def test_the_table_allows_nothing_that_is_not_needed() -> None:
+    allowed = {(package, target) for package, targets in TABLE.items() for target in targets}
+    assert sorted(allowed - edges()) == []
+
+
+def test_nothing_in_the_table_goes_in_a_circle_and_the_kernel_stands_alone() -> None:
+    assert len(list(TopologicalSorter(TABLE).static_order())) == len(TABLE)
+    assert TABLE["kernel"] == set()
+    assert [package for package, targets in TABLE.items() if "reproduction" in targets] == ["cli"]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("from lastiterate.cli.entry import main", {"cli"}),
+        ("import lastiterate.cli.entry", {"cli"}),
+        ("import lastiterate.cli.entry as entry, os", {"cli"}),
+        ("from lastiterate import cli", {"cli"}),
+        ("from lastiterate import account", {SURFACE}),
+        ("import lastiterate as li", {SURFACE}),
+        ("from .. import cli", {"cli"}),
+        ("from ..cli.entry import main", {"cli"}),
+        ("from . import certify", {"shift"}),
+        ("from .steps import Steps", {"shift"}),
+        ("import_module('lastiterate.cli.entry')", {"cli"}),
+        ("importlib.import_module(f'lastiterate.cli.{name}')", {"cli"}),
+        ("def later():\n    if True:\n        from lastiterate.cli import main", {"cli"}),
+        ("import numpy as np\nfrom scipy import special\nfrom lastiterates.cli import main", set()),
+    ],
+)
+def test_every_way_to_import_is_seen(source: str, expected: set[str]) -> None:
+    assert packages_imported(source, "lastiterate.shift") == expected
 
 
 def test_the_library_alone_loads_only_numpy_and_scipy() -> None:
-    code = "import sys, lastiterate; print(*sorted({m.split('.')[0] for m in sys.modules}))"
+    code = "import sys, lastiterate as li; loaded = [getattr(li, name) for name in li.__all__]; "
+    code += "print(*sorted({m.split('.')[0] for m in sys.modules}))"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert {"numpy", "scipy"} <= set(loaded)
     assert not {"matplotlib", "sklearn", "torch", "opacus", "dp_accounting", "pandas"} & set(loaded)

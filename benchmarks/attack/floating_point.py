@@ -13,7 +13,6 @@ import lastiterate as li
 from benchmarks.attack.attacks import Shown, refused
 from lastiterate.numerics.exact_noise import public_grid
 from lastiterate.training.data import linear_data
-from lastiterate.training.models import model_of
 from lastiterate.training.objectives import LinearModel, linear_arithmetic
 
 _TRAININGS = 200
@@ -52,7 +51,7 @@ def sums_in_single_precision() -> list[Shown]:
         for first in (1.0, -1.0):
             rows = hostile_rows(records, first)
             data = linear_data((rows, np.full(records, -5.0)), records, 1.0, None)
-            objective = LinearModel(model_of(loss), data, loss.gradient_bound, run.batches.random)
+            objective = LinearModel(loss.model, data, loss.gradient_bound, run.batches.random)
             sums.append(float(objective.gradient_sum(np.zeros(1), slice(None), None)[0]))
             naive.append(float(np.cumsum(rows[:, 0], dtype=np.float32)[-1]))
         claimed = objective.arithmetic(run, 1).factor
@@ -146,7 +145,7 @@ def rows_that_touch_others() -> list[Shown]:
 
 def _summed(run: li.Run, rows: np.ndarray, targets: np.ndarray, chosen: Any) -> float:
     data = linear_data((rows, targets), len(rows), 1.0, None)
-    objective = LinearModel(model_of(run.loss), data, run.loss.gradient_bound, run.batches.random)
+    objective = LinearModel(run.loss.model, data, run.loss.gradient_bound, run.batches.random)
     return float(objective.gradient_sum(np.zeros(1), chosen, None)[0])
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.audits import noisy_gd
+from benchmarks.tightness.audits import noisy_gd
 from scipy.stats import binomtest
 
 import lastiterate as li

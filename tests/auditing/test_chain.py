@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from benchmarks.against_chain import EPSILONS, ROUNDING, compared
+from benchmarks.tightness.against_chain import EPSILONS, ROUNDING, compared
 
 import lastiterate as li
 from lastiterate.auditing.chain import Chain, cyclic_hazard, iid_hazard, shuffled_hazard

@@ -70,10 +70,10 @@ def test_ctrl_c_while_commands_are_imported(
 ) -> None:
     class Interrupting:
         def find_spec(self, name: str, *_: object) -> None:
-            if name == "lastiterate.cli.options":
+            if name == "lastiterate.cli.theorems":
                 raise KeyboardInterrupt
 
-    monkeypatch.delitem(sys.modules, "lastiterate.cli.options", raising=False)
+    monkeypatch.delitem(sys.modules, "lastiterate.cli.theorems", raising=False)
     monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
     assert main(["theorems"]) == 130
     assert capsys.readouterr().err == "lastiterate: interrupted.\n"

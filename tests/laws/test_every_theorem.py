@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from benchmarks.against_chain import beside
+from benchmarks.tightness.against_chain import beside
 
 import lastiterate as li
 from drawn import OF_SAMPLING, changed, epsilon, examples, instances, slack

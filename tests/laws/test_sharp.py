@@ -7,7 +7,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from benchmarks.sharp_instances import INSTANCES, closeness, gap
+from benchmarks.tightness.sharp_instances import INSTANCES, closeness, gap
 
 import lastiterate as li
 from lastiterate.theorems.asoodeh2023 import printed_ratio, sharper_ratio

@@ -11,8 +11,8 @@ import pytest
 from scipy.special import ndtr
 
 import lastiterate as li
-from lastiterate.auditing.papers import two_wells
 from lastiterate.mixing.contraction import contracted, curved_contraction, linear_contraction
+from lastiterate.reproduction.instances import two_wells
 from lastiterate.theorems.asoodeh2023 import (
     CURVED,
     PROJECTED,

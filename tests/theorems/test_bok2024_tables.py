@@ -8,7 +8,7 @@ import pytest
 
 import lastiterate as li
 from lastiterate.algorithms.process import Process
-from lastiterate.papers.bok2024_reference import (
+from lastiterate.reproduction.bok2024_reference import (
     TABLE_1_EPSILON,
     TABLE_3_MU,
     TABLE_7_MU,

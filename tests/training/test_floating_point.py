@@ -16,7 +16,6 @@ from lastiterate.numerics.norms import at_least, length, row_norms
 from lastiterate.numerics.randomness import Source
 from lastiterate.privacy.displaced import Displaced, as_computed
 from lastiterate.training.data import linear_data
-from lastiterate.training.models import model_of
 from lastiterate.training.objectives import EachRecord, LinearModel, linear_arithmetic
 from lastiterate.training.walk import Step
 
@@ -56,7 +55,7 @@ def test_a_record_moves_the_computed_sum_by_no_more_than_is_accounted_for(precis
         naive.append(float(np.cumsum(rows[:, 0])[-1]))
         rows = rows.astype(precision)
         data = linear_data((rows, np.full(records, -5.0)), records, 1.0, None)
-        objective = LinearModel(model_of(run.loss), data, run.loss.gradient_bound, run.batches.random)
+        objective = LinearModel(run.loss.model, data, run.loss.gradient_bound, run.batches.random)
         sums.append(float(objective.gradient_sum(np.zeros(1), slice(None), None)[0]))
     factor = linear_arithmetic(run, precision, 1).factor
     assert abs(naive[0] - naive[1]) > 40
@@ -66,7 +65,7 @@ def test_a_record_moves_the_computed_sum_by_no_more_than_is_accounted_for(precis
 
 def _sum(run: li.Run, rows: np.ndarray, targets: np.ndarray, weights: np.ndarray, chosen: object) -> np.ndarray:
     data = linear_data((rows, targets), len(rows), run.loss.arguments["feature_norm"], None)
-    objective = LinearModel(model_of(run.loss), data, run.loss.gradient_bound, run.batches.random)
+    objective = LinearModel(run.loss.model, data, run.loss.gradient_bound, run.batches.random)
     return objective.gradient_sum(weights, chosen, run.clip)  # type: ignore[arg-type]
 
 
@@ -183,7 +182,7 @@ def test_random_sums_stay_within_the_factor(seed: int) -> None:
     rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1).astype(np.float32)
     run = li.Run(li.losses.huber(feature_norm=1.0), li.FullBatch(records), 0.5, li.OnIterate(std=1.0), 1)
     data = linear_data((rows, np.full(records, -5.0)), records, 1.0, None)
-    found = LinearModel(model_of(run.loss), data, 1.0, False).gradient_sum(np.zeros(2), slice(None), None)
+    found = LinearModel(run.loss.model, data, 1.0, False).gradient_sum(np.zeros(2), slice(None), None)
     exact = [sum(Fraction(float(x)) for x in rows[:, column]) for column in range(2)]
     error = float(np.hypot(*(float(Fraction(float(f)) - e) for f, e in zip(found, exact, strict=True))))
     # The factor is for two data sets and one block; the whole sum has a few of them.

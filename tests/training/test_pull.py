@@ -8,8 +8,7 @@ from scipy.optimize import minimize
 
 import lastiterate as li
 from lastiterate.algorithms.losses import PullLimit
-from lastiterate.training.models import model_of
-from lastiterate.training.pull import limited
+from lastiterate.algorithms.losses.pull import limited
 
 CLASSES = (2, 3, 5, 10)
 PULLS = (0.3, 0.7, 1.0)
@@ -17,7 +16,7 @@ PULLS = (0.3, 0.7, 1.0)
 
 def slopes(scores: np.ndarray, labels: np.ndarray, pull: float) -> np.ndarray:
     loss = li.losses.softmax(feature_norm=1.0, pull=pull, classes=scores.shape[1])
-    return model_of(loss).slopes(scores, labels.astype(float))
+    return loss.model.slopes(scores, labels.astype(float))
 
 
 @pytest.mark.parametrize("classes", CLASSES)

@@ -174,8 +174,3 @@ def test_cyclic_batches_come_in_order_and_full_batches_have_everything() -> None
     ]
     full = Sampler(li.FullBatch(records=12), Source())
     assert all(records[full.batch(step)].tolist() == records.tolist() for step in range(3))
-
-
-def test_batches_of_an_unknown_kind_are_refused() -> None:
-    with pytest.raises(li.InvalidInput, match="no sampler is known"):
-        Sampler("batches", Source()).batch(0)  # type: ignore[arg-type]

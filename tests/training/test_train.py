@@ -12,7 +12,6 @@ from scipy.sparse import csr_array
 import lastiterate as li
 from lastiterate.numerics.randomness import Source
 from lastiterate.training.data import linear_data
-from lastiterate.training.models import model_of
 from lastiterate.training.samplers import Sampler
 
 RECORDS = 24
@@ -102,7 +101,7 @@ def test_gradients_are_derivatives(kind: str) -> None:
         "smooth_hinge": li.losses.smooth_hinge(feature_norm=1.0, width=0.5),
         "ridge": li.losses.ridge(feature_norm=1.0, clip=10.0),
     }[kind]
-    model = model_of(loss)
+    model = loss.model
     scores = np.linspace(-4, 4, 4001)
     slopes = model.slopes(scores, np.ones_like(scores))
     curvature = np.diff(slopes) / np.diff(scores)

@@ -10,7 +10,6 @@ from lastiterate.accounting.account import account
 from lastiterate.accounting.releases import checked_releases, released
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.arithmetic import EXACT
-from lastiterate.algorithms.batches import Cyclic, Shuffled
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import (
@@ -79,7 +78,9 @@ def calibrate(
 def _checked_target(epsilon: float) -> float:
     target = checked_number("epsilon", epsilon, POSITIVE)
     if not _LEAST_TARGET <= target <= _MOST_TARGET:
-        raise InvalidInput(f"epsilon must be from {_LEAST_TARGET:g} to {_MOST_TARGET:g} for a search. Got {target:g}.")
+        raise InvalidInput(
+            f"epsilon must be from {_LEAST_TARGET:g} to {_MOST_TARGET:g} for a search. Got {target:g}.", field="epsilon"
+        )
     return target
 
 
@@ -131,7 +132,7 @@ def _closeness(report: Report) -> float:
 
 
 def _most_steps(run: Run, target: float, delta: float, most_steps: int, releases: tuple[int, ...]) -> Run:
-    unit = run.batches.per_epoch if isinstance(run.batches, Cyclic | Shuffled) else 1
+    unit = run.batches.per_epoch if run.batches.passes else 1
     longest = _longest(run, most_steps)
 
     # Composition is quick; and the one that met the last time comes first.
@@ -145,7 +146,7 @@ def _most_steps(run: Run, target: float, delta: float, most_steps: int, releases
         return met is not None
 
     if longest < unit:
-        raise Unavailable(f"most_steps must be at least one epoch of {unit} steps. Got {longest}.")
+        raise Unavailable(f"most_steps must be at least one epoch of {unit} steps. Got {longest}.", field="most_steps")
     if not meets(1):
         raise Unavailable(
             f"not even {unit} step{'s' if unit > 1 else ''} meet epsilon = {target:g}. Calibrate the noise instead."

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import fields
 
 from lastiterate.algorithms.arithmetic import EXACT
-from lastiterate.algorithms.batches import Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
-from lastiterate.algorithms.losses import PullLimit
-from lastiterate.algorithms.noise import Langevin
-from lastiterate.algorithms.per_step import PerStep, extremes
+from lastiterate.algorithms.per_step import extremes, per_step_shown
 from lastiterate.algorithms.run import Run
 from lastiterate.numerics.arrays import Floats
 
@@ -27,10 +23,10 @@ def described(run: Run) -> list[str]:
     """What was run, line by line."""
     process = run.process
     lines = [
-        f"{run.steps} steps{_epochs(run)}, {_batches(run)}",
+        f"{run.steps} steps{_epochs(run)}, {run.batches.described}",
         f"loss: {_loss(run)}",
-        f"step size {_shown(run.step_size)}, noise {_noise(run)}",
-        f"domain: {_domain(run)}",
+        f"step size {per_step_shown(run.step_size)}, noise {run.noise.described}",
+        f"domain: {run.domain.described}",
         f"per step, on the iterate: sensitivity {_range(process.sensitivity)}, noise {_range(process.noise)}, "
         f"Lipschitz constant {_range(process.lipschitz)}",
     ]
@@ -67,92 +63,37 @@ def promises(run: Run, releases: tuple[int, ...]) -> list[str]:
 
 
 def _gradient_promises(run: Run) -> Iterator[str]:
-    classes = run.loss.arguments.get("classes")
-    if run.clip is not None and classes is not None and run.loss.keeps_convexity:
-        yield (
-            f"Each record's gradient is clipped class by class, before anything else is done with it: in each of the "
-            f"{classes} one-against-the-rest problems to norm {_shown(run.clip)}/√{classes}. One clip of all classes "
-            "together is not covered, because it does not keep the loss convex."
-        )
-    elif run.clip is not None:
-        yield f"Each record's gradient is clipped to norm {_shown(run.clip)} before anything else is done with it."
+    if run.clip is not None:
+        yield run.loss.clip_promise(run.clip)
     elif math.isfinite(extremes(run.process.sensitivity)[1]):
         bound = run.loss.gradient_sensitivity
         yield f"Replacing a record changes its gradient by at most {bound:.6g}, at every point of the domain."
-    if "pull" in run.loss.arguments:
-        yield _pull_promise(PullLimit(run.loss.arguments["pull"], run.loss.arguments["classes"]))
-
-
-def _pull_promise(limit: PullLimit) -> str:
-    return (
-        f"The gradient is that of the softmax loss with its pull limit applied: the wrong classes get a probability of at "
-        f"most {limit.pull:g} together and {limit.pull / limit.parts:g} each, and of all such probabilities those of the "
-        "largest likelihood. The gradient without this limit is not covered."
-    )
 
 
 def _convexity_promise(run: Run) -> Iterator[str]:
     """The modulus of a loss that only its owner knows; that of the others is a fact."""
     loss = run.loss
-    if loss.kind != "general" or loss.curvature < 0 or not math.isfinite(loss.smoothness):
+    if not loss.declared or loss.curvature < 0 or not math.isfinite(loss.smoothness):
         return
-    which = "The potential" if isinstance(run.noise, Langevin) and run.batches.records == 1 else "Each record's loss"
+    which = "The potential" if run.noise.of_a_potential and run.batches.records == 1 else "Each record's loss"
     shape = f"strongly convex with modulus {loss.curvature:g}" if loss.curvature else "convex"
     yield f"{which} is {shape}{', before clipping' if run.clip else ''}: this is assumed, not checked."
 
 
 def _epochs(run: Run) -> str:
     every = run.batches.per_epoch
-    if every == 1 or isinstance(run.batches, FullBatch):
+    if every == 1:
         return ""
     whole, rest = divmod(run.steps, every)
     return f" ({whole} epochs of {every}{f' and {rest} more' if rest else ''})"
 
 
-def _batches(run: Run) -> str:
-    given = run.batches
-    match given:
-        case FullBatch():
-            return f"every step on all {given.records} records"
-        case Cyclic():
-            return f"batches of {given.batch_size} of {given.records} records in a fixed order"
-        case Shuffled():
-            how = "a new random order each epoch" if given.each_epoch else "one random order"
-            return f"batches of {given.batch_size} of {given.records} records in {how}"
-        case FixedSize():
-            return f"random batches of {given.batch_size} of {given.records} records"
-        case Poisson():
-            return f"Poisson batches at rate {given.rate:g} of {given.records} records"
-        case PoissonMean():
-            return f"Poisson batches at rate {given.rate:g} of {given.records} records, averaged over their own size"
-    return repr(given)
-
-
 def _loss(run: Run) -> str:
     loss = run.loss
     shape = "convex" if run.convex else "not convex"
-    clip = "" if run.clip is None else f", clipped at {_shown(run.clip)}"
+    clip = "" if run.clip is None else f", clipped at {per_step_shown(run.clip)}"
     l2 = f", l2 {loss.l2:g}" if loss.l2 else ""
-    known = (
-        f"Hessian between {loss.curvature:g} and {loss.smoothness:g}"
-        if math.isfinite(loss.smoothness)
-        else "no Hessian known"
-    )
-    return f"{loss.kind}, {known}{clip}{l2}: {shape}"
-
-
-def _noise(run: Run) -> str:
-    names = [field.name for field in fields(run.noise)]  # type: ignore[arg-type]
-    return f"{type(run.noise).__name__}({', '.join(f'{name}={_shown(getattr(run.noise, name))}' for name in names)})"
-
-
-def _domain(run: Run) -> str:
-    diameter = run.domain.diameter
-    return f"of diameter {diameter:g}" if math.isfinite(diameter) else "unbounded"
-
-
-def _shown(value: PerStep) -> str:
-    return f"{value:g}" if isinstance(value, float) else f"from {min(value):g} to {max(value):g}"
+    return f"{loss.described}{clip}{l2}: {shape}"
 
 
 def _range(values: Floats) -> str:

@@ -13,9 +13,9 @@ import numpy as np
 from lastiterate.accounting.account import account
 from lastiterate.accounting.releases import checked_releases, released
 from lastiterate.accounting.report import Report
-from lastiterate.algorithms.batches import Cyclic
+from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.run import Run, checked_run
-from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number
+from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.plots import draw_records
@@ -35,7 +35,7 @@ class RecordReport:
     @cached_property
     def epsilons(self) -> Floats:
         """ε of every record, in the order of the data."""
-        return np.repeat(self.batch_epsilons, self.run.batches.records // len(self.batch_epsilons))
+        return np.asarray(self.batch_epsilons[self.run.batches.place(np.arange(self.run.batches.records))])
 
     @property
     def worst(self) -> float:
@@ -55,8 +55,8 @@ class RecordReport:
         """ε of the record with this index, counted from 0."""
         index, count = checked_count("record", record, least=0), self.run.batches.records
         if index >= count:
-            raise InvalidInput(f"record must be from 0 to {count - 1}. Got {record!r}.")
-        return float(self.batch_epsilons[index * len(self.batch_epsilons) // count])
+            raise InvalidInput(f"record must be from 0 to {count - 1}. Got {shown(record)}.", field="record")
+        return float(self.batch_epsilons[self.run.batches.place(index)])
 
     def plot(self, path: str | Path | None = None) -> Any:
         """ε against the batch; written to `path` if given. Returns the figure."""
@@ -80,7 +80,7 @@ def account_each(run: Run, delta: float, releases: Iterable[int] = ()) -> Record
     target = checked_number("delta", delta, INSIDE_UNIT)
     places = checked_releases(releases)
     report = account(run, target, places)
-    if not isinstance(run.batches, Cyclic):
+    if run.batches.turns is not Turns.FIXED_ORDER:
         return RecordReport(run, target, np.array([report.epsilon]), report)
     try:
         mus = own_mus(released(run.process, places)) + 2 * run.arithmetic.displacement

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lastiterate.accounting.describe import described
-from lastiterate.algorithms.batches import Cyclic, Shuffled
 from lastiterate.algorithms.per_step import each, extremes
 from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.gaussian import GaussianDP
@@ -86,7 +85,7 @@ def _advice(report: Report) -> Iterator[str]:
     if 1 < run.process.contraction < math.inf:
         yield f"steps move iterates apart, which costs privacy: {run.process.reason}"
     left = run.steps % run.batches.per_epoch
-    if left and isinstance(run.batches, Cyclic | Shuffled):
+    if left and run.batches.passes:
         yield (
             f"the run ends {left} step{'s' if left > 1 else ''} into an epoch, whose records are hidden by less noise "
             f"than others; {run.steps - left} or {run.steps - left + run.batches.per_epoch} steps would end with one"
@@ -96,7 +95,7 @@ def _advice(report: Report) -> Iterator[str]:
 def _poisson_epsilon(report: Report) -> float | None:
     """What a Poisson accountant would say of passes over the data, where it does not apply."""
     process, batches = report.run.process, report.run.batches
-    if not isinstance(batches, Cyclic | Shuffled) or batches.per_epoch == 1:
+    if not batches.passes or batches.per_epoch == 1:
         return None
     low, high = extremes(each(np.divide, process.sensitivity, process.noise))
     if high > low * (1 + 1e-9):

@@ -6,53 +6,12 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-from lastiterate.algorithms import losses
 from lastiterate.algorithms.arithmetic import EXACT, Arithmetic
-from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
-from lastiterate.algorithms.domains import Ball, Box, ConvexSet, Domain, Unbounded
 from lastiterate.algorithms.hints import closest, hint
-from lastiterate.algorithms.noise import Langevin, Noise, OnGradientSum, OnIterate, OnMeanGradient
-from lastiterate.algorithms.prox import L1, ConvexTerm, ElasticNet, NuclearNorm, Prox
+from lastiterate.algorithms.kinds import SECTIONS, kind_named
 from lastiterate.algorithms.run import Epochs, Run
 from lastiterate.errors import InvalidInput, shown
 
-BATCHES: dict[str, type[Batches]] = {
-    "full": FullBatch,
-    "cyclic": Cyclic,
-    "shuffled": Shuffled,
-    "fixed_size": FixedSize,
-    "poisson": Poisson,
-    "poisson_mean": PoissonMean,
-}
-NOISES: dict[str, type[Noise]] = {
-    "on_iterate": OnIterate,
-    "on_mean_gradient": OnMeanGradient,
-    "on_gradient_sum": OnGradientSum,
-    "langevin": Langevin,
-}
-DOMAINS: dict[str, type[Domain]] = {"unbounded": Unbounded, "ball": Ball, "box": Box, "convex_set": ConvexSet}
-PROXES: dict[str, type[Prox]] = {
-    "l1": L1,
-    "elastic_net": ElasticNet,
-    "nuclear_norm": NuclearNorm,
-    "convex_term": ConvexTerm,
-}
-LOSSES: dict[str, Callable[..., Any]] = {
-    "general": losses.general,
-    "logistic": losses.logistic,
-    "softmax": losses.softmax,
-    "ridge": losses.ridge,
-    "huber": losses.huber,
-    "smooth_hinge": losses.smooth_hinge,
-    "network": losses.network,
-}
-_SECTIONS: dict[str, dict[str, Any]] = {
-    "loss": LOSSES,
-    "batches": BATCHES,
-    "noise": NOISES,
-    "domain": DOMAINS,
-    "prox": PROXES,
-}
 _REQUIRED = ("loss", "batches", "step_size", "noise", "steps")
 _KNOWN = (*_REQUIRED, "domain", "prox", "weight_decay", "arithmetic")
 
@@ -60,8 +19,8 @@ _KNOWN = (*_REQUIRED, "domain", "prox", "weight_decay", "arithmetic")
 class BadEntry(InvalidInput):
     """An entry of a dictionary is wrong; `path` says which."""
 
-    def __init__(self, path: tuple[str, ...], message: str) -> None:
-        super().__init__(message)
+    def __init__(self, path: tuple[str, ...], message: str, *, field: str | None = None) -> None:
+        super().__init__(message, field=field or (path[-1] if path else None))
         self.path = path
 
 
@@ -93,29 +52,30 @@ def run_from_dict(plain: Any) -> Run:
             raise BadEntry((name,), f"{name} is not an entry of a run{hint(name, _KNOWN)}. It has {', '.join(_KNOWN)}.")
     for name in _REQUIRED:
         if name not in plain:
-            raise BadEntry((), f"{name} is missing. A run needs {', '.join(_REQUIRED)}.")
-    values = {name: _section(name, value) if name in _SECTIONS else value for name, value in plain.items()}
+            raise BadEntry((), f"{name} is missing. A run needs {', '.join(_REQUIRED)}.", field=name)
+    values = {name: _section(name, value) if name in SECTIONS else value for name, value in plain.items()}
     values["steps"] = _steps(values["steps"])
     if "arithmetic" in values:
         values["arithmetic"] = _arithmetic(values["arithmetic"])
     try:
         return Run(**values)
     except InvalidInput as error:
-        raise BadEntry(_blamed(error, plain), str(error)) from error
+        raise BadEntry(_blamed(error, plain), str(error), field=error.field) from error
 
 
 def _section(section: str, entries: Any) -> Any:
-    kinds = _SECTIONS[section]
-    names = ", ".join(kinds)
+    listed = [kind.name for kind in SECTIONS[section]]
+    names = ", ".join(listed)
     if not isinstance(entries, dict) or not isinstance(entries.get("kind"), str):
         raise BadEntry((section,), f"{section} must be a table with a kind, one of {names}. Got {shown(entries):.60}.")
     kind = entries["kind"]
-    if kind not in kinds:
+    found = kind_named(section, kind)
+    if found is None:
         raise BadEntry(
-            (section, "kind"), f"kind of {section} must be one of {names}. Got {shown(kind)}{closest(kind, kinds)}."
+            (section, "kind"), f"kind of {section} must be one of {names}. Got {shown(kind)}{closest(kind, listed)}."
         )
     arguments = {name: value for name, value in entries.items() if name != "kind"}
-    known = _arguments_of(kinds[kind])
+    known = _arguments_of(found.make)
     for name in arguments:
         if name not in known:
             message = (
@@ -123,9 +83,9 @@ def _section(section: str, entries: Any) -> Any:
             )
             raise BadEntry((section, name), message)
     try:
-        return kinds[kind](**arguments)
+        return found.make(**arguments)
     except InvalidInput as error:
-        raise BadEntry((section, *_blamed(error, arguments)), str(error)) from error
+        raise BadEntry((section, *_blamed(error, arguments)), str(error), field=error.field) from error
     except TypeError as error:
         missing = str(error).split("argument")[-1].lstrip("s: ")
         raise BadEntry((section,), f"{section} of kind {kind} lacks {missing}.") from error
@@ -145,24 +105,30 @@ def _steps(value: Any) -> Any:
 def _arithmetic(entries: Any) -> Arithmetic:
     known = _arguments_of(Arithmetic)
     if not isinstance(entries, dict) or set(entries) - set(known):
-        raise BadEntry(("arithmetic",), f"arithmetic must be a table with {' and '.join(known)}. Got {entries!r:.60}.")
+        raise BadEntry(
+            ("arithmetic",), f"arithmetic must be a table with {' and '.join(known)}. Got {shown(entries):.60}."
+        )
     try:
         return Arithmetic(**entries)
     except InvalidInput as error:
-        raise BadEntry(("arithmetic", *_blamed(error, entries)), str(error)) from error
+        raise BadEntry(("arithmetic", *_blamed(error, entries)), str(error), field=error.field) from error
 
 
 def _blamed(error: InvalidInput, entries: dict[str, Any]) -> tuple[str, ...]:
-    """Messages begin with the name of what is wrong."""
-    first = str(error).split()[0]
-    if first in entries:
-        return (first,)
-    inside = [name for name, value in entries.items() if isinstance(value, dict) and first in value]
-    return (inside[-1], first) if inside else ()
+    """Where the field that the error names stands in the file, if it does."""
+    if error.field in entries:
+        return (error.field,)
+    inside = [name for name, value in entries.items() if isinstance(value, dict) and error.field in value]
+    return (inside[-1], str(error.field)) if inside else ()
 
 
 def _section_to_dict(section: str, value: Any) -> dict[str, Any]:
-    kind = next(name for name, cls in _SECTIONS[section].items() if type(value) is cls)
+    kind = getattr(type(value), "kind", None)
+    if kind is None or (listed := kind_named(section, kind)) is None or listed.make is not type(value):
+        raise InvalidInput(
+            f"{section} of type {type(value).__name__} cannot be written to a file or a certificate: it is not listed among "
+            "the kinds of lastiterate (CONTRIBUTING.md says how to list one)."
+        )
     given = {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
     return {"kind": kind, **{name: entry for name, entry in given.items() if entry is not None}}
 

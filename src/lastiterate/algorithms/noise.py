@@ -3,24 +3,57 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from lastiterate.algorithms.per_step import PerStep, checked_per_step, each, first_steps, spread, times
+from lastiterate.algorithms.per_step import PerStep, checked_per_step, each, first_steps, per_step_shown, spread, times
 from lastiterate.errors import POSITIVE, checked_number
 from lastiterate.numerics.arrays import Floats
 
 
 class Noise(ABC):
-    """Fresh Gaussian noise on every coordinate at every step."""
+    """Fresh Gaussian noise on every coordinate at every step. `kind` is its name in files, `size` what scales it."""
 
+    kind: ClassVar[str]
     size: ClassVar[str] = "std"
 
     @abstractmethod
-    def on_iterate(self, step_sizes: Floats, batch_size: float) -> Floats:
-        """The standard deviation on the iterate, one per step."""
+    def on_iterate(self, step_sizes: Floats, divisor: float) -> Floats:
+        """The standard deviation on the iterate, one per step; gradient sums are divided by `divisor`."""
+
+    @abstractmethod
+    def update(
+        self, x: Floats, step: int, step_size: float, gradient_sum: Floats, divisor: float, normal: Floats
+    ) -> Floats:
+        """One step as it is written, with standard normal numbers: what accounting and training are compared with."""
+
+    on_sum: ClassVar[bool] = False
+    """Whether it is added to a sum of gradients, before that is divided."""
+
+    of_a_potential: ClassVar[bool] = False
+    """Whether the gradient of a single record is called that of a potential."""
+
+    @property
+    def implied_clip(self) -> PerStep | None:
+        """Where the noise is measured in units of a clip, that clip."""
+        return None
+
+    @property
+    def described(self) -> str:
+        given = (f"{one.name}={per_step_shown(getattr(self, one.name))}" for one in fields(self))  # type: ignore[arg-type]
+        return f"{type(self).__name__}({', '.join(given)})"
+
+    @property
+    def constant(self) -> bool:
+        """Whether all steps have the same."""
+        return all(isinstance(getattr(self, one.name), float) for one in fields(self))  # type: ignore[arg-type]
+
+    def at(self, step: int) -> float:
+        """Its size at this step."""
+        value = getattr(self, self.size)
+        return float(value if isinstance(value, float) else value[step])
 
     def _size(self, steps: int) -> Floats:
         return spread(self.size, getattr(self, self.size), steps)
@@ -43,9 +76,15 @@ class OnIterate(Noise):
     """x ← φ(x) + N(0, std²)."""
 
     std: PerStep
+    kind: ClassVar[str] = "on_iterate"
 
-    def on_iterate(self, step_sizes: Floats, batch_size: float) -> Floats:
+    def on_iterate(self, step_sizes: Floats, divisor: float) -> Floats:
         return self._size(len(step_sizes))
+
+    def update(
+        self, x: Floats, step: int, step_size: float, gradient_sum: Floats, divisor: float, normal: Floats
+    ) -> Floats:
+        return x - step_size * (gradient_sum / divisor) + self.at(step) * normal
 
 
 @dataclass(frozen=True)
@@ -53,9 +92,15 @@ class OnMeanGradient(Noise):
     """x ← x − step_size·(mean gradient + N(0, std²))."""
 
     std: PerStep
+    kind: ClassVar[str] = "on_mean_gradient"
 
-    def on_iterate(self, step_sizes: Floats, batch_size: float) -> Floats:
+    def on_iterate(self, step_sizes: Floats, divisor: float) -> Floats:
         return each(np.multiply, step_sizes, self._size(len(step_sizes)))
+
+    def update(
+        self, x: Floats, step: int, step_size: float, gradient_sum: Floats, divisor: float, normal: Floats
+    ) -> Floats:
+        return x - step_size * (gradient_sum / divisor + self.at(step) * normal)
 
 
 @dataclass(frozen=True)
@@ -64,15 +109,27 @@ class OnGradientSum(Noise):
 
     multiplier: PerStep
     clip: PerStep
+    kind: ClassVar[str] = "on_gradient_sum"
     size: ClassVar[str] = "multiplier"
+    on_sum: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "clip", checked_per_step("clip", self.clip, POSITIVE))
 
-    def on_iterate(self, step_sizes: Floats, batch_size: float) -> Floats:
+    @property
+    def implied_clip(self) -> PerStep:
+        return self.clip
+
+    def on_iterate(self, step_sizes: Floats, divisor: float) -> Floats:
         clips = spread("clip", self.clip, len(step_sizes))
-        return each(lambda eta, z, c: eta * z * c / batch_size, step_sizes, self._size(len(step_sizes)), clips)
+        return each(lambda eta, z, c: eta * z * c / divisor, step_sizes, self._size(len(step_sizes)), clips)
+
+    def update(
+        self, x: Floats, step: int, step_size: float, gradient_sum: Floats, divisor: float, normal: Floats
+    ) -> Floats:
+        clip = self.clip if isinstance(self.clip, float) else self.clip[step]
+        return x - step_size / divisor * (gradient_sum + self.at(step) * clip * normal)
 
     def first(self, steps: int) -> OnGradientSum:
         return OnGradientSum(first_steps(self.multiplier, steps), first_steps(self.clip, steps))
@@ -83,6 +140,13 @@ class Langevin(Noise):
     """x ← x − step_size·mean gradient + √(2·step_size)·N(0, std²)."""
 
     std: PerStep
+    kind: ClassVar[str] = "langevin"
+    of_a_potential: ClassVar[bool] = True
 
-    def on_iterate(self, step_sizes: Floats, batch_size: float) -> Floats:
+    def on_iterate(self, step_sizes: Floats, divisor: float) -> Floats:
         return each(lambda eta, std: np.sqrt(2 * eta) * std, step_sizes, self._size(len(step_sizes)))
+
+    def update(
+        self, x: Floats, step: int, step_size: float, gradient_sum: Floats, divisor: float, normal: Floats
+    ) -> Floats:
+        return x - step_size * (gradient_sum / divisor) + (2 * step_size) ** 0.5 * self.at(step) * normal

@@ -19,7 +19,9 @@ def checked_per_step(name: str, value: Any, within: Interval) -> PerStep:
     if array.ndim == 0:
         return float(array)
     if array.ndim != 1 or array.size == 0:
-        raise InvalidInput(f"{name} must be a float, or a list with one float per step. Got shape {array.shape}.")
+        raise InvalidInput(
+            f"{name} must be a float, or a list with one float per step. Got shape {array.shape}.", field=name
+        )
     return tuple(array.tolist())
 
 
@@ -28,7 +30,7 @@ def spread(name: str, value: PerStep, steps: int) -> Floats:
     if isinstance(value, float):
         return np.broadcast_to(np.float64(value), steps)
     if len(value) != steps:
-        raise InvalidInput(f"{name} must be one float, or one per step: {steps} of them. Got {len(value)}.")
+        raise InvalidInput(f"{name} must be one float, or one per step: {steps} of them. Got {len(value)}.", field=name)
     return np.array(value)
 
 
@@ -59,3 +61,8 @@ def each(function: Callable[..., Any], *values: Any) -> Floats:
         return np.asarray(function(*arrays), float)
     once = function(*(array.reshape(-1)[:1] for array in arrays))
     return np.broadcast_to(np.asarray(once, float)[0], np.broadcast_shapes(*(array.shape for array in arrays)))
+
+
+def per_step_shown(value: PerStep) -> str:
+    """In a sentence."""
+    return f"{value:g}" if isinstance(value, float) else f"from {min(value):g} to {max(value):g}"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-from lastiterate.algorithms.batches import Poisson, PoissonMean
-from lastiterate.algorithms.domains import Box, Domain
 from lastiterate.algorithms.per_step import extremes, spread
 from lastiterate.algorithms.run import Run
 
@@ -15,9 +13,9 @@ def allowed_hessians(run: Run) -> tuple[float, float] | None:
 
     Where gradients are bounded the losses are linear. So they are with Poisson batches, of which each has another size.
     """
-    loss, decay = run.loss, run.loss.l2 + run.weight_decay
+    loss, decay = run.loss, run.decay
     longest = extremes(spread("step_size", run.step_size, run.steps))[1]
-    if math.isfinite(half_gradient(run)) or isinstance(run.batches, Poisson | PoissonMean):
+    if math.isfinite(half_gradient(run)) or not run.batches.constant_size:
         return (0.0, 0.0) if loss.curvature <= 0 <= loss.smoothness and longest * decay <= 2 else None
     low = max(loss.curvature, -decay)
     high = max(min(loss.smoothness, 1 / longest - decay), low)
@@ -32,11 +30,6 @@ def half_gradient(run: Run) -> float:
     return bound if math.isinf(bound) else min(bound, run.loss.gradient_sensitivity / 2)
 
 
-def widest_interval(domain: Domain) -> float:
-    """How wide the domain is along a line on which projection acts alone: a side of a cube."""
-    return domain.side if isinstance(domain, Box) else domain.diameter
-
-
 def allowed_splits(run: Run) -> tuple[tuple[float, float], ...]:
     """How far record and neighbour push, beyond the others and in units of the sensitivity.
 
@@ -44,6 +37,6 @@ def allowed_splits(run: Run) -> tuple[tuple[float, float], ...]:
     not push at all, because their number would be seen, and a bounded gradient does not reach that far alone.
     """
     opposite, one_sided = (0.5, -0.5), (1.0, 0.0)
-    if isinstance(run.batches, Poisson) and math.isfinite(half_gradient(run)):
+    if not run.batches.constant_size and not run.batches.own_mean and math.isfinite(half_gradient(run)):
         return (opposite,)
     return opposite, one_sided

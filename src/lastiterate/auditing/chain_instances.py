@@ -8,9 +8,9 @@ from itertools import product
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Cyclic, Poisson, PoissonMean, Shuffled
+from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.run import Run
-from lastiterate.auditing.allowed import allowed_hessians, allowed_splits, half_gradient, widest_interval
+from lastiterate.auditing.allowed import allowed_hessians, allowed_splits, half_gradient
 from lastiterate.auditing.chain import Chain, Map, shuffled_hazard
 from lastiterate.auditing.linear_instances import pushing
 from lastiterate.auditing.quadratic import Steps, steps_of
@@ -49,7 +49,7 @@ def two_wells(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tup
     loss, clip = run.loss, half_gradient(run)
     if run.clip is None or loss.keeps_convexity or loss.curvature >= 0 or run.prox is not None:
         return
-    if not _fits_a_grid(run) or isinstance(run.batches, Poisson) or loss.gradient_sensitivity < 2 * clip:
+    if not _fits_a_grid(run) or not run.batches.constant_size or loss.gradient_sensitivity < 2 * clip:
         return
     steps = steps_of(run, 0.0)
     kept, share, noise = float(steps.factor[0]), 1 / run.batches.divisor, float(steps.noise[0])
@@ -74,15 +74,15 @@ def two_wells(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tup
 
 
 def _fits_a_grid(run: Run) -> bool:
-    once = isinstance(run.batches, Shuffled) and not run.batches.reshuffled
-    independent = not isinstance(run.batches, Cyclic | Shuffled)
+    once = run.batches.turns is Turns.ONE_ORDER
+    independent = not run.batches.passes
     few = run.steps <= (10**9 if independent else _MOST_STEPS)
-    return steps_of(run, 0.0).alike and few and not once and not isinstance(run.batches, PoissonMean)
+    return steps_of(run, 0.0).alike and few and not once and not run.batches.own_mean
 
 
 def _width(run: Run) -> float | None:
     """Of an interval in the domain, on which projection acts alone."""
-    width = widest_interval(run.domain)
+    width = run.domain.widest_interval
     return width if math.isfinite(width) and run.prox is None else None
 
 
@@ -98,7 +98,7 @@ def _half_width(run: Run, kept: float, move: float, noise: float) -> float | Non
 
 def _pulls(run: Run, steps: Steps) -> tuple[float, ...]:
     """Poisson batches leave the others at 0; a bounded gradient pulls so far and no farther."""
-    if isinstance(run.batches, Poisson):
+    if not run.batches.constant_size:
         return (0.0,)
     if math.isinf(half_gradient(run)):
         return _PULLS
@@ -122,9 +122,8 @@ def _moved(factor: float, move: float) -> Map:
 
 def _chain(run: Run, maps: tuple[Map, Map, Map], half: float, noise: float) -> Chain:
     batches, count = run.batches, run.steps
-    shuffled = isinstance(batches, Shuffled)
-    every = batches.per_epoch if shuffled else 1
-    hazard = shuffled_hazard(every, count) if shuffled else batches.inclusion(count)
+    every = batches.per_epoch if batches.shuffled else 1
+    hazard = shuffled_hazard(every, count) if batches.shuffled else batches.inclusion(count)
     noises = np.broadcast_to(noise, count)
     return Chain(*maps, noises, hazard, -half, half, per_epoch=every, cells=_COARSE)
 

@@ -54,7 +54,7 @@ def random_instance(source: np.random.Generator, most_steps: int = 120) -> Insta
         hazard,
         -width / 2,
         width / 2,
-        per_epoch=batches.per_epoch if isinstance(batches, Shuffled) else 1,
+        per_epoch=batches.per_epoch if batches.shuffled else 1,
     )
     return Instance(_process(batches, steps, push, shape, diameter), chain)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
+from lastiterate.algorithms.batches import Batches, Turns
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.run import Run
 from lastiterate.auditing.allowed import allowed_hessians, allowed_splits
@@ -39,8 +39,8 @@ def two_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator
 
 def _known(batches: Batches) -> bool:
     """Whether it is known which batches have the record."""
-    once = isinstance(batches, Shuffled) and batches.per_epoch == 1
-    return isinstance(batches, FullBatch | Cyclic) or once or float(batches.inclusion(1)[0]) == 1
+    once = batches.shuffled and batches.per_epoch == 1
+    return batches.turns in (Turns.EVERY_STEP, Turns.FIXED_ORDER) or once or float(batches.inclusion(1)[0]) == 1
 
 
 def _epsilon(mu: float, delta: float) -> float:
@@ -50,12 +50,7 @@ def _epsilon(mu: float, delta: float) -> float:
 def random_pushes(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, str]]:
     """For random batches and random orders."""
     hessians = allowed_hessians(run)
-    if (
-        hessians is None
-        or _known(run.batches)
-        or isinstance(run.batches, PoissonMean)
-        or math.isfinite(run.domain.diameter)
-    ):
+    if hessians is None or _known(run.batches) or run.batches.own_mean or math.isfinite(run.domain.diameter):
         return
     for hessian in sorted(set(hessians)):
         pushes = _random_sum(run.batches, steps_of(run, hessian), run.steps)
@@ -71,13 +66,13 @@ def pushing(record: float) -> str:
 
 
 def _random_sum(batches: Batches, steps: Steps, count: int) -> RandomSum | None:
-    if steps.alike and float(steps.factor[0]) == 1 and isinstance(batches, FixedSize | Poisson):
+    if steps.alike and float(steps.factor[0]) == 1 and batches.random:
         return _coins(np.full(1, float(steps.push[0])), batches, float(steps.noise[0]) * math.sqrt(count), count)
     if count > _MOST_STEPS:
         return None
     weights = weights_of(steps.factor)
     values, deviation = weights * steps.push, math.sqrt(float(np.sum(np.square(weights * steps.noise))))
-    if isinstance(batches, Shuffled):
+    if batches.shuffled:
         return _orders(values, batches, deviation)
     gone = np.cumsum(np.sort(np.abs(values))) < _VANISHED * deviation
     return _coins(values[np.argsort(np.abs(values))[~gone]], batches, deviation)
@@ -89,10 +84,10 @@ def _coins(values: Floats, batches: Batches, deviation: float, times: int = 1) -
     return RandomSum(values[:, None], np.broadcast_to(rate, (len(values), 1)), deviation, times)
 
 
-def _orders(values: Floats, batches: Shuffled, deviation: float) -> RandomSum:
+def _orders(values: Floats, batches: Batches, deviation: float) -> RandomSum:
     """One push of each epoch, or one place for all epochs; the last epoch may be cut short."""
     every = batches.per_epoch
     places = np.concatenate([values, np.zeros(-len(values) % every)]).reshape(-1, every)
-    if not batches.reshuffled:
+    if batches.turns is Turns.ONE_ORDER:
         places = places.sum(axis=0, keepdims=True)
     return RandomSum(places, np.full(places.shape, 1 / every), deviation)

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Cyclic
-from lastiterate.algorithms.noise import Langevin, OnGradientSum, OnIterate, OnMeanGradient
+from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.per_step import each, is_constant, spread
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats
 
 
@@ -50,19 +48,15 @@ def _clip(run: Run) -> Floats:
 
 
 def _noise_on_iterate(run: Run, eta: Floats) -> Floats:
-    noise = run.noise
-    size = spread(noise.size, getattr(noise, noise.size), run.steps)
-    match noise:
-        case OnIterate():
-            return size
-        case OnMeanGradient():
-            return each(lambda step, std: step * std, eta, size)
-        case OnGradientSum():
-            clip = spread("clip", noise.clip, run.steps)
-            return each(lambda step, z, c: step / run.batches.divisor * (z * c), eta, size, clip)
-        case Langevin():
-            return each(lambda step, std: np.sqrt(2 * step) * std, eta, size)
-    raise InvalidInput(f"no quadratic is known for noise of kind {type(noise).__name__}.")
+    """What a standard normal number adds to the update as its kind of noise writes it."""
+    nothing, one = np.zeros(()), np.ones(())
+
+    def at(step: int) -> float:
+        return abs(float(run.noise.update(nothing, step, float(eta[step]), nothing, run.batches.divisor, one)))
+
+    if is_constant(eta) and run.noise.constant:
+        return np.broadcast_to(at(0), run.steps)
+    return np.array([at(step) for step in range(run.steps)])
 
 
 def exact_mu(run: Run, hessian: float, releases: tuple[int, ...] = ()) -> float:
@@ -72,7 +66,7 @@ def exact_mu(run: Run, hessian: float, releases: tuple[int, ...] = ()) -> float:
     Gaussians, so the squares of their μ add up.
     """
     steps = steps_of(run, hessian)
-    every = run.batches.per_epoch if isinstance(run.batches, Cyclic) else 1
+    every = run.batches.per_epoch if run.batches.turns is Turns.FIXED_ORDER else 1
     if steps.alike and not releases:
         return _mu_alike(steps, every, run.steps)
     seen = run.batches.inclusion(run.steps)

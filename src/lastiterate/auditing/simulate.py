@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lastiterate.algorithms.batches import Batches, PoissonMean, Shuffled
+from lastiterate.algorithms.batches import Batches, Turns
 from lastiterate.algorithms.run import Run
-from lastiterate.auditing.allowed import allowed_hessians, widest_interval
+from lastiterate.auditing.allowed import allowed_hessians
 from lastiterate.auditing.quadratic import Steps, steps_of
 from lastiterate.errors import Unavailable
 
@@ -39,9 +39,9 @@ class Simulation:
     def _seen(self, source: np.random.Generator) -> NDArray[np.bool_]:
         """Whether each step's batch has the record; in a fixed order, the record that the last step sees."""
         every, steps = self.batches.per_epoch, np.arange(self.count)
-        if isinstance(self.batches, Shuffled):
+        if self.batches.shuffled:
             places = source.integers(every, size=-(-self.count // every))
-            place = places[steps // every] if self.batches.reshuffled else places[0]
+            place = places[steps // every] if self.batches.turns is Turns.NEW_ORDERS else places[0]
             return np.asarray(steps % every == place)
         return np.asarray(source.random(self.count) < self.batches.inclusion(self.count))
 
@@ -50,8 +50,8 @@ def simulation(run: Run) -> Simulation:
     """The run on losses as flat as they may be; with projection on an interval, if there is a domain."""
     hessians = allowed_hessians(run)
     bounded = math.isfinite(run.domain.diameter)
-    if hessians is None or isinstance(run.batches, PoissonMean) or (bounded and run.prox is not None):
+    if hessians is None or run.batches.own_mean or (bounded and run.prox is not None):
         raise Unavailable(
             "no quadratic instance of this run is known. Audit a trainer instead: lastiterate audit train.py."
         )
-    return Simulation(steps_of(run, hessians[0]), run.batches, run.steps, widest_interval(run.domain) / 2)
+    return Simulation(steps_of(run, hessians[0]), run.batches, run.steps, run.domain.widest_interval / 2)

@@ -115,6 +115,6 @@ def groups(first: int, last: int, of: int) -> dict[int, float]:
     count = last - first
     if not count:
         return {}
-    far = np.geomspace(_NEAR_THE_END, max(count, _NEAR_THE_END), MOST_PLACES - _NEAR_THE_END).astype(int)
+    far = np.geomspace(_NEAR_THE_END, max(count, _NEAR_THE_END), MOST_PLACES - _NEAR_THE_END).astype(np.intp)
     edges = np.unique(np.minimum(np.concatenate([np.arange(_NEAR_THE_END), far, [count]]), count))
     return dict(zip((last - 1 - edges[:-1]).tolist(), (np.diff(edges) / of).tolist(), strict=True))

@@ -96,7 +96,8 @@ class LaplaceAfterLaplace(_Additive):
         """Of one number: several would be several mechanisms."""
         if np.size(value) != 1:
             raise InvalidInput(
-                f"value must be one number; release several one by one, and compose. Got {np.size(value)}."
+                f"value must be one number; release several one by one, and compose. Got {np.size(value)}.",
+                field="value",
             )
         return released(value, ((laplace, self.first), (laplace, self.second)), Source(seed))
 

@@ -64,7 +64,7 @@ def _as_notion(guarantee: Any) -> Notion:
         epsilon, delta = guarantee
     except (TypeError, ValueError) as error:
         raise InvalidInput(
-            f"guarantee must be a notion, or a pair (epsilon, delta). Got {shown(guarantee):.60}."
+            f"guarantee must be a notion, or a pair (epsilon, delta). Got {shown(guarantee):.60}.", field="guarantee"
         ) from error
     epsilon, delta = checked_number("epsilon", epsilon, NON_NEGATIVE), checked_number("delta", delta, UNIT)
     return Profile(epsilons=[epsilon], deltas=[delta])
@@ -84,7 +84,9 @@ class FiniteKernel(Kernel):
         given = matrix.toarray() if issparse(matrix) and _fits(matrix.shape) else matrix
         values = checked_array("matrix", given, NON_NEGATIVE)
         if values.ndim != 2 or not values.size or not _fits(values.shape):
-            raise InvalidInput(f"matrix must have rows and columns, at most 1e8 entries. Got shape {values.shape}.")
+            raise InvalidInput(
+                f"matrix must have rows and columns, at most 1e8 entries. Got shape {values.shape}.", field="matrix"
+            )
         sums = values.sum(axis=1)
         worst = int(np.argmax(np.abs(sums - 1)))
         if abs(float(sums[worst]) - 1) > _ROWS_SUM_TO:
@@ -193,9 +195,11 @@ class FiniteKernel(Kernel):
     def sample(self, states: Any, seed: int | None = None) -> Release:
         """The next state of each of these states."""
         given = np.asarray(states)
-        given = given.astype(int) if given.size == 0 else given
+        given = given.astype(np.intp) if given.size == 0 else given
         if not np.issubdtype(given.dtype, np.integer) or not ((given >= 0) & (given < len(self.matrix))).all():
-            raise InvalidInput(f"states must be integers from 0 to {len(self.matrix) - 1}. Got {shown(states):.60}.")
+            raise InvalidInput(
+                f"states must be integers from 0 to {len(self.matrix) - 1}. Got {shown(states):.60}.", field="states"
+            )
         source = Source(seed)
         return Release(states_drawn(self.matrix, given, source), source.private)
 

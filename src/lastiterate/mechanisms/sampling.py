@@ -23,16 +23,14 @@ from lastiterate.algorithms.run import Run
 from lastiterate.errors import FINITE, NON_NEGATIVE, POSITIVE, InvalidInput, checked_array, checked_number
 from lastiterate.mechanisms.release import checked_function
 from lastiterate.mechanisms.rounded import LEAST, UP, gaussian
-from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.randomness import Source
 from lastiterate.plots import draw_trace
 from lastiterate.privacy.best import best
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.profile import Profile
-from lastiterate.training.data import Indices
 from lastiterate.training.objectives import Objective
 from lastiterate.training.state import State
-from lastiterate.training.steps import projected
 from lastiterate.training.train import SEEDED, report_of
 from lastiterate.training.walk import walked
 
@@ -116,7 +114,7 @@ def langevin(
     loss = general(smoothness=smoothness, strong_convexity=strong_convexity, gradient_sensitivity=lipschitz)
     domain = Unbounded() if radius is None else Ball(radius=radius)
     run = Run(loss, FullBatch(records=1), step_size, Langevin(std=1.0), steps, domain, arithmetic=_SUMMED_BY_THE_USER)
-    source, first = Source(seed), projected(domain, np.array(checked_array("start", start, FINITE), float))
+    source, first = Source(seed), domain.projected(np.array(checked_array("start", start, FINITE), float))
     kept = [first]
     state = State(0, first, randomness=source.state())
     last = walked(run, _Potential(gradient), state, source, (), watch=kept.append if trace else None)
@@ -141,9 +139,12 @@ class _Potential(Objective):
         try:
             found = np.asarray(self.gradient(weights.copy()), float)
         except (TypeError, ValueError) as error:
-            raise InvalidInput(f"gradient must return numbers of shape {weights.shape}. It raised: {error}.") from error
+            raise InvalidInput(
+                f"gradient must return numbers of shape {weights.shape}. It raised: {error}.", field="gradient"
+            ) from error
         if found.shape != weights.shape or not np.isfinite(found).all():
             raise InvalidInput(
-                f"gradient must return finite numbers of shape {weights.shape}. Got shape {found.shape}."
+                f"gradient must return finite numbers of shape {weights.shape}. Got shape {found.shape}.",
+                field="gradient",
             )
         return found

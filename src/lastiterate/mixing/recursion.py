@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from lastiterate.numerics.arrays import Floats
 
-Indices = NDArray[np.int64]
+Indices = NDArray[np.intp]
 
 _UP = 1 + 1e-12
 _LARGEST = 700.0

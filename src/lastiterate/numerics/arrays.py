@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.floating[Any]]
+Indices = NDArray[np.integer[Any]] | slice
 Complexes = NDArray[np.complexfloating[Any, Any]]
 
 ROUNDOFF = float(np.finfo(np.float64).eps)

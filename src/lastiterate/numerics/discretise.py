@@ -159,7 +159,7 @@ def from_below(ratio: Ratio, spacing: float, low: float, high: float) -> Masses:
         count += 1
     index = np.floor((log_ratio - first) / spacing)
     kept = (p > 0) & np.isfinite(index) & (index >= 0)
-    masses = np.bincount(np.minimum(index[kept], count - 1).astype(int), weights=p[kept], minlength=count)
+    masses = np.bincount(np.minimum(index[kept], count - 1).astype(np.intp), weights=p[kept], minlength=count)
     masses[_index_of_zero(first, spacing)] += ratio.atom * (1 - 1e-12)
     return Masses(first, spacing, masses * (1 - 1e-15))
 

@@ -15,16 +15,16 @@ _DOUBT = 2.0**-40
 _CHUNK = 1 << 20  # numbers that are looked at together
 
 
-def states_drawn(matrix: Floats, given: NDArray[np.int_], source: Source) -> NDArray[np.int_]:
+def states_drawn(matrix: Floats, given: NDArray[np.intp], source: Source) -> NDArray[np.intp]:
     """For each given state, the next one, by the row of the matrix that belongs to it; rows are divided by their sums."""
     totals = np.cumsum(matrix, axis=1)
     shares, flat = totals / totals[:, -1:], given.ravel()
     many = max(1, _CHUNK // matrix.shape[1])
     parts = [_part(matrix, shares, flat[first : first + many], source) for first in range(0, len(flat), many)]
-    return np.concatenate([np.zeros(0, int), *parts]).reshape(given.shape)
+    return np.concatenate([np.zeros(0, np.intp), *parts]).reshape(given.shape)
 
 
-def _part(matrix: Floats, shares: Floats, given: NDArray[np.int_], source: Source) -> NDArray[np.int_]:
+def _part(matrix: Floats, shares: Floats, given: NDArray[np.intp], source: Source) -> NDArray[np.intp]:
     bits = source.bits(len(given))
     points = (bits * 2.0**-64)[:, None]
     reached = (shares[given] <= points).sum(axis=1)

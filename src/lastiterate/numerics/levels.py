@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from lastiterate.numerics.arrays import Floats
 
 
-def few_levels(values: Floats, most: int, smallest: float) -> tuple[Floats, NDArray[np.int64]]:
+def few_levels(values: Floats, most: int, smallest: float) -> tuple[Floats, NDArray[np.intp]]:
     """At most so many different levels, with how many of the values were rounded up to each.
 
     Values below `smallest` times the largest count as that.

@@ -162,7 +162,7 @@ def _tails_of_term(tilt: Tilted, term: Term) -> tuple[Floats, Floats]:
         posterior, share = np.exp(log_posterior), np.exp(log_posterior - log_speed)
         log_g = log_g + power * family.log_u(factor.sign, y)
         slope = slope + factor.sign * modes[:, None] * (power * posterior - share * (1 - posterior))
-    points = np.unique(np.linspace(0, cells - 1, _SPLITS).astype(int))
+    points = np.unique(np.linspace(0, cells - 1, _SPLITS).astype(np.intp))
     points = np.append(points, np.full(_SPLITS - points.size, points[-1]))
     bend = math.exp(curvature * width**2 / 8)
     steepest = np.maximum(np.abs(slope[:, 1:]), np.abs(slope[:, :-1])) + curvature * width / 2

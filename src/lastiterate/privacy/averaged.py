@@ -31,7 +31,7 @@ class AveragedGaussianDP(Notion):
         checked_choice("adjacency", adjacency, Adjacency)
         mu_array, weight_array = checked_lists(("mus", mus, NON_NEGATIVE), ("weights", weights, UNIT))
         if abs(float(weight_array.sum()) - 1) > 1e-9:
-            raise InvalidInput(f"weights must sum to 1. Got {float(weight_array.sum()):.6g}.")
+            raise InvalidInput(f"weights must sum to 1. Got {float(weight_array.sum()):.6g}.", field="weights")
         kept = (weight_array > 0) & (mu_array > 0)
         object.__setattr__(self, "mus", tuple(mu_array[kept].tolist()))
         object.__setattr__(self, "weights", tuple(weight_array[kept].tolist()))

@@ -47,10 +47,14 @@ def checked_notions(name: str, guarantees: Iterable[Notion]) -> list[Notion]:
     except TypeError:
         listed = []
     if not listed:
-        raise InvalidInput(f"{name} needs a list of at least one guarantee. Got {shown(guarantees)}.")
+        raise InvalidInput(
+            f"{name} needs a list of at least one guarantee. Got {shown(guarantees)}.", field="guarantees"
+        )
     for guarantee in listed:
         if not isinstance(guarantee, Notion):
-            raise InvalidInput(f"{name} needs guarantees, such as li.GaussianDP(mu=1.0). Got {shown(guarantee)}.")
+            raise InvalidInput(
+                f"{name} needs guarantees, such as li.GaussianDP(mu=1.0). Got {shown(guarantee)}.", field="guarantees"
+            )
     return listed
 
 

@@ -44,7 +44,8 @@ class Profile(Notion):
             raise InvalidInput("Profile needs either a function, or epsilons and deltas. Give exactly one of the two.")
         if function is not None and not callable(function):
             raise InvalidInput(
-                f"function must be callable, from an array of epsilons to deltas. Got {shown(function)}."
+                f"function must be callable, from an array of epsilons to deltas. Got {shown(function)}.",
+                field="function",
             )
         object.__setattr__(self, "adjacency", adjacency)
         object.__setattr__(self, "_function", function)

@@ -304,11 +304,12 @@ def _checked_steps(steps: Any) -> tuple[tuple[Step, int], ...]:
         pairs = tuple((step, checked_count("count", count)) for step, count in steps)
     except (TypeError, ValueError) as error:
         raise InvalidInput(
-            f"steps must be pairs of a step and how often it is taken. Got {shown(steps):.60}."
+            f"steps must be pairs of a step and how often it is taken. Got {shown(steps):.60}.", field="steps"
         ) from error
     if not pairs or not all(isinstance(step, Step) for step, _ in pairs):
         raise InvalidInput(
-            f"steps must be made by li.subsampled_gaussian(mu=..., inclusion=...). Got {shown(steps):.60}."
+            f"steps must be made by li.subsampled_gaussian(mu=..., inclusion=...). Got {shown(steps):.60}.",
+            field="steps",
         )
     return pairs
 

@@ -116,7 +116,7 @@ def remaining_mu(maps: Maps, distance: float) -> float:
 def _by_drift_first(distance: float, maps: Maps) -> float:
     """All hidden after some steps by their drift, and every push of the others where it comes."""
     push, _, drift, retain, noise = maps.alike
-    ends = np.unique(np.geomspace(1, len(maps), min(len(maps), _MOST_ENDS)).astype(int)).tolist()
+    ends = np.unique(np.geomspace(1, len(maps), min(len(maps), _MOST_ENDS)).astype(np.intp)).tolist()
     costs = [math.hypot(_in_one_block(distance, drift, retain, end), push * math.sqrt(len(maps) - end)) for end in ends]
     return min(costs) / noise * _UP
 

@@ -89,7 +89,7 @@ def _growing_alike(steps: Steps) -> bool:
 
 def _single_blocks(pushes: Floats, noise: Floats, logs: Floats) -> list[Block]:
     with np.errstate(divide="ignore"):
-        rows = (np.log(pushes), 2 * np.log(noise), logs, np.ones(len(logs), int))
+        rows = (np.log(pushes), 2 * np.log(noise), logs, np.ones(len(logs), np.intp))
     return list(zip(*(row.tolist() for row in rows), strict=True))
 
 

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from scipy.special import gammaincc, ndtri
 
-from lastiterate.algorithms.batches import FixedSize, FullBatch, Poisson, PoissonMean
+from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
 from lastiterate.errors import INSIDE_UNIT, checked_number
@@ -154,7 +154,7 @@ def _some_reach(process: Process) -> str | None:
     return f"it needs two iterates within {_LARGEST_RATIO:g} times the noise after a step, but they may be {ratio:.3g} apart"
 
 
-INDEPENDENT = batches("batches that are drawn afresh at each step", FullBatch, FixedSize, Poisson, PoissonMean)
+INDEPENDENT = batches("batches that are drawn afresh at each step", Turns.EVERY_STEP, Turns.FRESH)
 BOUNDED_GRADIENTS = Assumption("gradients are bounded, by clipping or otherwise", _bounded_gradients)
 DECAYING = Assumption("weight decay", _decaying)
 KNOWN_DIMENSION = Assumption("the number of parameters is known", _known_dimension)

@@ -7,32 +7,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
+from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.process import Process
 from lastiterate.theorems.theorem import Assumption
 
-_NAMES = {
-    FullBatch: "full batches",
-    Cyclic: "cyclic batches",
-    Shuffled: "shuffled batches",
-    FixedSize: "random batches of fixed size",
-    Poisson: "Poisson batches",
-    PoissonMean: "Poisson batches",
-}
+SHUFFLED = (Turns.ONE_ORDER, Turns.NEW_ORDERS)
 
 
 @dataclass(frozen=True)
 class KindOfBatches(Assumption):
-    """The run's batches are of one of these kinds; otherwise the theorem is about something else."""
+    """A record's turns come like this; otherwise the theorem is about something else."""
 
 
-def batches(statement: str, *kinds: type[Batches]) -> KindOfBatches:
-    """The run's batches are of one of these kinds."""
+def batches(statement: str, *turns: Turns) -> KindOfBatches:
+    """A record's turns come in one of these ways."""
 
     def failure(process: Process) -> str | None:
-        if isinstance(process.batches, kinds):
+        if process.batches.turns in turns:
             return None
-        return f"it is about {statement}, but the run has {_NAMES[type(process.batches)]}"
+        return f"it is about {statement}, but the run has {process.batches.called}"
 
     return KindOfBatches(statement, failure)
 
@@ -103,7 +96,7 @@ def on_usual_batches(assumption: Assumption) -> Assumption:
     return Assumption(assumption.statement, lambda process: assumption.failure(process.typical))
 
 
-FIXED_ORDER = batches("batches in a fixed order", Cyclic)
+FIXED_ORDER = batches("batches in a fixed order", Turns.FIXED_ORDER)
 CONTRACTING = Assumption("every step brings iterates together (lipschitz < 1)", _contracting)
 NONEXPANSIVE = Assumption("no step moves iterates apart (lipschitz <= 1)", _nonexpansive)
 FINITE_LIPSCHITZ = Assumption("the Lipschitz constant of each step is known", _finite)

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Cyclic, FixedSize, Poisson, PoissonMean, Shuffled
+from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
 from lastiterate.mixing.blocks import mixed_profile
@@ -50,7 +50,7 @@ def blocks_of_alike(process: Process, length: int) -> Notion:
 def ends_of(process: Process, length: int) -> Ends:
     """What a block of so many rounds reveals."""
     short = process.like_the_first(length * _round(process))
-    return _ENDS[_kind(process)](short)
+    return _ENDS[process.batches.turns](short)
 
 
 def _in_fixed_order(process: Process) -> Ends:
@@ -81,23 +81,17 @@ def _at_random(process: Process) -> Ends:
     return Ends(sampled_window(process, len(process)), remaining_mu(maps, 0.0), apart, same)
 
 
-_ENDS: dict[str, Callable[[Process], Ends]] = {
-    "every": _every_step,
-    "fixed": _in_fixed_order,
-    "new": _in_new_orders,
-    "random": _at_random,
+_ENDS: dict[Turns, Callable[[Process], Ends]] = {
+    Turns.EVERY_STEP: _every_step,
+    Turns.FIXED_ORDER: _in_fixed_order,
+    Turns.ONE_ORDER: _in_fixed_order,
+    Turns.NEW_ORDERS: _in_new_orders,
+    Turns.FRESH: _at_random,
 }
 
 
-def _kind(process: Process) -> str:
-    given = process.batches
-    if isinstance(given, Cyclic | Shuffled):
-        return "new" if given.reshuffled else "fixed"
-    return "random" if isinstance(given, FixedSize | Poisson | PoissonMean) else "every"
-
-
 def _round(process: Process) -> int:
-    return process.batches.per_epoch if isinstance(process.batches, Cyclic | Shuffled) else 1
+    return process.batches.per_epoch if process.batches.passes else 1
 
 
 def lengths(process: Process) -> tuple[int, ...]:
@@ -107,7 +101,7 @@ def lengths(process: Process) -> tuple[int, ...]:
     """
     each = _round(process)
     most = min(-(-len(process) // each), max(_LONGEST // each, 1))
-    if _kind(process) == "new" and process.contraction > 1:
+    if process.batches.reshuffled and process.contraction > 1:
         most = min(most, 1)
     doubled = rungs(most, 2.0) if most else ()
     least = next((length for length in doubled if _hidden(process, length * each) <= _LARGEST_APART), None)

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Cyclic, FullBatch, Shuffled
+from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.per_step import each, is_constant
 from lastiterate.algorithms.process import Process
 from lastiterate.privacy.gaussian import GaussianDP
@@ -21,6 +21,7 @@ from lastiterate.theorems.assumptions import (
     LONG_ENOUGH,
     NONEXPANSIVE,
     ONLY_THE_LAST,
+    SHUFFLED,
     WHOLE_EPOCHS,
     batches,
 )
@@ -28,8 +29,8 @@ from lastiterate.theorems.evidence import Evidence, Kind
 from lastiterate.theorems.theorem import Theorem
 
 _UP = 1 + 1e-12  # closed forms are a few dozen operations, some of which cancel
-_FULL = batches("full batches", FullBatch)
-_PASSES = batches("passes over the data", Cyclic, Shuffled)
+_FULL = batches("full batches", Turns.EVERY_STEP)
+_PASSES = batches("passes over the data", Turns.FIXED_ORDER, *SHUFFLED)
 
 
 def _full_composition(process: Process) -> Evidence:

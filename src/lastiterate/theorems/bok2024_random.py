@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from lastiterate.algorithms.batches import Poisson
 from lastiterate.algorithms.process import Process
 from lastiterate.mixing.table import Quick
+from lastiterate.privacy.adjacency import POISSON
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.ladder import Ladder, rungs
@@ -63,7 +63,7 @@ def _bounded(process: Process) -> Evidence:
 
 def _joining(process: Process) -> float:
     """How far the iterate moves when the record joins a batch, or takes another's place in it."""
-    return float(process.sampled[0]) / (2 if isinstance(process.batches, Poisson) else 1)
+    return float(process.sampled[0]) / (2 if process.batches.sampling is POISSON else 1)
 
 
 def _sampled(process: Process, mu: float, hidden: GaussianDP) -> Notion:

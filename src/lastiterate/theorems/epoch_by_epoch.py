@@ -11,14 +11,14 @@ import math
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Shuffled
+from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.levels import few_levels
 from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.notion import Notion
-from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, batches
+from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, SHUFFLED, batches
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.theorem import Assumption, Theorem
 
@@ -88,7 +88,7 @@ def _average(mus: Floats, every: int) -> AveragedGaussianDP:
 
 
 def _new_orders(process: Process) -> str | None:
-    if isinstance(process.batches, Shuffled) and not process.batches.reshuffled:
+    if process.batches.turns is Turns.ONE_ORDER:
         return "it needs a new order each epoch, but there is one order for the whole run"
     return None
 
@@ -125,7 +125,7 @@ EPOCH_BY_EPOCH = Theorem(
     "lastiterate, a composition of epochs in random orders",
     "a new secret order each epoch, any Lipschitz constants",
     (
-        batches("shuffled batches", Shuffled),
+        batches("shuffled batches", *SHUFFLED),
         Assumption("each epoch has a new order", _new_orders),
         Assumption("releases at the end of epochs", _released_with_epochs),
         FINITE_LIPSCHITZ,

@@ -9,11 +9,11 @@ import math
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
+from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.renyi import DEFAULT_ORDERS, RenyiDP
-from lastiterate.theorems.assumptions import ALIKE, CONTRACTING, ONLY_THE_LAST, WHOLE_EPOCHS, batches
+from lastiterate.theorems.assumptions import ALIKE, CONTRACTING, ONLY_THE_LAST, SHUFFLED, WHOLE_EPOCHS, batches
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.theorem import Assumption, Theorem
 
@@ -105,7 +105,7 @@ FULL_BATCH = Theorem(
     "chourasia2021/full-batch",
     "Chourasia et al. 2021, as Boninsegna 2023, Theorem VII.1",
     "strongly convex, full batches",
-    (batches("full batches", FullBatch), ALIKE, CONTRACTING, ONLY_THE_LAST),
+    (batches("full batches", Turns.EVERY_STEP), ALIKE, CONTRACTING, ONLY_THE_LAST),
     _full,
     "E1.7: consistent, but twice the exact value in the limit",
 )
@@ -114,7 +114,7 @@ RANDOM_BATCHES = Theorem(
     "Ye and Shokri 2022, as Boninsegna 2023, Theorem VII.2, corrected",
     "strongly convex, random batches",
     (
-        batches("random batches", FixedSize, Poisson, PoissonMean),
+        batches("random batches", Turns.FRESH),
         ALIKE,
         CONTRACTING,
         Assumption("short enough to go through", _few_steps),
@@ -128,7 +128,7 @@ PASSES = Theorem(
     "Ye and Shokri 2022, shuffle and partition",
     "strongly convex, passes in one order, worst record",
     (
-        batches("passes in one order", Cyclic, Shuffled),
+        batches("passes in one order", Turns.FIXED_ORDER, *SHUFFLED),
         Assumption("one order for the whole run", _one_order),
         Assumption("two batches or more in an epoch", _several_batches),
         ALIKE,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from lastiterate.algorithms.batches import Cyclic, Shuffled
 from lastiterate.algorithms.process import Process
 from lastiterate.kernel.places import MOST_PLACES, NewOrders, Places
 from lastiterate.kernel.steps import Steps
@@ -29,7 +28,7 @@ def _steps(process: Process) -> Steps:
 
 def _every(process: Process) -> int:
     """One turn in so many steps. In a random batch the record may be at every step, and more turns never help it."""
-    return process.batches.per_epoch if isinstance(process.batches, Cyclic | Shuffled) else 1
+    return process.batches.per_epoch if process.batches.passes else 1
 
 
 def most_places(places: Places) -> int:

@@ -6,18 +6,18 @@ import math
 
 import numpy as np
 
-from lastiterate.algorithms.batches import FixedSize, Poisson, PoissonMean
+from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.per_step import each, extremes, is_constant
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.levels import few_levels
-from lastiterate.privacy.adjacency import FIXED_SIZE, POISSON, REPLACE_ONE
+from lastiterate.privacy.adjacency import REPLACE_ONE
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.subsampled import subsampled_gaussian
 from lastiterate.theorems.assumptions import batches
 from lastiterate.theorems.theorem import Assumption
 
-RANDOM = batches("random batches", FixedSize, Poisson, PoissonMean)
+RANDOM = batches("random batches", Turns.FRESH)
 _MOST_LEVELS = 200
 _UP = 1 + 1e-12
 
@@ -28,8 +28,7 @@ def sampled_step(process: Process, mu: float) -> Notion:
     C_p(G(μ)) where batches with the record, with its neighbour and without either are all within μ; where the sum is divided
     by a constant, the law of Poisson sampling (docs/proofs.md).
     """
-    sampling = POISSON if isinstance(process.batches, Poisson) else FIXED_SIZE
-    rate = float(process.inclusion[0])
+    rate, sampling = float(process.inclusion[0]), process.batches.sampling
     return subsampled_gaussian(mu=mu * _UP, inclusion=rate, sampling=sampling, adjacency=REPLACE_ONE)
 
 
@@ -44,7 +43,7 @@ def sampled_window(process: Process, count: int) -> Notion:
 
 
 def _bounded_records(process: Process) -> str | None:
-    if not isinstance(process.batches, Poisson | PoissonMean) or math.isfinite(extremes(process.typical.sampled)[1]):
+    if process.batches.constant_size or math.isfinite(extremes(process.typical.sampled)[1]):
         return None
     return "with Poisson batches it needs a bound on each record's gradient, but only its change is bounded; clip"
 

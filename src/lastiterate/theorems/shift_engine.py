@@ -11,7 +11,6 @@ from functools import partial
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Shuffled
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
 from lastiterate.errors import InvalidInput
@@ -22,7 +21,7 @@ from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.progress import tracked
 from lastiterate.shift.optimise import best_schedule
-from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, batches
+from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, SHUFFLED, batches
 from lastiterate.theorems.evidence import Evidence, Kind, NoFiniteBound, Part, RecordSchedules
 from lastiterate.theorems.places import new_orders, places_of, work, work_of_turns
 from lastiterate.theorems.theorem import Assumption, Theorem
@@ -135,7 +134,7 @@ RANDOM_ORDER = Theorem(
     "random-order",
     "lastiterate, the shift engine averaged over the order",
     "the order is random and secret: the average over the record's place",
-    (batches("shuffled batches", Shuffled), FINITE_LIPSCHITZ, _TAME, _little_enough(averaged=True)),
+    (batches("shuffled batches", *SHUFFLED), FINITE_LIPSCHITZ, _TAME, _little_enough(averaged=True)),
     _averaged,
     places=partial(places_of, averaged=True),
 )

@@ -88,7 +88,7 @@ def _state(step: int, randomness: Any, arrays: bytes, training: Training) -> Sta
     if len(arrays) != 8 * (count * size + records):
         raise Damaged
     floats = np.frombuffer(arrays, "<f8", count * size).astype(np.float64).reshape(count, *shape)
-    order = np.frombuffer(arrays, "<i8", records, 8 * count * size).astype(np.int64) if records else None
+    order = np.frombuffer(arrays, "<i8", records, 8 * count * size).astype(np.intp) if records else None
     return State(step, floats[0], tuple(floats[1:]), order, randomness)
 
 

@@ -18,12 +18,13 @@ from lastiterate.algorithms.arithmetic import (
     Arithmetic,
     Sums,
 )
+from lastiterate.algorithms.losses.model import Model
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
-from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.norms import row_norms_above
-from lastiterate.training.data import Data, Indices, Records
-from lastiterate.training.models import Model, sums_in
+from lastiterate.training.data import Data, Records
+from lastiterate.training.linear import clipped_gradient_sum, sums_in
 
 RecordGradients = Callable[[Any, Any, Any], Any]
 """From weights, features and targets of some records: one gradient for each record, along the first axis."""
@@ -77,7 +78,7 @@ class LinearModel(Objective):
         most, used = _least(self.declared, clip), weights.astype(self._products, copy=False)
         total = np.zeros(weights.shape)
         for piece in self.data.pieces(chosen, _ROWS_AT_ONCE):
-            total += self.model.gradient_sum(used, piece.in_precision(self._products), most)
+            total += clipped_gradient_sum(self.model, used, piece.in_precision(self._products), most)
         return total
 
     def arithmetic(self, run: Run, parameters: int) -> Arithmetic:
@@ -119,10 +120,11 @@ class EachRecord(Objective):
         found = _as_numbers(self.gradients(weights.copy(), records.features, records.targets))
         if found.shape != (len(records), *weights.shape):
             raise InvalidInput(
-                f"loss must return one gradient for each record: shape {(len(records), *weights.shape)}. Got {found.shape}."
+                f"loss must return one gradient for each record: shape {(len(records), *weights.shape)}. Got {found.shape}.",
+                field="loss",
             )
         if not np.isfinite(found).all():
-            raise InvalidInput("loss must return finite gradients. Got NaN or infinity.")
+            raise InvalidInput("loss must return finite gradients. Got NaN or infinity.", field="loss")
         return found.reshape(len(records), -1)
 
     def _check_rounding(self, lengths: float, records: int) -> None:
@@ -142,7 +144,7 @@ def _least(declared: float, clip: float | None) -> float:
 def linear_arithmetic(run: Run, precision: Any, parameters: int) -> Arithmetic:
     """Of the training of a linear model whose features are in this precision."""
     products = precision_of_products(precision, run.batches.random)
-    most, longest = _least(run.loss.gradient_bound, _smallest_clip(run)), run.loss.arguments.get("feature_norm", 1.0)
+    most, longest = _least(run.loss.gradient_bound, _smallest_clip(run)), run.loss.feature_norm or 1.0
     # Numbers too small to be held, in each of the products of a block, and in slopes of rows that are too long.
     smallest = float(np.finfo(products).smallest_subnormal) * (math.sqrt(parameters) + 1e3 * longest)
     sums = sums_in(products)
@@ -161,7 +163,8 @@ def _acceptable(run: Run, most: float, sums: Sums, lost: float = 0.0) -> Arithme
     if not factor <= MOST_FACTOR:
         raise InvalidInput(
             f"batches must be small enough that a record moves their sum by at most {MOST_FACTOR} times its sensitivity, "
-            f"rounding included. Got {factor:.6g} for {run.batches.largest} records; use numpy.float64 or smaller ones."
+            f"rounding included. Got {factor:.6g} for {run.batches.largest} records; use numpy.float64 or smaller ones.",
+            field="batches",
         )
     return Arithmetic(factor, STRAYING)
 
@@ -179,5 +182,6 @@ def _as_numbers(found: Any) -> Floats:
         return array.astype(np.float64)
     except (TypeError, ValueError, RuntimeError) as error:  # text, None, ragged lists, tensors on another device
         raise InvalidInput(
-            f"loss must return an array of numbers, one gradient for each record. Got {type(found).__name__}."
+            f"loss must return an array of numbers, one gradient for each record. Got {type(found).__name__}.",
+            field="loss",
         ) from error

@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
-from lastiterate.errors import InvalidInput
-from lastiterate.numerics.randomness import Source, coins, permutation, subset
-from lastiterate.training.data import Indices
+from lastiterate.algorithms.batches import Batches
+from lastiterate.numerics.arrays import Indices
+from lastiterate.numerics.randomness import Source
 
 
 class Sampler:
     """Asked for one batch after the other. `order` is all that it remembers: that of the epoch, for shuffled batches."""
 
-    def __init__(self, batches: Batches, source: Source, order: np.ndarray | None = None) -> None:
+    def __init__(self, batches: Batches, source: Source, order: Any = None) -> None:
         self.batches = batches
         self.source = source
         self.order = order
 
     def batch(self, step: int) -> Indices:
         """The records of this step, counted from 0."""
-        match self.batches:
-            case FullBatch():
-                return slice(None)
-            case Cyclic():
-                return self._cut(step)
-            case Shuffled():
-                return self._from_order(step)[self._cut(step)]
-            case FixedSize():
-                return subset(self.source, self.batches.records, self.batches.batch_size)
-            case Poisson() | PoissonMean():
-                return np.flatnonzero(coins(self.source, self.batches.records, self.batches.rate))
-        raise InvalidInput(f"no sampler is known for batches of kind {type(self.batches).__name__}.")
-
-    def _cut(self, step: int) -> slice:
-        place, size = step % self.batches.per_epoch, self.batches.records // self.batches.per_epoch
-        return slice(place * size, (place + 1) * size)
-
-    def _from_order(self, step: int) -> np.ndarray:
-        new = step % self.batches.per_epoch == 0 and self.batches.reshuffled
-        if new or self.order is None:
-            self.order = permutation(self.source, self.batches.records)
-        return self.order
+        self.order = self.batches.order(step, self.source, self.order)
+        return self.batches.batch(step, self.source, self.order)

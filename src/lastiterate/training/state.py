@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Shuffled
 from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.algorithms.run import Run
 from lastiterate.numerics.arrays import Floats
@@ -66,7 +65,7 @@ class Training:
 
     def has_order(self, step: int) -> bool:
         """Whether an order of the records has been drawn by then; it is kept until the next is."""
-        return isinstance(self.run.batches, Shuffled) and step > 0
+        return self.run.batches.shuffled and step > 0
 
     def allows(self, state: State) -> bool:
         """Whether this training can be where the state says."""

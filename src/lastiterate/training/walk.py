@@ -8,21 +8,18 @@ from collections.abc import Callable
 import numpy as np
 
 from lastiterate.algorithms.arithmetic import STRAYING
-from lastiterate.algorithms.batches import PoissonMean
 from lastiterate.algorithms.per_step import extremes, spread
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
-from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.norms import length
 from lastiterate.numerics.randomness import Source
 from lastiterate.progress import tracked
 from lastiterate.training.checkpoint import Keeper
-from lastiterate.training.data import Indices
 from lastiterate.training.leaving import RELEASED, leaves_with_normal_noise
 from lastiterate.training.objectives import Objective
 from lastiterate.training.samplers import Sampler
 from lastiterate.training.state import State
-from lastiterate.training.steps import projected, proximal, roundings
 
 Watch = Callable[[Floats], None]
 
@@ -67,7 +64,7 @@ class Step:
         self.sizes = spread("step_size", run.step_size, run.steps)
         self.clips = None if run.clip is None else spread("clip", run.clip, run.steps)
         self.noises = run.noise.on_iterate(self.sizes, run.batches.divisor)
-        self.decay = run.loss.l2 + run.weight_decay
+        self.decay = run.decay
         # Half of what iterates may stray; the other half is for the grid of those that stay hidden.
         self.farthest = STRAYING / 2 / _ROUNDING / math.sqrt(run.steps)
         self.finer = self._finer(parameters)
@@ -79,10 +76,10 @@ class Step:
         kept = 1 - size * self.decay
         moved = kept * weights - (size / self._divisor(chosen)) * total
         self._check_range(moved)
-        lengths = max(1.0, abs(kept)) * length(weights) + length(moved)
-        self._check_heard(noise, lengths * roundings(self.run.prox, weights.shape))
+        prox, lengths = self.run.prox, max(1.0, abs(kept)) * length(weights) + length(moved)
+        self._check_heard(noise, lengths * (1.0 if prox is None else prox.roundings(weights.shape)))
         moved = leaves_with_normal_noise(moved, noise, self.source, RELEASED if seen else self.finer)
-        return projected(self.run.domain, proximal(self.run.prox, moved, size))
+        return self.run.domain.projected(moved if prox is None else prox.mapped(moved, size))
 
     def _finer(self, parameters: int) -> int:
         """So fine that √(steps·parameters) roundings to half a step of the grid, each made larger by the next step, stray by
@@ -101,10 +98,9 @@ class Step:
         return min(finer, _FINEST)
 
     def _divisor(self, chosen: Indices) -> float:
-        """A constant; or, for means over the actual batch, its size, and an empty batch moves nothing."""
-        if isinstance(self.run.batches, PoissonMean) and not isinstance(chosen, slice):
-            return float(max(len(chosen), 1))
-        return self.run.batches.divisor
+        """A constant, unless the batch was drawn."""
+        batches = self.run.batches
+        return batches.divisor if isinstance(chosen, slice) else batches.divisor_of(len(chosen))
 
     def _check_range(self, moved: Floats) -> None:
         if not np.isfinite(moved).all():

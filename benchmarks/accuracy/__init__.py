@@ -1,0 +1,1 @@
+"""How well a private model predicts at a given ε, beside the peers and the papers."""

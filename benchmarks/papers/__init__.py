@@ -1,0 +1,1 @@
+"""What the papers print, beside ours."""

@@ -1,0 +1,1 @@
+"""How close the bounds come to exact instances."""

@@ -1,0 +1,125 @@
+"""Random batches, bounded domains, non-convex losses: the papers' bounds, ours, and a lower bound.
+
+`python -m benchmarks.tightness.random_batches`: three tables, and where the time of `account` goes.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+import lastiterate as li
+from lastiterate.theorems import asoodeh2023
+
+RECORDS = 10_000
+STEPS = 100_000
+DELTA = 1e-6
+# b/n, sensitivity/noise, contraction, diameter/noise
+STRONGLY_CONVEX = [
+    (0.0025, 0.5, 0.99),
+    (0.0025, 2.0, 0.999),
+    (0.01, 0.1, 0.9999),
+    (0.01, 0.5, 0.99),
+    (0.01, 1.0, 0.999),
+    (0.04, 0.5, 0.9),
+    (0.04, 0.1, 0.999),
+]
+CONSTRAINED = [
+    (0.0025, 1.0, 1.0),
+    (0.0025, 0.5, 30.0),
+    (0.01, 0.1, 10.0),
+    (0.01, 0.5, 10.0),
+    (0.01, 2.0, 3.0),
+    (0.04, 0.1, 100.0),
+    (0.04, 0.5, 1.0),
+]
+
+
+def run(share: float, push: float, factor: float, diameter: float = math.inf) -> li.Run:
+    """Fixed-size batches; the noise on the iterate is 1, the step size is 1."""
+    batch = round(share * RECORDS)
+    loss = li.losses.general(smoothness=1 - factor, strong_convexity=1 - factor, gradient_sensitivity=push * batch)
+    batches = li.FixedSize(records=RECORDS, batch_size=batch)
+    domain = li.ConvexSet(diameter) if math.isfinite(diameter) else li.Unbounded()
+    return li.Run(loss, batches, 1.0, li.OnIterate(1.0), STEPS, domain)
+
+
+def by_theorem(report: li.Report) -> dict[str, float]:
+    return {one.theorem.name: epsilon for one, epsilon in zip(report.guarantees, report.epsilons, strict=True)}
+
+
+def table(title: str, paper: str, rows: list[tuple[float, ...]], width: str) -> None:
+    print(f"\n{title}, {STEPS} steps, delta = {DELTA:g}")
+    print(f"{'b/n':>7} {'s/noise':>8} {width:>8} | {'4.8':>8} {paper:>8} |", end=" ")
+    print(f"{'ours':>8} {'by':12} {'paper/ours':>10} | {'lower':>8} | {'CPU s':>7}")
+    for share, push, last in rows:
+        extra = (last,) if width == "c" else (1.0, last)
+        started = time.process_time()
+        report = li.account(run(share, push, *extra), delta=DELTA)
+        seconds = time.process_time() - started
+        found = by_theorem(report)
+        composed = found["bok2024/random/composition"]
+        printed = found["bok2024/random/strongly-convex" if width == "c" else "bok2024/random/constrained"]
+        ours = report.epsilon
+        best = min(composed, printed) / ours
+        bound = report.sandwich.lower.epsilon
+        name = report.best.theorem.name
+        print(f"{share:7g} {push:8g} {last:8g} | {composed:8.4f} {printed:8.4f} |", end=" ")
+        print(f"{ours:8.4f} {name:12.12} {best:10.2f} | {bound:8.4f} | {seconds:7.2f}")
+
+
+def asoodeh() -> None:
+    """D = 3, C = 2, step size 0.01, noise 1 on the iterate, batches of 1 of 1000."""
+    loss, batches = li.losses.network(clip=2.0), li.FixedSize(records=1000, batch_size=1)
+    given = li.Run(loss, batches, 0.01, li.OnIterate(1.0), 10**9, li.ConvexSet(3.0))
+    found = {name: next(t for t in li.CATALOGUE if t.name == name).apply(given.process) for name in _FOR_ASOODEH}
+    print("\nAsoodeh and Diaz 2023, Fig. 1, any number of steps, delta = 1e-3")
+    for name, guarantee in found.items():
+        print(f"  {name:24} epsilon = {guarantee.epsilon(1e-3):.4g}")  # type: ignore[union-attr]
+    print(f"  limit (22) {asoodeh2023.limit_epsilon(given.process, 1e-3):.4g}", end=", ")
+    print(f"closed limit (23) {asoodeh2023.closed_limit_epsilon(given.process, 1e-3):.4g}")
+    for epsilon in (0.0, 0.02):
+        print(f"  block-mixing: delta = {found['block-mixing'].notion.delta(epsilon):.3g} at epsilon = {epsilon:g}")  # type: ignore[union-attr]
+
+
+_FOR_ASOODEH = ("asoodeh2023/projected", "nonlinear-contraction", "block-mixing")
+
+
+def full_batch() -> None:
+    """Convex, full batches, sensitivity 0.1 of the noise."""
+    print("\nConstrained, convex, full batches, sensitivity 0.1 of the noise, a million steps, delta = 1e-6")
+    for diameter in (10.0, 1.0):
+        loss = li.losses.general(smoothness=0.0, strong_convexity=0.0, gradient_sensitivity=0.1 * RECORDS)
+        given = li.Run(loss, li.FullBatch(RECORDS), 1.0, li.OnIterate(1.0), 10**6, li.ConvexSet(diameter))
+        found = by_theorem(li.account(given, delta=DELTA))
+        print(
+            f"  D = {diameter:g} times the noise: Theorem 4.3 {found['bok2024/full-batch/constrained']:.4f}, "
+            f"shift engine {found['shift-engine']:.4f}, block mixing {found['block-mixing']:.4f}"
+        )
+
+
+def where_the_time_goes() -> None:
+    given = run(0.01, 0.5, 1.0, 10.0).process
+    print(f"\nWhere the time of account goes: {STEPS} steps, b/n = 0.01, s/noise = 0.5, D/noise = 10")
+    total = 0.0
+    for theorem in li.CATALOGUE:
+        started = time.process_time()
+        answer = theorem.apply(given)
+        epsilon = answer.epsilon(DELTA) if isinstance(answer, li.Guarantee) else math.nan
+        seconds = time.process_time() - started
+        total += seconds
+        if isinstance(answer, li.Guarantee):
+            print(f"  {theorem.name:32} {seconds:7.3f} s   epsilon {epsilon:10.4f}")
+    print(f"  {'all, with those that refuse':32} {total:7.3f} s")
+
+
+def main() -> None:
+    table("Strongly convex, unbounded", "4.9", STRONGLY_CONVEX, "c")
+    table("Convex, bounded domain", "4.10", CONSTRAINED, "D/noise")
+    full_batch()
+    asoodeh()
+    where_the_time_goes()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,20 @@
+"""Which records each step looks at."""
+
+from lastiterate.algorithms.batches.base import RARE, Batches, Sizes, Turns
+from lastiterate.algorithms.batches.fixed_size import FixedSize
+from lastiterate.algorithms.batches.full import FullBatch
+from lastiterate.algorithms.batches.passes import Cyclic, Shuffled
+from lastiterate.algorithms.batches.poisson import Poisson, PoissonMean
+
+__all__ = [
+    "RARE",
+    "Batches",
+    "Cyclic",
+    "FixedSize",
+    "FullBatch",
+    "Poisson",
+    "PoissonMean",
+    "Shuffled",
+    "Sizes",
+    "Turns",
+]

@@ -1,0 +1,156 @@
+"""How records are dealt to the steps: what every kind of batches has to say of itself."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lastiterate.errors import InvalidInput, checked_count, shown
+from lastiterate.numerics.arrays import Floats, Indices
+from lastiterate.numerics.randomness import Source
+from lastiterate.privacy.adjacency import FIXED_SIZE, Sampling
+
+RARE = 1e-30  # a batch is of unusual size with no greater probability
+_MOST_RECORDS = 10**15
+
+
+class Turns(Enum):
+    """At which steps a record is used. Theorems ask for this, not for the class of the batches."""
+
+    EVERY_STEP = auto()
+    FIXED_ORDER = auto()  # once an epoch, always at the same place, which is public
+    ONE_ORDER = auto()  # once an epoch, always at the same place, which is random and secret
+    NEW_ORDERS = auto()  # once an epoch, at a place that is random, secret, and new in each
+    FRESH = auto()  # at each step by chance, independently of all others
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large batches are. The gradient sum of a batch with the record is divided by `divisor`, or by more.
+
+    `smallest_share`, `largest_share`: a batch, over what its own sum is divided by.
+    """
+
+    divisor: float
+    smallest_share: float = 1.0
+    largest_share: float = 1.0
+
+
+class Batches(ABC):
+    """A kind of batches: all that the rest of the library knows about it, it says here.
+
+    `kind` is its name in files, `called` in sentences, `promise` what its owner guarantees.
+    """
+
+    kind: ClassVar[str]
+    called: ClassVar[str]
+    promise: ClassVar[str]
+    records: int
+
+    @property
+    @abstractmethod
+    def described(self) -> str:
+        """In a few words, with its numbers."""
+
+    @property
+    @abstractmethod
+    def turns(self) -> Turns:
+        """At which steps a record is used."""
+
+    @abstractmethod
+    def inclusion(self, steps: int) -> Floats:
+        """For each step, how likely it is to see the record; in a fixed order, a record that the last step sees."""
+
+    @property
+    @abstractmethod
+    def divisor(self) -> float:
+        """What the sum of the batch's gradients is divided by, at least."""
+
+    @abstractmethod
+    def batch(self, step: int, source: Source, order: Indices | None) -> Indices:
+        """The records of this step, counted from 0."""
+
+    def order(self, step: int, source: Source, before: Any) -> Any:
+        """The order of all records at this step, given the one before: the only thing that a trainer remembers."""
+        return None
+
+    def place(self, record: Any) -> Any:
+        """At which step of an epoch a record is used, or several; the same for all where that is by chance."""
+        return 0 * record
+
+    def divisor_of(self, count: int) -> float:
+        """What the gradient sum of a batch of so many records is divided by."""
+        return self.divisor
+
+    @property
+    def largest(self) -> int:
+        """The largest number of records that a batch can have."""
+        return self.records
+
+    @property
+    def per_epoch(self) -> int:
+        """Steps in one pass over the data."""
+        return 1
+
+    constant_size: ClassVar[bool] = True
+    """Whether all batches have as many records."""
+
+    own_mean: ClassVar[bool] = False
+    """Whether sums are divided by the size of the batch as it was drawn, so that noise on a sum would shrink with it."""
+
+    sampling: ClassVar[Sampling] = FIXED_SIZE
+    """Of turns that are FRESH: what a batch with the record is compared with, without it or with another in its place."""
+
+    @property
+    def sizes(self) -> Sizes:
+        """Of every batch there can be."""
+        return Sizes(self.divisor)
+
+    @property
+    def usual_sizes(self) -> Sizes:
+        """Of all batches but those that are drawn with probability at most RARE."""
+        return self.sizes
+
+    def sampled_change(self, change: Floats | float, bound: Floats | float, sizes: Sizes) -> Floats | float:
+        """How far apart the gradient sums of a batch with the record, with its neighbour and without either may be.
+
+        `change` is how far replacing a record moves its gradient, `bound` how long its gradient can be.
+        """
+        return change
+
+    @property
+    def random(self) -> bool:
+        """Whether the law of sampling compares batches with and without the record."""
+        return self.turns is Turns.FRESH
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether there is a secret order of the records."""
+        return self.turns in (Turns.ONE_ORDER, Turns.NEW_ORDERS)
+
+    @property
+    def reshuffled(self) -> bool:
+        """Whether each epoch has an order of its own."""
+        return self.turns is Turns.NEW_ORDERS
+
+    @property
+    def passes(self) -> bool:
+        """Whether each record is used once an epoch."""
+        return self.turns is Turns.FIXED_ORDER or self.shuffled
+
+
+def checked_records(records: int) -> int:
+    """So that places in the data can be counted in 64 bits."""
+    count = checked_count("records", records)
+    if count > _MOST_RECORDS:
+        raise InvalidInput(f"records must be at most {_MOST_RECORDS:g}. Got {shown(records)}.", field="records")
+    return count
+
+
+def always(probability: float, steps: int) -> Floats:
+    """The same at every step, stored once."""
+    return np.broadcast_to(probability, steps)

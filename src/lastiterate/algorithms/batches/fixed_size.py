@@ -1,0 +1,38 @@
+"""A random batch of fixed size at each step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from lastiterate.algorithms.batches.base import Turns, always
+from lastiterate.algorithms.batches.sized import Sized
+from lastiterate.numerics.arrays import Floats, Indices
+from lastiterate.numerics.randomness import Source, subset
+
+
+@dataclass(frozen=True)
+class FixedSize(Sized):
+    """At each step a uniformly random batch of this size, without replacement, independent of all other steps."""
+
+    kind: ClassVar[str] = "fixed_size"
+    called: ClassVar[str] = "random batches of fixed size"
+    promise: ClassVar[str] = "Each step draws its batch afresh, uniformly, and the batches are never released."
+
+    @property
+    def described(self) -> str:
+        return f"random batches of {self.batch_size} of {self.records} records"
+
+    @property
+    def turns(self) -> Turns:
+        return Turns.FRESH
+
+    @property
+    def per_epoch(self) -> int:
+        return -(-self.records // self.batch_size)
+
+    def inclusion(self, steps: int) -> Floats:
+        return always(self.batch_size / self.records, steps)
+
+    def batch(self, step: int, source: Source, order: Indices | None) -> Indices:
+        return subset(source, self.records, self.batch_size)

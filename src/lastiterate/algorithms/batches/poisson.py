@@ -1,0 +1,121 @@
+"""Batches that every record joins by itself."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from lastiterate.algorithms.batches.base import RARE, Batches, Sizes, Turns, always, checked_records
+from lastiterate.algorithms.per_step import each
+from lastiterate.errors import Interval, checked_number
+from lastiterate.numerics.arrays import Floats, Indices
+from lastiterate.numerics.randomness import Source, coins
+from lastiterate.numerics.tails import binomial_range
+from lastiterate.privacy.adjacency import POISSON, Sampling
+
+_RATE = Interval(1e-12, 1.0, low_included=True, high_included=True)
+
+
+@dataclass(frozen=True)
+class _Independent(Batches):
+    """At each step every record joins independently with probability `rate`."""
+
+    records: int
+    rate: float
+    called: ClassVar[str] = "Poisson batches"
+    constant_size: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "records", checked_records(self.records))
+        object.__setattr__(self, "rate", checked_number("rate", self.rate, _RATE))
+
+    @property
+    def turns(self) -> Turns:
+        return Turns.FRESH
+
+    @property
+    def others(self) -> tuple[int, int]:
+        """The least and the greatest number of other records in a batch, but for a probability of RARE."""
+        return binomial_range(self.records - 1, self.rate, math.log(RARE))
+
+    @property
+    def per_epoch(self) -> int:
+        return max(1, round(1 / self.rate))
+
+    def inclusion(self, steps: int) -> Floats:
+        return always(self.rate, steps)
+
+    def batch(self, step: int, source: Source, order: Indices | None) -> Indices:
+        return np.flatnonzero(coins(source, self.records, self.rate))
+
+
+@dataclass(frozen=True)
+class Poisson(_Independent):
+    """At each step every record joins independently with probability `rate`; sums are divided by rate·records."""
+
+    kind: ClassVar[str] = "poisson"
+    promise: ClassVar[str] = (
+        "Each step draws its batch afresh, every record independently; the gradient sum is divided by rate·records, "
+        "whatever the size of the batch; batches are never released."
+    )
+    sampling: ClassVar[Sampling] = POISSON
+
+    @property
+    def described(self) -> str:
+        return f"Poisson batches at rate {self.rate:g} of {self.records} records"
+
+    @property
+    def divisor(self) -> float:
+        return self.rate * self.records
+
+    @property
+    def sizes(self) -> Sizes:
+        return Sizes(self.divisor, float(self.rate == 1), 1.0 / self.rate)
+
+    @property
+    def usual_sizes(self) -> Sizes:
+        fewest, most = self.others
+        return Sizes(self.divisor, fewest / self.divisor, (most + 1) / self.divisor)
+
+    def sampled_change(self, change: Floats | float, bound: Floats | float, sizes: Sizes) -> Floats | float:
+        """Divided by a constant: twice the record's own gradient."""
+        return each(lambda c: 2 * c, bound)
+
+
+@dataclass(frozen=True)
+class PoissonMean(_Independent):
+    """As `Poisson`, but sums are divided by the number of records in the batch; an empty batch moves nothing."""
+
+    kind: ClassVar[str] = "poisson_mean"
+    promise: ClassVar[str] = (
+        "Each step draws its batch afresh, every record independently; the gradient sum is divided by the size of the "
+        "batch, an empty batch moves nothing but its noise; batches and their sizes are never released."
+    )
+    own_mean: ClassVar[bool] = True
+
+    @property
+    def described(self) -> str:
+        return f"Poisson batches at rate {self.rate:g} of {self.records} records, averaged over their own size"
+
+    @property
+    def divisor(self) -> float:
+        return 1.0
+
+    def divisor_of(self, count: int) -> float:
+        return float(max(count, 1))
+
+    @property
+    def sizes(self) -> Sizes:
+        return Sizes(1.0, float(self.rate == 1))
+
+    @property
+    def usual_sizes(self) -> Sizes:
+        fewest, _ = self.others
+        return Sizes(float(fewest + 1), float(fewest > 0))
+
+    def sampled_change(self, change: Floats | float, bound: Floats | float, sizes: Sizes) -> Floats | float:
+        """It is compared with the mean of the others, and with nothing where there may be none."""
+        return each(np.maximum, change, bound) if sizes.divisor == 1 else change

@@ -1,0 +1,32 @@
+"""Batches with a number of records that does not change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lastiterate.algorithms.batches.base import Batches, checked_records
+from lastiterate.errors import InvalidInput, checked_count
+
+
+@dataclass(frozen=True)
+class Sized(Batches):
+    """So many records at each step."""
+
+    records: int
+    batch_size: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "records", checked_records(self.records))
+        object.__setattr__(self, "batch_size", checked_count("batch_size", self.batch_size))
+        if self.batch_size > self.records:
+            raise InvalidInput(
+                f"batch_size must be at most records = {self.records}. Got {self.batch_size}.", field="batch_size"
+            )
+
+    @property
+    def divisor(self) -> float:
+        return float(self.batch_size)
+
+    @property
+    def largest(self) -> int:
+        return self.batch_size

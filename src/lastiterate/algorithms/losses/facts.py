@@ -1,0 +1,116 @@
+"""What is known of the loss of one record: how curved it is, how far its gradient can move when the record is replaced."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lastiterate.algorithms.losses.model import Model
+from lastiterate.algorithms.per_step import PerStep, checked_per_step, per_step_shown
+from lastiterate.errors import NON_NEGATIVE, POSITIVE, checked_number
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Facts of the loss of one record, without its l2 term: Hessian between `curvature` and `smoothness`.
+
+    `gradient_bound` bounds the gradient's norm and `gradient_sensitivity` its change when the record is replaced, both
+    before clipping (∞ where unknown). The l2 term is added after clipping. `keeps_convexity`: the clipped gradient is
+    still the gradient of a convex function, no less smooth. `declared`: its owner alone knows its curvature. `model` is the
+    loss itself, where it is one of scores that are linear in the weights. `given`: the arguments it was made from.
+    """
+
+    kind: str
+    smoothness: float
+    curvature: float
+    gradient_bound: float
+    gradient_sensitivity: float
+    clip: PerStep | None = None
+    keeps_convexity: bool = False
+    l2: float = 0.0
+    promises: tuple[str, ...] = ()
+    given: tuple[tuple[str, Any], ...] = ()
+    model: Model | None = None
+    declared: bool = False
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """All but the clip that the loss was made from."""
+        return dict(self.given)
+
+    @property
+    def linear(self) -> bool:
+        """Whether it is a loss of scores that are linear in the weights."""
+        return self.model is not None
+
+    @property
+    def feature_norm(self) -> float | None:
+        """The norm that no feature vector exceeds, where there are feature vectors."""
+        return self.arguments.get("feature_norm")
+
+    @property
+    def convex(self) -> bool:
+        """Whether the gradient that is used, clipped or not, is that of a convex function."""
+        return self.convex_if(clipped=self.clip is not None)
+
+    def convex_if(self, clipped: bool) -> bool:
+        return self.curvature >= 0 and (self.keeps_convexity or not clipped)
+
+    def clip_promise(self, clip: PerStep) -> str:
+        """What clipping has to do for this loss."""
+        classes = self.arguments.get("classes")
+        if classes is None or not self.keeps_convexity:
+            return f"Each record's gradient is clipped to norm {per_step_shown(clip)} before anything else is done with it."
+        return (
+            f"Each record's gradient is clipped class by class, before anything else is done with it: in each of the "
+            f"{classes} one-against-the-rest problems to norm {per_step_shown(clip)}/√{classes}. One clip of all classes "
+            "together is not covered, because it does not keep the loss convex."
+        )
+
+    @property
+    def described(self) -> str:
+        if not math.isfinite(self.smoothness):
+            return f"{self.kind}, no Hessian known"
+        return f"{self.kind}, Hessian between {self.curvature:g} and {self.smoothness:g}"
+
+
+def made(kind: str, given: Mapping[str, Any], *, clip: PerStep | None, l2: float, **facts: Any) -> Loss:
+    """A loss with these facts; arguments that are None were not given."""
+    clip = None if clip is None else checked_per_step("clip", clip, POSITIVE)
+    l2 = checked_number("l2", l2, NON_NEGATIVE)
+    kept = tuple((name, value) for name, value in {**given, "l2": l2 or None}.items() if value is not None)
+    return Loss(kind, clip=clip, l2=l2, given=kept, **facts)
+
+
+def of_a_score(
+    kind: str,
+    given: Mapping[str, Any],
+    model: Model,
+    *,
+    first: float,
+    second: float,
+    clip: PerStep | None,
+    l2: float,
+    promises: tuple[str, ...] = (),
+) -> Loss:
+    """A convex function of ⟨θ, x⟩ with derivatives at most `first` and `second`.
+
+    Clipping keeps it convex, because it cuts the derivative in the score, which is nondecreasing.
+    """
+    norm = given["feature_norm"]
+    known = f"Every feature vector has norm at most {norm:g}, the constant feature of an intercept included."
+    return made(
+        kind,
+        given,
+        clip=clip,
+        l2=l2,
+        smoothness=second * norm * norm,
+        curvature=0.0,
+        gradient_bound=first * norm,
+        gradient_sensitivity=2 * first * norm,
+        promises=(known, *promises),
+        keeps_convexity=True,
+        model=model,
+    )

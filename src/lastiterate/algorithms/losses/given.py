@@ -1,0 +1,89 @@
+"""Losses of which only facts are given: any loss, and that of a network."""
+
+from __future__ import annotations
+
+import math
+
+from lastiterate.algorithms.losses.facts import Loss, made
+from lastiterate.algorithms.per_step import PerStep
+from lastiterate.errors import NON_NEGATIVE, POSITIVE, InvalidInput, checked_number
+
+
+def general(
+    *,
+    smoothness: float | None = None,
+    strong_convexity: float | None = None,
+    weak_convexity: float | None = None,
+    gradient_sensitivity: float | None = None,
+    clip: PerStep | None = None,
+    l2: float = 0.0,
+) -> Loss:
+    """Any loss: Hessian between strong_convexity (or −weak_convexity) and smoothness.
+
+    Without either modulus of convexity the loss is taken for −smoothness-weakly convex. Two gradients of one record differ
+    by at most gradient_sensitivity, or by 2·clip.
+    """
+    if strong_convexity is not None and weak_convexity is not None:
+        raise InvalidInput(
+            "general needs strong_convexity or weak_convexity, not both. Give the one that holds.",
+            field="weak_convexity",
+        )
+    if gradient_sensitivity is None and clip is None:
+        raise InvalidInput(
+            "general needs gradient_sensitivity or clip: without either no privacy can be proved.", field="clip"
+        )
+    top = math.inf if smoothness is None else checked_number("smoothness", smoothness, NON_NEGATIVE)
+    bottom = -top
+    if strong_convexity is not None:
+        bottom = checked_number("strong_convexity", strong_convexity, NON_NEGATIVE)
+    if weak_convexity is not None:
+        bottom = -checked_number("weak_convexity", weak_convexity, NON_NEGATIVE)
+    if bottom > top:
+        raise InvalidInput(
+            f"strong_convexity must be at most smoothness = {top:g}. Got {bottom:g}.", field="strong_convexity"
+        )
+    change = math.inf
+    if gradient_sensitivity is not None:
+        change = checked_number("gradient_sensitivity", gradient_sensitivity, POSITIVE)
+    given = {
+        "smoothness": None if smoothness is None else top,
+        "strong_convexity": None if strong_convexity is None else bottom,
+        "weak_convexity": None if weak_convexity is None else -bottom,
+        "gradient_sensitivity": None if gradient_sensitivity is None else change,
+    }
+    return made(
+        "general",
+        given,
+        clip=clip,
+        l2=l2,
+        smoothness=top,
+        curvature=bottom,
+        gradient_bound=math.inf,
+        gradient_sensitivity=change,
+        promises=(_hessian_promise(bottom, top),),
+        declared=True,
+    )
+
+
+def network(*, clip: PerStep, smoothness: float | None = None, l2: float = 0.0) -> Loss:
+    """A neural network with per-record clipping: nothing is convex, and often not even the smoothness is known."""
+    top = math.inf if smoothness is None else checked_number("smoothness", smoothness, NON_NEGATIVE)
+    if clip is None:
+        raise InvalidInput("network needs clip: the gradients of a network have no bound of their own.", field="clip")
+    return made(
+        "network",
+        {"smoothness": None if smoothness is None else top},
+        clip=clip,
+        l2=l2,
+        smoothness=top,
+        curvature=-top,
+        gradient_bound=math.inf,
+        gradient_sensitivity=math.inf,
+        promises=() if smoothness is None else (_hessian_promise(-top, top),),
+    )
+
+
+def _hessian_promise(bottom: float, top: float) -> str:
+    if not math.isfinite(top):
+        return "Each record's loss is differentiable; nothing is known of its second derivatives."
+    return f"The Hessian of each record's loss lies between {bottom:g} and {top:g} on a neighbourhood of the domain."

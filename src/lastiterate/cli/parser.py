@@ -1,0 +1,73 @@
+"""What may be typed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from lastiterate.cli.commands import COMMANDS, Command
+from lastiterate.cli.show import printable
+
+
+class Parser(argparse.ArgumentParser):
+    """What cannot be understood is answered by one sentence, without the usage of every option."""
+
+    def error(self, message: str) -> NoReturn:
+        from lastiterate.errors import one_line
+
+        self.exit(2, f"{one_line(f'lastiterate: {message}. Try: {self.prog} --help.')}\n")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """argparse keeps it to itself if the help cannot be written."""
+        if (stream := file or sys.stderr) is not None:
+            stream.write(printable(message))
+
+
+class Version(argparse.Action):
+    """Looked up when it is asked for: the list of installed packages takes a while to read."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        from importlib.metadata import version
+
+        print(f"lastiterate {version('lastiterate')}")
+        parser.exit()
+
+
+def parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """What was typed, with `answer`, the function of the command that was named first."""
+    chosen = next((word for word in arguments if not word.startswith("-")), None)
+    return parser(chosen).parse_args(arguments)
+
+
+def parser(chosen: str | None) -> argparse.ArgumentParser:
+    """Only the options of the chosen command are there: nobody else's are asked for, and to know them takes its imports."""
+    parser = Parser(
+        prog="lastiterate",
+        description="Differential privacy when only the last iterate is released.",
+        epilog="example: lastiterate account examples/mnist.toml --delta 1e-5",
+    )
+    parser.add_argument("--version", action=Version, nargs=0, help="show program's version number and exit")
+    commands = parser.add_subparsers(required=True, metavar="command")
+    for command in COMMANDS:
+        one = _listed(commands, command)
+        if command.name == chosen:
+            _fill(one, command)
+    return parser
+
+
+def _listed(commands: Any, command: Command) -> argparse.ArgumentParser:
+    return commands.add_parser(
+        command.name,
+        help=command.what,
+        description=f"{command.what}.",
+        epilog=f"example: lastiterate {command.example}",
+    )
+
+
+def _fill(parser: argparse.ArgumentParser, command: Command) -> None:
+    module = command.module()
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(answer=module.answer)
+    module.add_options(parser)

@@ -1,0 +1,30 @@
+"""`lastiterate reproduce`."""
+
+from __future__ import annotations
+
+import argparse
+
+from lastiterate.cli.interrupt import ending_at_once
+from lastiterate.cli.show import show
+from lastiterate.reproduction import TITLES
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paper", choices=[*TITLES, "all"], help="a paper, or all of them")
+    parser.add_argument("--out", metavar="DIR", default="out/papers", help="where to (default: out/papers)")
+    parser.add_argument("--quick", action="store_true", help="coarser grids, fewer repetitions: two minutes at most")
+    parser.add_argument("--fresh", action="store_true", help="make again what is there already")
+    parser.add_argument(
+        "--mnist",
+        metavar="DIR",
+        help="the folder of MNIST's four files, for Bok2024's Tables 2, 5 and 6 (default: mnist in LASTITERATE_DATA)",
+    )
+    parser.add_argument("--workers", type=int, default=-1, help="processes (default: one for each core)")
+
+
+def answer(options: argparse.Namespace) -> int:
+    """The exhibits are loaded here only."""
+    with ending_at_once():
+        from lastiterate.reproduction.command import reproduced
+    show(options, *reproduced(options))
+    return 0

@@ -1,0 +1,43 @@
+"""Sentences on the standard error stream, and streams that are closed, full, or gone."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+
+BAD_INPUT, INTERRUPTED = 2, 130
+
+
+def said(sentence: str, code: int) -> int:
+    with suppress(OSError, AttributeError):  # somebody may have closed the standard error stream as well
+        sys.stderr.write(f"lastiterate: {sentence}\n")
+        sys.stderr.flush()
+    return code
+
+
+def interrupted() -> int:
+    return said("interrupted.", INTERRUPTED)
+
+
+def unwritten(error: OSError) -> int:
+    return dropped(said(f"the answer cannot be written: {error.strerror or error}.", BAD_INPUT))
+
+
+def finished(code: int) -> int:
+    """What is still in a buffer may not fit on the device."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        return dropped(code)
+    except OSError as error:
+        return unwritten(error)
+    return code
+
+
+def dropped(code: int) -> int:
+    """What could not be written is forgotten: Python would try once more at its end, and complain."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code

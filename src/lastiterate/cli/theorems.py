@@ -1,0 +1,35 @@
+"""`lastiterate theorems`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from lastiterate.cli.show import show
+from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.theorem import Theorem
+
+
+def add_options(_parser: argparse.ArgumentParser) -> None:
+    """None of its own."""
+
+
+def answer(options: argparse.Namespace) -> int:
+    show(options, {"theorems": [_theorem(one) for one in CATALOGUE]}, "\n\n".join(map(_theorem_text, CATALOGUE)))
+    return 0
+
+
+def _theorem(theorem: Theorem) -> dict[str, Any]:
+    return {
+        "name": theorem.name,
+        "citation": theorem.citation,
+        "covers": theorem.covers,
+        "assumptions": [assumption.statement for assumption in theorem.assumptions],
+        "erratum": theorem.erratum,
+    }
+
+
+def _theorem_text(theorem: Theorem) -> str:
+    lines = [theorem.name, f"  {theorem.citation}", f"  covers: {theorem.covers}"]
+    lines += [f"  needs: {'; '.join(assumption.statement for assumption in theorem.assumptions)}"]
+    return "\n".join(lines + ([f"  erratum {theorem.erratum}"] if theorem.erratum else []))

@@ -1,0 +1,396 @@
+"""Errors of the five papers that touch what the library computes: as printed, as corrected, and what comes of using them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+
+from lastiterate.reproduction import evidence
+from lastiterate.reproduction.evidence import Evidence
+
+
+class Effect(Enum):
+    """What the printed form does."""
+
+    UNSOUND = "unsound"
+    GAP = "proof gap"
+    LOOSE = "loose"
+    TYPO = "typo"
+    NUMBERS = "wrong numbers"
+    TRUE = "true after all"
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """`test` is where the correction is held to; `evidence` computes the numbers afresh."""
+
+    name: str
+    place: str
+    printed: str
+    corrected: str
+    effect: Effect
+    test: str
+    evidence: Callable[[], Evidence] | None = None
+
+    def __post_init__(self) -> None:
+        if self.evidence is not None:  # some take seconds, and their numbers do not change
+            object.__setattr__(self, "evidence", cache(self.evidence))
+
+
+_CATALOGUE = "tests/laws/test_refuted.py"
+_ASOODEH = "tests/theorems/test_asoodeh2023.py"
+_BASELINES = "tests/privacy/test_baselines.py"
+_HERE = "tests/reproduction/test_errata.py"
+_DIFFUSIONS = "tests/mechanisms/test_diffusions.py"
+_KERNELS = "tests/mechanisms/test_kernels.py"
+_LANGEVIN = "tests/theorems/test_langevin.py"
+_TABLES = "tests/theorems/test_bok2024_tables.py"
+_RANDOM = "tests/theorems/test_random_batches.py"
+
+ERRATA = (
+    Erratum(
+        "E0.1",
+        "Asoodeh2023, Prop. 5, Theorem 3 (21)",
+        "θ_ε((r_t − σκ)/σ)",
+        "θ_ε(2(r_t − σκ)/σ): a ball of radius r has diameter 2r",
+        Effect.UNSOUND,
+        _ASOODEH,
+        evidence.regularised_two_wells,
+    ),
+    Erratum(
+        "E0.1b",
+        "the same, one step of one record in a hundred",
+        "as above",
+        "as above",
+        Effect.UNSOUND,
+        _ASOODEH,
+        evidence.regularised_one_step,
+    ),
+    Erratum(
+        "E0.2",
+        "Asoodeh2023, Theorem 3 (21)",
+        "a factor b/(n − b), infinite for full batches",
+        "b/n",
+        Effect.LOOSE,
+        _ASOODEH,
+    ),
+    Erratum(
+        "E0.3",
+        "Asoodeh2023, Theorems 1, 2",
+        "the chord of the contraction curve",
+        "the curve itself (nonlinear-contraction)",
+        Effect.LOOSE,
+        _ASOODEH,
+        evidence.projected_limit,
+    ),
+    Erratum(
+        "E0.3b",
+        "Asoodeh2023, Theorems 1, 2",
+        "a batch with the record forgets nothing, one without it contracts as the worst",
+        "block mixing",
+        Effect.LOOSE,
+        _ASOODEH,
+        evidence.projected_profile,
+    ),
+    Erratum(
+        "E0.4",
+        "Asoodeh2023, Poisson batches",
+        "the mean over a batch, undefined for an empty one",
+        "an empty batch moves nothing (li.PoissonMean)",
+        Effect.GAP,
+        "tests/algorithms/test_run.py",
+    ),
+    Erratum(
+        "E1.1",
+        "Boninsegna2023, §VI-A",
+        "α·K/(2σ²Q²) for every batch",
+        "(α/2σ²)·[(E − 1)/Q + 1/(Q − κ + 1)] for batch κ; worst: (α/2σ²)·[1 + (E − 1)/Q]",
+        Effect.UNSOUND,
+        _CATALOGUE,
+        evidence.last_batch,
+    ),
+    Erratum(
+        "E1.2",
+        "Boninsegna2023, §VI-A",
+        "the two cases of s_t, a sign and a case of a_t",
+        "swapped; minus; 2ηL/(B(Q − κ + 1))",
+        Effect.TYPO,
+        _CATALOGUE,
+    ),
+    Erratum(
+        "E1.3",
+        "Boninsegna2023, after Theorem II.3",
+        "for ε < 1, ε' = 2√(2k ln(1/δ'))·ε",
+        "ε' = √(2k ln(1/δ'))·ε + kε(e^ε − 1)",
+        Effect.UNSOUND,
+        _BASELINES,
+        evidence.strong_composition,
+    ),
+    Erratum(
+        "E1.4",
+        "Boninsegna2023, §III-A",
+        "(qε, qδ) after subsampling",
+        "(log(1 + q(e^ε − 1)), qδ)",
+        Effect.UNSOUND,
+        _BASELINES,
+        evidence.subsampling,
+    ),
+    Erratum(
+        "E1.4b",
+        "Boninsegna2023, §III-A",
+        "noise √(2 ln(1.25/δ)/ε)",
+        "√(2 ln(1.25/δ))/ε",
+        Effect.UNSOUND,
+        _BASELINES,
+        evidence.gaussian_noise,
+    ),
+    Erratum(
+        "E1.5",
+        "Boninsegna2023, Theorem VII.2",
+        "S_0^j = 1 for all j",
+        "S = 1 at the very start only",
+        Effect.UNSOUND,
+        _LANGEVIN,
+        evidence.free_first_epoch,
+    ),
+    Erratum(
+        "E1.6",
+        "Boninsegna2023, §VII-A, observation",
+        "α/(2σ²) for K steps without sampling or contraction",
+        "α·K/(2σ²)",
+        Effect.UNSOUND,
+        _HERE,
+        evidence.lost_steps,
+    ),
+    Erratum(
+        "E1.7",
+        "Boninsegna2023, Theorem VII.1",
+        "consistent",
+        "Bok2024, Theorem 4.2, is exact: half of it in the limit",
+        Effect.LOOSE,
+        _LANGEVIN,
+        evidence.langevin_limit,
+    ),
+    Erratum(
+        "E2.1",
+        "Kong2025, Theorem 2.2",
+        "L_λ, proved only without clipping",
+        "min(L_clip·D + s, D + 2ηC)/ν",
+        Effect.GAP,
+        "tests/algorithms/test_lipschitz.py",
+    ),
+    Erratum(
+        "E2.2",
+        "Kong2025, Prop. 2.1(b)",
+        "√2·L_λ for clipped steps",
+        "the exact constant, 2/√(4 − ηM) for convex losses",
+        Effect.LOOSE,
+        "tests/algorithms/test_lipschitz.py",
+        evidence.clipped_constant,
+    ),
+    Erratum(
+        "E2.3",
+        "Kong2025, Lemma A.7",
+        "a bound with m²/(2(M + m)), whose proof is wrong",
+        "the same, by the spectrum: a concave function of an eigenvalue that is not negative at either end",
+        Effect.TRUE,
+        _HERE,
+    ),
+    Erratum(
+        "E2.4",
+        "Kong2025, Lemmas A.6, A.7",
+        "curvature is bounded on the domain, which may be flat",
+        "on a neighbourhood of the domain",
+        Effect.UNSOUND,
+        _HERE,
+        evidence.flat_domain,
+    ),
+    Erratum(
+        "E2.5",
+        "Kong2025, Theorem 2.3",
+        "4α(ηC/bν)²·[1 + E·θ_L(l)]",
+        "2α(ηC/bν)²·[1 + (E − 1)·θ_L(l)], the optimum for L ≥ 1",
+        Effect.LOOSE,
+        _CATALOGUE,
+        evidence.one_epoch_too_many,
+    ),
+    Erratum(
+        "E2.6",
+        "Kong2025, Corollary C.2",
+        "noise (Cλ/2b)·√((1 + …)/(αε))",
+        "(2λC/b)·√(α(1 + …)/ε): larger by 4α",
+        Effect.UNSOUND,
+        _HERE,
+        evidence.corollary_noise,
+    ),
+    Erratum(
+        "E2.7",
+        "Kong2025, Lemma A.4(b)",
+        "a shift is paid at each step",
+        "where nothing differs nothing is paid: plain composition is better",
+        Effect.LOOSE,
+        "tests/shift/test_engine.py",
+    ),
+    Erratum(
+        "E2.8",
+        "Kong2025, Prop. 2.1(a), Table 2",
+        "diameter C; local DP with sensitivity C",
+        "radius C; 2C when a record is replaced",
+        Effect.TYPO,
+        "tests/algorithms/test_losses.py",
+    ),
+    Erratum(
+        "E3.1",
+        "Balle2019, Theorem 5",
+        "(α, ε_i)-RDP",
+        "(α, α·ε_i)",
+        Effect.UNSOUND,
+        _CATALOGUE,
+        evidence.order_forgotten,
+    ),
+    Erratum(
+        "E3.2",
+        "Balle2019, §5.1, the Ornstein–Uhlenbeck equation",
+        "√(2ρ)·dW",
+        "√2·ρ·dW, to which the semigroup, the generator and Corollary 7 belong",
+        Effect.TYPO,
+        _DIFFUSIONS,
+    ),
+    Erratum(
+        "E3.3",
+        "Balle2019, Lemma 9, Fig. 1",
+        "(γ, ε)-Dobrushin implies γ-Dobrushin",
+        "the converse: K = [[.6, .4], [.4, .6]] at ε = 0.5",
+        Effect.UNSOUND,
+        _KERNELS,
+        evidence.dobrushin_reversed,
+    ),
+    Erratum(
+        "E3.4",
+        "Balle2019, Theorem 4 (3), Theorem 5",
+        "αΔ²L^{r+1}/(2rν²)",
+        "the optimum, L^{2r}(1 − L²)/(1 − L^{2r}): the shift engine",
+        Effect.LOOSE,
+        _CATALOGUE,
+        evidence.iterated_shift,
+    ),
+    Erratum(
+        "E3.6",
+        "Balle2019, Lemma 18",
+        "√(1 − 2ηβρ/(β + ρ))",
+        "1 − ηρ",
+        Effect.LOOSE,
+        "tests/algorithms/test_lipschitz.py",
+    ),
+    Erratum(
+        "E3.7",
+        "Balle2019, Theorem 8, “in particular”",
+        "a special case of θR² ≤ 4dρ²",
+        "not for d·Δ²/(2εR²) > 2: at other times the error can be larger than the Gaussian mechanism's; at t = 1 it holds",
+        Effect.GAP,
+        _DIFFUSIONS,
+    ),
+    Erratum(
+        "E3.8",
+        "Balle2019, Theorem 1 (2)",
+        "a bound",
+        "exact for every kernel, as a curve",
+        Effect.TRUE,
+        _KERNELS,
+    ),
+    Erratum(
+        "E4.1",
+        "Bok2024, §4.4, Tables 1, 3, 4",
+        "a clipped softmax step contracts by 1 − ηλ",
+        "it need not: the clipped gradient is not monotone. True for linear models, for two classes, and unclipped",
+        Effect.UNSOUND,
+        "tests/algorithms/test_losses.py",
+        evidence.clipped_softmax,
+    ),
+    Erratum(
+        "E4.2",
+        "Bok2024, Lemma C.11",
+        "steps from τ* + 1",
+        "from τ*, or z ends below 0",
+        Effect.TYPO,
+        _TABLES,
+    ),
+    Erratum(
+        "E4.3",
+        "Bok2024, Lemma C.10",
+        "(1 − c^t)(1 + c^{t−1}); 1 + c^{E(l−1)}",
+        "(1 − c^l)(1 + c^{t−l}); 1 + c^{l(E−1)}",
+        Effect.TYPO,
+        _TABLES,
+    ),
+    Erratum(
+        "E4.4",
+        "Bok2024, Theorems 4.3, 4.5, 4.6, 4.9, 4.10",
+        "roots, ceilings and a G( lost in the text",
+        "as in docs/theorems.md",
+        Effect.TYPO,
+        _RANDOM,
+    ),
+    Erratum(
+        "E4.5",
+        "Bok2024, Lemma D.2",
+        "X(t) = e^t(δ'' − δ')",
+        "e^{−t}(δ'' − δ'); Proposition D.4, which follows, is right",
+        Effect.TYPO,
+        "tests/numerics/test_lattice.py",
+    ),
+    Erratum(
+        "E4.6",
+        "Bok2024, Theorem 4.2, used by others at c > 1",
+        "((c^T − 1)/(c^T + 1))·((c + 1)/(c − 1))",
+        "composition; linear losses attain it",
+        Effect.UNSOUND,
+        _CATALOGUE,
+        evidence.closed_form_above_one,
+    ),
+    Erratum(
+        "E4.7",
+        "Bok2024, Lemma A.5, Table 3",
+        "C_p(G(μ))^{⊗t} replaced by its limit",
+        "an estimate: above the exact ε here, not everywhere",
+        Effect.UNSOUND,
+        "tests/privacy/test_subsampled.py",
+        evidence.central_limit,
+    ),
+    Erratum(
+        "E4.9",
+        "Bok2024, Tables 10 to 12, E*",
+        "31, …",
+        "41, …: all 27 are too small; even these are below the E from which 4.6 holds (`make tables`)",
+        Effect.NUMBERS,
+        _TABLES,
+    ),
+    Erratum(
+        "E5.4",
+        "Bok2024, §5, §D.4, after McSherry and Talwar 2007",
+        "the exponential mechanism on diameter D is (2LD, 0)-DP",
+        "(LD, 0)-DP: F − F' varies by at most LD, and log Z − log Z' lies in the same range",
+        Effect.LOOSE,
+        "tests/mechanisms/test_sampling.py",
+        evidence.pure_exponential,
+    ),
+    Erratum(
+        "footnote 9",
+        "Bok2024, Lemma C.12",
+        "a stronger bound, as a conjecture",
+        "it is true: see “Random batches” in docs/proofs.md",
+        Effect.TRUE,
+        _RANDOM,
+    ),
+)
+
+
+def markdown_table() -> list[str]:
+    """The lines of the table in docs/errata.md."""
+    lines = ["| id | place | printed | corrected | effect | test |", "|---|---|---|---|---|---|"]
+    for one in ERRATA:
+        cells = (one.name, one.place, one.printed, one.corrected, one.effect.value, f"`{one.test}`")
+        lines.append(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |")
+    return lines

@@ -1,0 +1,169 @@
+"""Make exhibits and write them down: numbers, pictures, verdicts, one page about all; what is there is not made again."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache, partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from lastiterate.errors import InvalidInput, Unavailable
+from lastiterate.plots import save
+from lastiterate.progress import tracked
+from lastiterate.reproduction import TITLES
+from lastiterate.reproduction.catalogue import EXHIBITS, exhibit_of
+from lastiterate.reproduction.drawing import drawn
+from lastiterate.reproduction.exhibit import Claim, Exhibit, Made, Outcome, Setting, Verdict
+from lastiterate.reproduction.page import page
+from lastiterate.reproduction.parallel import in_parallel
+
+PAPERS = tuple(TITLES)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An exhibit as it was made. `kept` if it was there already."""
+
+    exhibit: Exhibit
+    verdict: Verdict
+    claims: tuple[Claim, ...]
+    seconds: float
+    kept: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.exhibit.paper} {self.exhibit.name}: {self.verdict}"
+
+
+def reproduce(
+    papers: Sequence[str] = PAPERS,
+    out: str | Path = "out/papers",
+    *,
+    quick: bool = False,
+    fresh: bool = False,
+    mnist: str | Path | None = None,
+    workers: int = -1,
+) -> tuple[Shown, ...]:
+    """Make the figures and tables of these papers in the folder `out`, on all cores; `report.html` shows them.
+
+    What was made before with the same parameters by the same library is kept, unless `fresh`.
+    """
+    if unknown := [name for name in papers if name not in PAPERS]:
+        raise InvalidInput(f"papers must be among {', '.join(PAPERS)}. Got {unknown[0]}.", field="papers")
+    folder, setting = _folder(out), Setting(quick, None if mnist is None else Path(mnist))
+    wanted = [exhibit for exhibit in EXHIBITS if exhibit.paper in papers]
+    kept = {} if fresh else {one.key: old for one in wanted if (old := _kept(one, setting, folder)) is not None}
+    pending = [one for one in wanted if one.key not in kept]
+    found = kept | {shown.exhibit.key: shown for shown in _all_made(pending, setting, folder, workers)}
+    ordered = tuple(found[exhibit.key] for exhibit in wanted)
+    _write(folder / "report.html", page(ordered, folder, setting))
+    _write(folder / "verdicts.txt", "".join(f"{one}\n" for one in ordered))
+    return ordered
+
+
+def _all_made(pending: Sequence[Exhibit], setting: Setting, folder: Path, workers: int) -> Iterator[Shown]:
+    """Those that use all cores by themselves come last, one by one."""
+    alone = [one for one in pending if not one.uses_all_cores]
+    slowest_first = [one.key for one in sorted(alone, key=lambda one: -one.cost)]
+    keys = in_parallel(partial(_made_elsewhere, setting=setting, folder=folder), slowest_first, workers)
+    for _ in tracked(alone, "exhibits"):
+        yield _read(exhibit_of(next(keys)), folder, kept=False)
+    for one in pending:
+        if one.uses_all_cores:
+            yield _made(one.key, setting, folder)
+
+
+def _made_elsewhere(key: str, setting: Setting, folder: Path) -> str:
+    """Functions do not travel between processes; what was written down does."""
+    return _made(key, setting, folder).exhibit.key
+
+
+def _made(key: str, setting: Setting, folder: Path) -> Shown:
+    exhibit, started = exhibit_of(key), time.perf_counter()
+    try:
+        made = exhibit.make(setting)
+    except Unavailable as error:
+        made = Made(("not reproducible here",), ((str(error),),), (), Verdict(Outcome.NOT, (), str(error)))
+    _write_numbers(made, folder / f"{key}.csv")
+    if made.panels:
+        figure = drawn(made.panels)
+        for ending in ("png", "svg"):
+            save(figure, folder / f"{key}.{ending}")
+    shown = Shown(exhibit, made.verdict, made.claims, time.perf_counter() - started)
+    _write(folder / f"{key}.json", json.dumps(_record(shown, setting), indent=1))
+    return shown
+
+
+def _record(shown: Shown, setting: Setting) -> dict[str, Any]:
+    verdict = {**asdict(shown.verdict), "outcome": shown.verdict.outcome.name}
+    claims = [asdict(claim) for claim in shown.claims]
+    return {"stamp": _stamp(shown.exhibit, setting), "verdict": verdict, "claims": claims, "seconds": shown.seconds}
+
+
+def _stamp(exhibit: Exhibit, setting: Setting) -> dict[str, Any]:
+    """What has to be the same for an exhibit to be kept."""
+    return {
+        "library": _library(),
+        "parameters": [list(pair) for pair in exhibit.parameters],
+        "quick": setting.quick,
+        "mnist": exhibit.uses_all_cores and setting.mnist is not None,
+    }
+
+
+@cache
+def _library() -> str:
+    """The version, and a digest of the sources: between releases the same version can compute different numbers."""
+    digest, root = hashlib.sha256(), Path(__file__).parent.parent
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
+    return f"{version('lastiterate')}+{digest.hexdigest()[:12]}"
+
+
+def _kept(exhibit: Exhibit, setting: Setting, folder: Path) -> Shown | None:
+    """What is there of an exhibit, if it is whole and was made in the same way."""
+    try:
+        record = json.loads((folder / f"{exhibit.key}.json").read_text())
+        same = record["stamp"] == _stamp(exhibit, setting) and (folder / f"{exhibit.key}.csv").exists()
+        drawn_too = record["verdict"]["outcome"] == "NOT" or (folder / f"{exhibit.key}.svg").exists()
+        return _read(exhibit, folder, kept=True) if same and drawn_too else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _read(exhibit: Exhibit, folder: Path, kept: bool) -> Shown:
+    record = json.loads((folder / f"{exhibit.key}.json").read_text())
+    given = record["verdict"]
+    verdict = Verdict(Outcome[given["outcome"]], tuple(given["errata"]), given["note"])
+    return Shown(exhibit, verdict, tuple(Claim(**claim) for claim in record["claims"]), record["seconds"], kept)
+
+
+def _folder(out: str | Path) -> Path:
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(f"{out} cannot be a folder: {error.strerror}.") from error
+    return folder
+
+
+def _write(path: Path, text: str) -> None:
+    """All of it or nothing: an interrupted run leaves no half of a file."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written: {error.strerror}.") from error
+
+
+def _write_numbers(made: Made, path: Path) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(made.columns)
+        writer.writerows(made.rows)
