@@ -30,7 +30,7 @@ def path_of(name: str) -> str:
     return f"theorems/{name}.md"
 
 
-def errata_of(theorem: li.Theorem) -> list[Erratum]:
+def errata_of(theorem: li.theorems.Theorem) -> list[Erratum]:
     """Those that the theorem names itself, and their variants (E0.1b)."""
     named = re.findall(r"E\d\.\d", theorem.erratum or "")
     return [one for one in ERRATA if one.name[:4] in named]
@@ -40,7 +40,7 @@ def anchor(erratum: str) -> str:
     return erratum.lower().replace(" ", "-")
 
 
-def _page(theorem: li.Theorem, runs: dict[str, Ranking]) -> str:
+def _page(theorem: li.theorems.Theorem, runs: dict[str, Ranking]) -> str:
     up = "../" * (theorem.name.count("/") + 1)
     lines = [
         f"# {theorem.name}",
@@ -61,7 +61,7 @@ def sections(text: str) -> dict[str, str]:
     return {label: " ".join(body.split()) for label, body in zip(parts[::2], parts[1::2], strict=True)}
 
 
-def _statement(theorem: li.Theorem, up: str) -> Iterator[str]:
+def _statement(theorem: li.theorems.Theorem, up: str) -> Iterator[str]:
     yield "## Statement"
     said = sections(inspect.getdoc(theorem.bound))
     yield (
@@ -107,7 +107,7 @@ def _named(ranking: Ranking) -> Iterator[tuple[str, float]]:
     return ((name, value) for value, name in ranking)
 
 
-def _errata(theorem: li.Theorem, up: str) -> Iterator[str]:
+def _errata(theorem: li.theorems.Theorem, up: str) -> Iterator[str]:
     yield "## Errata"
     if theorem.erratum is None:
         yield f"None that is known. [All errata]({up}errata.md)."

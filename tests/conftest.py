@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -13,6 +12,8 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+from sampling import sampled  # noqa: E402
 
 settings.register_profile("lastiterate", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("lastiterate")
@@ -37,15 +38,3 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for part, group in SHARED.items():
             if part in item.nodeid:
                 item.add_marker(pytest.mark.xdist_group(group))
-
-
-def sampled(items: list[pytest.Item], share: int) -> list[pytest.Item]:
-    """The same ones each time; what is no law stays."""
-    seen: set[str] = set()
-    kept = []
-    for item in items:
-        law = item.nodeid.partition("[")[0]
-        if law not in seen or "tests/laws/" not in law or crc32(item.nodeid.encode()) % share == 0:
-            kept.append(item)
-        seen.add(law)
-    return kept

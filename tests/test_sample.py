@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from conftest import sampled
+from sampling import sampled
 
 LAWS = [SimpleNamespace(nodeid=f"tests/laws/test_x.py::{law}[{case}]") for law in "abc" for case in range(100)]
 OTHERS = [SimpleNamespace(nodeid=f"tests/test_documents.py::d[{case}]") for case in range(100)]

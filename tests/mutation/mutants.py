@@ -215,8 +215,8 @@ MUTANTS = (
     Mutant(
         "the trusted checker starts from half of the diameter",
         "kernel/certify.py",
-        "steps.lipschitz[start] == 0 else steps.diameter",
-        "steps.lipschitz[start] == 0 else steps.diameter / 2",
+        "steps.diameter if start and steps.lipschitz[start] else 0.0",
+        "steps.diameter / 2 if start and steps.lipschitz[start] else 0.0",
         "tests/shift/test_engine.py tests/shift/test_growth.py",
     ),
     Mutant(
@@ -430,8 +430,8 @@ MUTANTS = (
     Mutant(
         "a contraction that is a tenth too small",
         "mixing/contraction.py",
-        "return np.minimum(distances * np.exp(reached) * _UP, 1.0)",
-        "return np.minimum(distances * np.exp(reached) * 0.9, 1.0)",
+        "return np.minimum(distances * np.exp(log_gap_above(lifted, ratio)) * _UP, 1.0)",
+        "return np.minimum(distances * np.exp(log_gap_above(lifted, ratio)) * 0.9, 1.0)",
         SHARP,
         "nonlinear",
     ),

@@ -23,7 +23,6 @@ from lastiterate.numerics.arrays import Floats
 Indices = NDArray[np.intp]
 
 _UP = 1 + 1e-12
-_LARGEST = 700.0
 _LEAST = 1e-250  # below, products would be rounded to 0
 
 
@@ -38,22 +37,22 @@ class Block:
 
     def after(self, before: Floats) -> Floats:
         """A profile after the block, on the grid, from one before it: the best e0 of the grid for each ε of the grid."""
-        known = np.minimum.accumulate(np.minimum(before, 1.0))
-        weights = np.where(known > 0, np.maximum(known, _LEAST), 0.0)
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        weights = np.maximum(np.minimum.accumulate(np.minimum(before, 1.0)), _LEAST)
+        with np.errstate(over="ignore"):
             # Rounded down: a smaller ε makes for a larger M.
             lifts = np.log1p(np.expm1(self.epsilons) / weights) * (1 - 1e-12)
-        lifts[0] = 0.0
         rest, split = self._pairs
-        elsewhere = np.where(weights[split] > 0, self._apart_at(self.epsilons[rest] * (1 - 1e-12) + lifts[split]), 0.0)
+        elsewhere = self._apart_at(self.epsilons[rest] * (1 - 1e-12) + lifts[split])
         common = self.common[rest]
         mixed = np.maximum(common, (1 - weights[split]) * common + weights[split] * elsewhere) * _UP
-        best = np.ones_like(known)
+        best = np.ones_like(weights)
         np.minimum.at(best, rest + split, mixed)
-        return np.clip(best, _LEAST, 1.0)
+        return np.maximum(best, _LEAST)
 
     def _apart_at(self, epsilons: Floats) -> Floats:
-        return np.interp(np.exp(np.minimum(epsilons, _LARGEST)), np.exp(self.apart_epsilons), self.apart)
+        """Beyond the last ε, what it is there."""
+        known = self.apart_epsilons
+        return np.interp(np.exp(np.minimum(epsilons, known[-1])), np.exp(known), self.apart)
 
     @cached_property
     def _pairs(self) -> tuple[Indices, Indices]:
@@ -81,7 +80,7 @@ def for_ever(block: Block, known: Floats, rounds: int) -> Floats:
     profile = known
     for _ in range(rounds):
         following = np.minimum(profile, block.after(profile))
-        if np.allclose(following, profile, rtol=1e-4, atol=0.0):
+        if (following >= profile * (1 - 1e-4)).all():
             return following
         profile = following
     return profile

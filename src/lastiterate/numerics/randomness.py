@@ -63,8 +63,7 @@ def permutation(source: Source, count: int) -> NDArray[np.intp]:
     while True:
         keys = source.bits(count)
         order = np.argsort(keys)
-        ordered = keys[order]
-        if not (ordered[1:] == ordered[:-1]).any():
+        if np.diff(keys[order]).all():
             return order
 
 

@@ -56,7 +56,7 @@ _LARGEST_VARIANCE = 1e12
 _FAR = 12.0
 _ONLY_REPLACE_ONE = (
     "fixed-size batches are analysed under replace-one only: adding a record changes every inclusion probability. "
-    "Got adjacency=li.ADD_OR_REMOVE_ONE. Use adjacency=li.REPLACE_ONE, or sampling=li.POISSON."
+    "Got adjacency=li.ADD_OR_REMOVE_ONE. Use adjacency=li.REPLACE_ONE, or sampling=li.notions.POISSON."
 )
 _LOG_SMALLEST = -800.0  # far below the log of the smallest float
 
@@ -308,7 +308,7 @@ def _checked_steps(steps: Any) -> tuple[tuple[Step, int], ...]:
         ) from error
     if not pairs or not all(isinstance(step, Step) for step, _ in pairs):
         raise InvalidInput(
-            f"steps must be made by li.subsampled_gaussian(mu=..., inclusion=...). Got {shown(steps):.60}.",
+            f"steps must be made by li.notions.subsampled_gaussian(mu=..., inclusion=...). Got {shown(steps):.60}.",
             field="steps",
         )
     return pairs
