@@ -85,3 +85,13 @@ def test_no_displacement_is_no_loss_and_normal_ones_add_up() -> None:
     assert isinstance(other, Displaced)
     assert other.adjacency == other.inner.adjacency
     assert other.epsilon_estimate(-8.0) == other.inner.epsilon_estimate(-8.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.8, 1.2, 1.5])
+def test_a_displaced_profile_is_rounded_up_by_its_slack(epsilon: float) -> None:
+    """Of its logarithm, in its last digits."""
+    displaced, at = Displaced(li.GaussianDP(0.1), 1e-4), np.array([epsilon])
+    moved = 16e-4
+    exact = float(np.logaddexp(displaced.inner._log_delta(at) + moved, displaced._lost(at, moved))[0])
+    assert exact < -25
+    assert 0.7 <= (float(displaced._after(at, moved)[0]) - exact) / (1e-15 * (1 - exact)) <= 1.3

@@ -34,6 +34,7 @@ from lastiterate.errors import (
 from lastiterate.estimators.leaks import Leaks
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.norms import row_norms
+from lastiterate.numerics.rounding import up
 from lastiterate.training.choose import Plan, Problem, Wishes, chosen_plan
 from lastiterate.training.data import check_unmasked, count_longer, shortened_rows
 from lastiterate.training.objectives import linear_arithmetic
@@ -57,7 +58,7 @@ class Shape:
     @property
     def norm(self) -> float:
         """Of a row together with the constant feature."""
-        return math.hypot(self.feature_norm, self.constant) * (1 + 4e-16)
+        return up(math.hypot(self.feature_norm, self.constant), operations=2)
 
 
 class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]

@@ -12,6 +12,7 @@ import numpy as np
 from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.per_step import each, is_constant
 from lastiterate.algorithms.process import Process
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.theorems.assumptions import (
     ALIKE,
@@ -28,7 +29,6 @@ from lastiterate.theorems.assumptions import (
 from lastiterate.theorems.evidence import Evidence, Kind
 from lastiterate.theorems.theorem import Theorem
 
-_UP = 1 + 1e-12  # closed forms are a few dozen operations, some of which cancel
 _FULL = batches("full batches", Turns.EVERY_STEP)
 _PASSES = batches("passes over the data", Turns.FIXED_ORDER, *SHUFFLED)
 
@@ -42,8 +42,8 @@ def _full_composition(process: Process) -> Evidence:
     """
     ratios = each(np.divide, process.sensitivity, process.noise)
     if is_constant(ratios):
-        return Evidence(GaussianDP(float(ratios[0]) * math.sqrt(len(process)) * _UP))
-    return Evidence(GaussianDP(math.sqrt(float(np.square(ratios).sum())) * _UP))
+        return Evidence(GaussianDP(up(float(ratios[0]) * math.sqrt(len(process)))))
+    return Evidence(GaussianDP(up(math.sqrt(float(np.square(ratios).sum())))))
 
 
 def _passes_composition(process: Process) -> Evidence:
@@ -56,11 +56,11 @@ def _passes_composition(process: Process) -> Evidence:
     every = process.batches.per_epoch
     if process.constant:
         turns = -(-len(process) // every)
-        return Evidence(GaussianDP(process.step_mu * math.sqrt(turns) * _UP))
+        return Evidence(GaussianDP(up(process.step_mu * math.sqrt(turns))))
     squares = np.square(np.append(process.sensitivity / process.noise, np.zeros(-len(process) % every)))
     table = squares.reshape(-1, every)
     worst = table.max(axis=1).sum() if process.batches.reshuffled else table.sum(axis=0).max()
-    return Evidence(GaussianDP(math.sqrt(float(worst)) * _UP))
+    return Evidence(GaussianDP(up(math.sqrt(float(worst)))))
 
 
 def _contracting_full(process: Process) -> Evidence:
@@ -71,7 +71,7 @@ def _contracting_full(process: Process) -> Evidence:
     Reference: Bok et al. 2024, Theorem 4.2.
     """
     c, lost = process.contraction, _lost(process.contraction, len(process))
-    return Evidence(GaussianDP(math.sqrt(lost / (2 - lost) * (1 + c) / (1 - c)) * process.step_mu * _UP))
+    return Evidence(GaussianDP(up(math.sqrt(lost / (2 - lost) * (1 + c) / (1 - c)) * process.step_mu)))
 
 
 def _bounded_full(process: Process) -> Evidence:
@@ -82,7 +82,7 @@ def _bounded_full(process: Process) -> Evidence:
     Reference: Bok et al. 2024, Theorem 4.3.
     """
     s, d, noise = float(process.sensitivity[0]), process.diameter, float(process.noise[0])
-    return Evidence(GaussianDP(math.sqrt(3 * s * d + s**2 * math.ceil(d / s)) / noise * _UP))
+    return Evidence(GaussianDP(up(math.sqrt(3 * s * d + s**2 * math.ceil(d / s)) / noise)))
 
 
 def _contracting_cyclic(process: Process) -> Evidence:
@@ -95,7 +95,7 @@ def _contracting_cyclic(process: Process) -> Evidence:
     c, every = process.contraction, process.batches.per_epoch
     lost = _lost(c, len(process) - every)
     repeated = c ** (2 * every - 2) * (1 - c) * (1 + c) / _lost(c, every) ** 2 * lost / (2 - lost)
-    return Evidence(GaussianDP(math.sqrt(1 + repeated) * process.step_mu * _UP))
+    return Evidence(GaussianDP(up(math.sqrt(1 + repeated) * process.step_mu)))
 
 
 def _lost(factor: float, steps: int) -> float:
@@ -112,7 +112,7 @@ def _bounded_cyclic(process: Process) -> Evidence:
     """
     s, d, noise = float(process.sensitivity[0]), process.diameter, float(process.noise[0])
     every = process.batches.per_epoch
-    return Evidence(GaussianDP(math.sqrt(3 * s * d / every + s**2 + s**2 / every * math.ceil(d / s)) / noise * _UP))
+    return Evidence(GaussianDP(up(math.sqrt(3 * s * d / every + s**2 + s**2 / every * math.ceil(d / s)) / noise)))
 
 
 FULL_COMPOSITION = Theorem(

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from lastiterate.algorithms.process import Process
 from lastiterate.mixing.table import Quick
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import POISSON
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.gaussian import GaussianDP
@@ -23,7 +24,6 @@ from lastiterate.theorems.evidence import Evidence, Kind
 from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM, sampled_step, sampled_window
 from lastiterate.theorems.theorem import Theorem
 
-_UP = 1 + 1e-12
 _SPLITS = (1.01, 1.1, 2**0.5, 2.0, 4.0)  # α; the rest of the noise is β with 1/α² + 1/β² = 1
 _RATIO = 1.6
 _LARGEST_SAMPLED = 10.0
@@ -51,7 +51,7 @@ def _contracting(process: Process) -> Evidence:
 
     def member(window: int, alpha: float) -> Notion:
         left = joining * (c**window - c ** (len(process) - 1)) / (1 - c)
-        hidden = GaussianDP(2 * alpha * c * max(left, 0.0) / noise * _UP)
+        hidden = GaussianDP(up(2 * alpha * c * max(left, 0.0) / noise))
         last = _sampled(given, 2 * _rest(alpha) * joining / noise, hidden)
         return compose_counted([(hidden, 1), (last, 1), (_sampled(given, 2 * joining / noise, hidden), window)])
 
@@ -71,7 +71,7 @@ def _bounded(process: Process) -> Evidence:
     noise, joining = float(given.noise[0]), _joining(given)
 
     def member(window: int, alpha: float) -> Notion:
-        hidden = GaussianDP(alpha * given.diameter / (noise * math.sqrt(window)) * _UP)
+        hidden = GaussianDP(up(alpha * given.diameter / (noise * math.sqrt(window))))
         return compose_counted([(hidden, 1), (_sampled(given, 2 * _rest(alpha) * joining / noise, hidden), window)])
 
     return _searched(member, len(process), process.slack)
@@ -85,11 +85,11 @@ def _joining(process: Process) -> float:
 def _sampled(process: Process, mu: float, hidden: GaussianDP) -> Notion:
     """One step on a random batch; splits and windows that leave next to no privacy are not worth the work of sampling."""
     hopeless = mu > _LARGEST_SAMPLED or hidden.mu > _LARGEST_SAMPLED
-    return GaussianDP(mu * _UP) if hopeless else sampled_step(process, mu)
+    return GaussianDP(up(mu)) if hopeless else sampled_step(process, mu)
 
 
 def _rest(alpha: float) -> float:
-    return 1 / math.sqrt((1 - 1 / alpha) * (1 + 1 / alpha)) * _UP
+    return up(1 / math.sqrt((1 - 1 / alpha) * (1 + 1 / alpha)))
 
 
 def _searched(member: Callable[[int, float], Notion], most: int, slack: float) -> Evidence:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from lastiterate.algorithms.process import Process
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.renyi import RenyiDP
 from lastiterate.theorems.assumptions import ALIKE, FIXED_ORDER, NONEXPANSIVE, ONLY_THE_LAST, WHOLE_EPOCHS
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.theorem import Theorem
-
-_UP = 1 + 1e-12
 
 
 def _fixed_batches(process: Process) -> Evidence:
@@ -20,7 +19,7 @@ def _fixed_batches(process: Process) -> Evidence:
     Reference: Boninsegna 2023, section VI-A, corrected.
     """
     every = process.batches.per_epoch
-    return Evidence(RenyiDP(rho=process.step_mu**2 / 2 * (1 + (len(process) // every - 1) / every) * _UP))
+    return Evidence(RenyiDP(rho=up(process.step_mu**2 / 2 * (1 + (len(process) // every - 1) / every))))
 
 
 FIXED_BATCHES = Theorem(

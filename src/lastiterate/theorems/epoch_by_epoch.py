@@ -15,6 +15,7 @@ from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.levels import few_levels
+from lastiterate.numerics.rounding import down, up
 from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.notion import Notion
@@ -25,7 +26,6 @@ from lastiterate.theorems.theorem import Assumption, Theorem
 _MOST_GROUPS = 6  # of epochs that are counted as alike
 _MOST_LEVELS = 100  # of μ within an epoch
 _LARGEST_HIDDEN = 1e280
-_UP = 1 + 1e-12
 _LARGEST_MU, _MOST_STEPS = 8.0, 10**7
 
 
@@ -40,8 +40,8 @@ def mus_by_place(sensitivity: Floats, noise: Floats, lipschitz: Floats) -> Float
         for place in range(noise.shape[1] - 1, -1, -1):
             mus[:, place] = sensitivity[:, place] / np.sqrt(np.square(noise[:, place]) + hidden)
             hidden = (np.square(noise[:, place]) + hidden) / np.square(lipschitz[:, place])
-            hidden = np.minimum(hidden * (1 - 2e-15), _LARGEST_HIDDEN)
-    return mus * _UP
+            hidden = np.minimum(down(hidden, operations=10), _LARGEST_HIDDEN)
+    return up(mus)
 
 
 def epoch_average(process: Process) -> AveragedGaussianDP:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from lastiterate.errors import Unavailable
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.ladder import Ladder
 from lastiterate.privacy.notion import Notion
 from lastiterate.shift.schedule import Schedule
@@ -50,7 +51,7 @@ class RecordSchedules:
     @property
     def mu(self) -> float:
         """Everything released, together."""
-        return math.hypot(*(part.mu for part in self.parts)) * (1 + 1e-15)
+        return up(math.hypot(*(part.mu for part in self.parts)), operations=5)
 
 
 @dataclass(frozen=True, eq=False)

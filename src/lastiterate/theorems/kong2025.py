@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 
 from lastiterate.algorithms.process import Process
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.shift.amplification import amplification
 from lastiterate.theorems.assumptions import ALIKE, BOUNDED, FINITE_LIPSCHITZ, FIXED_ORDER, ONLY_THE_LAST
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.theorem import Assumption, Theorem
-
-_UP = 1 + 1e-12
 
 
 def _bounded(process: Process) -> Evidence:
@@ -28,7 +27,7 @@ def _bounded(process: Process) -> Evidence:
     last = -1
     grown = float(process.lipschitz[last]) * process.diameter + float(process.sensitivity[last])
     reach = min(grown, float(process.retain[last]) * process.diameter + float(process.drift[last]))
-    return Evidence(GaussianDP(reach / float(process.noise[last]) * _UP))
+    return Evidence(GaussianDP(up(reach / float(process.noise[last]))))
 
 
 def _unbounded(process: Process) -> Evidence:
@@ -41,7 +40,7 @@ def _unbounded(process: Process) -> Evidence:
     every = process.batches.per_epoch
     turns = -(-len(process) // every)
     left = amplification(process.contraction, every)
-    return Evidence(GaussianDP(process.step_mu * math.sqrt(1 + (turns - 1) * left) * _UP))
+    return Evidence(GaussianDP(up(process.step_mu * math.sqrt(1 + (turns - 1) * left))))
 
 
 def _some_bound(process: Process) -> str | None:

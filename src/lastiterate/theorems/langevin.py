@@ -12,12 +12,12 @@ import numpy as np
 from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.renyi import DEFAULT_ORDERS, RenyiDP
 from lastiterate.theorems.assumptions import ALIKE, CONTRACTING, ONLY_THE_LAST, SHUFFLED, WHOLE_EPOCHS, batches
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.theorem import Assumption, Theorem
 
-_UP = 1 + 1e-12
 _MOST_STEPS = 200_000
 _LOOK_EVERY, _PATIENCE = 100, 10_000  # orders that have not settled by then are given up, if others have
 
@@ -32,7 +32,7 @@ def _full(process: Process) -> Evidence:
     Reference: Chourasia et al. 2021, as Boninsegna 2023, Theorem VII.1.
     """
     lost = 1 - process.contraction
-    return Evidence(RenyiDP(rho=4 / lost * process.step_mu**2 / 2 * -math.expm1(-lost * len(process) / 2) * _UP))
+    return Evidence(RenyiDP(rho=up(4 / lost * process.step_mu**2 / 2 * -math.expm1(-lost * len(process) / 2))))
 
 
 def _random(process: Process) -> Evidence:
@@ -53,13 +53,13 @@ def _random(process: Process) -> Evidence:
             large = np.logaddexp(math.log(rate) + pushed, np.log1p(-rate) + carried)
         # Near 0 the logarithm of the sum would round to 0.
         small = np.log1p(rate * np.expm1(np.minimum(pushed, 1.0)) + (1 - rate) * np.expm1(np.minimum(carried, 1.0)))
-        return np.where(pushed < 1, small, large) * _UP
+        return up(np.where(pushed < 1, small, large))
 
     logs = np.zeros_like(push)
     for step in range(1, len(process) + 1):
         logs = after(logs)
         if step % _LOOK_EVERY == 0:
-            raised = logs * (1 + 1e-9)
+            raised = up(logs, by=1e-9)
             settled = after(raised) <= raised  # then no number of steps leads beyond
             if settled.all() or (step >= _PATIENCE and settled.any()):
                 return Evidence(_curve(DEFAULT_ORDERS[settled], raised[settled]))
@@ -67,7 +67,7 @@ def _random(process: Process) -> Evidence:
 
 
 def _curve(orders: Floats, logs: Floats) -> RenyiDP:
-    return RenyiDP(orders=orders, divergences=logs / (orders - 1) * _UP)
+    return RenyiDP(orders=orders, divergences=up(logs / (orders - 1)))
 
 
 def _shuffled(process: Process) -> Evidence:
@@ -87,7 +87,7 @@ def _shuffled(process: Process) -> Evidence:
         / 2
         * (_hidden(square, 1) + _hidden(square, every // 2) * _repeated(square**half, epochs - 1))
     )
-    return Evidence(RenyiDP(rho=rho * _UP))
+    return Evidence(RenyiDP(rho=up(rho)))
 
 
 def _hidden(square: float, steps: int) -> float:

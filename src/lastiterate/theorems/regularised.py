@@ -15,6 +15,7 @@ from scipy.special import gammaincc, gammainccinv
 
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.ladder import Ladder
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.slack import NearlyAlways, with_slack
@@ -38,7 +39,7 @@ def in_a_ball(process: Process) -> tuple[Process, float]:
     square = 2 * float(gammainccinv(half, _LOST / len(process))) * (1 + 1e-6)
     lost = len(process) * float(gammaincc(half, square / 2)) * (1 + 1e-6)
     radius = float(alike.drift[0]) / 2 / (1 - retain) + noise * math.sqrt(square / ((1 - retain) * (1 + retain)))
-    return replace(alike, diameter=2 * radius * (1 + 1e-9)), max(lost, 1e-300)
+    return replace(alike, diameter=up(2 * radius, by=1e-9)), max(lost, 1e-300)
 
 
 def _blocks_in_a_ball(process: Process, length: int) -> Notion:

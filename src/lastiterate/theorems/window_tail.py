@@ -14,6 +14,7 @@ import numpy as np
 from lastiterate.algorithms.process import Process
 from lastiterate.mixing.window import Tail, WindowTail
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.rounding import up
 from lastiterate.numerics.tails import CoinSum
 from lastiterate.privacy.ladder import Ladder, rungs
 from lastiterate.privacy.notion import Notion
@@ -28,7 +29,6 @@ _LOG_PROBABILITIES = np.log(10.0) * -np.arange(2.0, 31.0, 2.0)
 _MOST_WEIGHTS = 2_000
 _LONGEST = 1_000_000
 _NEGLIGIBLE = math.log(1e-18)
-_UP = 1 + 1e-12
 
 
 def _bound(process: Process) -> Evidence:
@@ -74,7 +74,7 @@ def _distances(process: Process, count: int) -> tuple[Floats, Floats]:
         if not distance < largest:
             break
         distances.append(distance)
-        weights.append(math.exp(log_probability) * _UP)
+        weights.append(up(math.exp(log_probability)))
     return np.array([*distances, largest]), np.array(weights)
 
 
@@ -101,8 +101,8 @@ def _carried_alike(push: float, factor: float, count: int) -> tuple[Floats, Floa
         largest_in_group = (
             np.where(ages > 0, ages, 0) * log_factor if log_factor < 0 else (ages + sizes - 1) * log_factor
         )
-        pushes = push * np.exp(np.where(ages == 0, max(0.0, (sizes[0] - 1) * log_factor), largest_in_group)) * _UP
-    rest = push * math.exp(kept * log_factor) / (1 - factor) * _UP if kept < count else 0.0
+        pushes = up(push * np.exp(np.where(ages == 0, max(0.0, (sizes[0] - 1) * log_factor), largest_in_group)))
+    rest = up(push * math.exp(kept * log_factor) / (1 - factor)) if kept < count else 0.0
     return pushes, sizes, rest
 
 
