@@ -34,7 +34,12 @@ _PASSES = batches("passes over the data", Turns.FIXED_ORDER, *SHUFFLED)
 
 
 def _full_composition(process: Process) -> Evidence:
-    """√Σ (sensitivity/noise)², also if every iterate is released. (4.1)"""
+    """Update: X ← φ(X) + N(0, ν²), full batches.
+    Bound: √Σ (sensitivity/noise)², also if every iterate is released.
+    Assumes: full batches, nothing else.
+    Attained by: linear losses.
+    Reference: Bok et al. 2024, Theorem 4.1.
+    """
     ratios = each(np.divide, process.sensitivity, process.noise)
     if is_constant(ratios):
         return Evidence(GaussianDP(up(float(ratios[0]) * math.sqrt(len(process)))))
@@ -42,7 +47,12 @@ def _full_composition(process: Process) -> Evidence:
 
 
 def _passes_composition(process: Process) -> Evidence:
-    """√Σ (sensitivity/noise)² over the steps that see the record: the worst batch, or the worst turn of each epoch. (4.4)"""
+    """Update: X ← φ(X) + N(0, ν²), passes over the data.
+    Bound: √Σ (sensitivity/noise)² over the steps that see the record: the worst batch, or the worst turn of each epoch.
+    Assumes: passes, in any order, nothing else.
+    Attained by: linear losses in one batch, and a single step.
+    Reference: Bok et al. 2024, Theorem 4.4.
+    """
     every = process.batches.per_epoch
     if process.constant:
         turns = -(-len(process) // every)
@@ -54,19 +64,34 @@ def _passes_composition(process: Process) -> Evidence:
 
 
 def _contracting_full(process: Process) -> Evidence:
-    """√((1 − c^T)/(1 + c^T)·(1 + c)/(1 − c))·sensitivity/noise; exact, attained by quadratics. (4.2)"""
+    """Update: X ← φ(X) + N(0, ν²), full batches.
+    Bound: √((1 − c^T)/(1 + c^T)·(1 + c)/(1 − c))·sensitivity/noise.
+    Assumes: L < 1, all steps alike; only the last iterate is released.
+    Attained by: quadratic losses: it is exact.
+    Reference: Bok et al. 2024, Theorem 4.2.
+    """
     c, lost = process.contraction, _lost(process.contraction, len(process))
     return Evidence(GaussianDP(up(math.sqrt(lost / (2 - lost) * (1 + c) / (1 - c)) * process.step_mu)))
 
 
 def _bounded_full(process: Process) -> Evidence:
-    """√(3·s·D + s²·⌈D/s⌉)/ν for T ≥ D/s. (4.3)"""
+    """Update: X ← Π(φ(X) + N(0, ν²)), full batches.
+    Bound: √(3·s·D + s²·⌈D/s⌉)/ν for T ≥ D/s.
+    Assumes: L ≤ 1, a bounded domain, all steps alike, T ≥ D/s; only the last iterate is released.
+    Attained by: from end to end of an interval, to 10 %.
+    Reference: Bok et al. 2024, Theorem 4.3.
+    """
     s, d, noise = float(process.sensitivity[0]), process.diameter, float(process.noise[0])
     return Evidence(GaussianDP(up(math.sqrt(3 * s * d + s**2 * math.ceil(d / s)) / noise)))
 
 
 def _contracting_cyclic(process: Process) -> Evidence:
-    """√(1 + c^{2l−2}·(1 − c²)/(1 − c^l)²·(1 − c^{l(E−1)})/(1 + c^{l(E−1)}))·s/ν. (4.5)"""
+    """Update: X ← φ(X) + N(0, ν²), whole epochs in a fixed order.
+    Bound: √(1 + c^{2l−2}·(1 − c²)/(1 − c^l)²·(1 − c^{l(E−1)})/(1 + c^{l(E−1)}))·s/ν.
+    Assumes: L < 1, all steps alike; only the last iterate is released.
+    Attained by: quadratic losses, three epochs of four batches, to 3 %.
+    Reference: Bok et al. 2024, Theorem 4.5.
+    """
     c, every = process.contraction, process.batches.per_epoch
     lost = _lost(c, len(process) - every)
     repeated = c ** (2 * every - 2) * (1 - c) * (1 + c) / _lost(c, every) ** 2 * lost / (2 - lost)
@@ -79,7 +104,12 @@ def _lost(factor: float, steps: int) -> float:
 
 
 def _bounded_cyclic(process: Process) -> Evidence:
-    """√(3·s·D/l + s² + (s²/l)·⌈D/s⌉)/ν for E ≥ D/s. (4.6)"""
+    """Update: X ← Π(φ(X) + N(0, ν²)), whole epochs in a fixed order.
+    Bound: √(3·s·D/l + s² + (s²/l)·⌈D/s⌉)/ν for E ≥ D/s.
+    Assumes: L ≤ 1, a bounded domain, all steps alike, E ≥ D/s; only the last iterate is released.
+    Attained by: from end to end of an interval, one batch, to 10 %.
+    Reference: Bok et al. 2024, Theorem 4.6.
+    """
     s, d, noise = float(process.sensitivity[0]), process.diameter, float(process.noise[0])
     every = process.batches.per_epoch
     return Evidence(GaussianDP(up(math.sqrt(3 * s * d / every + s**2 + s**2 / every * math.ceil(d / s)) / noise)))

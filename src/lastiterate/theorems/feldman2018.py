@@ -19,9 +19,12 @@ def rho_of_each(process: Process) -> Floats:
 
 
 def _worst(process: Process) -> Evidence:
-    """ρ = (s/ν)²/2: the last record, which nothing follows. (Theorem 23)
-
-    A record that r steps follow has (s/ν)²/(2(r + 1)).
+    """Update: X ← φ(X) + N(0, ν²), one pass in a fixed order.
+    Bound: ρ = (s/ν)²/2: the last record, which nothing follows.
+        A record that r steps follow has (s/ν)²/(2(r + 1)).
+    Assumes: L ≤ 1, all steps alike; only the last iterate is released.
+    Attained by: the last batch of a pass, to 5 %.
+    Reference: Feldman et al. 2018, Theorem 23.
     """
     return Evidence(RenyiDP(rho=up(process.step_mu**2 / 2)))
 

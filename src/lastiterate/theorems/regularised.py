@@ -48,9 +48,13 @@ def _blocks_in_a_ball(process: Process, length: int) -> Notion:
 
 
 def _bound(process: Process) -> Evidence:
-    """Block mixing in the ball that is left with probability at most P(χ²_d > κ²) at each of T steps; the best length.
-
-    Its diameter is drift/(1 − r) + 2κν/√(1 − r²), r = retain, d parameters; δ(ε) grows by (1 + e^ε)·T·P(χ²_d > κ²).
+    """Update: X ← (1 − λ)X − η·(a clipped mean gradient) + N(0, ν²), any batches.
+    Bound: block mixing in the ball that is left with probability at most P(χ²_d > κ²) at each of T steps; the best
+        length.
+        Its diameter is drift/(1 − r) + 2κν/√(1 − r²), r = retain, d parameters; δ(ε) grows by (1 + e^ε)·T·P(χ²_d > κ²).
+    Assumes: weight decay, no projection, a known number of parameters; only the last iterate is released.
+    Attained by: full decay, the last step alone, to 3 %.
+    Reference: docs/proofs.md, after Asoodeh and Diaz 2023, Theorem 3.
     """
     ladder = Ladder(lengths(in_a_ball(process.typical)[0]), partial(_blocks_in_a_ball, process))
     return Evidence(ladder, ladder)
