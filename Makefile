@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # MNIST and Adult, which are not ours to give away: each in a folder of its name in the folder that this names.
 export LASTITERATE_DATA ?= $(abspath $(firstword $(wildcard data ../*/data) data))
 
-.PHONY: demo test lint check bench bench-engine tables random-batches chain lower mechanisms mutate attack mutation-study sharpness audits accuracy mnist speed papers study docs comparison clean
+.PHONY: demo test lint check quick bench bench-engine tables random-batches chain lower mechanisms mutate attack mutation-study sharpness audits accuracy mnist speed papers study docs comparison clean
 
 demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify, calibrate, plot; then a private model
 	$(BIN)/lastiterate account examples/mnist.toml --delta 1e-5 --certificate out/mnist-certificate.json --plot out/mnist.png
@@ -23,6 +23,9 @@ test: lint check  ## everything CI runs
 
 check: $(READY)
 	$(BIN)/python -m pytest -n auto --dist loadgroup
+
+quick: lint  ## for daily work, about a minute: lint, the laws on a sample, the documents
+	$(BIN)/python -m pytest -n auto --dist loadgroup --sample 12 tests/laws tests/test_documents.py tests/test_layers.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

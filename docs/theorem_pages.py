@@ -30,7 +30,7 @@ def path_of(name: str) -> str:
     return f"theorems/{name}.md"
 
 
-def errata_of(theorem: li.Theorem) -> list[Erratum]:
+def errata_of(theorem: li.theorems.Theorem) -> list[Erratum]:
     """Those that the theorem names itself, and their variants (E0.1b)."""
     named = re.findall(r"E\d\.\d", theorem.erratum or "")
     return [one for one in ERRATA if one.name[:4] in named]
@@ -40,7 +40,7 @@ def anchor(erratum: str) -> str:
     return erratum.lower().replace(" ", "-")
 
 
-def _page(theorem: li.Theorem, runs: dict[str, Ranking]) -> str:
+def _page(theorem: li.theorems.Theorem, runs: dict[str, Ranking]) -> str:
     up = "../" * (theorem.name.count("/") + 1)
     lines = [
         f"# {theorem.name}",
@@ -55,7 +55,7 @@ def _page(theorem: li.Theorem, runs: dict[str, Ranking]) -> str:
     return "\n\n".join(lines) + "\n"
 
 
-def _statement(theorem: li.Theorem, up: str) -> Iterator[str]:
+def _statement(theorem: li.theorems.Theorem, up: str) -> Iterator[str]:
     yield "## Statement"
     yield (
         "**Update.** X_t = Π_t(φ_t(X_{t−1}) + N(0, ν_t²)) for t = 1, …, T; one record is replaced. "
@@ -98,7 +98,7 @@ def _named(ranking: Ranking) -> Iterator[tuple[str, float]]:
     return ((name, value) for value, name in ranking)
 
 
-def _errata(theorem: li.Theorem, up: str) -> Iterator[str]:
+def _errata(theorem: li.theorems.Theorem, up: str) -> Iterator[str]:
     yield "## Errata"
     if theorem.erratum is None:
         yield f"None that is known. [All errata]({up}errata.md)."

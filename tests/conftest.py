@@ -1,24 +1,40 @@
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+# Before numpy and torch are loaded: one process for each core is quicker than several threads that wait for each other.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
 sys.path.insert(0, str(Path(__file__).parent))
+
+from sampling import sampled  # noqa: E402
 
 settings.register_profile("lastiterate", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("lastiterate")
 
 # Tests that share something that takes long to make: one worker of a parallel run makes it, and no other waits for it.
-SHARED = {"tests/reproduction/": "papers", "test_errata": "errata", "tests/laws/test_refusals.py": "refusals"}
+SHARED = {"test_errata": "errata", "tests/laws/test_refusals.py": "refusals"}
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--sample", type=int, default=1, metavar="N", help="about one in N of the laws, each at least once"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items[:] = sampled(items, config.getoption("--sample"))
     for item in items:
         if "test_every_theorem.py" in item.nodeid and "[" in item.nodeid:  # examples are drawn for each theorem
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("[")[2].rstrip("]")))
+        if "shown" in getattr(item, "fixturenames", ()):  # all exhibits of the papers
+            item.add_marker(pytest.mark.xdist_group("papers"))
         for part, group in SHARED.items():
             if part in item.nodeid:
                 item.add_marker(pytest.mark.xdist_group(group))

@@ -10,7 +10,7 @@ import numpy as np
 
 import lastiterate as li
 from lastiterate.algorithms.process import Process
-from lastiterate.shift.steps import Steps
+from lastiterate.kernel.steps import Steps
 
 
 def spread(value: Any, steps: int) -> np.ndarray:
@@ -36,6 +36,13 @@ def process(
 def steps_of(sensitivity: Any, noise: Any, lipschitz: Any, diameter: float = math.inf) -> Steps:
     arrays = np.broadcast_arrays(*(np.asarray(value, float) for value in (sensitivity, noise, lipschitz)))
     return Steps(*(np.array(array) for array in arrays), diameter)
+
+
+def stored_once(steps: Steps) -> Steps:
+    """Equal steps, one number for all of them."""
+    values = (steps.sensitivity, steps.noise, steps.lipschitz)
+    assert all((value == value[0]).all() for value in values)
+    return Steps(*(np.broadcast_to(value[0], len(steps)) for value in values), steps.diameter)
 
 
 def random_steps(source: np.random.Generator, count: int, bounded: bool) -> Steps:

@@ -21,7 +21,9 @@ _DATA = (np.eye(_RECORDS, 3), np.tile([1, -1], _RECORDS // 2))
 def seeded_and_traced_samples() -> list[Shown]:
     found = []
     for name, given in (("seed", {"seed": 1}), ("trace", {"trace": True})):
-        sample = li.langevin(lambda x: x, 0.0, lipschitz=1.0, step_size=0.1, steps=3, smoothness=1.0, **given)  # type: ignore[arg-type]
+        sample = li.mechanisms.langevin(
+            lambda x: x, 0.0, lipschitz=1.0, step_size=0.1, steps=3, smoothness=1.0, **given
+        )  # type: ignore[arg-type]
         first = str(sample.report(1e-5)).splitlines()[0]
         found.append(Shown(f"langevin with a {name}", "DO NOT RELEASE", first[:14], first.startswith("DO NOT RELEASE")))
     return found

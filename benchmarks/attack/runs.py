@@ -7,11 +7,11 @@ import random
 from typing import Any
 
 from benchmarks.attack.values import PLAIN, drawn
-from lastiterate.algorithms.encode import BATCHES, DOMAINS, LOSSES, NOISES, PROXES
+from lastiterate.algorithms.kinds import SECTIONS
 
 KINDS: dict[str, dict[str, Any]] = {
-    "loss": LOSSES, "batches": BATCHES, "noise": NOISES, "domain": DOMAINS, "prox": PROXES,
-}  # fmt: skip
+    section: {kind.name: kind.make for kind in kinds} for section, kinds in SECTIONS.items()
+}
 _OPTIONAL = ("domain", "prox")
 _UNKNOWN = ("momentum", "optimizer", "lr", "epochs", "x", "Steps", "")
 

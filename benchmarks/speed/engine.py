@@ -13,8 +13,8 @@ import numpy as np
 
 import lastiterate as li
 from benchmarks.timing import measured
+from lastiterate.kernel.steps import Steps
 from lastiterate.shift.optimise import best_schedule
-from lastiterate.shift.steps import Steps
 
 MNIST = Path(__file__).parents[2] / "examples" / "mnist.toml"
 

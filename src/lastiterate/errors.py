@@ -15,10 +15,14 @@ _ENDING = 120  # of them kept from the end, where it says what to do
 
 
 class LastIterateError(Exception):
-    """Everything this library raises on purpose: one line, at most 300 characters."""
+    """Everything this library raises on purpose: one line, at most 300 characters.
 
-    def __init__(self, message: str) -> None:
+    `field` is the name of the argument or entry that is to blame, where one is.
+    """
+
+    def __init__(self, message: str, *, field: str | None = None) -> None:
         super().__init__(one_line(message))
+        self.field = field
 
 
 def one_line(message: str) -> str:
@@ -88,7 +92,7 @@ def checked_array(name: str, values: ArrayLike, within: Interval) -> NDArray[np.
     array = _as_floats(name, values, f"a float or an array of floats in {within}")
     outside = ~within.holds(array)
     if outside.any():
-        raise InvalidInput(f"{name} must be in {within}. Got {_shown(array[outside].flat[0])}.")
+        raise InvalidInput(f"{name} must be in {within}. Got {_shown(array[outside].flat[0])}.", field=name)
     return array
 
 
@@ -99,7 +103,8 @@ def checked_lists(
     one, two = np.atleast_1d(checked_array(*first)), np.atleast_1d(checked_array(*second))
     if one.ndim != 1 or one.shape != two.shape or one.size == 0:
         raise InvalidInput(
-            f"{first[0]} and {second[0]} must be two equally long lists. Got shapes {one.shape} and {two.shape}."
+            f"{first[0]} and {second[0]} must be two equally long lists. Got shapes {one.shape} and {two.shape}.",
+            field=second[0],
         )
     return one, two
 
@@ -108,9 +113,9 @@ def checked_number(name: str, value: Any, within: Interval) -> float:
     """`value` as a Python float inside `within`."""
     array = _as_floats(name, value, f"a float in {within}")
     if array.ndim != 0:
-        raise InvalidInput(f"{name} must be a float in {within}. Got an array of shape {array.shape}.")
+        raise InvalidInput(f"{name} must be a float in {within}. Got an array of shape {array.shape}.", field=name)
     if not within.holds(array):
-        raise InvalidInput(f"{name} must be a float in {within}. Got {_shown(array)}.")
+        raise InvalidInput(f"{name} must be a float in {within}. Got {_shown(array)}.", field=name)
     return float(array)
 
 
@@ -124,7 +129,7 @@ def checked_count(name: str, value: Any, least: int = 1) -> int:
     """`value` as a Python int, at least `least`; 3.0 is accepted, 3.5, True and "3" are not."""
     number = _as_floats(name, value, f"an integer >= {least}")
     if number.ndim != 0 or not math.isfinite(number) or number != int(number) or number < least:
-        raise InvalidInput(f"{name} must be an integer >= {least}. Got {shown(value)}.")
+        raise InvalidInput(f"{name} must be an integer >= {least}. Got {shown(value)}.", field=name)
     return int(value)
 
 
@@ -132,7 +137,7 @@ def checked_choice(name: str, value: Any, kind: type[Choice]) -> Choice:
     """`value` itself, if it is one of the members of the enumeration `kind`."""
     if not isinstance(value, kind):
         members = ", ".join(f"li.{member.name}" for member in kind)
-        raise InvalidInput(f"{name} must be one of {members}. Got {shown(value)}.")
+        raise InvalidInput(f"{name} must be one of {members}. Got {shown(value)}.", field=name)
     return value
 
 
@@ -140,9 +145,9 @@ def _as_floats(name: str, values: Any, requirement: str) -> NDArray[np.float64]:
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{name} must be {requirement}. Got a {type(values).__name__}.") from error
+        raise InvalidInput(f"{name} must be {requirement}. Got a {type(values).__name__}.", field=name) from error
     if array.dtype.kind not in "iuf":
-        raise InvalidInput(f"{name} must be {requirement}. Got {shown(values)}.")
+        raise InvalidInput(f"{name} must be {requirement}. Got {shown(values)}.", field=name)
     return array.astype(np.float64)
 
 

@@ -105,12 +105,12 @@ def blank(size: tuple[float, float]) -> Any:
 def save(figure: Any, path: str | Path) -> None:
     """In the format that the name of the file says."""
     if not isinstance(path, str | Path):
-        raise InvalidInput(f"path must be the name of a file. Got {shown(path):.60}.")
+        raise InvalidInput(f"path must be the name of a file. Got {shown(path):.60}.", field="path")
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=150)
     except (ValueError, OSError, RuntimeError) as error:
-        raise InvalidInput(f"{path} cannot be drawn: {str(error).rstrip('.')}.") from error
+        raise InvalidInput(f"{path} cannot be drawn: {str(error).rstrip('.')}.", field="path") from error
 
 
 def _figure() -> tuple[Any, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -68,9 +69,9 @@ def test_json_holds_the_same() -> None:
 def test_random_batches_are_accounted_for_by_composition(batches: object) -> None:
     report = li.account(convex_run(batches=batches), delta=1e-5)
     assert report.best.theorem.name == "bok2024/random/composition"
-    sampling = li.FIXED_SIZE if isinstance(batches, li.FixedSize) else li.POISSON
+    sampling = li.notions.FIXED_SIZE if isinstance(batches, li.FixedSize) else li.notions.POISSON
     mu = float(report.run.process.sensitivity[0] / report.run.process.noise[0])
-    step = li.subsampled_gaussian(mu=mu, inclusion=0.1, sampling=sampling, adjacency=li.REPLACE_ONE)
+    step = li.notions.subsampled_gaussian(mu=mu, inclusion=0.1, sampling=sampling, adjacency=li.REPLACE_ONE)
     assert report.epsilon == pytest.approx(step.compose(200).epsilon(1e-5), rel=1e-9)
     assert report.mu is None
     schedule = convex_run(batches=batches, step_size=np.linspace(0.1, 0.5, 200))
@@ -89,7 +90,7 @@ def test_poisson_batches_need_bounded_gradients_not_only_bounded_changes() -> No
     clipped = li.losses.general(smoothness=1.0, strong_convexity=0.1, gradient_sensitivity=0.5, clip=1.0)
     report = li.account(convex_run(loss=clipped, batches=poisson), delta=1e-5)
     mu = 2 * 0.5 * 1.0 / 100 / (0.5 * 0.05)  # twice the clip, though two gradients differ by half of it at most
-    step = li.subsampled_gaussian(mu=mu, inclusion=0.1, adjacency=li.REPLACE_ONE)
+    step = li.notions.subsampled_gaussian(mu=mu, inclusion=0.1, adjacency=li.REPLACE_ONE)
     assert report.composition == pytest.approx(step.compose(200).epsilon(1e-5), rel=1e-9)
 
 
@@ -181,6 +182,7 @@ def test_a_million_steps_with_a_schedule() -> None:
     assert li.verify(report.certificate).accepted  # type: ignore[arg-type]
 
 
+@pytest.mark.skipif(sys.maxsize < 2**32, reason="such a run is refused on 32-bit platforms")
 def test_too_long_for_the_engine_is_left_to_the_closed_form() -> None:
     run = convex_run(batches=li.FullBatch(records=1000), steps=10**9)
     report = li.account(run, delta=1e-5)
@@ -188,7 +190,8 @@ def test_too_long_for_the_engine_is_left_to_the_closed_form() -> None:
     assert "1e+09 steps of single records, more than 4e+07" in str(
         next(one for one in report.inapplicable if one.theorem.name == "shift-engine")
     )
-    assert report.certificate is None
+    assert report.certificate["grade"] == "recomputed"
+    assert li.verify(report.certificate).accepted
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import copy
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ import pytest
 import lastiterate as li
 from lastiterate.accounting.certificate import certificate_of
 from lastiterate.algorithms.encode import run_from_dict
-from lastiterate.theorems.shift_engine import SHIFT_ENGINE, shift_proof
+from lastiterate.kernel.check import check
+from lastiterate.kernel.steps import Refused
+from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE, shift_evidence
 
 DELTA = 1e-5
 
@@ -93,7 +96,6 @@ CHANGES = (lambda x: x * 0.9, lambda x: x * 1.1, lambda x: x * (1 - 1e-6), lambd
 def test_no_number_can_be_changed_to_the_claimants_advantage(name: str) -> None:
     """Any number, changed in any way: rejected, or the claim is true all the same."""
     certificate = REPORTS[name].certificate
-    assert certificate is not None
     true_epsilon = REPORTS[name].epsilon
     rejected = 0
     for path in numbers_in(certificate):
@@ -112,7 +114,9 @@ def test_no_number_can_be_changed_to_the_claimants_advantage(name: str) -> None:
     assert rejected > 30
 
 
-def _still_true(path: tuple[Any, ...], verdict: li.Verdict, true_epsilon: float, mutant: dict[str, Any]) -> bool:
+def _still_true(
+    path: tuple[Any, ...], verdict: li.accounting.Verdict, true_epsilon: float, mutant: dict[str, Any]
+) -> bool:
     """A weaker claim, another schedule or rung that proves it, or another run, of which it is true as well."""
     if path[0] == "run":
         about = run_from_dict(mutant["run"])
@@ -121,14 +125,13 @@ def _still_true(path: tuple[Any, ...], verdict: li.Verdict, true_epsilon: float,
         return found.epsilon(verdict.delta) <= verdict.epsilon * (1 + 1e-9)  # type: ignore[union-attr]
     if path[0] == "claim" and path[1] == "delta":
         return verdict.delta >= DELTA
-    if path[0] in ("claim", "schedules", "rung"):
+    if path[0] in ("claim", "rung") or path[:2] == ("proof", "schedules"):
         return verdict.epsilon >= true_epsilon * (1 - 1e-9)
     return False
 
 
 def test_the_claim_cannot_be_lowered_at_all() -> None:
     certificate = REPORTS["cyclic"].certificate
-    assert certificate is not None
     lower = changed(certificate, ("claim", "epsilon"), certificate["claim"]["epsilon"] * (1 - 1e-10))
     verdict = li.verify(lower)
     assert not verdict.accepted
@@ -143,38 +146,49 @@ def test_it_must_be_about_the_run_that_was_asked_for() -> None:
 
 def test_an_average_may_be_taken_only_over_a_random_order() -> None:
     run = run_with(CYCLIC, 20)
-    proof = shift_proof(run.process, averaged=True)
-    averaged = certificate_of(run, run.process, li.Guarantee(SHIFT_ENGINE, proof.notion, proof), DELTA)
-    assert averaged is not None
+    evidence = shift_evidence(run.process, averaged=True)
+    averaged = certificate_of(run, run.process, li.theorems.Guarantee(RANDOM_ORDER, evidence), DELTA)
     assert averaged["claim"]["epsilon"] < li.account(run, DELTA).epsilon
     assert "it is about shuffled batches" in li.verify(averaged).reason
+    assert li.verify({**averaged, "theorem": SHIFT_ENGINE.name}).reason == "its turns are not those of its run"
 
 
 @pytest.mark.parametrize(
-    ("entry", "value"),
+    ("path", "value"),
     [
-        ("lengths", {"runs": [[1, 10**17]]}),
-        ("lengths", {"runs": [[1, 2 * 10**9]]}),
-        ("lengths", {"pattern": [1, 2], "length": 10**8}),
-        ("levels", {"pattern": {"pattern": [1.0], "length": 10**8}, "length": 10**8}),
+        (("schedules", 0, "parts", 0, "blocks"), [[1, 0, 0.0, 10**17]]),
+        (("schedules", 0, "parts", 0, "blocks"), [[2 * 10**9, 0, 0.0, 1]]),
+        (("steps", "noise"), [[0.5, 10**8]]),
+        (("steps", "noise"), {"pattern": [[0.5, 10**8]]}),
+        (("steps", "count"), 10**17),
     ],
 )
-def test_a_small_file_cannot_ask_for_a_large_list(entry: str, value: object) -> None:
-    certificate = REPORTS["full"].certificate
-    assert certificate is not None
-    certificate["schedules"][0]["parts"][0][entry] = value
-    assert "entries" in li.verify(certificate).reason
+def test_a_small_file_cannot_ask_for_a_large_list(path: tuple[Any, ...], value: object) -> None:
+    certificate = changed(REPORTS["full"].certificate, ("proof", *path), value)
+    assert not li.verify(certificate).accepted
+    with pytest.raises(Refused, match=r"must have|an integer from"):
+        check(certificate["proof"], certificate["claim"])
+
+
+@pytest.mark.parametrize("name", [name for name, report in REPORTS.items() if "proof" in report.certificate])
+def test_steps_have_to_be_those_of_the_run_even_where_they_prove_the_claim(name: str) -> None:
+    """A little less sensitivity, for the steps and for the schedules: the kernel accepts, and still it is rejected."""
+    twin = copy.deepcopy(REPORTS[name].certificate)
+    given = twin["proof"]["steps"]["sensitivity"]
+    for pair in given["pattern"] if isinstance(given, dict) else given:
+        pair[0] *= 1 - 1e-6
+    check(twin["proof"], twin["claim"])
+    assert li.verify(twin).reason == "its steps are not those of its run"
 
 
 def test_depth_and_absence_are_rejected() -> None:
     assert not li.verify("[" * 200_000).accepted
-    assert "there is no certificate" in str(li.verify(None))
 
 
 def test_releases_are_part_of_the_verdict() -> None:
     verdict = li.verify(REPORTS["released"].certificate)
     assert verdict.releases == (5, 8)
-    assert str(verdict).endswith("the last of 12 iterates and those after 5, 8 steps released")
+    assert str(verdict).endswith("the last of 12 iterates and those after 5, 8 steps released; replayed by the kernel")
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "3", "null", "{}", '{"format": 1, "claim": {}}', '"x"'])
@@ -185,20 +199,65 @@ def test_nonsense_is_rejected_and_never_raises(content: str) -> None:
 def test_missing_entries_are_rejected() -> None:
     for name in ("cyclic", "bounded"):
         certificate = REPORTS[name].certificate
-        assert certificate is not None
-        for section in certificate:
+        for section in certificate.keys() - {"rung"}:  # without one, the theorem searches again
             twin = copy.deepcopy(certificate)
             del twin[section]
             assert not li.verify(twin).accepted
-    without = changed(REPORTS["cyclic"].certificate, ("schedules",), [])
+    without = changed(REPORTS["cyclic"].certificate, ("proof", "schedules"), [])
     assert "no schedule for place" in li.verify(without).reason
 
 
 def test_periodic_processes_are_short() -> None:
-    certificate = REPORTS["periodic"].certificate
-    assert certificate is not None
-    assert certificate["process"]["sensitivity"]["length"] == 12
-    assert len(certificate["process"]["sensitivity"]["pattern"]) == 4
-    assert certificate["process"]["noise"]["length"] == 12
+    steps = REPORTS["periodic"].certificate["proof"]["steps"]
+    assert steps["count"] == 12
+    assert len(steps["sensitivity"]["pattern"]) == 4
+    assert len(steps["noise"]["pattern"]) == 4
     long = li.account(run_with(li.FullBatch(records=100), 1_000_000), DELTA).certificate
     assert len(json.dumps(long)) < 2000
+
+
+# Grades
+
+
+NETWORK = run_with(li.Poisson(records=1000, rate=0.01), 50, loss=li.losses.network(clip=1.0))
+RECOMPUTED = {
+    "Poisson": run_with(li.Poisson(records=1000, rate=0.01), 50),
+    "fixed size": run_with(li.FixedSize(records=1000, batch_size=10), 50),
+    "a network": NETWORK,
+    "averaged over their own size": run_with(li.PoissonMean(records=10_000, rate=0.05), 50),
+    "a window": WINDOW,
+    "mixing": run_with(CYCLIC, 40, domain=li.Ball(radius=0.02)),
+}
+
+
+@pytest.mark.parametrize("name", RECOMPUTED)
+@pytest.mark.parametrize("releases", [(), (7, 20)])
+def test_every_guarantee_has_a_certificate(name: str, releases: tuple[int, ...]) -> None:
+    report = li.account(RECOMPUTED[name], DELTA, releases)
+    for guarantee in report.guarantees:
+        alone = replace(report, guarantees=(guarantee,), epsilons=(guarantee.epsilon(DELTA),))
+        verdict = li.verify(json.loads(json.dumps(alone.certificate)), report.run)
+        assert verdict.accepted, verdict
+        assert verdict.grade == alone.certificate["grade"]
+        assert verdict.epsilon == pytest.approx(guarantee.epsilon(DELTA), rel=1e-10)
+        lower = changed(alone.certificate, ("claim", "epsilon"), verdict.epsilon * (1 - 1e-6))
+        assert not li.verify(lower).accepted
+
+
+def test_the_grade_is_told() -> None:
+    replayed, recomputed = REPORTS["cyclic"].certificate, li.account(NETWORK, DELTA).certificate
+    assert str(li.verify(replayed)).endswith("; replayed by the kernel")
+    assert str(li.verify(recomputed)).endswith("; recomputed from the run")
+    assert "proof" not in recomputed
+    assert not li.verify({**recomputed, "grade": "replayed"}).accepted
+    assert not li.verify({**recomputed, "grade": "believed"}).accepted
+    assert li.verify({**replayed, "grade": "recomputed", "claim": {**replayed["claim"], "mu": None}}).accepted
+    assert not li.verify({**replayed, "grade": "recomputed"}).accepted  # a mu has to be replayed
+
+
+def test_every_records_own_guarantee_has_that_of_everybody() -> None:
+    records = li.account_each(run_with(CYCLIC, 20), DELTA)
+    verdict = li.verify(records.certificate)
+    assert verdict.accepted
+    assert verdict.epsilon == pytest.approx(records.worst, rel=1e-10)
+    assert verdict.epsilon >= records.worst

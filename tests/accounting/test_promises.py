@@ -110,7 +110,9 @@ def test_convexity_of_a_loss_that_only_its_owner_knows() -> None:
     ("modulus", "shape"), [({}, "convex"), ({"strong_convexity": 0.5}, "strongly convex with modulus 0.5")]
 )
 def test_langevin_says_what_it_takes_for_granted(modulus: dict[str, float], shape: str) -> None:
-    sample = li.langevin(lambda x: x, np.zeros(2), lipschitz=1.0, step_size=0.1, steps=5, smoothness=1.0, **modulus)
+    sample = li.mechanisms.langevin(
+        lambda x: x, np.zeros(2), lipschitz=1.0, step_size=0.1, steps=5, smoothness=1.0, **modulus
+    )
     assert f"The potential is {shape}: this is assumed, not checked." in sample.report(DELTA).assumptions
 
 
@@ -128,9 +130,9 @@ def test_a_verdict_returns_them_and_rejects_others(name: str) -> None:
 
 def test_an_older_certificate_is_not_taken_for_one() -> None:
     twin: Any = copy.deepcopy(REPORTS["logistic"].certificate)
-    twin["format"] = "lastiterate certificate 1"
+    twin["format"] = "lastiterate certificate 2"
     del twin["assumptions"]
-    assert "it is not a lastiterate certificate 2" in li.verify(twin).reason
+    assert "it is not a lastiterate certificate 3" in li.verify(twin).reason
 
 
 def test_the_command_line_shows_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

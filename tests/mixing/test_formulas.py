@@ -300,9 +300,9 @@ def test_the_curve_is_convex_and_nothing_comes_of_nothing() -> None:
 
 @pytest.mark.parametrize("times", [3, 400])
 def test_a_table_is_above_what_it_stands_for_and_near(times: int) -> None:
-    notion = li.subsampled_gaussian(mu=0.6, inclusion=0.1, sampling=li.FIXED_SIZE, adjacency=li.REPLACE_ONE).compose(
-        times
-    )
+    notion = li.notions.subsampled_gaussian(
+        mu=0.6, inclusion=0.1, sampling=li.notions.FIXED_SIZE, adjacency=li.REPLACE_ONE
+    ).compose(times)
     tabled, quick = Tabled(notion), Quick(notion)
     epsilons = np.array([0.01, 0.1, 0.3, 0.6, 1.1])
     exact = np.asarray(notion.delta(epsilons))

@@ -122,9 +122,9 @@ def test_the_ends_of_a_block_are_rounded_up() -> None:
 
 
 def composed(times: int) -> li.Notion:
-    return li.subsampled_gaussian(mu=0.6, inclusion=0.1, sampling=li.FIXED_SIZE, adjacency=li.REPLACE_ONE).compose(
-        times
-    )
+    return li.notions.subsampled_gaussian(
+        mu=0.6, inclusion=0.1, sampling=li.notions.FIXED_SIZE, adjacency=li.REPLACE_ONE
+    ).compose(times)
 
 
 def test_a_table_has_its_points_and_is_their_chord() -> None:

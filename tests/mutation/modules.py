@@ -19,15 +19,14 @@ class Module:
 
 
 MODULES = (
-    Module("shift/certify.py", "tests/shift/test_slack.py tests/shift/test_certify.py", "not merged and not turn"),
-    Module("shift/merge.py", "tests/shift/test_slack.py tests/shift/test_certify.py", "merge or turn"),
+    Module("kernel/certify.py", "tests/kernel/test_slack.py tests/kernel/test_certify.py", "not merged and not turn"),
+    Module("kernel/turns.py", "tests/kernel/test_slack.py tests/kernel/test_certify.py tests/kernel/test_turns.py"),
     Module(
-        "shift/records.py",
-        "tests/shift/test_turns.py tests/shift/test_certify.py",
-        "turn or every_step or overflow or given",
+        "kernel/steps.py", "tests/kernel/test_certify.py tests/kernel/test_kernel.py", "values or paid or stored_once"
     ),
-    Module("shift/steps.py", "tests/shift/test_certify.py", "values or paid"),
-    Module("theorems/places.py", "tests/theorems/test_place_counts.py tests/theorems/test_places.py"),
+    Module("kernel/places.py", "tests/theorems/test_place_counts.py tests/theorems/test_places.py"),
+    Module("kernel/gaussian.py", "tests/kernel/test_kernel.py", "delta or average"),
+    Module("kernel/check.py", "tests/kernel/test_kernel.py", "not delta and not average"),
     Module(
         "algorithms/batches/passes.py",
         "tests/training/test_samplers.py tests/algorithms/test_run.py",
@@ -49,7 +48,7 @@ MODULES = (
     Module("privacy/conversions.py", "tests/privacy/test_conversions.py"),
     Module(
         "shift/schedule.py",
-        "tests/shift/test_schedule.py tests/shift/test_slack.py tests/shift/test_engine.py",
+        "tests/shift/test_schedule.py tests/kernel/test_slack.py tests/shift/test_engine.py",
         "test_schedule.py or no_schedule or contracting or growing",
     ),
     Module(

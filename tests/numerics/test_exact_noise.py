@@ -113,16 +113,16 @@ def test_two_laplace_noises_have_their_law() -> None:
 
 
 RELEASES = {
-    "Laplace after Laplace": lambda value: li.LaplaceAfterLaplace(1.0, 1.0, 1.0).release(value).value,
-    "Gaussian after Gaussian": lambda value: li.GaussianAfterGaussian(1.0, 1.0, 1.0).release(value).value,
+    "Laplace after Laplace": lambda value: li.mechanisms.LaplaceAfterLaplace(1.0, 1.0, 1.0).release(value).value,
+    "Gaussian after Gaussian": lambda value: li.mechanisms.GaussianAfterGaussian(1.0, 1.0, 1.0).release(value).value,
     "Lipschitz then Gaussian": lambda value: (
-        li.LipschitzThenGaussian(1.0, 1.0, 1.0, map=lambda x: x / 3).release(value).value
+        li.mechanisms.LipschitzThenGaussian(1.0, 1.0, 1.0, map=lambda x: x / 3).release(value).value
     ),
-    "Brownian": lambda value: li.Brownian(1.0).release(value, 0.5).value,
-    "Ornstein–Uhlenbeck": lambda value: li.OrnsteinUhlenbeck(1.0, 1.0, 1.0).release(value, 0.5).value,
-    "Gaussian kernel": lambda value: li.GaussianKernel(1.0, 1.0).sample(value).value,
+    "Brownian": lambda value: li.mechanisms.Brownian(1.0).release(value, 0.5).value,
+    "Ornstein–Uhlenbeck": lambda value: li.mechanisms.OrnsteinUhlenbeck(1.0, 1.0, 1.0).release(value, 0.5).value,
+    "Gaussian kernel": lambda value: li.mechanisms.GaussianKernel(1.0, 1.0).sample(value).value,
     "Langevin": lambda value: (
-        li.langevin(lambda x: x - value, 0.0, lipschitz=1.0, step_size=0.1, steps=2, smoothness=1.0).value
+        li.mechanisms.langevin(lambda x: x - value, 0.0, lipschitz=1.0, step_size=0.1, steps=2, smoothness=1.0).value
     ),
 }
 
@@ -146,9 +146,9 @@ def _trailing_zeros(x: float) -> int:
 
 def test_noise_that_the_value_swallows_is_refused() -> None:
     with pytest.raises(li.InvalidInput, match="is lost beside a value"):
-        li.Brownian(1.0).release(1e15, 1e-10)
+        li.mechanisms.Brownian(1.0).release(1e15, 1e-10)
     with pytest.raises(li.InvalidInput, match="at least"):
-        li.GaussianAfterGaussian(1.0, 1e-300, 1e-300).release(0.0)
+        li.mechanisms.GaussianAfterGaussian(1.0, 1e-300, 1e-300).release(0.0)
 
 
 def test_states_are_drawn_with_their_probabilities() -> None:

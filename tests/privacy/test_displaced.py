@@ -81,7 +81,7 @@ def test_no_displacement_is_no_loss_and_normal_ones_add_up() -> None:
     for weight, exact in ((0.25, 0.5002), (0.75, 1.0002), (2.0**-32, 2e-4)):  # the last is what had cost nothing
         mu = by_weight[min(by_weight, key=lambda one, weight=weight: abs(one - weight))]
         assert exact < mu <= exact * (1 + 3e-15)
-    other = as_computed(li.Profile(epsilons=[1.0], deltas=[1e-3]), 1e-4)
+    other = as_computed(li.notions.Profile(epsilons=[1.0], deltas=[1e-3]), 1e-4)
     assert isinstance(other, Displaced)
     assert other.adjacency == other.inner.adjacency
     assert other.epsilon_estimate(-8.0) == other.inner.epsilon_estimate(-8.0)

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from lastiterate.shift.certify import certify
+from lastiterate.kernel.certify import certify
+from lastiterate.kernel.steps import Steps
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.shift.schedule import payments
-from lastiterate.shift.steps import Steps
 from processes import best_by_enumeration, random_steps, steps_of
 
 

@@ -8,11 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import lastiterate as li
+from lastiterate.kernel.certify import certify
+from lastiterate.kernel.steps import Refused
 from lastiterate.shift import schedule
-from lastiterate.shift.certify import certify
-from lastiterate.shift.schedule import chunk_starts, levelled, payments, relative_products
-from lastiterate.shift.steps import Schedule
+from lastiterate.shift.schedule import Schedule, chunk_starts, levelled, payments, relative_products
 from processes import steps_of
 
 
@@ -44,7 +43,7 @@ def test_a_factor_of_nothing_may_stand_where_a_block_begins() -> None:
 
 def test_a_schedule_with_a_factor_of_nothing_inside_a_block_is_refused() -> None:
     steps = steps_of(np.ones(5), 1.0, [1.0, 0.5, 0.0, 0.5, 1.0])
-    with pytest.raises(li.InvalidInput, match="payments must be"):
+    with pytest.raises(Refused, match="payments must be"):
         certify(steps, 0, payments(steps, Schedule(0, np.array([5]), np.ones(1))))
 
 

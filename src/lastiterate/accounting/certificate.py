@@ -1,7 +1,8 @@
-"""A claim with everything that is needed to check it: the run, the process, and what a search has found.
+"""A claim with everything that is needed to check it: the run, what it promises, and what a search has found.
 
-`verify` rebuilds the process from the run, and compares the claim with what it finds itself: it prices schedules with the
-trusted `certify`; of a theorem whose bound is the best of many, it rebuilds the one that the certificate names.
+A certificate is of one of two grades. *Replayed*: it holds the steps and schedules of payments, and the kernel goes through
+them; `verify` adds that the steps are those of the run. *Recomputed*: `verify` evaluates the theorem it names again from the
+run; of a theorem whose bound is the best of many, the one that the certificate names.
 """
 
 from __future__ import annotations
@@ -11,33 +12,24 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from lastiterate.accounting.describe import promises
 from lastiterate.accounting.releases import released
-from lastiterate.accounting.sequences import packed, unpacked
+from lastiterate.accounting.replay import proof_of, statement
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
-from lastiterate.algorithms.per_step import is_constant
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import InvalidInput, LastIterateError, checked_count
-from lastiterate.numerics.arrays import Floats
-from lastiterate.privacy.displaced import as_computed
-from lastiterate.privacy.notion import Notion
-from lastiterate.shift.certify import certify
-from lastiterate.shift.schedule import payments
-from lastiterate.shift.steps import Counts, Schedule, Steps
+from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, InvalidInput, LastIterateError, checked_count, checked_number
+from lastiterate.kernel.check import Proved, check, proved
+from lastiterate.kernel.steps import Refused
 from lastiterate.theorems.catalogue import CATALOGUE
-from lastiterate.theorems.places import places_of
-from lastiterate.theorems.proof import Part, Proof, RecordProof
-from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE
-from lastiterate.theorems.theorem import Guarantee
+from lastiterate.theorems.evidence import Grade
+from lastiterate.theorems.theorem import Guarantee, Theorem
 
-FORMAT = "lastiterate certificate 2"
+FORMAT = "lastiterate certificate 3"
 _ADJACENCY = "replace one record"
 _DIGITS = 12
-_BY_RUNG = {theorem.name: theorem for theorem in CATALOGUE if theorem.rung is not None}
-_PROCESS_FIELDS = ("sensitivity", "noise", "lipschitz", "drift", "retain", "sampled")
+_THEOREMS = {theorem.name: theorem for theorem in CATALOGUE}
+_HOW = {"replayed": "replayed by the kernel", "recomputed": "recomputed from the run"}
 
 
 @dataclass(frozen=True)
@@ -51,6 +43,7 @@ class Verdict:
     releases: tuple[int, ...] = ()
     reason: str = ""
     assumptions: tuple[str, ...] = ()
+    grade: str = ""
 
     def __str__(self) -> str:
         if not self.accepted:
@@ -58,7 +51,7 @@ class Verdict:
         others = f" and those after {', '.join(map(str, self.releases))} steps" if self.releases else " alone"
         return (
             f"accepted: epsilon = {self.epsilon:.9g} at delta = {self.delta:g}, {_ADJACENCY}, "
-            f"the last of {self.steps} iterates{others} released"
+            f"the last of {self.steps} iterates{others} released; {_HOW[self.grade]}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -73,44 +66,56 @@ def _rejected(reason: str) -> Verdict:
 
 def certificate_of(
     run: Run, process: Process, guarantee: Guarantee, delta: float, caveats: tuple[str, ...] = ()
-) -> dict[str, Any] | None:
-    """The certificate of a guarantee, as a dictionary that JSON can hold; None if nothing in it can be replayed."""
-    if guarantee.proof is not None:
-        order = "averaged" if guarantee.proof.averaged else "worst"
-        found: dict[str, Any] = {"schedules": [_record_to_dict(record) for record in guarantee.proof.records]}
-    elif guarantee.ladder is not None:
-        order = "worst"
-        found = {"theorem": guarantee.theorem.name, "rung": guarantee.ladder.best_rung(math.log(delta))}
-    else:
-        return None
+) -> dict[str, Any]:
+    """The certificate of a guarantee, as a dictionary that JSON can hold."""
     return {
         "format": FORMAT,
-        "claim": {
-            "adjacency": _ADJACENCY,
-            "delta": delta,
-            "epsilon": _rounded_up(guarantee.epsilon(delta)),
-            "releases": list(process.releases),
-            "order": order,
-        },
+        **_found(process, guarantee, delta),
         "assumptions": promises(run, process.releases),
         "caveats": list(caveats),
         "run": run_to_dict(run),
-        "process": {
-            "steps": len(process),
-            "diameter": process.diameter if math.isfinite(process.diameter) else None,
-            **{name: packed(getattr(process, name), process.batches.per_epoch) for name in _PROCESS_FIELDS},
-        },
-        **found,
     }
 
 
-def verify(certificate: dict[str, Any] | str | None, run: Run | None = None) -> Verdict:
-    """Replay a certificate (a dictionary, or its JSON). With `run`, it must also be about that very run."""
-    if certificate is None:
-        return _rejected("there is no certificate: the best guarantee is a formula, with nothing to replay")
+def _found(process: Process, guarantee: Guarantee, delta: float) -> dict[str, Any]:
+    """The grade, the claim, and what a search has found."""
+    theorem, evidence, epsilon = guarantee.theorem, guarantee.evidence, _rounded_up(guarantee.epsilon(delta))
+    named = {"grade": evidence.grade.value, "theorem": theorem.name}
+    if theorem.places is not None and evidence.schedules:
+        proof = proof_of(process, theorem.places(process), evidence.schedules)
+        found = proved(proof)
+        mu = None if found.averaged else _rounded_up(max(found.mus))
+        return {**named, "claim": _claim(process, _admitted(found, epsilon, delta), delta, mu), "proof": proof}
+    searched = evidence.ladder if theorem.rung is not None else None
+    rung = {} if searched is None else {"rung": searched.best_rung(math.log(delta))}
+    return {**named, "claim": _claim(process, epsilon, delta, None), **rung}
+
+
+def _claim(process: Process, epsilon: float, delta: float, mu: float | None) -> dict[str, Any]:
+    return {
+        "adjacency": _ADJACENCY,
+        "delta": delta,
+        "epsilon": epsilon if math.isfinite(epsilon) else None,
+        "mu": mu,
+        "releases": list(process.releases),
+    }
+
+
+def _admitted(found: Proved, epsilon: float, delta: float) -> float:
+    """This ε, or one that is larger by as little as the kernel asks for: it rounds in ways of its own."""
+    more = 10.0**-_DIGITS
+    while not found.implies(epsilon, delta):
+        epsilon, more = epsilon * (1 + more) + 1e-300, 2 * more
+    return epsilon
+
+
+def verify(certificate: dict[str, Any] | str, run: Run | None = None) -> Verdict:
+    """Check a certificate (a dictionary, or its JSON). With `run`, it must also be about that very run."""
     try:
         content = json.loads(certificate) if isinstance(certificate, str) else certificate
         return _checked(content, run)
+    except Refused as error:
+        return _rejected(str(error))
     except KeyError as error:
         return _rejected(f"it is no certificate: {error.args[0]} is missing")
     except (LastIterateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
@@ -120,34 +125,54 @@ def verify(certificate: dict[str, Any] | str | None, run: Run | None = None) -> 
 
 
 def _checked(content: dict[str, Any], run: Run | None) -> Verdict:
-    claim = content["claim"]
-    if content["format"] != FORMAT or claim["adjacency"] != _ADJACENCY or claim["order"] not in ("averaged", "worst"):
-        return _rejected(f"it is not a {FORMAT} for {_ADJACENCY}")
+    if content["format"] != FORMAT:
+        return _rejected(f"it is not a {FORMAT}: certificates of other formats have to be made anew")
+    claim, grade = content["claim"], content["grade"]
+    if claim["adjacency"] != _ADJACENCY or grade not in _HOW:
+        return _rejected(f"it is not for {_ADJACENCY}, or of neither grade: {', '.join(_HOW)}")
     if content["caveats"]:
         return _rejected(str(content["caveats"][0]))
     described = run_from_dict(content["run"])
     if run is not None and described != run:
         return _rejected("it is about another run")
     process = released(described.process, claim["releases"])
-    if different := _difference(process, content["process"]):
-        return _rejected(f"its {different} is not that of its run")
     assumptions = promises(described, process.releases)
     if content["assumptions"] != assumptions:
         return _rejected("its assumptions are not those of its run")
-    averaged = claim["order"] == "averaged"
-    theorem = _BY_RUNG[content["theorem"]] if "rung" in content else RANDOM_ORDER if averaged else SHIFT_ENGINE
+    theorem = _THEOREMS[content["theorem"]]
     # Whether an average may be taken, or a run gone through, is the theorem's business, not the claimant's.
     if failed := theorem.failures(process):
         return _rejected(failed[0][1])
-    if theorem.rung is not None:
-        notion = theorem.rung(process, _checked_rung(content["rung"], process))
-    else:
-        notion = _replayed(process, averaged, content["schedules"])
-    delta, claimed = float(claim["delta"]), float(claim["epsilon"])
-    epsilon = float(as_computed(notion, process.displacement).epsilon(delta))
-    if not epsilon <= claimed:
-        return _rejected(f"it claims epsilon = {claimed:.12g}, but proves {epsilon:.12g}")
-    return Verdict(True, claimed, delta, len(process), process.releases, assumptions=tuple(assumptions))
+    if reason := (_not_replayed if grade == Grade.REPLAYED.value else _not_recomputed)(theorem, process, content):
+        return _rejected(reason)
+    delta = checked_number("delta", claim["delta"], INSIDE_UNIT)
+    return Verdict(True, _epsilon(claim), delta, len(process), process.releases, "", tuple(assumptions), grade)
+
+
+def _epsilon(claim: dict[str, Any]) -> float:
+    """JSON knows no infinity; null stands for it."""
+    return math.inf if claim["epsilon"] is None else checked_number("epsilon", claim["epsilon"], NON_NEGATIVE)
+
+
+def _not_replayed(theorem: Theorem, process: Process, content: dict[str, Any]) -> str | None:
+    """Why the schedules do not prove the claim for this process."""
+    if theorem.places is None:
+        return f"{theorem.name} has no schedules that could be replayed"
+    for name, value in statement(process, theorem.places(process)).items():
+        if content["proof"][name] != value:
+            return f"its {name} are not those of its run"
+    check(content["proof"], content["claim"])
+    return None
+
+
+def _not_recomputed(theorem: Theorem, process: Process, content: dict[str, Any]) -> str | None:
+    """Why the theorem does not say what is claimed."""
+    claim = content["claim"]
+    if claim["mu"] is not None:
+        return "a claim of mu has to be replayed"
+    rung = _checked_rung(content["rung"], process) if "rung" in content else None
+    epsilon, claimed = float(theorem.rebuilt(process, rung).epsilon(claim["delta"])), _epsilon(claim)
+    return None if epsilon <= claimed else f"it claims epsilon = {claimed:.12g}, but proves {epsilon:.12g}"
 
 
 def _checked_rung(value: Any, process: Process) -> int:
@@ -155,76 +180,6 @@ def _checked_rung(value: Any, process: Process) -> int:
     if rung > len(process):
         raise InvalidInput(f"rung must be at most steps = {len(process)}. Got {rung}.")
     return rung
-
-
-def _difference(process: Process, content: dict[str, Any]) -> str | None:
-    diameter = math.inf if content["diameter"] is None else float(content["diameter"])
-    if checked_count("steps", content["steps"]) != len(process):
-        return "number of steps"
-    if diameter != process.diameter:
-        return "diameter"
-    for name in _PROCESS_FIELDS:
-        if not _same(unpacked(content[name], len(process)), getattr(process, name)):
-            return name
-    return None
-
-
-def _same(one: Floats, two: Floats) -> bool:
-    if is_constant(one) and is_constant(two):
-        return float(one[0]) == float(two[0])
-    return np.array_equal(one, two)
-
-
-def _replayed(process: Process, averaged: bool, schedules: list[dict[str, Any]]) -> Notion:
-    """The notion that these schedules prove: every place has to be there, the checker knows which."""
-    places = places_of(process, averaged)
-    given = {checked_count("place", entry["place"], least=-1): entry["parts"] for entry in schedules}
-    records = []
-    for place, weight in places.wanted.items():
-        if place not in given:
-            raise InvalidInput(f"there is no schedule for place {place}.")
-        stretches = places.stretches(place)
-        if len(given[place]) != len(stretches):
-            raise InvalidInput(f"place {place} must have {len(stretches)} schedules. Got {len(given[place])}.")
-        parts = [Part(_price(steps, entry), None) for steps, entry in zip(stretches, given[place], strict=True)]
-        records.append(RecordProof(place, weight, tuple(parts)))
-    return Proof(tuple(records), averaged).notion
-
-
-def _price(steps: Steps | None, entry: dict[str, Any] | None) -> float:
-    if steps is None:
-        return 0.0
-    schedule = _schedule_from_dict(entry, len(steps)) if entry else None
-    if schedule is None:
-        raise InvalidInput("a schedule is missing.")
-    return certify(steps, schedule.start, payments(steps, schedule))
-
-
-def _record_to_dict(record: RecordProof) -> dict[str, Any]:
-    return {"place": record.place, "parts": [_schedule_to_dict(part.schedule) for part in record.parts]}
-
-
-def _schedule_to_dict(schedule: Schedule | None) -> dict[str, Any] | None:
-    if schedule is None:
-        return None
-    return {"start": schedule.start, "lengths": packed(schedule.lengths), "levels": packed(schedule.levels)}
-
-
-def _schedule_from_dict(entry: dict[str, Any], steps: int) -> Schedule:
-    start = checked_count("start", entry["start"], least=0)
-    lengths = _whole(unpacked(entry["lengths"], most=steps))
-    if not 0 <= start < steps or (lengths < 1).any() or lengths.sum(dtype=np.int64) != steps - start:
-        raise InvalidInput(f"the lengths of a schedule must sum to {steps - start}. Got {lengths.sum()}.")
-    levels = unpacked(entry["levels"], len(lengths))
-    if not (np.isfinite(levels) & (levels >= 0)).all():
-        raise InvalidInput("the levels of a schedule must be finite and >= 0.")
-    return Schedule(start, lengths, levels)
-
-
-def _whole(values: Floats) -> Counts:
-    if not (np.isfinite(values) & (values == np.floor(values))).all():
-        raise InvalidInput("the lengths of a schedule must be integers.")
-    return values.astype(np.intp)
 
 
 def _rounded_up(value: float) -> float:

@@ -12,12 +12,14 @@ import numpy as np
 
 from lastiterate.accounting.account import account
 from lastiterate.accounting.releases import checked_releases, released
+from lastiterate.accounting.report import Report
 from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.run import Run, checked_run
-from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number
+from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.plots import draw_records
+from lastiterate.theorems.evidence import NoFiniteBound
 from lastiterate.theorems.shift_engine import own_mus
 
 
@@ -28,23 +30,33 @@ class RecordReport:
     run: Run
     delta: float
     batch_epsilons: Floats
+    for_everybody: Report
 
     @cached_property
     def epsilons(self) -> Floats:
         """ε of every record, in the order of the data."""
-        return np.repeat(self.batch_epsilons, self.run.batches.records // len(self.batch_epsilons))
+        return np.asarray(self.batch_epsilons[self.run.batches.place(np.arange(self.run.batches.records))])
 
     @property
     def worst(self) -> float:
         """What may be claimed for everybody."""
         return float(self.batch_epsilons.max())
 
+    @property
+    def certificate(self) -> dict[str, Any]:
+        """The proof of what may be claimed for everybody, for `lastiterate verify`."""
+        return self.for_everybody.certificate
+
+    def save_certificate(self, path: str | Path) -> None:
+        """Write the certificate as JSON."""
+        self.for_everybody.save_certificate(path)
+
     def epsilon_of(self, record: int) -> float:
         """ε of the record with this index, counted from 0."""
         index, count = checked_count("record", record, least=0), self.run.batches.records
         if index >= count:
-            raise InvalidInput(f"record must be from 0 to {count - 1}. Got {record!r}.")
-        return float(self.batch_epsilons[index * len(self.batch_epsilons) // count])
+            raise InvalidInput(f"record must be from 0 to {count - 1}. Got {shown(record)}.", field="record")
+        return float(self.batch_epsilons[self.run.batches.place(index)])
 
     def plot(self, path: str | Path | None = None) -> Any:
         """ε against the batch; written to `path` if given. Returns the figure."""
@@ -67,9 +79,12 @@ def account_each(run: Run, delta: float, releases: Iterable[int] = ()) -> Record
     checked_run(run)
     target = checked_number("delta", delta, INSIDE_UNIT)
     places = checked_releases(releases)
-    for_everybody = account(run, target, places).epsilon
+    report = account(run, target, places)
     if run.batches.turns is not Turns.FIXED_ORDER:
-        return RecordReport(run, target, np.array([for_everybody]))
-    mus = own_mus(released(run.process, places)) + 2 * run.arithmetic.displacement
+        return RecordReport(run, target, np.array([report.epsilon]), report)
+    try:
+        mus = own_mus(released(run.process, places)) + 2 * run.arithmetic.displacement
+    except NoFiniteBound:
+        return RecordReport(run, target, np.full(run.batches.per_epoch, report.epsilon), report)
     epsilons = np.where(mus > 0, threshold_above(np.log(target), np.maximum(mus, 1e-150)), 0.0)
-    return RecordReport(run, target, np.minimum(epsilons, for_everybody))
+    return RecordReport(run, target, np.minimum(epsilons, report.epsilon), report)

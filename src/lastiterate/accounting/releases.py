@@ -18,7 +18,7 @@ def releases_before(steps: int, releases: Iterable[int]) -> tuple[int, ...]:
     """Those before the end of so many steps; none may lie beyond it."""
     places = checked_releases(releases)
     if places and places[-1] > steps:
-        raise InvalidInput(f"releases must be at most steps = {steps}. Got {places[-1]}.")
+        raise InvalidInput(f"releases must be at most steps = {steps}. Got {places[-1]}.", field="releases")
     return tuple(place for place in places if place < steps)
 
 
@@ -27,4 +27,6 @@ def checked_releases(releases: Iterable[int]) -> tuple[int, ...]:
     try:
         return tuple(sorted({checked_count("releases", place) for place in releases}))
     except TypeError as error:
-        raise InvalidInput(f"releases must be a list of numbers of steps. Got {shown(releases):.60}.") from error
+        raise InvalidInput(
+            f"releases must be a list of numbers of steps. Got {shown(releases):.60}.", field="releases"
+        ) from error

@@ -22,6 +22,7 @@ from lastiterate.plots import draw_comparison, draw_growth
 from lastiterate.privacy.best import best
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
+from lastiterate.theorems.evidence import Kind
 from lastiterate.theorems.theorem import Guarantee, Inapplicable
 
 
@@ -58,8 +59,8 @@ class Report:
     @property
     def composition(self) -> float:
         """ε if every iterate were released; ∞ where no theorem says."""
-        named = zip(self.guarantees, self.epsilons, strict=True)
-        return next((epsilon for one, epsilon in named if one.theorem.name.endswith("/composition")), math.inf)
+        found = zip(self.guarantees, self.epsilons, strict=True)
+        return min((epsilon for one, epsilon in found if one.evidence.kind is Kind.EVERY_ITERATE), default=math.inf)
 
     @cached_property
     def sandwich(self) -> Sandwich:
@@ -85,8 +86,8 @@ class Report:
         return tuple(promises(self.run, self.releases))
 
     @cached_property
-    def certificate(self) -> dict[str, Any] | None:
-        """The proof of the best guarantee, for `lastiterate verify`; None if there is nothing that could be replayed."""
+    def certificate(self) -> dict[str, Any]:
+        """The proof of the best guarantee, for `lastiterate verify`: replayed by the kernel, or recomputed from the run."""
         process = replace(self.run.process, releases=self.releases)
         return certificate_of(self.run, process, self.best, self.delta, self.caveats)
 

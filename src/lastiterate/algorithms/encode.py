@@ -19,8 +19,8 @@ _KNOWN = (*_REQUIRED, "domain", "prox", "weight_decay", "arithmetic")
 class BadEntry(InvalidInput):
     """An entry of a dictionary is wrong; `path` says which."""
 
-    def __init__(self, path: tuple[str, ...], message: str) -> None:
-        super().__init__(message)
+    def __init__(self, path: tuple[str, ...], message: str, *, field: str | None = None) -> None:
+        super().__init__(message, field=field or (path[-1] if path else None))
         self.path = path
 
 
@@ -52,7 +52,7 @@ def run_from_dict(plain: Any) -> Run:
             raise BadEntry((name,), f"{name} is not an entry of a run{hint(name, _KNOWN)}. It has {', '.join(_KNOWN)}.")
     for name in _REQUIRED:
         if name not in plain:
-            raise BadEntry((), f"{name} is missing. A run needs {', '.join(_REQUIRED)}.")
+            raise BadEntry((), f"{name} is missing. A run needs {', '.join(_REQUIRED)}.", field=name)
     values = {name: _section(name, value) if name in SECTIONS else value for name, value in plain.items()}
     values["steps"] = _steps(values["steps"])
     if "arithmetic" in values:
@@ -60,7 +60,7 @@ def run_from_dict(plain: Any) -> Run:
     try:
         return Run(**values)
     except InvalidInput as error:
-        raise BadEntry(_blamed(error, plain), str(error)) from error
+        raise BadEntry(_blamed(error, plain), str(error), field=error.field) from error
 
 
 def _section(section: str, entries: Any) -> Any:
@@ -85,7 +85,7 @@ def _section(section: str, entries: Any) -> Any:
     try:
         return found.make(**arguments)
     except InvalidInput as error:
-        raise BadEntry((section, *_blamed(error, arguments)), str(error)) from error
+        raise BadEntry((section, *_blamed(error, arguments)), str(error), field=error.field) from error
     except TypeError as error:
         missing = str(error).split("argument")[-1].lstrip("s: ")
         raise BadEntry((section,), f"{section} of kind {kind} lacks {missing}.") from error
@@ -105,20 +105,21 @@ def _steps(value: Any) -> Any:
 def _arithmetic(entries: Any) -> Arithmetic:
     known = _arguments_of(Arithmetic)
     if not isinstance(entries, dict) or set(entries) - set(known):
-        raise BadEntry(("arithmetic",), f"arithmetic must be a table with {' and '.join(known)}. Got {entries!r:.60}.")
+        raise BadEntry(
+            ("arithmetic",), f"arithmetic must be a table with {' and '.join(known)}. Got {shown(entries):.60}."
+        )
     try:
         return Arithmetic(**entries)
     except InvalidInput as error:
-        raise BadEntry(("arithmetic", *_blamed(error, entries)), str(error)) from error
+        raise BadEntry(("arithmetic", *_blamed(error, entries)), str(error), field=error.field) from error
 
 
 def _blamed(error: InvalidInput, entries: dict[str, Any]) -> tuple[str, ...]:
-    """Messages begin with the name of what is wrong."""
-    first = str(error).split()[0]
-    if first in entries:
-        return (first,)
-    inside = [name for name, value in entries.items() if isinstance(value, dict) and first in value]
-    return (inside[-1], first) if inside else ()
+    """Where the field that the error names stands in the file, if it does."""
+    if error.field in entries:
+        return (error.field,)
+    inside = [name for name, value in entries.items() if isinstance(value, dict) and error.field in value]
+    return (inside[-1], str(error.field)) if inside else ()
 
 
 def _section_to_dict(section: str, value: Any) -> dict[str, Any]:

@@ -33,7 +33,9 @@ def read_text(path: str | Path) -> str:
     try:
         return file.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:  # ValueError: a name with NUL, or a text that is not UTF-8
-        raise InvalidInput(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+        raise InvalidInput(
+            f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.", field="path"
+        ) from error
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -43,7 +45,9 @@ def write_text(path: str | Path, text: str) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}.") from error
+        raise InvalidInput(
+            f"{path} cannot be written: {getattr(error, 'strerror', None) or error}.", field="path"
+        ) from error
 
 
 def run_from_text(text: str, name: str = "run", *, toml: bool) -> Run:
@@ -59,7 +63,7 @@ def run_from_text(text: str, name: str = "run", *, toml: bool) -> Run:
     try:
         return run_from_dict(plain)
     except BadEntry as error:
-        raise InvalidInput(f"{name}, line {_line_of(text, error.path, toml)}: {error}") from error
+        raise InvalidInput(f"{name}, line {_line_of(text, error.path, toml)}: {error}", field=error.field) from error
 
 
 def run_to_json(run: Run) -> str:
@@ -77,13 +81,13 @@ def run_to_toml(run: Run) -> str:
 
 def _checked_path(path: str | Path) -> Path:
     if not isinstance(path, str | Path):
-        raise InvalidInput(f"path must be the name of a file. Got {shown(path):.60}.")
+        raise InvalidInput(f"path must be the name of a file. Got {shown(path):.60}.", field="path")
     return Path(path)
 
 
 def _is_toml(file: Path) -> bool:
     if file.suffix not in (".toml", ".json"):
-        raise InvalidInput(f"{file} must end in .toml or .json. Got {file.suffix or 'no ending'!r}.")
+        raise InvalidInput(f"{file} must end in .toml or .json. Got {file.suffix or 'no ending'!r}.", field="path")
     return file.suffix == ".toml"
 
 

@@ -19,7 +19,9 @@ def checked_per_step(name: str, value: Any, within: Interval) -> PerStep:
     if array.ndim == 0:
         return float(array)
     if array.ndim != 1 or array.size == 0:
-        raise InvalidInput(f"{name} must be a float, or a list with one float per step. Got shape {array.shape}.")
+        raise InvalidInput(
+            f"{name} must be a float, or a list with one float per step. Got shape {array.shape}.", field=name
+        )
     return tuple(array.tolist())
 
 
@@ -28,7 +30,7 @@ def spread(name: str, value: PerStep, steps: int) -> Floats:
     if isinstance(value, float):
         return np.broadcast_to(np.float64(value), steps)
     if len(value) != steps:
-        raise InvalidInput(f"{name} must be one float, or one per step: {steps} of them. Got {len(value)}.")
+        raise InvalidInput(f"{name} must be one float, or one per step: {steps} of them. Got {len(value)}.", field=name)
     return np.array(value)
 
 

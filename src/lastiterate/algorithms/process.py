@@ -11,6 +11,7 @@ import numpy as np
 from lastiterate.algorithms.batches import Batches
 from lastiterate.algorithms.per_step import extremes, is_constant
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.rounding import up
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,7 @@ class Process:
     @property
     def slack(self) -> float:
         """The probability that the whole run is not as described, because of batches of unusual size."""
-        return len(self) * self.typical.rare * (1 + 1e-12)
+        return up(len(self) * self.typical.rare)
 
     @property
     def segments(self) -> list[tuple[int, int]]:

@@ -107,10 +107,10 @@ class ConvexTerm(Prox):
         return self.modulus
 
     def value(self, x: Floats) -> float:
-        raise InvalidInput(f"nothing but its modulus is known of {self!r}.")
+        raise InvalidInput(f"nothing but its modulus is known of {self!r}.", field="prox")
 
     def mapped(self, x: Floats, step_size: float) -> Floats:
-        raise InvalidInput(f"no proximal map is known for {self!r}.")
+        raise InvalidInput(f"no proximal map is known for {self!r}.", field="prox")
 
 
 def _soft(values: Floats, threshold: float) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,19 +11,19 @@ from typing import Any
 import numpy as np
 
 from lastiterate.algorithms.arithmetic import EXACT, Arithmetic, expected_arithmetic
-from lastiterate.algorithms.batches import RARE, Batches, Sizes
+from lastiterate.algorithms.batches import RARE, Batches
 from lastiterate.algorithms.domains import Domain, Unbounded
 from lastiterate.algorithms.hints import hint
-from lastiterate.algorithms.lipschitz import step_lipschitz
 from lastiterate.algorithms.losses import Loss
 from lastiterate.algorithms.noise import Noise
-from lastiterate.algorithms.per_step import PerStep, checked_per_step, each, extremes, first_steps, is_constant, spread
+from lastiterate.algorithms.per_step import PerStep, checked_per_step, extremes, first_steps, is_constant
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.prox import Prox
+from lastiterate.algorithms.quantities import Quantities
 from lastiterate.errors import NON_NEGATIVE, POSITIVE, InvalidInput, checked_count, checked_number, shown
 from lastiterate.numerics.arrays import Floats
 
-_MOST_STEPS = 10**12
+_MOST_STEPS = min(10**12, sys.maxsize // 8)  # on 32-bit platforms, what an array may have
 _LEAST, _MOST = 1e-100, 1e100
 
 
@@ -74,7 +75,7 @@ class Run:
         **others: Any,
     ) -> None:
         for name in others:
-            raise InvalidInput(f"{name} is not an entry of a run{hint(name, self.__dataclass_fields__)}.")
+            raise InvalidInput(f"{name} is not an entry of a run{hint(name, self.__dataclass_fields__)}.", field=name)
         _checked_kind("loss", loss, Loss, "li.losses.logistic(feature_norm=1.0)")
         _checked_kind("batches", batches, Batches, "li.FullBatch(records=1000)")
         _checked_kind("noise", noise, Noise, "li.OnMeanGradient(std=0.1)")
@@ -85,7 +86,7 @@ class Run:
         _checked_kind("arithmetic", arithmetic, Arithmetic, "what li.train states in the run that it returns")
         count = steps.count * batches.per_epoch if isinstance(steps, Epochs) else checked_count("steps", steps)
         if count > _MOST_STEPS:
-            raise InvalidInput(f"steps must be at most {_MOST_STEPS:g}. Got {shown(count)}.")
+            raise InvalidInput(f"steps must be at most {_MOST_STEPS:g}. Got {shown(count)}.", field="steps")
         values = {
             "loss": loss,
             "batches": batches,
@@ -111,33 +112,10 @@ class Run:
         with np.errstate(
             over="ignore", invalid="ignore", divide="ignore"
         ):  # what leaves the range of floats is refused
-            worst = self._process(every)
-            return worst if usual == every else replace(worst, usual=replace(self._process(usual), rare=RARE))
-
-    def _process(self, sizes: Sizes) -> Process:
-        """As long as batches have these sizes."""
-        step_sizes = spread("step_size", self.step_size, self.steps)
-        clips = None if self.clip is None else spread("clip", self.clip, self.steps)
-        squeeze = self._after_prox(step_sizes)
-        noise = self.noise.on_iterate(step_sizes, self.batches.divisor)
-        lipschitz = each(lambda eta: self._lipschitz(eta, sizes), step_sizes)
-        change = each(self._gradient_change, clips) if clips is not None else self.loss.gradient_sensitivity
-        bound = each(self._gradient_bound, clips) if clips is not None else self.loss.gradient_bound
-        apart = self.batches.sampled_change(change, bound, sizes)
-        more = self.arithmetic.factor * (1 + 4e-16)
-        return Process(
-            self.batches,
-            each(lambda eta, c, q: q * eta * c / sizes.divisor * more, step_sizes, change, squeeze),
-            each(lambda nu, q: q * nu, noise, squeeze),
-            each(lambda L, q: q * L, lipschitz, squeeze),
-            each(lambda eta, c, q: q * 2 * eta * c * sizes.largest_share * more * more, step_sizes, bound, squeeze),
-            each(lambda eta, q: q * np.abs(1 - eta * self._decay) * self._retain_up, step_sizes, squeeze),
-            each(lambda eta, c, q: q * eta * c / sizes.divisor * more, step_sizes, apart, squeeze),
-            self.domain.diameter,
-            _reason(self, lipschitz),
-            dimension=self.domain.dimension if self.prox is None else None,
-            displacement=self.arithmetic.displacement,
-        )
+            worst = Quantities(self, every).process
+            return (
+                worst if usual == every else replace(worst, usual=replace(Quantities(self, usual).process, rare=RARE))
+            )
 
     @property
     def clip(self) -> PerStep | None:
@@ -167,61 +145,42 @@ class Run:
         return replace(self, loss=loss, step_size=sizes, noise=self.noise.first(count), steps=count)
 
     @property
-    def _decay(self) -> float:
+    def decay(self) -> float:
         """Times the step size, what an iterate loses at each step."""
         return self.loss.l2 + self.weight_decay
 
-    @property
-    def _retain_up(self) -> float:
-        """Nothing is rounded where nothing is taken away."""
-        modulus = 0.0 if self.prox is None else self.prox.strong_convexity
-        return 1.0 if self._decay == modulus == 0 else 1 + 6e-16
-
-    def _lipschitz(self, step_sizes: Floats, sizes: Sizes) -> Floats:
-        shares = (sizes.smallest_share, sizes.largest_share)
-        return step_lipschitz(self.loss, self.clip is not None, step_sizes, step_sizes * self._decay, shares)
-
-    def _after_prox(self, step_sizes: Floats) -> Floats:
-        modulus = 0.0 if self.prox is None else self.prox.strong_convexity
-        return each(lambda eta: 1 / (1 + eta * modulus), step_sizes)
-
-    def _gradient_change(self, clips: Floats) -> Floats:
-        return np.minimum(2 * clips, self.loss.gradient_sensitivity)
-
-    def _gradient_bound(self, clips: Floats) -> Floats:
-        return np.minimum(clips, self.loss.gradient_bound)
+    def reason(self, lipschitz: Floats) -> str:
+        """How the largest Lipschitz constant came about, for refusals: in the words of the run, with what to do."""
+        worst = 0 if is_constant(lipschitz) else int(np.argmax(lipschitz))
+        size = self.step_size if isinstance(self.step_size, float) else self.step_size[worst]
+        loss, share = self.loss, self.batches.sizes.largest_share
+        facts = [f"step_size {size:g} with a Hessian between {loss.curvature:g} and {loss.smoothness:g}"]
+        if self.clip is not None:
+            facts.append("clipped" if loss.keeps_convexity else "clipped (which keeps no convexity)")
+        if self.decay > 0:
+            facts.append(f"l2 {self.decay:g}")
+        if share > 1:
+            facts.append(f"batches of up to {share:g} times the expected size")
+        limit = 2 / (loss.smoothness * share + self.decay or math.inf)
+        advice = f"; use step_size < {limit:.4g}" if self.convex and size > limit > 0 else ""
+        return f"{', '.join(facts)} gives {float(lipschitz[worst]):.6g}{advice}"
 
     def _check_clip(self) -> None:
         implied = self.noise.implied_clip
         if implied is not None and self.loss.clip not in (None, implied):
             raise InvalidInput(
                 f"clip must be the same in the loss and in the noise. Got {self.loss.clip} and {implied}. "
-                "Leave it out of the loss."
+                "Leave it out of the loss.",
+                field="clip",
             )
 
     def _check_mean(self) -> None:
         if self.noise.on_sum and self.batches.own_mean:
             raise InvalidInput(
                 "noise on a gradient sum that is divided by the size of the batch would shrink with the batch. "
-                f"Got {type(self.noise).__name__} and {type(self.batches).__name__}. Use li.Poisson, or li.OnMeanGradient."
+                f"Got {type(self.noise).__name__} and {type(self.batches).__name__}. Use li.Poisson, or li.OnMeanGradient.",
+                field="noise",
             )
-
-
-def _reason(run: Run, lipschitz: Floats) -> str:
-    """How the largest Lipschitz constant came about, for refusals: in the words of the run, with what to do."""
-    worst = 0 if is_constant(lipschitz) else int(np.argmax(lipschitz))
-    size = run.step_size if isinstance(run.step_size, float) else run.step_size[worst]
-    loss, decay, share = run.loss, run._decay, run.batches.sizes.largest_share
-    facts = [f"step_size {size:g} with a Hessian between {loss.curvature:g} and {loss.smoothness:g}"]
-    if run.clip is not None:
-        facts.append("clipped" if loss.keeps_convexity else "clipped (which keeps no convexity)")
-    if decay > 0:
-        facts.append(f"l2 {decay:g}")
-    if share > 1:
-        facts.append(f"batches of up to {share:g} times the expected size")
-    limit = 2 / (loss.smoothness * share + decay or math.inf)
-    advice = f"; use step_size < {limit:.4g}" if run.convex and size > limit > 0 else ""
-    return f"{', '.join(facts)} gives {float(lipschitz[worst]):.6g}{advice}"
 
 
 def _checked_range(name: str, values: Floats) -> None:
@@ -229,18 +188,20 @@ def _checked_range(name: str, values: Floats) -> None:
     low, high = extremes(values)
     if not _LEAST <= low <= high <= _MOST:
         raise InvalidInput(
-            f"{name} on the iterate must be from {_LEAST:g} to {_MOST:g}, in some unit. Got {low:g} to {high:g}."
+            f"{name} on the iterate must be from {_LEAST:g} to {_MOST:g}, in some unit. Got {low:g} to {high:g}.",
+            field=name,
         )
 
 
 def _checked_kind(name: str, value: Any, kind: type, example: str) -> None:
     if not isinstance(value, kind):
-        raise InvalidInput(f"{name} must be a {kind.__name__}, such as {example}. Got {shown(value):.60}.")
+        raise InvalidInput(f"{name} must be a {kind.__name__}, such as {example}. Got {shown(value):.60}.", field=name)
 
 
 def checked_run(run: Any) -> Run:
     if not isinstance(run, Run):
         raise InvalidInput(
-            f"run must be a Run, such as li.Run(...) or li.read_run('run.toml') returns. Got {shown(run):.60}."
+            f"run must be a Run, such as li.Run(...) or li.read_run('run.toml') returns. Got {shown(run):.60}.",
+            field="run",
         )
     return run

@@ -13,7 +13,7 @@ def allowed_hessians(run: Run) -> tuple[float, float] | None:
 
     Where gradients are bounded the losses are linear. So they are with Poisson batches, of which each has another size.
     """
-    loss, decay = run.loss, run.loss.l2 + run.weight_decay
+    loss, decay = run.loss, run.decay
     longest = extremes(spread("step_size", run.step_size, run.steps))[1]
     if math.isfinite(half_gradient(run)) or not run.batches.constant_size:
         return (0.0, 0.0) if loss.curvature <= 0 <= loss.smoothness and longest * decay <= 2 else None

@@ -92,13 +92,13 @@ def audit(
     target, sure = checked_number("delta", delta, INSIDE_UNIT), checked_number("confidence", confidence, INSIDE_UNIT)
     count = checked_count("runs", runs)
     if not callable(train):
-        raise InvalidInput(f"train must be a function of data and seed. Got {shown(train):.60}.")
+        raise InvalidInput(f"train must be a function of data and seed. Got {shown(train):.60}.", field="train")
     if count < _FEWEST:
-        raise InvalidInput(f"runs must be at least {_FEWEST}, or nothing can be told. Got {count}.")
+        raise InvalidInput(f"runs must be at least {_FEWEST}, or nothing can be told. Got {count}.", field="runs")
     if count > _MOST:
-        raise InvalidInput(f"runs must be at most {_MOST}. Got {shown(count)}.")
+        raise InvalidInput(f"runs must be at most {_MOST}. Got {shown(count)}.", field="runs")
     if checked_count("workers", workers) > _MOST_WORKERS:
-        raise InvalidInput(f"workers must be at most {_MOST_WORKERS}. Got {shown(workers)}.")
+        raise InvalidInput(f"workers must be at most {_MOST_WORKERS}. Got {shown(workers)}.", field="workers")
     seeds = np.random.SeedSequence(checked_count("seed", seed, least=0)).generate_state(2 * count).tolist()
     jobs = [(data, one) for one in seeds[:count]] + [(neighbour, one) for one in seeds[count:]]
     iterates = _trained(train, jobs, checked_count("workers", workers))
@@ -128,7 +128,9 @@ def _scored(one: list[Any], two: list[Any], learning: int, score: Score | None) 
         try:
             found = [np.array([float(score(iterate)) for iterate in side]) for side in (one, two)]
         except TypeError as error:
-            raise InvalidInput(f"score must be a function from an iterate to a number. {error}.") from error
+            raise InvalidInput(
+                f"score must be a function from an iterate to a number. {error}.", field="score"
+            ) from error
     else:
         flat = np.split(_flat(one + two), [len(one)])
         gap = flat[0][:learning].mean(axis=0) - flat[1][:learning].mean(axis=0)
@@ -136,18 +138,18 @@ def _scored(one: list[Any], two: list[Any], learning: int, score: Score | None) 
         direction = gap / np.where(spread > 0, spread, 1.0)
         found = [side @ direction for side in flat]
     if not all(np.isfinite(side).all() for side in found):
-        raise InvalidInput("train must return finite numbers, and so must score. Got NaN or infinity.")
+        raise InvalidInput("train must return finite numbers, and so must score. Got NaN or infinity.", field="train")
     return found[0], found[1]
 
 
 def _flat(iterates: list[Any]) -> Floats:
     if any(iterate is None for iterate in iterates):
-        raise InvalidInput("train must return the last iterate. Got None.")
+        raise InvalidInput("train must return the last iterate. Got None.", field="train")
     try:
         return np.stack([np.asarray(iterate, float).ravel() for iterate in iterates])
     except (TypeError, ValueError) as error:
         raise InvalidInput(
-            f"train must return arrays of one shape. Got {shown(iterates[0]):.60}; or give score=."
+            f"train must return arrays of one shape. Got {shown(iterates[0]):.60}; or give score=.", field="train"
         ) from error
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 
 from lastiterate.accounting.account import account
-from lastiterate.accounting.each import account_each
+from lastiterate.accounting.each import RecordReport, account_each
+from lastiterate.accounting.report import Report
 from lastiterate.algorithms.files import read_run
 from lastiterate.cli.options import add_plot, add_releases, add_run
-from lastiterate.cli.show import show
-from lastiterate.errors import InvalidInput
+from lastiterate.cli.show import add, show
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -21,27 +21,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(options: argparse.Namespace) -> int:
+    """The report comes first: what cannot be written afterwards does not lose it."""
     run = read_run(options.run)
+    found: Report | RecordReport
     if options.each:
-        if options.certificate:
-            raise InvalidInput("--each and --certificate do not go together. Leave one of them out.")
-        records = account_each(run, options.delta, options.releases)
-        if options.plot:
-            records.plot(options.plot)
-        show(options, {"delta": records.delta, "epsilons": records.batch_epsilons.tolist()}, str(records))
-        return 0
-    report = account(run, options.delta, options.releases)
-    text = "" if options.json else str(report)
+        found = account_each(run, options.delta, options.releases)
+        content = {"delta": found.delta, "epsilons": found.batch_epsilons.tolist()}
+    else:
+        found = account(run, options.delta, options.releases)
+        content = found.to_dict()
+    show(options, content, "" if options.json else str(found))
     if options.certificate:
-        if report.certificate is None:
-            name = report.best.theorem.name
-            raise InvalidInput(
-                f"{name}, the best guarantee here, is a formula, with nothing to replay. Drop --certificate."
-            )
-        report.save_certificate(options.certificate)
-        text += f"\n\ncertificate: {options.certificate} (check it with: lastiterate verify {options.certificate})"
+        found.save_certificate(options.certificate)
+        checked_with = f"check it with: lastiterate verify {options.certificate}"
+        add(options, f"\ncertificate: {options.certificate} ({checked_with})")
     if options.plot:
-        report.plot(options.plot)
-        text += f"\nplot: {options.plot}"
-    show(options, report.to_dict(), text)
+        found.plot(options.plot)
+        add(options, f"plot: {options.plot}")
     return 0

@@ -13,6 +13,12 @@ def show(options: argparse.Namespace, content: dict[str, Any], text: str) -> Non
     print(printable(json.dumps(_finite(content), indent=2) if options.json else text))
 
 
+def add(options: argparse.Namespace, text: str) -> None:
+    """A line after the answer; JSON is one document, and stays so."""
+    if not options.json:
+        print(printable(text))
+
+
 def printable(text: str) -> str:
     """Letters that the terminal has not, or names of files that are no text, are written as escapes such as \\u03b5."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"

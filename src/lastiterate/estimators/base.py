@@ -29,10 +29,12 @@ from lastiterate.errors import (
     PrivacyLeak,
     checked_count,
     checked_number,
+    shown,
 )
 from lastiterate.estimators.leaks import Leaks
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.norms import row_norms
+from lastiterate.numerics.rounding import up
 from lastiterate.training.choose import Plan, Problem, Wishes, chosen_plan
 from lastiterate.training.data import check_unmasked, count_longer, shortened_rows
 from lastiterate.training.objectives import linear_arithmetic
@@ -56,7 +58,7 @@ class Shape:
     @property
     def norm(self) -> float:
         """Of a row together with the constant feature."""
-        return math.hypot(self.feature_norm, self.constant) * (1 + 4e-16)
+        return up(math.hypot(self.feature_norm, self.constant), operations=2)
 
 
 class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
@@ -133,7 +135,9 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         """With the arithmetic that it will be executed in, so that the noise is calibrated for that."""
         batches = self.batches if isinstance(self.batches, Batches) else _shuffled(shape.records, plan.batches)
         if isinstance(self.batches, Batches) and batches.records != shape.records:
-            raise InvalidInput(f"batches are about {batches.records} records. Got {shape.records} rows.")
+            raise InvalidInput(
+                f"batches are about {batches.records} records. Got {shape.records} rows.", field="batches"
+            )
         loss = self._loss(shape, plan.l2)
         run = Run(loss, batches, plan.step_size, OnMeanGradient(std=1.0), epochs(plan.epochs))
         parameters = (shape.features + (shape.constant > 0)) * shape.columns
@@ -155,7 +159,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         if not isinstance(self.batches, Integral):
             raise InvalidInput(
                 f"batches must be the number of batches in an epoch, or such as li.FullBatch(records=1000). "
-                f"Got {self.batches!r:.60}."
+                f"Got {shown(self.batches):.60}.",
+                field="batches",
             )
         return checked_count("batches", self.batches)
 
@@ -193,7 +198,9 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         try:
             return int(check_random_state(self.random_state).randint(2**31 - 1))
         except ValueError as error:
-            raise InvalidInput(f"random_state must be None, an integer or a RandomState: {error}.") from error
+            raise InvalidInput(
+                f"random_state must be None, an integer or a RandomState: {error}.", field="random_state"
+            ) from error
 
     def _scores(self, features: Any) -> Floats:
         check_is_fitted(self)
@@ -230,7 +237,7 @@ def _with_constant(features: Floats, constant: float) -> Floats:
 def _shuffled(records: int, count: int) -> Batches:
     """Equal batches; the last few records are left out where they do not divide."""
     if count > records:
-        raise InvalidInput(f"batches must be at most the number of records, {records}. Got {count}.")
+        raise InvalidInput(f"batches must be at most the number of records, {records}. Got {count}.", field="batches")
     size = records // count
     return FullBatch(records) if count == 1 else Shuffled(size * count, size)
 

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from lastiterate.algorithms import losses
 from lastiterate.algorithms.losses import Loss
-from lastiterate.errors import POSITIVE, RATE, InvalidInput, checked_number
+from lastiterate.errors import POSITIVE, RATE, InvalidInput, checked_number, shown
 from lastiterate.estimators.base import PrivateLinearModel, Shape
 from lastiterate.estimators.leaks import Leaks
 
@@ -42,10 +42,12 @@ class _PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ig
             return _enough(known), numbers
         known = _enough(_sorted(self.classes))
         if (known.dtype.kind in "US") != (labels.dtype.kind in "OUS"):
-            raise InvalidInput(f"labels must be of the kind of classes = {known.tolist()}. Got {labels.dtype}.")
+            raise InvalidInput(
+                f"labels must be of the kind of classes = {known.tolist()}. Got {labels.dtype}.", field="labels"
+            )
         numbers = np.searchsorted(known, labels.astype(str) if labels.dtype.kind == "O" else labels)
         if not (known[np.minimum(numbers, len(known) - 1)] == labels).all():
-            raise InvalidInput(f"y must hold labels from classes = {known.tolist()} only. It holds others.")
+            raise InvalidInput(f"y must hold labels from classes = {known.tolist()} only. It holds others.", field="y")
         return known, numbers
 
     def decision_function(self, X: Any) -> Any:
@@ -67,10 +69,12 @@ class _PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ig
 def _sorted(classes: Any) -> Any:
     """Without duplicates, in the order of scikit-learn."""
     if isinstance(classes, str) or not isinstance(classes, Iterable):
-        raise InvalidInput(f"classes must be a list of labels. Got {classes!r:.60}.")
+        raise InvalidInput(f"classes must be a list of labels. Got {shown(classes):.60}.", field="classes")
     known = np.asarray(list(classes))
     if known.dtype.kind not in "biufUS" or known.ndim != 1:
-        raise InvalidInput(f"classes must be a list of numbers, or of strings. Got {list(classes)!r:.60}.")
+        raise InvalidInput(
+            f"classes must be a list of numbers, or of strings. Got {shown(list(classes)):.60}.", field="classes"
+        )
     return np.unique(known)
 
 

@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 
 from lastiterate.algorithms import losses
 from lastiterate.algorithms.losses import Loss
-from lastiterate.errors import POSITIVE, InvalidInput, checked_number
+from lastiterate.errors import POSITIVE, InvalidInput, checked_number, shown
 from lastiterate.estimators.base import PrivateLinearModel, Shape
 from lastiterate.estimators.leaks import Leaks
 
@@ -58,7 +58,9 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
 
     def _loss(self, shape: Shape, l2: float) -> Loss:
         if self.loss not in REGRESSIONS:
-            raise InvalidInput(f"loss must be one of {', '.join(REGRESSIONS)}. Got {self.loss!r}.")
+            raise InvalidInput(
+                f"loss must be one of {', '.join(REGRESSIONS)}. Got {shown(self.loss):.60}.", field="loss"
+            )
         if self.loss == "ridge":
             return losses.ridge(feature_norm=shape.norm, l2=l2, clip=shape.norm)
         return losses.huber(feature_norm=shape.norm, threshold=self.threshold, l2=l2)

@@ -23,12 +23,14 @@ from lastiterate.errors import (
     check_fields,
     checked_count,
     checked_number,
+    shown,
 )
 from lastiterate.mechanisms.release import Release, checked_function, released
 from lastiterate.mechanisms.rounded import gaussian
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.exact_noise import normal
 from lastiterate.numerics.randomness import Source
+from lastiterate.numerics.rounding import down, up
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.renyi import RenyiDP
 
@@ -71,7 +73,7 @@ class _Semigroup(ABC):
     def continued(self, released: Release, time: float, seed: int | None = None) -> Release:
         """What `release` of this diffusion returned, `time` later: as if it had been released then, rounded twice."""
         if not isinstance(released, Release):
-            raise InvalidInput(f"released must be what release returned. Got {released!r:.60}.")
+            raise InvalidInput(f"released must be what release returned. Got {shown(released):.60}.", field="released")
         later = self._moved(released.value, _checked_time(time), Source(seed))
         return Release(later.value, later.private and released.private)
 
@@ -169,12 +171,12 @@ class Diffusion:
         try:
             values = np.asarray(self.kappa(times), dtype=None)
         except (TypeError, ValueError) as error:
-            raise InvalidInput(f"kappa must take an array of times. It raised: {error}.") from error
+            raise InvalidInput(f"kappa must take an array of times. It raised: {error}.", field="kappa") from error
         _check_kappa(times, values)
         widths = np.diff(times)
         tail = values[-1] * times[-1]
         upper = float(widths @ values[:-1]) + tail
-        return float(widths @ values[1:]) * (1 - 1e-9), float(upper) * (1 + 1e-9)
+        return down(float(widths @ values[1:]), by=1e-9), up(float(upper), by=1e-100)
 
     def guarantee(self, time: float) -> RenyiDP:
         """(α, αΛ(t))-RDP for every α."""
@@ -184,12 +186,13 @@ class Diffusion:
 def _check_kappa(times: Floats, values: Floats) -> None:
     real = np.issubdtype(values.dtype, np.floating) or np.issubdtype(values.dtype, np.integer)
     if not real or values.shape != times.shape or not np.isfinite(values).all() or (values < 0).any():
-        raise InvalidInput("kappa must return one finite number >= 0 for each time.")
+        raise InvalidInput("kappa must return one finite number >= 0 for each time.", field="kappa")
     scaled = values * times**2
     wrong = np.flatnonzero((np.diff(scaled) > 1e-9 * scaled[:-1]) & (values[1:] > _NOTHING))
     if wrong.size:
         raise InvalidInput(
-            f"kappa must fall at least as fast as 1/t². From t = {times[wrong[0]]:.6g} on t²·kappa grows."
+            f"kappa must fall at least as fast as 1/t². From t = {times[wrong[0]]:.6g} on t²·kappa grows.",
+            field="kappa",
         )
 
 

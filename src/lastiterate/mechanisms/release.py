@@ -41,4 +41,4 @@ def mapped(function: Any, value: Any) -> Floats:
 
 def checked_function(name: str, function: Any) -> None:
     if not callable(function):
-        raise InvalidInput(f"{name} must be a function. Got {shown(function):.60}.")
+        raise InvalidInput(f"{name} must be a function. Got {shown(function):.60}.", field=name)

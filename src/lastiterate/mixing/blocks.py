@@ -12,6 +12,7 @@ import numpy as np
 
 from lastiterate.mixing.recursion import Block, for_ever, from_common_start
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.profile import Profile
 
 Bound = Callable[[Floats], Floats]
@@ -61,7 +62,7 @@ def _even(largest: float, cells: int) -> Floats:
 
 def _chords(epsilons: Floats, known_epsilons: Floats, deltas: Floats) -> Floats:
     """Between known points of a profile, the chord in e^ε, in which it is convex; beyond the last, what it is there."""
-    return np.interp(np.exp(epsilons), np.exp(known_epsilons), deltas) * (1 + 1e-12)
+    return up(np.interp(np.exp(epsilons), np.exp(known_epsilons), deltas))
 
 
 def _reach(bound: Bound) -> float:

@@ -10,9 +10,9 @@ import numpy as np
 
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import log_gap_above
+from lastiterate.numerics.rounding import down, up
 from lastiterate.privacy.conversions import log_expm1
 
-_UP = 1 + 1e-12
 _HALVINGS = 50  # of the logarithms of two numbers, to a relative 1e-12
 _TINY = 1e-300  # a distance below it counts as this, before it is multiplied
 _MOST_STEPS = 100
@@ -26,21 +26,21 @@ def linear_contraction(epsilons: Floats, ratio: float, rate: float, steps: int) 
         return np.zeros_like(epsilons)
     with np.errstate(divide="ignore"):
         terms = -np.expm1(steps * np.log1p(-lost)) / lost
-    return np.minimum(rate * theta * terms * _UP, 1.0)
+    return np.minimum(up(rate * theta * terms), 1.0)
 
 
 def contracted(distances: Floats, epsilons: Floats, ratio: float) -> Floats:
     """g(x): the exact curve; convex and increasing in x, g(0) = 0."""
     # In logarithms, in which neither ε nor x has a limit; rounded down, as a smaller ε(x) has a larger θ.
-    lifted = np.logaddexp(0.0, log_expm1(epsilons) - np.log(np.maximum(distances, _TINY))) * (1 - 1e-12)
-    return np.minimum(distances * np.exp(log_gap_above(lifted, ratio)) * _UP, 1.0)
+    lifted = down(np.logaddexp(0.0, log_expm1(epsilons) - np.log(np.maximum(distances, _TINY))))
+    return np.minimum(up(distances * np.exp(log_gap_above(lifted, ratio))), 1.0)
 
 
 def curved_contraction(epsilons: Floats, ratio: float, rate: float, steps: int) -> Floats:
     """δ_t = (1 − p)·g(δ_{t−1}) + p·g(1) from δ_0 = 0; of many steps, the fixed point, which bounds them all."""
 
     def after(distances: Floats) -> Floats:
-        return np.minimum(((1 - rate) * contracted(distances, epsilons, ratio) + rate * fresh) * _UP, 1.0)
+        return np.minimum(up((1 - rate) * contracted(distances, epsilons, ratio) + rate * fresh), 1.0)
 
     fresh = contracted(np.ones_like(epsilons), epsilons, ratio)
     if steps <= _MOST_STEPS:

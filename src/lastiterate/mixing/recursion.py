@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.rounding import down, up
 
 Indices = NDArray[np.intp]
 
-_UP = 1 + 1e-12
 _LEAST = 1e-250  # below, products would be rounded to 0
 
 
@@ -40,11 +40,11 @@ class Block:
         weights = np.maximum(np.minimum.accumulate(np.minimum(before, 1.0)), _LEAST)
         with np.errstate(over="ignore"):
             # Rounded down: a smaller ε makes for a larger M.
-            lifts = np.log1p(np.expm1(self.epsilons) / weights) * (1 - 1e-12)
+            lifts = down(np.log1p(np.expm1(self.epsilons) / weights))
         rest, split = self._pairs
-        elsewhere = self._apart_at(self.epsilons[rest] * (1 - 1e-12) + lifts[split])
+        elsewhere = self._apart_at(down(self.epsilons[rest]) + lifts[split])
         common = self.common[rest]
-        mixed = np.maximum(common, (1 - weights[split]) * common + weights[split] * elsewhere) * _UP
+        mixed = up(np.maximum(common, (1 - weights[split]) * common + weights[split] * elsewhere))
         best = np.ones_like(weights)
         np.minimum.at(best, rest + split, mixed)
         return np.maximum(best, _LEAST)

@@ -16,6 +16,7 @@ from lastiterate.mixing.table import Tabled
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import log_gap_above
 from lastiterate.numerics.roots import decreasing_root
+from lastiterate.numerics.rounding import down, up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.notion import Notion
 
@@ -23,7 +24,6 @@ _SHARES = (0.03, 0.2)  # of δ for the tail
 _LESS, _MORE = 0.0045, 0.9  # a third is tried, beyond the better of the two
 _SPLITS = 24
 _LARGEST_EPSILON = 1e15
-_UP = 1 + 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class WindowTail(Notion):
     def _log_delta_at(self, epsilon: float) -> float:
         """Over splits from those that leave all to the window to those that leave nothing."""
         splits = epsilon * np.linspace(0.0, 1.0, _SPLITS) ** 2
-        left = (epsilon - splits) * (1 - 4e-16)
+        left = down(epsilon - splits, operations=2)
         return float(joined(self.tail.log_delta(splits), splits, self._tabled.log_delta(left)).min())
 
     @cached_property
@@ -106,4 +106,4 @@ class WindowTail(Notion):
         if np.isinf(split):
             return split, split
         left = log_delta + float(np.log1p(-share)) - split - 1e-12 * (1 + split)
-        return (split + self._tabled.epsilon(left)) * _UP, split
+        return up(split + self._tabled.epsilon(left)), split

@@ -21,6 +21,7 @@ from lastiterate.numerics.lattice import LatticeSum, Masses, TiltedSum, lattice_
 from lastiterate.numerics.mixture_ratio import MIXTURE_OVER_NORMAL, NORMAL_OVER_MIXTURE, Family
 from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.numerics.roots import decreasing_crossing
+from lastiterate.numerics.rounding import up
 
 _EFFORTS = (Effort(math.log(1e-11), 9.0), Effort(math.log(1e-9), 14.0), Effort(math.log(1e-7), 20.0))
 _LONGEST_EXTRAPOLATION = 3.0  # in units of 1/abscissa, from the threshold something was drawn for
@@ -74,7 +75,7 @@ class RatioSum:
         """The supremum of X."""
         if self.variance or any(ratio.shape is not NORMAL_OVER_MIXTURE for ratio, _ in self.ratios):
             return math.inf
-        return math.fsum(-n * math.log1p(-ratio.weight) for ratio, n in self.ratios) * (1 + 1e-14)
+        return up(math.fsum(-n * math.log1p(-ratio.weight) for ratio, n in self.ratios), operations=50)
 
     @property
     def _highest(self) -> float:
@@ -118,7 +119,7 @@ class RatioSum:
         """
         by_mixtures = self.cumulant.log_mgf_above(order - 1) / (order - 1)
         by_normals = 0.5 * order * (self.variance + sum(n * ratio.distance**2 for ratio, n in self.ratios))
-        return min(by_mixtures, by_normals) * (1 + 1e-15)
+        return up(min(by_mixtures, by_normals), operations=5)
 
     def threshold_upper(self, log_excess: float) -> float:
         """An upper bound on the least t ≥ 0 whose excess is at most e^log_excess.
@@ -129,7 +130,7 @@ class RatioSum:
             return self._solve(log_excess)[0]
         except OverflowError:
             square = self.variance + sum(n * ratio.distance**2 for ratio, n in self.ratios)
-            return float(threshold_above(log_excess, math.sqrt(square) * (1 + 1e-12)))
+            return float(threshold_above(log_excess, up(math.sqrt(square))))
 
     def threshold_lower(self, log_excess: float) -> float:
         """A lower bound on it."""
@@ -164,7 +165,7 @@ class RatioSum:
     def _chernoff_threshold(self, log_excess: float, abscissa: float) -> float:
         """Where Chernoff's bound at this abscissa comes down to e^log_excess: for when nothing finer is certain."""
         bound = self.cumulant.log_mgf_above(abscissa) + log_peak(abscissa) - log_excess
-        return min(max(bound / abscissa * (1 + 1e-14), 0.0), self.ceiling)
+        return min(max(up(bound / abscissa, operations=50), 0.0), self.ceiling)
 
     def _crossing(self, drawn: Drawn, log_excess: float, guess: float, abscissa: float) -> float:
         crossing = decreasing_crossing(

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from lastiterate.errors import NON_NEGATIVE, UNIT, InvalidInput, checked_choice, checked_lists
 from lastiterate.numerics.arrays import ROUNDOFF, Floats
 from lastiterate.numerics.normal_gap import log_gap_above
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.notion import Notion
 
@@ -31,7 +32,7 @@ class AveragedGaussianDP(Notion):
         checked_choice("adjacency", adjacency, Adjacency)
         mu_array, weight_array = checked_lists(("mus", mus, NON_NEGATIVE), ("weights", weights, UNIT))
         if abs(float(weight_array.sum()) - 1) > 1e-9:
-            raise InvalidInput(f"weights must sum to 1. Got {float(weight_array.sum()):.6g}.")
+            raise InvalidInput(f"weights must sum to 1. Got {float(weight_array.sum()):.6g}.", field="weights")
         kept = (weight_array > 0) & (mu_array > 0)
         object.__setattr__(self, "mus", tuple(mu_array[kept].tolist()))
         object.__setattr__(self, "weights", tuple(weight_array[kept].tolist()))
@@ -58,4 +59,4 @@ class AveragedGaussianDP(Notion):
         )
         top = logs.max(axis=1)
         total = top + np.log(np.exp(logs - top[:, None]).sum(axis=1))
-        return np.maximum(total / (orders - 1), 0.0) * (1 + 1e-13) + 1e-15
+        return up(np.maximum(total / (orders - 1), 0.0), operations=500) + 1e-15

@@ -21,6 +21,7 @@ from lastiterate.errors import (
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.lattice import LatticeSum, Masses, TiltedSum
 from lastiterate.numerics.roots import decreasing_crossing
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.notion import Notion
 
@@ -52,17 +53,20 @@ class PrivacyLoss(Notion):
         infinite = checked_number("infinite", infinite, UNIT)
         mass_array = np.atleast_1d(checked_array("masses", masses, NON_NEGATIVE))
         if mass_array.ndim != 1 or mass_array.size == 0:
-            raise InvalidInput(f"masses must be a list of floats. Got an array of shape {mass_array.shape}.")
+            raise InvalidInput(
+                f"masses must be a list of floats. Got an array of shape {mass_array.shape}.", field="masses"
+            )
         total = math.fsum(mass_array) + infinite
         if abs(total - 1) > 1e-9:
-            raise InvalidInput(f"masses and infinite must add up to 1. Got {total:.12g}.")
+            raise InvalidInput(f"masses and infinite must add up to 1. Got {total:.12g}.", field="masses")
         points = first + spacing * np.arange(mass_array.size)
         with np.errstate(over="ignore"):
             mirrored = float((mass_array * np.exp(-points)).sum())
         if mirrored > 1 + 1e-9:
             raise InvalidInput(
                 "masses must be the law of log dP/dQ under P, under which the mean of e^-loss is at most 1. "
-                f"Got {mirrored:.6g}. Was the law taken under Q, or the sign of the loss turned?"
+                f"Got {mirrored:.6g}. Was the law taken under Q, or the sign of the loss turned?",
+                field="masses",
             )
         self._fill(LatticeSum((Masses(first, spacing, mass_array, infinite),), (1,)), adjacency)
 
@@ -113,4 +117,4 @@ class PrivacyLoss(Notion):
         if self._total.infinite:
             return np.full_like(orders, np.inf)
         values = np.array([self._total.cumulant(order - 1)[0] / (order - 1) for order in orders.tolist()])
-        return np.maximum(values, 0.0) * (1 + 1e-12) + 1e-13 * sum(self._total.counts)
+        return up(np.maximum(values, 0.0)) + 1e-13 * sum(self._total.counts)

@@ -47,7 +47,10 @@ class TradeOff(Notion):
             )
         if function is not None:
             if not callable(function):
-                raise InvalidInput(f"function must be callable, from an array of type I errors. Got {shown(function)}.")
+                raise InvalidInput(
+                    f"function must be callable, from an array of type I errors. Got {shown(function)}.",
+                    field="function",
+                )
             type_i_errors, type_ii_errors = _GRID, _evaluated(function)
         alphas, betas = _checked_curve(type_i_errors, type_ii_errors)
         if function is not None:
@@ -84,7 +87,8 @@ def _checked_curve(type_i_errors: ArrayLike | None, type_ii_errors: ArrayLike | 
         worst = int(np.argmax(alphas + betas))
         raise InvalidInput(
             "a trade-off function lies below 1 − type_i_error, which guessing attains. "
-            f"Got type_ii_error {betas[worst]:g} at type_i_error {alphas[worst]:g}."
+            f"Got type_ii_error {betas[worst]:g} at type_i_error {alphas[worst]:g}.",
+            field="type_ii_errors",
         )
     ranking = np.argsort(alphas, kind="stable")
     # A larger value further right holds here too, because the function decreases.

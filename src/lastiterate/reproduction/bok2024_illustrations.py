@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from lastiterate.kernel.steps import Steps
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import FIXED_SIZE, REPLACE_ONE
 from lastiterate.privacy.gaussian import GaussianDP
@@ -18,7 +19,6 @@ from lastiterate.reproduction.exhibit import Claim, Exhibit, Made, Outcome, Sett
 from lastiterate.reproduction.instances import one_sampled_step
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.shift.schedule import payments
-from lastiterate.shift.steps import Steps
 
 _ALPHAS = np.array(TYPE_I_ERRORS)
 

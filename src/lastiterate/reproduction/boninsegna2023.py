@@ -184,8 +184,8 @@ _NAMES = (
     ("β, λ", "smoothness, strong convexity", "smoothness=, strong_convexity="),
     ("T", "number of iterations", "steps="),
     ("ε, δ", "privacy budget", "report.epsilon, delta="),
-    ("ξ", "privacy loss variable", "li.PrivacyLoss"),
-    ("α, D_α, E_α", "Rényi order, divergence, moment", "notion.rdp(order), li.moments_accountant"),
+    ("ξ", "privacy loss variable", "li.notions.PrivacyLoss"),
+    ("α, D_α, E_α", "Rényi order, divergence, moment", "notion.rdp(order), li.baselines.moments_accountant"),
     ("I_α", "Rényi information", "not used"),
 )
 

@@ -53,7 +53,7 @@ _ASSUMPTIONS: tuple[tuple[str, str, str, Callable[[], object] | None], ...] = (
     (
         "A",
         "only some orders and noises",
-        "li.sampled_gaussian_rdp has no such range",
+        "li.baselines.sampled_gaussian_rdp has no such range",
         lambda: sampled_gaussian_rdp_closed_form(mu=1.0, inclusion=0.01, order=2.0),
     ),
     (

@@ -55,7 +55,7 @@ def reproduce(
     What was made before with the same parameters by the same library is kept, unless `fresh`.
     """
     if unknown := [name for name in papers if name not in PAPERS]:
-        raise InvalidInput(f"papers must be among {', '.join(PAPERS)}. Got {unknown[0]}.")
+        raise InvalidInput(f"papers must be among {', '.join(PAPERS)}. Got {unknown[0]}.", field="papers")
     folder, setting = _folder(out), Setting(quick, None if mnist is None else Path(mnist))
     wanted = [exhibit for exhibit in EXHIBITS if exhibit.paper in papers]
     kept = {} if fresh else {one.key: old for one in wanted if (old := _kept(one, setting, folder)) is not None}

@@ -17,11 +17,12 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from lastiterate.algorithms.per_step import is_constant
+from lastiterate.kernel.certify import certify
+from lastiterate.kernel.steps import Counts, Steps
 from lastiterate.numerics.arrays import Floats
-from lastiterate.shift.certify import certify
-from lastiterate.shift.schedule import LOG_RANGE, chunk_starts, levelled, log_factors
+from lastiterate.progress import tracked
+from lastiterate.shift.schedule import LOG_RANGE, Schedule, chunk_starts, levelled, log_factors
 from lastiterate.shift.start import best_start
-from lastiterate.shift.steps import Counts, Schedule, Steps
 
 Block = tuple[float, float, float, int]  # logarithms of pushes and weights at its end, of its factor; its length
 
@@ -44,14 +45,18 @@ def best_schedule(steps: Steps) -> tuple[float, Schedule]:
 def _at_once(steps: Steps) -> tuple[float, Schedule]:
     """Pay every push where it comes: nothing is left that an unknown factor could enlarge, and nothing clever helps."""
     schedule = Schedule(0, np.ones(len(steps), np.intp), np.zeros(len(steps)))
-    return certify(steps, 0, np.full(len(steps), np.inf)), schedule
+    return _priced(steps, 0, np.full(len(steps), np.inf)), schedule
 
 
 def schedule_from(steps: Steps, start: int, distance: float) -> tuple[float, Schedule]:
     """The best schedule from a given start, where the runs are `distance` apart."""
     lengths = _pooled_lengths(steps.part(start, len(steps)), distance)
     schedule, payments = levelled(steps, start, lengths, distance)
-    return certify(steps, start, payments), schedule
+    return _priced(steps, start, payments), schedule
+
+
+def _priced(steps: Steps, start: int, payments: Floats) -> float:
+    return certify(steps, start, payments, along=lambda chunks: tracked(chunks, "certifying"))
 
 
 def _last_zero(steps: Steps) -> int:

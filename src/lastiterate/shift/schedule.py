@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
+from lastiterate.kernel.steps import Counts, Steps
 from lastiterate.numerics.arrays import Floats
-from lastiterate.shift.steps import Counts, Schedule, Steps
 
 _GROWING = 1 + 1e-12  # what is meant to be paid in full must be, if what rounding leaves could grow
 LOG_RANGE = 300.0  # of products of factors within a chunk: their squares stay within the range of floats
 _SHORT_PIECE = 1000
+_NEGLIGIBLE = 1e-25  # of the largest payment of a block
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """A proof in short form: skip `start` steps, then blocks of steps that end with nothing left to pay.
+
+    Inside a block the payments are noise²·(product of the Lipschitz constants that follow), scaled to the block's level.
+    """
+
+    start: int
+    lengths: Counts
+    levels: Floats
 
 
 def payments(steps: Steps, schedule: Schedule) -> Floats:
@@ -19,6 +33,22 @@ def payments(steps: Steps, schedule: Schedule) -> Floats:
     tail = steps.part(schedule.start, len(steps))
     with np.errstate(invalid="ignore"):  # a factor 0 inside a block: NaN, which `certify` refuses
         return _paid_at(schedule, tail, relative_products(tail.lipschitz, schedule.lengths))
+
+
+def blocks(steps: Steps, schedule: Schedule) -> list[list[float]]:
+    """The payments as the kernel takes them: [length, wait, first payment, how often] for each block."""
+    due = payments(steps, schedule)
+    ends = np.cumsum(schedule.lengths)
+    found: list[list[float]] = []
+    for length, end in zip(schedule.lengths.tolist(), ends.tolist(), strict=True):
+        paid = due[end - length : end - 1]
+        wait = int(np.argmax(paid > _NEGLIGIBLE * paid.max())) if length > 1 and paid.any() else length - 1
+        block = [length, wait, float(paid[wait]) if wait < length - 1 else 0.0]
+        if found and found[-1][:3] == block:
+            found[-1][3] += 1
+        else:
+            found.append([*block, 1])
+    return found
 
 
 def levelled(steps: Steps, start: int, lengths: Counts, distance: float) -> tuple[Schedule, Floats]:

@@ -12,26 +12,26 @@ import numpy as np
 from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
-from lastiterate.privacy.notion import Notion
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.renyi import DEFAULT_ORDERS, RenyiDP
 from lastiterate.theorems.assumptions import ALIKE, CONTRACTING, ONLY_THE_LAST, SHUFFLED, WHOLE_EPOCHS, batches
+from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.theorem import Assumption, Theorem
 
-_UP = 1 + 1e-12
 _MOST_STEPS = 200_000
 _LOOK_EVERY, _PATIENCE = 100, 10_000  # orders that have not settled by then are given up, if others have
 
 
-def _full(process: Process) -> Notion:
+def _full(process: Process) -> Evidence:
     """ρ = (4/(λη))·(s/ν)²/2·(1 − e^{−ληT/2}). (Boninsegna2023 VII.1)
 
     Above Bok et al. 2024, Theorem 4.2, for every contraction (docs/proofs.md), so neither η < 1/β nor the start is needed.
     """
     lost = 1 - process.contraction
-    return RenyiDP(rho=4 / lost * process.step_mu**2 / 2 * -math.expm1(-lost * len(process) / 2) * _UP)
+    return Evidence(RenyiDP(rho=up(4 / lost * process.step_mu**2 / 2 * -math.expm1(-lost * len(process) / 2))))
 
 
-def _random(process: Process) -> Notion:
+def _random(process: Process) -> Evidence:
     """log(S)/(α − 1), S ← p·e^{α(α−1)(s/ν)²/2}·S + (1 − p)·S^{c²} once a step, from S = 1 at the very start. (VII.2)
 
     Given the batches this is a bound on the Rényi divergence of a run from a fixed start; Jensen's inequality averages it.
@@ -45,24 +45,24 @@ def _random(process: Process) -> Notion:
             large = np.logaddexp(math.log(rate) + pushed, np.log1p(-rate) + carried)
         # Near 0 the logarithm of the sum would round to 0.
         small = np.log1p(rate * np.expm1(np.minimum(pushed, 1.0)) + (1 - rate) * np.expm1(np.minimum(carried, 1.0)))
-        return np.where(pushed < 1, small, large) * _UP
+        return up(np.where(pushed < 1, small, large))
 
     logs = np.zeros_like(push)
     for step in range(1, len(process) + 1):
         logs = after(logs)
         if step % _LOOK_EVERY == 0:
-            raised = logs * (1 + 1e-9)
+            raised = up(logs, by=1e-9)
             settled = after(raised) <= raised  # then no number of steps leads beyond
             if settled.all() or (step >= _PATIENCE and settled.any()):
-                return _curve(DEFAULT_ORDERS[settled], raised[settled])
-    return _curve(DEFAULT_ORDERS, logs)
+                return Evidence(_curve(DEFAULT_ORDERS[settled], raised[settled]))
+    return Evidence(_curve(DEFAULT_ORDERS, logs))
 
 
 def _curve(orders: Floats, logs: Floats) -> RenyiDP:
-    return RenyiDP(orders=orders, divergences=logs / (orders - 1) * _UP)
+    return RenyiDP(orders=orders, divergences=up(logs / (orders - 1)))
 
 
-def _shuffled(process: Process) -> Notion:
+def _shuffled(process: Process) -> Evidence:
     """Of l ≥ 2 batches: earlier epochs ε_{⌊l/2⌋}·(1 − c^{2(K−1)h})/(1 − c^{2h}), h = l − ⌊l/2⌋; the last ε_1. (Ye2022 3.3)
 
     ε_j = (α/2)(s/ν)²·c^{2(j−1)}(1 − c²)/(1 − c^{2j}), for a turn with j steps to go, its own included. Proof, and why one
@@ -76,7 +76,7 @@ def _shuffled(process: Process) -> Notion:
         / 2
         * (_hidden(square, 1) + _hidden(square, every // 2) * _repeated(square**half, epochs - 1))
     )
-    return RenyiDP(rho=rho * _UP)
+    return Evidence(RenyiDP(rho=up(rho)))
 
 
 def _hidden(square: float, steps: int) -> float:

@@ -6,33 +6,46 @@ docs/proofs.md.
 
 from __future__ import annotations
 
+import math
+from functools import partial
+
 import numpy as np
 
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
 from lastiterate.errors import InvalidInput
+from lastiterate.kernel.places import Places
+from lastiterate.kernel.steps import Steps
 from lastiterate.numerics.arrays import Floats
+from lastiterate.privacy.averaged import AveragedGaussianDP
+from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.progress import tracked
 from lastiterate.shift.optimise import best_schedule
-from lastiterate.shift.steps import Steps
 from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, SHUFFLED, batches
-from lastiterate.theorems.places import FixedOrder, NewOrders, Places, places_of
-from lastiterate.theorems.proof import Part, Proof, RecordProof
+from lastiterate.theorems.evidence import Evidence, Kind, NoFiniteBound, Part, RecordSchedules
+from lastiterate.theorems.places import new_orders, places_of, work, work_of_turns
 from lastiterate.theorems.theorem import Assumption, Theorem
 
 _MOST_WORK = 40_000_000
 _MOST_GROWN = 100.0
 
 
-def shift_proof(process: Process, averaged: bool) -> Proof:
+def shift_evidence(process: Process, averaged: bool) -> Evidence:
     """The best schedules for a record at each place that matters, over all stretches between releases."""
-    return Proof(_proofs(places_of(process, averaged)), averaged)
+    places = places_of(process, averaged)
+    found = _schedules(places, places.wanted)
+    mus = [record.mu for record in found]
+    if not all(map(math.isfinite, mus)):
+        raise NoFiniteBound("no schedule has a finite cost.")
+    weights = [record.weight for record in found]
+    notion = AveragedGaussianDP(mus=mus, weights=weights) if averaged else GaussianDP(max(mus))
+    return Evidence(notion, schedules=found)
 
 
-def _proofs(places: Places) -> tuple[RecordProof, ...]:
+def _schedules(places: Places, wanted: dict[int, float]) -> tuple[RecordSchedules, ...]:
     return tuple(
-        RecordProof(place, weight, tuple(_best_part(steps) for steps in places.stretches(place)))
-        for place, weight in tracked(list(places.wanted.items()), "records")
+        RecordSchedules(place, weight, tuple(_best_part(steps) for steps in places.stretches(place)))
+        for place, weight in tracked(list(wanted.items()), "records")
     )
 
 
@@ -40,42 +53,51 @@ def _best_part(steps: Steps | None) -> Part:
     return Part(0.0, None) if steps is None else Part(*best_schedule(steps))
 
 
-def own_mus(process: Process) -> Floats:
-    """μ of a record of each batch, for batches in a fixed order; 0 where the run ends before the record's turn."""
-    places = FixedOrder(process, averaged=True, grouped=False)
-    if places.work > _MOST_WORK:
+def own_evidence(process: Process) -> Evidence:
+    """For a record of each batch of a fixed order; nothing is paid where the run ends before the record's turn."""
+    places = places_of(process, averaged=False)
+    if (needed := work_of_turns(places, places.every)) > _MOST_WORK:
         raise InvalidInput(
-            f"the run must be shorter, or have fewer batches: every record's own guarantee would take {places.work:.3g} "
+            f"the run must be shorter, or have fewer batches: every record's own guarantee would take {needed:.3g} "
             f"steps, more than {_MOST_WORK:.3g}."
         )
-    return np.array([record.mu for record in _proofs(places)])
+    found = _schedules(places, dict.fromkeys(range(places.every), 0.0))
+    worst = max(record.mu for record in found)
+    if not math.isfinite(worst):
+        raise NoFiniteBound(f"no schedule has a finite cost, because {process.reason}.")
+    return Evidence(GaussianDP(worst), schedules=found, kind=Kind.EACH_RECORD)
 
 
-def _worst(process: Process) -> Proof:
+def own_mus(process: Process) -> Floats:
+    """μ of a record of each batch, for batches in a fixed order; 0 where the run ends before the record's turn."""
+    return np.array([record.mu for record in own_evidence(process).schedules])
+
+
+def _worst(process: Process) -> Evidence:
     """The least μ = √Σ(a_t/ν_t)² over payments a_t ≥ 0 with z_0 = 0, z_t = L_t·z_{t−1} + s_t − a_t ≥ 0 and z_T = 0.
 
     In a bounded domain the payments may also start at any step, from z = D. s_t is 0 where the record has no turn; of all
     places of a record the worst counts. Exact for full batches, steps alike, L ≤ 1 and no domain: quadratics attain it.
     """
-    return shift_proof(process, averaged=False)
+    return shift_evidence(process, averaged=False)
 
 
-def _averaged(process: Process) -> Proof:
+def _averaged(process: Process) -> Evidence:
     """δ(ε) = the average of θ_ε(μ_j) over the places j of a record, μ_j the engine's for that place.
 
     With a new order each epoch, all epochs but the last count at their worst place.
     """
-    return shift_proof(process, averaged=True)
+    return shift_evidence(process, averaged=True)
 
 
 def _little_enough(averaged: bool) -> Assumption:
     def failure(process: Process) -> str | None:
         if _finite_when_reshuffled(process) is not None:
             return None
-        work = places_of(process, averaged).work
-        if work <= _MOST_WORK:
+        needed = work(places_of(process, averaged))
+        if needed <= _MOST_WORK:
             return None
-        return f"it would have to look at {work:.3g} steps of single records, more than {_MOST_WORK:.3g}"
+        return f"it would have to look at {needed:.3g} steps of single records, more than {_MOST_WORK:.3g}"
 
     return Assumption("the run is short enough to go through", failure)
 
@@ -88,8 +110,10 @@ def _tame(process: Process) -> str | None:
     """Where each epoch has a new order, a turn counts with what it may grow to by the end of its epoch."""
     if not process.batches.reshuffled or FINITE_LIPSCHITZ.failure(process) or process.contraction <= 1:
         return None
-    places = NewOrders(process, averaged=False)
-    grown = max(float(pushes.max()) for pushes in places.worst_pushes) / extremes(process.noise)[0]
+    grown = (
+        max(float(pushes.max()) for pushes in new_orders(process, averaged=False).worst_pushes)
+        / extremes(process.noise)[0]
+    )
     if grown <= _MOST_GROWN:
         return None
     return f"a turn may grow to {grown:.3g} times the noise within its epoch, because {process.reason}"
@@ -104,6 +128,7 @@ SHIFT_ENGINE = Theorem(
     "any schedule and any Lipschitz constants, worst record",
     (_KNOWN, _TAME, _little_enough(averaged=False)),
     _worst,
+    places=partial(places_of, averaged=False),
 )
 RANDOM_ORDER = Theorem(
     "random-order",
@@ -111,4 +136,5 @@ RANDOM_ORDER = Theorem(
     "the order is random and secret: the average over the record's place",
     (batches("shuffled batches", *SHUFFLED), FINITE_LIPSCHITZ, _TAME, _little_enough(averaged=True)),
     _averaged,
+    places=partial(places_of, averaged=True),
 )

@@ -16,7 +16,7 @@ try:
 except ImportError:  # not on Windows: nothing there stops a second training
     fcntl = None  # type: ignore[assignment]
 
-from lastiterate.errors import NON_NEGATIVE, InvalidInput, checked_number
+from lastiterate.errors import NON_NEGATIVE, InvalidInput, checked_number, shown
 from lastiterate.training.checkpoint_file import Damaged, OfAnother, encoded, read
 from lastiterate.training.state import State, Training
 
@@ -31,7 +31,7 @@ class Keeper:
 
     def __init__(self, path: str | Path | None, every: float, training: Training) -> None:
         if path is not None and not isinstance(path, str | Path):
-            raise InvalidInput(f"checkpoint must be the name of a file. Got {path!r:.60}.")
+            raise InvalidInput(f"checkpoint must be the name of a file. Got {shown(path):.60}.", field="checkpoint")
         self.path = None if path is None else Path(path)
         self.every = checked_number("checkpoint_every", every, NON_NEGATIVE)
         self.training = training

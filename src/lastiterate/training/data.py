@@ -72,7 +72,7 @@ def pair_of(data: Any) -> tuple[Any, Any]:
     try:
         features, targets = data
     except (TypeError, ValueError) as error:
-        raise InvalidInput("data must be a pair, features and targets.") from error
+        raise InvalidInput("data must be a pair, features and targets.", field="data") from error
     return features, targets
 
 
@@ -83,14 +83,15 @@ def linear_data(data: Any, records: int, feature_norm: float | None, dtype: Any)
     labels = _numbers("targets", targets, np.float64)
     if rows.ndim != 2 or labels.ndim != 1 or len(rows) != len(labels):
         raise InvalidInput(
-            f"data must be features and targets, row by row. Got shapes {rows.shape} and {labels.shape}."
+            f"data must be features and targets, row by row. Got shapes {rows.shape} and {labels.shape}.", field="data"
         )
     _check_count(len(rows), records)
     norms = row_norms_above(rows)
     if not ((norms < _LONGEST).all() and np.isfinite(labels).all()):
         raise InvalidInput(
             f"data must be finite, and rows shorter than {_LONGEST:g}. Got NaN, infinity or huge numbers; drop or fill such "
-            "records without looking at others."
+            "records without looking at others.",
+            field="data",
         )
     _check_range(labels, rows.dtype)
     if feature_norm is None or not (norms > feature_norm).any():
@@ -105,10 +106,11 @@ def any_data(data: Any, records: int) -> Data:
     """For a gradient of the user's own: arrays whose first axis counts the records."""
     features, targets = (_unmasked(part) for part in pair_of(data))
     if "O" in (features.dtype.kind, targets.dtype.kind):
-        raise InvalidInput("data must be arrays of numbers or strings of one kind. Got objects.")
+        raise InvalidInput("data must be arrays of numbers or strings of one kind. Got objects.", field="data")
     if not features.ndim or not targets.ndim or len(features) != len(targets):
         raise InvalidInput(
-            f"data must be features and targets, row by row. Got shapes {features.shape} and {targets.shape}."
+            f"data must be features and targets, row by row. Got shapes {features.shape} and {targets.shape}.",
+            field="data",
         )
     _check_count(len(features), records)
     return Data(Records(features, targets, np.broadcast_to(1.0, len(targets)), None))
@@ -119,16 +121,18 @@ def _numbers(name: str, values: Any, dtype: Any) -> Floats:
     try:
         array = array.astype(np.float64) if array.dtype.kind == "O" else array
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{name} must be numbers. Got objects: {error}.") from error
+        raise InvalidInput(f"{name} must be numbers. Got objects: {error}.", field=name) from error
     if array.dtype.kind not in "biuf":
-        raise InvalidInput(f"{name} must be real numbers. Got {array.dtype}.")
+        raise InvalidInput(f"{name} must be real numbers. Got {array.dtype}.", field=name)
     return array.astype(_float_type(array, dtype), copy=False)
 
 
 def check_unmasked(values: Any) -> None:
     """What lies under a mask would be trained on."""
     if np.ma.is_masked(values):
-        raise InvalidInput("data must have no masked entries. Fill them without looking at other records.")
+        raise InvalidInput(
+            "data must have no masked entries. Fill them without looking at other records.", field="data"
+        )
 
 
 def _unmasked(values: Any) -> np.ndarray:
@@ -136,7 +140,7 @@ def _unmasked(values: Any) -> np.ndarray:
     try:
         return np.asarray(values)
     except ValueError as error:
-        raise InvalidInput(f"data must be arrays: {error}.") from error
+        raise InvalidInput(f"data must be arrays: {error}.", field="data") from error
 
 
 def _float_type(array: np.ndarray, dtype: Any) -> Any:
@@ -152,13 +156,14 @@ def _check_range(labels: Floats, precision: Any) -> None:
     if (np.abs(labels) > largest).any():
         raise InvalidInput(
             f"targets must be at most {largest:.3g} in size, the largest number of {precision}. Got "
-            f"{np.abs(labels).max():.3g}; scale them without looking at the data, or say dtype=numpy.float64."
+            f"{np.abs(labels).max():.3g}; scale them without looking at the data, or say dtype=numpy.float64.",
+            field="targets",
         )
 
 
 def _check_count(rows: int, records: int) -> None:
     if rows != records:
-        raise InvalidInput(f"the run is about {records} records. Got {rows}.")
+        raise InvalidInput(f"the run is about {records} records. Got {rows}.", field="data")
 
 
 def count_longer(norms: Floats, most: float) -> int:

@@ -30,7 +30,7 @@ def leaves(
     """
     scale = max(scale for _, scale in noises)
     if scale < _SMALLEST:
-        raise InvalidInput(f"noise must be at least {_SMALLEST:g}. Got {scale:g}; take other units.")
+        raise InvalidInput(f"noise must be at least {_SMALLEST:g}. Got {scale:g}; take other units.", field="noise")
     with np.errstate(over="ignore"):
         near = bool((np.abs(value * (factor / scale)) < _FARTHEST).all())
     if near:

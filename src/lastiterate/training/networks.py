@@ -36,7 +36,7 @@ class Network:
 
     def __init__(self, module: torch.nn.Module, criterion: Callable[[Any, Any], Any]) -> None:
         if not isinstance(module, torch.nn.Module):
-            raise InvalidInput(f"module must be a torch.nn.Module. Got {type(module).__name__}.")
+            raise InvalidInput(f"module must be a torch.nn.Module. Got {type(module).__name__}.", field="module")
         _check_layers(module)
         self.module = module
         self.criterion = criterion
@@ -68,7 +68,9 @@ class Network:
         vector = torch.as_tensor(np.asarray(weights))
         count = sum(one.numel() for one in self._trained.values())
         if vector.shape != (count,):
-            raise InvalidInput(f"weights must be a vector of {count} numbers. Got shape {tuple(vector.shape)}.")
+            raise InvalidInput(
+                f"weights must be a vector of {count} numbers. Got shape {tuple(vector.shape)}.", field="weights"
+            )
         with torch.no_grad():
             for name, part in self._named(vector).items():
                 self._trained[name].copy_(part)
@@ -135,10 +137,11 @@ def _check_parameters(trained: dict[str, Any]) -> None:
     for name, one in trained.items():
         if torch.nn.parameter.is_lazy(one):
             raise InvalidInput(
-                f"parameters must have a shape. Got {name}, which has none yet: give the layer its sizes."
+                f"parameters must have a shape. Got {name}, which has none yet: give the layer its sizes.",
+                field="parameters",
             )
         if not one.is_floating_point():
-            raise InvalidInput(f"parameters must be real numbers. Got {name} of {one.dtype}.")
+            raise InvalidInput(f"parameters must be real numbers. Got {name} of {one.dtype}.", field="parameters")
 
 
 def _copied(module: Any) -> Any:
@@ -150,7 +153,9 @@ def _copied(module: Any) -> Any:
     try:
         return copy.deepcopy(module, computed)
     except (TypeError, RuntimeError, copy.Error) as error:
-        raise InvalidInput(f"module must be one that copy.deepcopy can copy: {_first_line(error)}") from error
+        raise InvalidInput(
+            f"module must be one that copy.deepcopy can copy: {_first_line(error)}", field="module"
+        ) from error
 
 
 def _put_buffers(module: torch.nn.Module, values: dict[str, Any]) -> None:

@@ -120,10 +120,11 @@ class EachRecord(Objective):
         found = _as_numbers(self.gradients(weights.copy(), records.features, records.targets))
         if found.shape != (len(records), *weights.shape):
             raise InvalidInput(
-                f"loss must return one gradient for each record: shape {(len(records), *weights.shape)}. Got {found.shape}."
+                f"loss must return one gradient for each record: shape {(len(records), *weights.shape)}. Got {found.shape}.",
+                field="loss",
             )
         if not np.isfinite(found).all():
-            raise InvalidInput("loss must return finite gradients. Got NaN or infinity.")
+            raise InvalidInput("loss must return finite gradients. Got NaN or infinity.", field="loss")
         return found.reshape(len(records), -1)
 
     def _check_rounding(self, lengths: float, records: int) -> None:
@@ -162,7 +163,8 @@ def _acceptable(run: Run, most: float, sums: Sums, lost: float = 0.0) -> Arithme
     if not factor <= MOST_FACTOR:
         raise InvalidInput(
             f"batches must be small enough that a record moves their sum by at most {MOST_FACTOR} times its sensitivity, "
-            f"rounding included. Got {factor:.6g} for {run.batches.largest} records; use numpy.float64 or smaller ones."
+            f"rounding included. Got {factor:.6g} for {run.batches.largest} records; use numpy.float64 or smaller ones.",
+            field="batches",
         )
     return Arithmetic(factor, STRAYING)
 
@@ -180,5 +182,6 @@ def _as_numbers(found: Any) -> Floats:
         return array.astype(np.float64)
     except (TypeError, ValueError, RuntimeError) as error:  # text, None, ragged lists, tensors on another device
         raise InvalidInput(
-            f"loss must return an array of numbers, one gradient for each record. Got {type(found).__name__}."
+            f"loss must return an array of numbers, one gradient for each record. Got {type(found).__name__}.",
+            field="loss",
         ) from error

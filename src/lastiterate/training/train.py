@@ -16,7 +16,7 @@ from lastiterate.algorithms.kinds import LOSSES
 from lastiterate.algorithms.losses import Loss
 from lastiterate.algorithms.losses.model import Model
 from lastiterate.algorithms.run import Run, checked_run
-from lastiterate.errors import FINITE, InvalidInput, checked_array
+from lastiterate.errors import FINITE, InvalidInput, checked_array, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.randomness import Source
 from lastiterate.training.checkpoint import Keeper
@@ -93,7 +93,9 @@ def train(
 def _objective(run: Run, data: Any, loss: Any, classes: int | None, dtype: Any) -> Objective:
     if loss is not None:
         if not callable(loss):
-            raise InvalidInput(f"loss must be a function of weights, features and targets. Got {loss!r:.60}.")
+            raise InvalidInput(
+                f"loss must be a function of weights, features and targets. Got {shown(loss):.60}.", field="loss"
+            )
         bounds = run.loss.gradient_bound, run.loss.gradient_sensitivity
         return EachRecord(loss, any_data(data, run.batches.records), *bounds)
     model = _model(run.loss, classes)
@@ -107,7 +109,8 @@ def _model(loss: Loss, classes: int | None) -> Model:
         *others, last = (kind.name for kind in LOSSES if kind.example.linear)
         raise InvalidInput(
             f"a loss of kind {loss.kind!r} has no gradient of its own. Give loss=, a function that returns the gradient of "
-            f"each record, or use li.losses.{', '.join(others)} or {last}."
+            f"each record, or use li.losses.{', '.join(others)} or {last}.",
+            field="loss",
         )
     return loss.model.with_classes(classes)
 
@@ -115,10 +118,10 @@ def _model(loss: Loss, classes: int | None) -> Model:
 def _float(dtype: Any) -> Any:
     try:
         kind = None if dtype is None else np.dtype(dtype)
-    except TypeError:
+    except (TypeError, ValueError):
         kind = np.dtype(object)
     if kind not in (None, np.dtype(np.float32), np.dtype(np.float64)):
-        raise InvalidInput(f"dtype must be numpy.float32 or numpy.float64. Got {dtype!r}.")
+        raise InvalidInput(f"dtype must be numpy.float32 or numpy.float64. Got {shown(dtype):.60}.", field="dtype")
     return kind
 
 
@@ -132,9 +135,11 @@ def _start(run: Run, objective: Objective, start: Any) -> Floats:
     """In the domain: the facts of a loss hold there only."""
     shape = objective.shape if isinstance(objective, LinearModel) else None
     if start is None and shape is None:
-        raise InvalidInput("start must be given with a loss of your own: it says what the weights look like.")
+        raise InvalidInput(
+            "start must be given with a loss of your own: it says what the weights look like.", field="start"
+        )
     weights = np.zeros(shape or ()) if start is None else checked_array("start", start, FINITE)
     if shape is not None and weights.shape != shape:
-        raise InvalidInput(f"start must have shape {shape}. Got {weights.shape}.")
+        raise InvalidInput(f"start must have shape {shape}. Got {weights.shape}.", field="start")
     _check_dimension(run, weights.size)
     return run.domain.projected(weights)

@@ -64,7 +64,7 @@ class Step:
         self.sizes = spread("step_size", run.step_size, run.steps)
         self.clips = None if run.clip is None else spread("clip", run.clip, run.steps)
         self.noises = run.noise.on_iterate(self.sizes, run.batches.divisor)
-        self.decay = run.loss.l2 + run.weight_decay
+        self.decay = run.decay
         # Half of what iterates may stray; the other half is for the grid of those that stay hidden.
         self.farthest = STRAYING / 2 / _ROUNDING / math.sqrt(run.steps)
         self.finer = self._finer(parameters)

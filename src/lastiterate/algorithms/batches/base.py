@@ -78,6 +78,10 @@ class Batches(ABC):
         """The order of all records at this step, given the one before: the only thing that a trainer remembers."""
         return None
 
+    def place(self, record: Any) -> Any:
+        """At which step of an epoch a record is used, or several; the same for all where that is by chance."""
+        return 0 * record
+
     def divisor_of(self, count: int) -> float:
         """What the gradient sum of a batch of so many records is divided by."""
         return self.divisor
@@ -143,7 +147,7 @@ def checked_records(records: int) -> int:
     """So that places in the data can be counted in 64 bits."""
     count = checked_count("records", records)
     if count > _MOST_RECORDS:
-        raise InvalidInput(f"records must be at most {_MOST_RECORDS:g}. Got {shown(records)}.")
+        raise InvalidInput(f"records must be at most {_MOST_RECORDS:g}. Got {shown(records)}.", field="records")
     return count
 
 

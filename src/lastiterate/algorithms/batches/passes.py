@@ -9,7 +9,7 @@ import numpy as np
 
 from lastiterate.algorithms.batches.base import Turns, always
 from lastiterate.algorithms.batches.sized import Sized
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import InvalidInput, shown
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.randomness import Source, permutation
 
@@ -22,8 +22,10 @@ class _Passes(Sized):
         left_over = self.records % self.batch_size
         if left_over:
             raise InvalidInput(
-                f"batch_size must divide records, so that no batch is smaller than the others. Got {self.batch_size} and "
-                f"{self.records}. Leave {left_over} records out before training, and say records={self.records - left_over}."
+                f"batch_size must divide records, so that no batch is smaller than the others. Got {self.batch_size} "
+                f"and {self.records}. Leave {left_over} records out before training, and say "
+                f"records={self.records - left_over}.",
+                field="batch_size",
             )
 
     @property
@@ -57,6 +59,9 @@ class Cyclic(_Passes):
         present[(steps - 1) % self.per_epoch :: self.per_epoch] = 1.0
         return present
 
+    def place(self, record: Any) -> Any:
+        return record // self.batch_size
+
     def batch(self, step: int, source: Source, order: Indices | None) -> Indices:
         return self._cut(step)
 
@@ -73,7 +78,7 @@ class Shuffled(_Passes):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.each_epoch, bool):
-            raise InvalidInput(f"each_epoch must be True or False. Got {self.each_epoch!r}.")
+            raise InvalidInput(f"each_epoch must be True or False. Got {shown(self.each_epoch)}.", field="each_epoch")
 
     @property
     def described(self) -> str:

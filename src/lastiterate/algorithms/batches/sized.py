@@ -19,7 +19,9 @@ class Sized(Batches):
         object.__setattr__(self, "records", checked_records(self.records))
         object.__setattr__(self, "batch_size", checked_count("batch_size", self.batch_size))
         if self.batch_size > self.records:
-            raise InvalidInput(f"batch_size must be at most records = {self.records}. Got {self.batch_size}.")
+            raise InvalidInput(
+                f"batch_size must be at most records = {self.records}. Got {self.batch_size}.", field="batch_size"
+            )
 
     @property
     def divisor(self) -> float:

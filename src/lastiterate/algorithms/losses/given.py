@@ -24,9 +24,14 @@ def general(
     by at most gradient_sensitivity, or by 2·clip.
     """
     if strong_convexity is not None and weak_convexity is not None:
-        raise InvalidInput("general needs strong_convexity or weak_convexity, not both. Give the one that holds.")
+        raise InvalidInput(
+            "general needs strong_convexity or weak_convexity, not both. Give the one that holds.",
+            field="weak_convexity",
+        )
     if gradient_sensitivity is None and clip is None:
-        raise InvalidInput("general needs gradient_sensitivity or clip: without either no privacy can be proved.")
+        raise InvalidInput(
+            "general needs gradient_sensitivity or clip: without either no privacy can be proved.", field="clip"
+        )
     top = math.inf if smoothness is None else checked_number("smoothness", smoothness, NON_NEGATIVE)
     bottom = -top
     if strong_convexity is not None:
@@ -34,7 +39,9 @@ def general(
     if weak_convexity is not None:
         bottom = -checked_number("weak_convexity", weak_convexity, NON_NEGATIVE)
     if bottom > top:
-        raise InvalidInput(f"strong_convexity must be at most smoothness = {top:g}. Got {bottom:g}.")
+        raise InvalidInput(
+            f"strong_convexity must be at most smoothness = {top:g}. Got {bottom:g}.", field="strong_convexity"
+        )
     change = math.inf
     if gradient_sensitivity is not None:
         change = checked_number("gradient_sensitivity", gradient_sensitivity, POSITIVE)
@@ -62,7 +69,7 @@ def network(*, clip: PerStep, smoothness: float | None = None, l2: float = 0.0) 
     """A neural network with per-record clipping: nothing is convex, and often not even the smoothness is known."""
     top = math.inf if smoothness is None else checked_number("smoothness", smoothness, NON_NEGATIVE)
     if clip is None:
-        raise InvalidInput("network needs clip: the gradients of a network have no bound of their own.")
+        raise InvalidInput("network needs clip: the gradients of a network have no bound of their own.", field="clip")
     return made(
         "network",
         {"smoothness": None if smoothness is None else top},

@@ -37,7 +37,8 @@ class Model(ABC):
         asked = None if classes is None else checked_count("classes", classes, least=2)
         if asked not in (None, self.columns):
             raise InvalidInput(
-                f"classes must be what the loss says, {self.columns or 'two sides, −1 and 1'}. Got {asked}."
+                f"classes must be what the loss says, {self.columns or 'two sides, −1 and 1'}. Got {asked}.",
+                field="classes",
             )
         return self
 
@@ -48,7 +49,7 @@ class Model(ABC):
     def check_targets(self, targets: Floats) -> None:
         known = self.known(targets)
         if not known.all():
-            raise InvalidInput(f"targets must be {self.meant}. Got {float(targets[~known][0]):g}.")
+            raise InvalidInput(f"targets must be {self.meant}. Got {float(targets[~known][0]):g}.", field="targets")
 
     def cut(self, slopes: Floats, limits: Floats) -> Floats:
         """Slopes of gradients that are cut where the slopes of a record are longer than its limit."""

@@ -56,7 +56,7 @@ def softmax(
 
 def _limit(pull: float, classes: int | None, clip: PerStep | None) -> PullLimit:
     if classes is None or clip is not None:
-        raise InvalidInput("pull needs classes, and no clip: it takes the place of clipping.")
+        raise InvalidInput("pull needs classes, and no clip: it takes the place of clipping.", field="pull")
     return PullLimit(checked_number("pull", pull, RATE), classes)
 
 
@@ -71,7 +71,8 @@ class _Softmax(Classes):
             return super().with_classes(classes)
         if classes is None:
             raise InvalidInput(
-                "a softmax loss needs classes=, the number of classes: to count them would look at the data."
+                "a softmax loss needs classes=, the number of classes: to count them would look at the data.",
+                field="classes",
             )
         return replace(self, classes=checked_count("classes", classes, least=2))
 

@@ -7,10 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from lastiterate.shift.certify import _pay, certify
-from lastiterate.shift.merge import tails, whole, windows
-from lastiterate.shift.schedule import payments
-from lastiterate.shift.steps import Schedule
+from lastiterate.kernel.certify import _pay, certify
+from lastiterate.kernel.turns import whole, windows
+from lastiterate.shift.schedule import Schedule, payments
 from processes import steps_of
 
 STEP_UP, SUM_UP = 1 + 2.0**-50, 1 + 1e-14
@@ -59,7 +58,7 @@ def test_merged_steps_are_rounded_by_four_halves_of_an_ulp_each(length: int) -> 
     ones, slack = np.ones(length), 4 * (length + 1) * 2.0**-53
     expected = 1 + slack, math.sqrt(length) * (1 - slack)
     assert whole(ones, ones) == expected
-    assert tuple(float(one[0]) for one in tails(ones, ones)) == expected
+    assert tuple(float(one[0]) for one in windows(ones, ones, length)) == expected
 
 
 def test_merged_steps_at_the_end_of_their_range() -> None:
@@ -69,6 +68,14 @@ def test_merged_steps_at_the_end_of_their_range() -> None:
     factors, noises = windows(np.array([1.0, 0.0]), np.array([1e200, 1.0]), 2)
     assert factors[0] == math.inf
     assert math.isnan(noises[0])
+
+
+def test_noise_too_small_to_be_squared_is_not_merged() -> None:
+    """Of 1e-160 the square has lost its digits: what is merged could be larger than it is."""
+    factor, noise = whole(np.ones(2), np.full(2, 1e-160))
+    assert math.isinf(factor)
+    assert math.isnan(noise)
+    assert whole(np.ones(2), np.full(2, 1e-130))[1] == pytest.approx(math.sqrt(2) * 1e-130, rel=1e-14, abs=0)
 
 
 @pytest.mark.parametrize(("factor", "up"), [(1.5, 1 + 1e-12), (1.0, 1.0), (0.5, 1.0)])

@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lastiterate.shift import records
-from lastiterate.shift.records import Turns, latest_turns
-from processes import steps_of
+from lastiterate.kernel import turns as kernel_turns
+from lastiterate.kernel.turns import Turns, latest_turns
+from processes import steps_of, stored_once
 
 
 def steps_for(count: int, constant: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -27,26 +27,11 @@ def plainly(lipschitz: np.ndarray, noise: np.ndarray, start: int, end: int) -> t
 
 
 @pytest.mark.parametrize("constant", [True, False])
-@pytest.mark.parametrize("every", [2, 3, 5, 9, 10, 11, 12, 30])
-def test_regular_turns_compute_nothing_twice(every: int, constant: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "whole", None)
-    for count in (1, 2, 9, 10, 11, 20):
-        lipschitz, noise = steps_for(count, constant)
-        turns = Turns(steps_of(np.ones(count), noise, lipschitz), every, constant)
-        for first in range(min(every, count)):
-            assert turns.regular(first).sensitivity.any()
-
-
-@pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize(("every", "count"), [(2, 7), (4, 4), (4, 5), (4, 11), (6, 6), (9, 4)])
-def test_the_tables_of_turns_hold_each_stretch_once(every: int, count: int, constant: bool) -> None:
+def test_the_table_of_turns_holds_each_stretch_once(every: int, count: int, constant: bool) -> None:
     lipschitz, noise = steps_for(count, constant)
-    turns = Turns(steps_of(np.ones(count), noise, lipschitz), every, constant)
-    factors, noises = turns._tails
-    assert len(factors) == len(noises) == min(every - 1, count)
-    for place in range(len(factors)):
-        expected = plainly(lipschitz, noise, count - len(factors) + place, count)
-        assert (factors[place], noises[place]) == pytest.approx(expected, rel=1e-12, abs=0)
+    steps = steps_of(np.ones(count), noise, lipschitz)
+    turns = Turns(stored_once(steps) if constant else steps, every)
     factors, noises = turns._windows
     if every > count:
         assert (factors.tolist(), noises.tolist()) == ([1.0], [1.0])  # there are none
@@ -59,24 +44,18 @@ def test_the_tables_of_turns_hold_each_stretch_once(every: int, count: int, cons
 
 
 def test_irregular_turns_look_up_what_they_can(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Usual stretches and a short last one; what is longer or shorter in between is computed, and nothing else is."""
+    """Usual stretches; what is longer or shorter is computed, and nothing else is."""
     asked: list[int] = []
-    whole = records.whole
+    whole = kernel_turns.whole
 
     def counted(lipschitz: np.ndarray, noise: np.ndarray) -> tuple[float, float]:
         asked.append(len(lipschitz))
         return whole(lipschitz, noise)
 
-    monkeypatch.setattr(records, "whole", counted)
+    monkeypatch.setattr(kernel_turns, "whole", counted)
     lipschitz, noise = steps_for(20, constant=False)
-    turns = Turns(steps_of(np.ones(20), noise, lipschitz), 4, constant=False)
-    for places, computed in (
-        ([0, 4, 8, 17], [8]),
-        ([5, 9, 15], [5, 4]),
-        ([1, 3, 7, 8, 16], [1, 7]),
-        ([5, 9], [10]),
-        ([19], []),
-    ):
+    turns = Turns(steps_of(np.ones(20), noise, lipschitz), 4)
+    for places, computed in (([0, 4, 8, 17], [8, 2]), ([1, 3, 7, 8, 16], [1, 7]), ([5, 9], [10]), ([19], [])):
         asked.clear()
         found = turns.at(np.array(places))
         assert asked == computed
@@ -89,7 +68,7 @@ def test_irregular_turns_look_up_what_they_can(monkeypatch: pytest.MonkeyPatch) 
 def test_a_record_that_has_every_turn_meets_the_steps_themselves() -> None:
     """Not a copy: equal steps stay stored once."""
     steps = steps_of(np.ones(6), 1.0, np.broadcast_to(0.9, 6))
-    found = Turns(steps, 1, constant=True).regular(2)
+    found = Turns(steps, 1).regular(2)
     assert len(found) == 4
     assert np.shares_memory(found.lipschitz, steps.lipschitz)
 
@@ -98,9 +77,9 @@ def test_a_turn_that_is_carried_is_rounded_up_by_more_than_it_can_lose() -> None
     """Each of the factors is rounded once, by half of 2⁻⁵² at most; where nothing is rounded, twice that is added."""
     for length in (1, 2, 40):
         level = steps_of(np.append(1.0, np.zeros(length - 1)), 1.0, 1.0)
-        assert latest_turns(level, np.array([length - 1]), constant=False)[0] == 1 + length * 2.0**-52
+        assert latest_turns(level, np.array([length - 1]))[0] == 1 + length * 2.0**-52
     for length in (1, 2, 40):
         steps = steps_of(np.append(1.0, np.zeros(length - 1)), 1.0, np.full(length, 1 + 2.0**-52))
-        found = Fraction(float(latest_turns(steps, np.array([length - 1]), constant=False)[0]))
+        found = Fraction(float(latest_turns(steps, np.array([length - 1]))[0]))
         exact = Fraction(1 + 2.0**-52) ** (length - 1)
         assert exact * (1 + Fraction(length, 2**53)) <= found <= exact * (1 + Fraction(3 * length, 2**52))

@@ -8,13 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import lastiterate as li
-from lastiterate.shift import certify as checker
-from lastiterate.shift.certify import _cost, _pay, _pay_widely, certify
-from lastiterate.shift.merge import interleaved, tails, whole, windows
-from lastiterate.shift.records import Turns, latest_turns
-from lastiterate.shift.steps import Steps
-from processes import random_steps, steps_of
+from lastiterate.kernel import certify as checker
+from lastiterate.kernel.certify import _cost, _pay, _pay_widely, certify
+from lastiterate.kernel.steps import Refused, Steps
+from lastiterate.kernel.turns import Turns, latest_turns, whole, windows
+from processes import random_steps, steps_of, stored_once
 
 
 def exact_cost(steps: Steps, start: int, due: np.ndarray, distance: float) -> Fraction:
@@ -145,7 +143,7 @@ def test_certify_is_never_below_exact_arithmetic() -> None:
     [(0, [1.0]), (0, [1.0, -1.0, 0.0]), (0, [1.0, math.nan, 1.0]), (3, []), (-1, [1.0] * 4), (1, [1.0] * 3)],
 )
 def test_certify_says_why_not(start: int, due: list[float]) -> None:
-    with pytest.raises(li.InvalidInput, match="payments must be"):
+    with pytest.raises(Refused, match="payments must be"):
         certify(steps_of(np.ones(3), 1.0, 1.0), start, np.array(due))
 
 
@@ -180,16 +178,14 @@ def test_merged_steps_are_rounded_to_the_safe_side() -> None:
                 for first in range(len(factors)):
                     cut = slice(first, first + length)
                     assert safe(factors[first], noises[first], exact_merge(lipschitz[cut], noise[cut]))
-            factors, noises = tails(lipschitz, noise)
-            assert len(factors) == len(noises) == count
             for first in range(count):
-                assert safe(factors[first], noises[first], exact_merge(lipschitz[first:], noise[first:]))
+                assert safe(*whole(lipschitz[first:], noise[first:]), exact_merge(lipschitz[first:], noise[first:]))
             assert safe(*whole(lipschitz, noise), exact_merge(lipschitz, noise))
 
 
 def test_what_overflows_when_merged_is_infinite() -> None:
     """A factor beyond 1e150, or a noise beyond what can be squared: neither is used."""
-    for lipschitz, noise in (([1e80, 1e80], [1.0, 1.0]), ([1.0, 1e-100], [1e200, 1.0]), ([1e200], [1.0])):
+    for lipschitz, noise in (([1e80, 1e80], [1.0, 1.0]), ([1.0, 1.0], [1e200, 1.0]), ([1e200], [1.0])):
         for factor, hidden in (whole(np.array(lipschitz), np.array(noise)),):
             assert math.isinf(factor)
             assert math.isnan(hidden)
@@ -200,12 +196,13 @@ def test_what_overflows_when_merged_is_infinite() -> None:
 
 
 def test_a_records_steps_and_those_between_them_take_turns() -> None:
-    own = steps_of([1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [0.7, 0.8, 0.9], 2.0)
-    present = np.array([True, False, True])
-    found = interleaved(own, np.array([0.1, 9.0, 0.3]), np.array([7.0, 9.0, 8.0]), present)
-    assert found.sensitivity.tolist() == [1.0, 0.0, 2.0, 3.0, 0.0]
-    assert found.noise.tolist() == [4.0, 7.0, 5.0, 6.0, 8.0]
-    assert found.lipschitz.tolist() == [0.7, 0.1, 0.8, 0.9, 0.3]
+    steps = steps_of(np.arange(1.0, 7.0), [4.0, 7.0, 5.0, 6.0, 8.0, 0.0], [0.7, 0.1, 0.8, 0.9, 0.3, 0.5], 2.0).part(
+        0, 5
+    )
+    found = Turns(steps, 2).at(np.array([0, 2, 3]))
+    assert found.sensitivity.tolist() == [1.0, 0.0, 3.0, 4.0, 0.0]
+    assert found.noise == pytest.approx([4.0, 7.0, 5.0, 6.0, 8.0], rel=1e-14)
+    assert found.lipschitz == pytest.approx([0.7, 0.1, 0.8, 0.9, 0.3], rel=1e-14)
     assert found.diameter == 2.0
 
 
@@ -231,8 +228,8 @@ def test_turns_meet_their_own_steps_and_the_rest_merged(every: int, constant: bo
     for count in (1, 4, 9, 10, 17):
         size = 1 if constant else count
         values = (source.uniform(0.1, 1, size), source.uniform(0.5, 2, size), source.uniform(0.6, 1.0, size))
-        steps = Steps(*(np.array(np.broadcast_to(one, count)) for one in values), 1.5)
-        turns = Turns(steps, every, constant)
+        steps = Steps(*(np.broadcast_to(one, count) if constant else one for one in values), 1.5)
+        turns = Turns(steps, every)
         anywhere = np.flatnonzero(source.random(count) < 0.4)
         chosen = [list(range(first, count, every)) for first in range(min(every, count))]
         for places in [*chosen, *([anywhere.tolist()] if anywhere.size else [])]:
@@ -256,7 +253,7 @@ def test_turns_meet_their_own_steps_and_the_rest_merged(every: int, constant: bo
 
 def test_other_pushes_may_be_given() -> None:
     steps = steps_of(np.ones(6), 1.0, 0.9)
-    found = Turns(steps, 3, constant=True).at(np.array([1, 4]), np.array([5.0, 7.0]))
+    found = Turns(stored_once(steps), 3).at(np.array([1, 4]), np.array([5.0, 7.0]))
     assert found.sensitivity.tolist() == [5.0, 0.0, 7.0, 0.0]
 
 
@@ -276,7 +273,7 @@ def test_other_pushes_may_be_given() -> None:
 def test_which_records_need_every_step(largest: float, diameter: float, every: int, dense: bool) -> None:
     """Where distances may grow inside a bounded domain, and where merged steps would overflow."""
     lipschitz = np.array([0.3, largest, largest, largest, 0.3, largest, largest, largest])
-    turns = Turns(steps_of(np.ones(8), 1.0, lipschitz, diameter), every, constant=False)
+    turns = Turns(steps_of(np.ones(8), 1.0, lipschitz, diameter), every)
     assert turns.dense is dense or bool(turns.dense) is dense
     assert turns.unknown is math.isinf(largest)
     if turns.unknown:
@@ -289,10 +286,10 @@ def test_which_records_need_every_step(largest: float, diameter: float, every: i
 def test_steps_overflow_at_the_end_only() -> None:
     """The stretches between turns are harmless, the one after the last turn is not."""
     lipschitz = np.array([1.0, 0.5, 0.5, 1.0, 1e80, 1e80])
-    assert Turns(steps_of(np.ones(6), 1.0, lipschitz), 4, constant=False).dense
-    assert not Turns(steps_of(np.ones(6), 1.0, np.minimum(lipschitz, 2.0)), 4, constant=False).dense
+    assert len(Turns(steps_of(np.ones(6), 1.0, lipschitz), 4).regular(3)) == 3
+    assert len(Turns(steps_of(np.ones(6), 1.0, np.minimum(lipschitz, 2.0)), 4).regular(3)) == 2
     between = np.array([1.0, 1e80, 1e80, 1.0, 0.5, 0.5])  # and the other way round
-    assert Turns(steps_of(np.ones(6), 1.0, between), 3, constant=False).dense
+    assert Turns(steps_of(np.ones(6), 1.0, between), 3).dense
 
 
 @pytest.mark.parametrize("constant", [True, False])
@@ -304,7 +301,8 @@ def test_a_turn_is_carried_to_the_end_of_its_piece(constant: bool) -> None:
         for largest in (1.0, 1.5):
             pushes = np.array(np.broadcast_to(source.uniform(0.1, 1, size), count))
             lipschitz = np.array(np.broadcast_to(source.uniform(0.5, largest, size), count))
-            found = latest_turns(steps_of(pushes, 1.0, lipschitz), np.array(ends), constant)
+            steps = steps_of(pushes, 1.0, lipschitz)
+            found = latest_turns(stored_once(steps) if constant else steps, np.array(ends))
             first = 0
             for end, one in zip(ends, found.tolist(), strict=True):
                 exact = max(

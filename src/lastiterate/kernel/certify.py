@@ -9,48 +9,43 @@ agree; after any step both lie in a set of known diameter, so the count may also
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from lastiterate.errors import InvalidInput
-from lastiterate.numerics.arrays import Floats
-from lastiterate.progress import tracked
-from lastiterate.shift.steps import Steps
+from .steps import Floats, Refused, Steps
 
 _UP = 1 + 2.0**-50  # a step rounds at most seven times, by half an ulp each
 _LEAST = 1e-150  # in units of the noise: less than this is paid at once, so that no product underflows
 _MOST = 1e300  # an infinite factor times nothing is nothing; times anything else it is beyond every bound
 _SUM_UP = 1 + 1e-14  # squares and pairwise sums of 2¹⁴ of them lose at most 50 halves of an ulp
 _CHUNK = 16_384
-_SHRINK = 2.0**-900
-_HIGH, _LOW = 1e200, 1e-70
+_SHRINK, _HIGH, _LOW = 2.0**-900, 1e200, 1e-70
 
 Left = tuple[float, int]  # a number, and how often it has been multiplied by _SHRINK
+Pay = Callable[[Floats, Floats, Floats, Left], tuple[Floats, Left]]
+Along = Callable[[range], Iterable[int]]
 
 
-def certify(steps: Steps, start: int, payments: Floats) -> float:
+def certify(steps: Steps, start: int, payments: Floats, along: Along = iter) -> float:
     """An upper bound on μ for these payments, one for each step after the first `start`.
 
-    A payment larger than what is left pays what is left; so does the last one, whatever it says.
+    A payment larger than what is left pays what is left; so does the last one, whatever it says. `along` may watch.
     """
-    if start < 0 or not payments.size or len(payments) != len(steps) - start:
-        raise InvalidInput(f"payments must be one for each of the {len(steps)} steps after start. Got {len(payments)}.")
-    if not (payments >= 0).all():
-        raise InvalidInput("payments must be >= 0. Got a negative one or NaN.")
-    mu = _cost(steps, start, payments, _pay)
+    if start < 0 or not payments.size or len(payments) != len(steps) - start or not (payments >= 0).all():
+        raise Refused(f"payments must be >= 0, one for each of the {len(steps)} steps after start.")
+    mu = _cost(steps, start, payments, _pay, along)
     # Beyond the range of floats the distance may grow and come back: the slower way follows it there.
-    return mu if math.isfinite(mu) else _cost(steps, start, payments, _pay_widely)
+    return mu if math.isfinite(mu) else _cost(steps, start, payments, _pay_widely, along)
 
 
-def _cost(
-    steps: Steps, start: int, payments: Floats, pay: Callable[[Floats, Floats, Floats, Left], tuple[Floats, Left]]
-) -> float:
+def _cost(steps: Steps, start: int, payments: Floats, pay: Pay, along: Along = iter) -> float:
     unit = float(steps.noise[start:].max())
-    distance = _distance_at(steps, start)
+    # Before the first step the runs agree, and a factor 0 forgets whatever there was.
+    distance = steps.diameter if start and steps.lipschitz[start] else 0.0
     left = (max(distance / unit * _UP, _LEAST) if distance else 0.0, 0)
     costs: list[float] = []
-    for first in tracked(range(start, len(steps), _CHUNK), "certifying"):
+    for first in along(range(start, len(steps), _CHUNK)):
         part = steps.part(first, first + _CHUNK)
         due = payments[first - start : first - start + _CHUNK] / unit
         if first + _CHUNK >= len(steps):
@@ -62,16 +57,13 @@ def _cost(
             costs.append(float(np.square(paid / (part.noise / unit)).sum()))
         if paid.any():
             costs.append(_LEAST**2)
-    total = sum(costs)
-    return math.sqrt(math.fsum(costs)) * _SUM_UP if math.isfinite(total) else math.inf
+    return math.sqrt(math.fsum(costs)) * _SUM_UP if math.isfinite(sum(costs)) else math.inf
 
 
 def _pay(factors: Floats, pushes: Floats, due: Floats, left: Left) -> tuple[Floats, Left]:
     """Go through the steps; what is really paid, and what is left, rounded up throughout."""
-    rest, least = left[0], _LEAST
-    settled = []
-    steps = zip(range(len(due)), factors.tolist(), pushes.tolist(), due.tolist(), strict=True)
-    for at, factor, push, payment in steps:
+    rest, least, settled = left[0], _LEAST, []
+    for at, factor, push, payment in _rows(factors, pushes, due):
         owed = factor * rest + push
         rest = owed - payment
         if not rest >= least:
@@ -82,10 +74,8 @@ def _pay(factors: Floats, pushes: Floats, due: Floats, left: Left) -> tuple[Floa
 
 def _pay_widely(factors: Floats, pushes: Floats, due: Floats, left: Left) -> tuple[Floats, Left]:
     """The same, for what leaves the range of floats on its way; slower."""
-    rest, shrunk = left
-    settled = []
-    steps = zip(range(len(due)), factors.tolist(), pushes.tolist(), due.tolist(), strict=True)
-    for at, factor, push, payment in steps:
+    (rest, shrunk), settled = left, []
+    for at, factor, push, payment in _rows(factors, pushes, due):
         unit = _SHRINK**shrunk
         owed = factor * rest + (max(push * unit, _LEAST) if push else 0.0)
         rest = owed - (payment if math.isinf(payment) else payment * unit)
@@ -99,13 +89,12 @@ def _pay_widely(factors: Floats, pushes: Floats, due: Floats, left: Left) -> tup
     return _with(due, settled), (rest, shrunk)
 
 
+def _rows(factors: Floats, pushes: Floats, due: Floats) -> Iterable[tuple[int, float, float, float]]:
+    return zip(range(len(due)), factors.tolist(), pushes.tolist(), due.tolist(), strict=True)
+
+
 def _with(due: Floats, settled: list[tuple[int, float]]) -> Floats:
     if settled:
         places, amounts = zip(*settled, strict=True)
         due[list(places)] = amounts
     return due
-
-
-def _distance_at(steps: Steps, start: int) -> float:
-    """Before the first step the runs agree, and a factor 0 forgets whatever there was."""
-    return steps.diameter if start and steps.lipschitz[start] else 0.0

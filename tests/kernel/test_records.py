@@ -8,11 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from lastiterate.shift.merge import windows
+from lastiterate.kernel.steps import Steps
+from lastiterate.kernel.turns import Turns, latest_turns, windows
 from lastiterate.shift.optimise import best_schedule
-from lastiterate.shift.records import Turns, latest_turns
-from lastiterate.shift.steps import Steps
-from processes import steps_of
+from processes import steps_of, stored_once
 
 
 def dense(steps: Steps, turns: np.ndarray) -> Steps:
@@ -30,7 +29,7 @@ def test_merged_steps_give_the_same_mu(largest: float, bounded: bool) -> None:
         diameter = float(source.uniform(0.1, 5)) if bounded else math.inf
         lipschitz = source.uniform(0.7, largest, count)
         steps = steps_of(source.uniform(0.01, 1, count), source.uniform(0.5, 2, count), lipschitz, diameter)
-        turns = Turns(steps, every, constant=False)
+        turns = Turns(steps, every)
         for place in range(min(every, count)):
             expected = best_schedule(dense(steps, np.arange(place, count, every)))[0]
             assert best_schedule(turns.regular(place))[0] == pytest.approx(expected, rel=1e-11)
@@ -43,7 +42,7 @@ def test_any_turns_can_be_merged() -> None:
         steps = steps_of(source.uniform(0.01, 1, count), source.uniform(0.5, 2, count), source.uniform(0.7, 1.1, count))
         chosen = np.flatnonzero(source.random(count) < 0.3)
         if chosen.size:
-            merged = Turns(steps, int(source.integers(2, 9)), constant=False).at(chosen)
+            merged = Turns(steps, int(source.integers(2, 9))).at(chosen)
             assert best_schedule(merged)[0] == pytest.approx(best_schedule(dense(steps, chosen))[0], rel=1e-11)
 
 
@@ -63,7 +62,7 @@ def test_windows_are_products_and_sums_rounded_to_the_safe_side(length: int) -> 
 
 def test_steps_that_overflow_when_merged_are_kept() -> None:
     steps = steps_of(np.ones(4000), 1.0, 1.5)
-    turns = Turns(steps, 2000, constant=True)
+    turns = Turns(stored_once(steps), 2000)
     assert turns.dense
     assert best_schedule(turns.regular(1999))[0] == pytest.approx(math.sqrt(1 + 1 - 1.5**-2.0), rel=1e-9)
 
@@ -74,7 +73,7 @@ def test_the_end_of_an_epoch_with_its_worst_push_beats_every_turn_inside() -> No
     for _ in range(40):
         steps = steps_of(source.uniform(0.1, 1, 9), source.uniform(0.5, 2, 9), source.uniform(0.5, 1.5, 9))
         pushes = np.zeros(9)
-        pushes[2::3] = latest_turns(steps, np.array([2, 5, 8]), constant=False)
+        pushes[2::3] = latest_turns(steps, np.array([2, 5, 8]))
         bound = best_schedule(Steps(pushes, steps.noise, steps.lipschitz))[0]
         for places in itertools.product(range(3), repeat=3):
             turns = np.array([3 * epoch + place for epoch, place in enumerate(places)])

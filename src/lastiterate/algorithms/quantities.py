@@ -1,0 +1,121 @@
+"""From the units of a run to lengths on the iterate: one function for each quantity that theorems see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lastiterate.algorithms.batches import Sizes
+from lastiterate.algorithms.lipschitz import step_lipschitz
+from lastiterate.algorithms.per_step import each, spread
+from lastiterate.algorithms.process import Process
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.rounding import up
+
+if TYPE_CHECKING:
+    from lastiterate.algorithms.run import Run
+
+
+@dataclass(frozen=True, eq=False)
+class Quantities:
+    """Of each step of a run, as long as its batches have these sizes.
+
+    A contracting proximal map is counted into its own step, and `squeeze` is what it multiplies lengths by.
+    """
+
+    run: Run
+    sizes: Sizes
+
+    @property
+    def process(self) -> Process:
+        run = self.run
+        return Process(
+            batches=run.batches,
+            sensitivity=self.sensitivity,
+            noise=self.noise,
+            lipschitz=each(np.multiply, self.lipschitz, self.squeeze),
+            drift=self.drift,
+            retain=self.retain,
+            sampled=self.sampled,
+            diameter=run.domain.diameter,
+            reason=run.reason(self.lipschitz),
+            dimension=run.domain.dimension if run.prox is None else None,
+            displacement=run.arithmetic.displacement,
+        )
+
+    @cached_property
+    def step_sizes(self) -> Floats:
+        """The iterate's unit over that of a gradient."""
+        return spread("step_size", self.run.step_size, self.run.steps)
+
+    @cached_property
+    def squeeze(self) -> Floats:
+        """What the proximal map leaves of a length; a number without unit."""
+        modulus = 0.0 if self.run.prox is None else self.run.prox.strong_convexity
+        return each(lambda eta: 1 / (1 + eta * modulus), self.step_sizes)
+
+    @cached_property
+    def gradient_change(self) -> Floats | float:
+        """How far replacing a record moves its gradient, in the unit of a gradient."""
+        return self._clipped(2.0, self.run.loss.gradient_sensitivity)
+
+    @cached_property
+    def gradient_bound(self) -> Floats | float:
+        """How long a record's gradient can be, in the unit of a gradient."""
+        return self._clipped(1.0, self.run.loss.gradient_bound)
+
+    def _clipped(self, times: float, without: float) -> Floats | float:
+        if self.run.clip is None:
+            return without
+        return each(lambda clip: np.minimum(times * clip, without), spread("clip", self.run.clip, self.run.steps))
+
+    @property
+    def sensitivity(self) -> Floats:
+        """How far a step that sees the record moves the iterate when the record is replaced; a length."""
+        return self._moved(self.gradient_change)
+
+    @property
+    def sampled(self) -> Floats:
+        """The sensitivity that the law of sampling takes; a length."""
+        return self._moved(self.run.batches.sampled_change(self.gradient_change, self.gradient_bound, self.sizes))
+
+    def _moved(self, change: Floats | float) -> Floats:
+        """How far a step moves the iterate for so much of one record's gradient in the sum."""
+        more = self._more
+        return each(lambda eta, c, q: q * eta * c / self.sizes.divisor * more, self.step_sizes, change, self.squeeze)
+
+    @property
+    def _more(self) -> float:
+        """By which rounding lets a sum move farther: in the run as it was computed, and here."""
+        return up(self.run.arithmetic.factor, operations=2)
+
+    @property
+    def noise(self) -> Floats:
+        """The standard deviation on the iterate; a length."""
+        return each(np.multiply, self.run.noise.on_iterate(self.step_sizes, self.run.batches.divisor), self.squeeze)
+
+    @cached_property
+    def lipschitz(self) -> Floats:
+        """By which a step may move two iterates apart, before its proximal map; a number without unit."""
+        run, shares = self.run, (self.sizes.smallest_share, self.sizes.largest_share)
+        clipped = run.clip is not None
+        return each(lambda eta: step_lipschitz(run.loss, clipped, eta, eta * run.decay, shares), self.step_sizes)
+
+    @property
+    def drift(self) -> Floats:
+        """How far two steps may differ on top of `retain`, whatever the curvature: all gradients opposite; a length."""
+        share, more = self.sizes.largest_share, self._more
+        return each(
+            lambda eta, c, q: q * 2 * eta * c * share * more * more, self.step_sizes, self.gradient_bound, self.squeeze
+        )
+
+    @property
+    def retain(self) -> Floats:
+        """What the l2 term leaves of a distance; a number without unit. Nothing is rounded where nothing is taken away."""
+        modulus = 0.0 if self.run.prox is None else self.run.prox.strong_convexity
+        exact = self.run.decay == modulus == 0
+        found = each(lambda eta, q: q * np.abs(1 - eta * self.run.decay), self.step_sizes, self.squeeze)
+        return found if exact else each(lambda kept: up(kept, operations=3), found)

@@ -1,0 +1,120 @@
+"""Where in the run a record takes its turns, and the steps that its shift meets from there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from .steps import Counts, Floats, Steps, greatest
+from .turns import Turns, latest_turns
+
+MOST_PLACES = 512
+_NEAR_THE_END = 128
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """The record is in one batch of `every`, at the same place in every epoch, which may have been drawn (`averaged`)."""
+
+    steps: Steps
+    every: int
+    releases: tuple[int, ...]
+    averaged: bool
+
+    @cached_property
+    def wanted(self) -> dict[int, float]:
+        """The places to look at, each with its probability; 0 where the worst of them counts."""
+        steps = len(self.steps)
+        if not self.averaged:
+            # With all steps alike, an earlier place is a later one followed by steps that do not see the record.
+            return {(steps - 1) % self.every: 0.0} if self.alike else dict.fromkeys(range(min(self.every, steps)), 0.0)
+        if self.alike and self.every > MOST_PLACES:
+            once_more = steps % self.every  # so many places have one turn more than the others
+            return {**groups(0, once_more, self.every), **groups(once_more, self.every, self.every)}
+        return dict.fromkeys(range(self.every), 1 / self.every)
+
+    def stretches(self, place: int) -> list[Steps | None]:
+        """What a record at this place meets between one release and the next; None where it takes no part."""
+        offsets = [(place - first) % self.every for first, _ in self.ends]
+        given = zip(self.parts, offsets, strict=True)
+        return [part.regular(offset) if offset < len(part.steps) else None for part, offset in given]
+
+    @property
+    def alike(self) -> bool:
+        return self.steps.alike and not self.releases
+
+    @cached_property
+    def ends(self) -> list[tuple[int, int]]:
+        """From one released iterate to the next."""
+        return list(pairwise((0, *self.releases, len(self.steps))))
+
+    @cached_property
+    def parts(self) -> list[Turns]:
+        return [Turns(self.steps.part(*ends), self.every) for ends in self.ends]
+
+
+class NewOrders(Places):
+    """Each epoch has its own order. Where the record is in the last epoch is averaged over; elsewhere the worst is taken.
+
+    The worst is the end of the epoch, with the largest push that any turn inside it could have grown to by then; an epoch
+    that a release cuts in two is counted as two. A place is that in the last piece; −1 if the record has no turn there.
+    """
+
+    @cached_property
+    def wanted(self) -> dict[int, float]:
+        if not self.averaged:
+            return {self.last_piece - 1: 0.0}
+        many = self.later_is_no_better and self.last_piece > MOST_PLACES
+        each = dict.fromkeys(range(self.last_piece), 1 / self.every)
+        places = groups(0, self.last_piece, self.every) if many else each
+        if self.last_piece < self.every:
+            places[-1] = 1 - self.last_piece / self.every
+        return places
+
+    @property
+    def last_piece(self) -> int:
+        """Steps since the last epoch began, or since the last release."""
+        return len(self.steps) - max((len(self.steps) - 1) // self.every * self.every, *self.releases, 0)
+
+    @property
+    def later_is_no_better(self) -> bool:
+        """So it is if nothing grows and all steps are alike (docs/proofs.md)."""
+        return self.steps.alike and greatest(self.steps.lipschitz) <= 1
+
+    def stretches(self, place: int) -> list[Steps | None]:
+        *earlier, last = zip(self.parts, self._last_steps, self.worst_pushes, strict=True)
+        return [part.at(turns, pushes) for part, turns, pushes in earlier] + [self._with_last(*last, place)]
+
+    def _with_last(self, part: Turns, turns: Counts, pushes: Floats, place: int) -> Steps | None:
+        """Earlier pieces at their worst; the last at this place, or at its worst, or without the record."""
+        if place < 0:
+            turns, pushes = turns[:-1], pushes[:-1]
+        elif self.averaged:
+            turn = len(part.steps) - self.last_piece + place
+            turns, pushes = np.append(turns[:-1], turn), np.append(pushes[:-1], part.steps.sensitivity[turn])
+        return part.at(turns, pushes) if turns.size else None
+
+    @cached_property
+    def _last_steps(self) -> list[Counts]:
+        """For each stretch the last step of each piece: of an epoch, or of what a release leaves of one."""
+        whole = [np.arange((first // self.every + 1) * self.every, last, self.every) for first, last in self.ends]
+        return [np.append(inside, last) - first - 1 for inside, (first, last) in zip(whole, self.ends, strict=True)]
+
+    @cached_property
+    def worst_pushes(self) -> list[Floats]:
+        """The largest push that a turn inside each piece can have grown to by its end."""
+        given = zip(self.parts, self._last_steps, strict=True)
+        return [latest_turns(part.steps, turns) for part, turns in given]
+
+
+def groups(first: int, last: int, of: int) -> dict[int, float]:
+    """Places from first to last, of which a later one is no better: those between two are counted as the later."""
+    count = last - first
+    if not count:
+        return {}
+    far = np.geomspace(_NEAR_THE_END, max(count, _NEAR_THE_END), MOST_PLACES - _NEAR_THE_END).astype(np.intp)
+    edges = np.unique(np.minimum(np.concatenate([np.arange(_NEAR_THE_END), far, [count]]), count))
+    return dict(zip((last - 1 - edges[:-1]).tolist(), (np.diff(edges) / of).tolist(), strict=True))

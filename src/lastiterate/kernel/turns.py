@@ -1,0 +1,148 @@
+"""The steps that one record's shift meets, when it takes its turn now and then; those between two turns are merged.
+
+Steps k = 1..n with factors L_k and noise ν_k act on a distance like one step with factor ΠL_k and noise √U,
+U = Σ ν_k²·(L_{k+1}⋯L_n)²: paying a at that step means paying a·ν_k²·L_{k+1}⋯L_n / U at step k. Two such steps merge as
+P = P_1·P_2 and U = U_1·P_2² + U_2. Factors are rounded up, noise down, and what leaves the range of floats is infinite.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .steps import Counts, Floats, Steps, greatest
+
+_HALF_ULP = 2.0**-53
+_LEAST, _MOST, _LEAST_SQUARE = 1e-150, 1e150, 1e-280  # below the last, terms of a sum may have lost digits
+
+
+@dataclass(frozen=True, eq=False)
+class Turns:
+    """Steps of which a record sees one in `every`, more or less; stretches without it are merged, which loses nothing.
+
+    Unless distances may grow there, and starting half-way from the diameter could be better, or the merged numbers overflow:
+    then all steps are kept. With an unknown factor nothing may be left between two turns, and what lies between is left out.
+    """
+
+    steps: Steps
+    every: int
+
+    def regular(self, first: int) -> Steps:
+        """What a record meets that takes part at `first`, `first` + every, …; what comes before is left out."""
+        if self.every == 1 and not self.unknown:
+            return self.steps.part(first, len(self.steps))  # as they are: equal steps stay stored once
+        return self.at(np.arange(first, len(self.steps), self.every))
+
+    def at(self, turns: Counts, pushes: Floats | None = None) -> Steps:
+        """What a record meets that takes part at these steps only, with the steps' own pushes or with others."""
+        pushes = self.steps.sensitivity[turns] if pushes is None else pushes
+        if self.unknown:
+            return Steps(pushes, self.steps.noise[turns], np.full(len(turns), math.inf))
+        merged = None if self.dense else self._merged(turns, pushes)
+        return self._dense(turns, pushes) if merged is None else merged
+
+    @cached_property
+    def unknown(self) -> bool:
+        return math.isinf(greatest(self.steps.lipschitz))
+
+    @cached_property
+    def dense(self) -> bool:
+        """Whether every record needs every step: slow when there are many batches."""
+        if self.unknown or self.every == 1:
+            return not self.unknown
+        growing = math.isfinite(self.steps.diameter) and greatest(self.steps.lipschitz) > 1
+        return growing or not np.isfinite(self._windows[0]).all()
+
+    def _dense(self, turns: Counts, pushes: Floats) -> Steps:
+        sensitivity = np.zeros(len(self.steps))
+        sensitivity[turns] = pushes
+        dense = Steps(sensitivity, self.steps.noise, self.steps.lipschitz, self.steps.diameter)
+        return dense.part(int(turns[0]), len(dense))
+
+    def _merged(self, turns: Counts, pushes: Floats) -> Steps | None:
+        """The record's own steps, each followed by the merged steps up to the next, where there are any."""
+        starts, ends = turns + 1, np.append(turns[1:], len(self.steps))
+        factors, noises = np.ones(len(turns)), np.zeros(len(turns))
+        usual = ends - starts == self.every - 1  # these are looked up
+        at = np.zeros(usual.sum(), np.intp) if self.steps.alike else starts[usual]
+        factors[usual], noises[usual] = self._windows[0][at], self._windows[1][at]
+        for index in np.flatnonzero(~usual & (ends > starts)):
+            stretch = slice(starts[index], ends[index])
+            factors[index], noises[index] = whole(self.steps.lipschitz[stretch], self.steps.noise[stretch])
+        if not np.isfinite(factors).all():
+            return None
+        kept, nothing = np.column_stack([ends > turns, ends > starts]), np.zeros(len(turns))
+        pairs = (pushes, nothing), (self.steps.noise[turns], noises), (self.steps.lipschitz[turns], factors)
+        sensitivity, noise, lipschitz = (np.column_stack(pair)[kept] for pair in pairs)
+        return Steps(sensitivity, noise, lipschitz, self.steps.diameter)
+
+    @cached_property
+    def _windows(self) -> tuple[Floats, Floats]:
+        """All stretches of the usual length; one of them if all steps are alike."""
+        length = self.every - 1
+        if length >= len(self.steps):
+            return np.ones(1), np.ones(1)
+        count = length if self.steps.alike else len(self.steps)
+        return windows(self.steps.lipschitz[:count], self.steps.noise[:count], length)
+
+
+def windows(lipschitz: Floats, noise: Floats, length: int) -> tuple[Floats, Floats]:
+    """(factor, noise) of the `length` ≥ 1 steps that begin at each place where so many are left, by doubling."""
+    found: tuple[Floats, Floats] = np.ones(len(noise) + 1), np.zeros(len(noise) + 1)
+    remaining, width = length, 1
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        power = np.asarray(lipschitz), np.square(noise)
+        while True:
+            if remaining & 1:
+                found = _joined(power, found, width)
+            remaining >>= 1
+            if not remaining:
+                return _rounded(*found, length)
+            power, width = _joined(power, power, width), 2 * width
+
+
+def whole(lipschitz: Floats, noise: Floats) -> tuple[float, float]:
+    """(factor, noise) of all these steps together."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        after = np.cumprod(np.append(1.0, lipschitz[::-1]))
+        square = np.square(noise[::-1] * after[:-1]).sum(keepdims=True)
+        factor, together = _rounded(after[-1:], square, len(noise))
+    return float(factor[0]), float(together[0])
+
+
+def _joined(first: tuple[Floats, Floats], then: tuple[Floats, Floats], width: int) -> tuple[Floats, Floats]:
+    count = min(len(first[0]), len(then[0]) - width)
+    factor, square = (values[width : width + count] for values in then)
+    return first[0][:count] * factor, first[1][:count] * np.square(factor) + square
+
+
+def _rounded(factor: Floats, square: Floats, length: int) -> tuple[Floats, Floats]:
+    """A product of n numbers is off by n half ulps at most, a sum of such squares by 4n, its root by 2n."""
+    slack = 4 * (length + 1) * _HALF_ULP
+    usable = (factor <= _MOST) & (square < math.inf) & (square >= _LEAST_SQUARE)
+    return (
+        np.where(usable, np.maximum(factor * (1 + slack), _LEAST), math.inf),
+        np.where(usable, np.sqrt(square) * (1 - slack), math.nan),
+    )
+
+
+def latest_turns(steps: Steps, ends: Counts) -> Floats:
+    """For each piece of the steps, which ends with one of `ends`, the worst push at its last step.
+
+    A turn at t is carried to the end with the factors after t; payments on the way are the same for both.
+    """
+    lengths = np.diff(np.append(-1, ends))
+    pushes = np.zeros(len(ends))
+    for length in np.unique(lengths).tolist():
+        chosen = np.flatnonzero(lengths == length)
+        at = ends[chosen[:1] if steps.alike else chosen] - length
+        carried = np.zeros(len(at))
+        with np.errstate(over="ignore"):
+            for _ in range(length):
+                at = at + 1
+                carried = np.maximum(carried * steps.lipschitz[at], steps.sensitivity[at])
+        pushes[chosen] = carried * (1 + length * 2.0**-52)
+    return pushes

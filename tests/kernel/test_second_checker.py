@@ -1,0 +1,157 @@
+"""Certificates before a second checker, which shares no line with the first: exact, and with places of its own."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lastiterate as li
+from lastiterate.kernel.check import check
+from lastiterate.kernel.steps import Refused
+
+TOOL = Path(__file__).parents[2] / "tools" / "check_certificate.py"
+DELTA = 1e-5
+
+
+def _loaded() -> Any:
+    spec = importlib.util.spec_from_file_location("check_certificate", TOOL)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+checker = _loaded()
+
+
+def certificate(batches: object, steps: int, releases: tuple[int, ...] = (), theorem: str = "", **changes: Any) -> Any:
+    values: dict[str, Any] = {
+        "loss": li.losses.logistic(feature_norm=1.0, l2=0.01),
+        "batches": batches,
+        "step_size": 0.5,
+        "noise": li.OnMeanGradient(std=0.2),
+        "steps": steps,
+    }
+    report = li.account(li.Run(**{**values, **changes}), DELTA, releases)
+    if report.certificate["grade"] == "replayed" and theorem in ("", report.best.theorem.name):
+        return json.loads(json.dumps(report.certificate))
+    named = next(one for one in report.guarantees if one.theorem.name == theorem)
+    twin = li.Report(report.run, DELTA, report.releases, (named,), (named.epsilon(DELTA),), ())
+    return json.loads(json.dumps(twin.certificate))
+
+
+LOUD = li.OnMeanGradient(std=3.0)
+FULL, CYCLIC = li.FullBatch(records=100), li.Cyclic(records=60, batch_size=10)
+GROWING = li.losses.general(smoothness=3.0, strong_convexity=0.0, gradient_sensitivity=1.0)
+CERTIFICATES = {
+    "full batches": certificate(FULL, 20),
+    "many steps": certificate(FULL, 2000),
+    "cyclic": certificate(CYCLIC, 20),
+    "contracting": certificate(CYCLIC, 32, weight_decay=0.3),
+    "growing": certificate(CYCLIC, 21, theorem="shift-engine", loss=GROWING, step_size=1.0, noise=LOUD),
+    "growing in a ball": certificate(
+        FULL, 30, theorem="shift-engine", loss=GROWING, step_size=1.0, domain=li.Ball(radius=0.05)
+    ),
+    "bounded": certificate(CYCLIC, 90, theorem="shift-engine", domain=li.Ball(radius=0.02)),
+    "steps that differ": certificate(CYCLIC, 20, step_size=np.linspace(0.1, 0.6, 20)),
+    "a pattern": certificate(CYCLIC, 24, step_size=[0.5, 0.4, 0.3, 0.2, 0.1, 0.3] * 4),
+    "released": certificate(CYCLIC, 20, (5, 12)),
+    "no curvature known": certificate(CYCLIC, 20, theorem="shift-engine", loss=li.losses.network(clip=1.0)),
+    "one order": certificate(li.Shuffled(records=60, batch_size=10, each_epoch=False), 20, theorem="random-order"),
+    "many places": certificate(
+        li.Shuffled(records=700, batch_size=1, each_epoch=False),
+        1000,
+        theorem="random-order",
+        noise=li.OnMeanGradient(std=3.0),
+    ),
+    "new orders": certificate(li.Shuffled(records=60, batch_size=10), 20, theorem="random-order"),
+    "new orders, worst": certificate(li.Shuffled(records=60, batch_size=10), 20, theorem="shift-engine"),
+    "new orders, released": certificate(li.Shuffled(records=60, batch_size=10), 22, (4, 12), theorem="random-order"),
+    "new orders, steps that differ": certificate(
+        li.Shuffled(records=60, batch_size=10), 20, theorem="random-order", step_size=np.linspace(0.1, 0.6, 20)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CERTIFICATES)
+def test_both_checkers_accept(name: str) -> None:
+    given = CERTIFICATES[name]
+    assert given["grade"] == "replayed"
+    assert li.verify(given).accepted
+    assert checker.judged(given) == ""
+
+
+def _lower_epsilon(content: Any) -> None:
+    content["claim"]["epsilon"] *= 1 - 1e-9
+
+
+def _lower_delta(content: Any) -> None:
+    content["claim"]["delta"] *= 1 - 1e-9
+
+
+def _scaled(content: Any, name: str, factor: float) -> None:
+    given = content["proof"]["steps"][name]
+    for pair in given["pattern"] if isinstance(given, dict) else given:
+        pair[0] *= factor
+
+
+def _less_noise(content: Any) -> None:
+    _scaled(content, "noise", 1 - 1e-9)
+
+
+def _more_sensitivity(content: Any) -> None:
+    _scaled(content, "sensitivity", 1 + 1e-9)
+
+
+def _no_schedule(content: Any) -> None:
+    for entry in content["proof"]["schedules"]:
+        entry["place"] += 1000
+
+
+def _straying(content: Any) -> None:
+    content["proof"]["displacement"] += 1e-6
+
+
+TAMPERED = (_lower_epsilon, _lower_delta, _less_noise, _more_sensitivity, _no_schedule, _straying)
+
+
+@pytest.mark.parametrize("change", TAMPERED, ids=lambda change: change.__name__.strip("_"))
+@pytest.mark.parametrize("name", [name for name in CERTIFICATES if name != "many places"])
+def test_both_checkers_reject(name: str, change: Any) -> None:
+    twin = copy.deepcopy(CERTIFICATES[name])
+    change(twin)
+    assert not li.verify(twin).accepted
+    assert checker.judged(twin) != ""
+    with pytest.raises(Refused):
+        check(twin["proof"], twin["claim"])
+
+
+def test_it_is_a_program(tmp_path: Path) -> None:
+    for name, code in (("cyclic", 0), ("tampered", 1), ("recomputed", 1)):
+        content = copy.deepcopy(CERTIFICATES["cyclic"])
+        if name == "tampered":
+            _lower_epsilon(content)
+        if name == "recomputed":
+            content["grade"] = "recomputed"
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps(content))
+        done = subprocess.run([sys.executable, str(TOOL), str(path)], capture_output=True, text=True)
+        assert done.returncode == code
+        assert done.stdout.startswith("accepted" if code == 0 else "rejected")
+        assert done.stderr == ""
+
+
+def test_it_uses_nothing_of_ours() -> None:
+    assert "lastiterate" not in [
+        line.split()[1] for line in TOOL.read_text().splitlines() if line.startswith(("import", "from"))
+    ]
+    assert len(TOOL.read_text().splitlines()) < 200

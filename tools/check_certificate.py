@@ -1,0 +1,163 @@
+"""Does a replayed certificate prove what it claims? One page, with mpmath alone: python tools/check_certificate.py FILE
+
+Nothing of lastiterate is used, and 50 digits are kept. What the steps are, the certificate says; that they are those of your
+run, `lastiterate verify` says. The mathematics: docs/proofs.md. A bound z on the hidden distance of two neighbouring runs
+goes to lipschitz·z + sensitivity at each step; a payment a takes a from it and costs (a/noise)²; μ² is the sum of the costs.
+"""
+
+import json
+import sys
+from itertools import pairwise
+
+from mpmath import e, erfc, inf, log, mp, mpf, sqrt
+
+mp.dps = 50
+
+
+def number(value):
+    return inf if value is None else mpf(value)
+
+
+def values(content, count):
+    """[[value, how often], …], which repeats if it is a pattern."""
+    pairs = content["pattern"] if isinstance(content, dict) else content
+    listed = [number(value) for value, times in pairs for _ in range(times)]
+    if (len(listed) != count and not isinstance(content, dict)) or not all(value >= 0 for value in listed):
+        raise ValueError("a list is too short, or too long, or has an entry below 0")
+    return [listed[at % len(listed)] for at in range(count)]
+
+
+def layouts(steps, pushes):
+    """Ways to write down the steps of a record with these pushes, from its first turn on; a proof in any of them holds."""
+    turns = sorted(pushes)
+    dense = [(pushes.get(at, mpf(0)), *steps[at]) for at in range(turns[0], len(steps))]
+    if any(factor == inf for _, _, factor in dense):
+        return [[(pushes[at], steps[at][0], inf) for at in turns]]  # nothing may be left between two turns
+    merged = []
+    for at, following in pairwise([*turns, len(steps)]):
+        merged.append((pushes[at], *steps[at]))
+        factor, square = mpf(1), mpf(0)
+        for noise, lipschitz in reversed(steps[at + 1 : following]):
+            factor, square = factor * lipschitz, square + (noise * factor) ** 2
+        if following > at + 1:
+            merged.append((mpf(0), sqrt(square), factor))
+    return [dense, merged]
+
+
+def following(steps, payment, count):
+    """In proportion to noise²·(product of the Lipschitz constants that follow)."""
+    found = [payment][:count]
+    for (_, before, _), (_, noise, factor) in pairwise(steps[:count]):
+        found.append(found[-1] * (noise / before) ** 2 / factor)
+    return found
+
+
+def cost(steps, diameter, schedule):
+    """μ² of the payments, or ∞ if they are not for these steps."""
+    start, due = schedule["start"], []
+    for length, wait, first, times in schedule["blocks"]:
+        for _ in range(times):
+            due += [*[mpf(0)] * wait, *following(steps[start + len(due) + wait :], mpf(first), length - 1 - wait), inf]
+    if len(due) != len(steps) - start or min(due) < 0 or not 0 <= start < len(steps):
+        return inf
+    left, total = diameter if start and steps[start][2] else mpf(0), mpf(0)
+    for (push, noise, factor), payment in zip(steps[start:], due, strict=True):
+        left = (factor * left if left else mpf(0)) + push
+        paid = min(left, payment)
+        left, total = left - paid, total + (paid / noise) ** 2
+    return total
+
+
+def turns_of(place, first, last, proof, steps):
+    """{turn: push} of a record at this place, between two releases; its worst, where each epoch has a new order."""
+    every, count = proof["turns"]["every"], proof["steps"]["count"]
+    if proof["turns"]["order"] == "fixed":
+        return {at: steps[at][0] for at in range(first, last) if at % every == place}
+    ends = [*range((first // every + 1) * every, last, every), last]
+    found = {}
+    for begin, end in pairwise([first, *ends]):
+        carried = mpf(0)  # a turn inside the piece, grown until its end
+        for at in range(begin, end):
+            carried = max(carried * steps[at][2], steps[at][0])
+        found[end - 1] = carried
+    if last == count and proof["turns"]["averaged"]:
+        del found[last - 1]
+        if place >= 0:
+            at = (ends[-2] if len(ends) > 1 else first) + place
+            found[at] = steps[at][0]
+    return found
+
+
+def mu(place, parts, proof, steps, diameter):
+    total = mpf(0)
+    for (first, last), part in zip(pairwise([0, *proof["turns"]["releases"], len(steps)]), parts, strict=True):
+        if pushes := {at - first: push for at, push in turns_of(place, first, last, proof, steps).items()}:
+            stretch = [(noise, factor) for _, noise, factor in steps[first:last]]
+            total += min(cost(layout, diameter, part) for layout in layouts(stretch, pushes) if part)
+    return sqrt(total) + 2 * mpf(proof["displacement"])
+
+
+def classes(proof, steps):
+    """Places of which a later one is no better: an earlier may be counted as a later one. And how many others there are."""
+    turns, count = proof["turns"], proof["steps"]["count"]
+    every, alike = turns["every"], all(step == steps[0] for step in steps)
+    if turns["order"] == "fixed":
+        if alike and not turns["releases"]:
+            return ([range(count % every), range(count % every, every)], 0) if turns["averaged"] else ([range(1)], 0)
+        return [range(at, at + 1) for at in range(every if turns["averaged"] else min(every, count))], 0
+    piece = count - max([(count - 1) // every * every, *turns["releases"]])
+    if not turns["averaged"]:
+        return [range(piece - 1, piece)], 0
+    together = alike and steps[0][2] <= 1
+    return ([range(piece)] if together else [range(at, at + 1) for at in range(piece)]), every - piece
+
+
+def check(certificate):
+    """The reason why it is rejected, or nothing."""
+    proof, claim = certificate["proof"], certificate["claim"]
+    count, turns = proof["steps"]["count"], proof["turns"]
+    steps = list(
+        zip(*(values(proof["steps"][name], count) for name in ("sensitivity", "noise", "lipschitz")), strict=True)
+    )
+    diameter = number(proof["steps"]["diameter"])
+    given = {one["place"]: mu(one["place"], one["parts"], proof, steps, diameter) for one in proof["schedules"]}
+    groups, absent = classes(proof, steps)
+    if not turns["averaged"]:
+        last = (count - 1) % turns["every"]  # with all steps alike the worst place is that of the last step
+        wanted = [last] if groups == [range(1)] else [at for group in groups for at in group]
+        weighted = [(1, max(given.get(at, inf) for at in wanted))]
+    else:
+        weighted = [(mpf(absent) / turns["every"], given[-1])] if absent else []
+        for group in groups:
+            for at in group:
+                later = [place for place in given if place in group and place >= at]
+                weighted.append((mpf(1) / turns["every"], given[min(later)] if later else inf))
+    if claim["mu"] is not None and (turns["averaged"] or not weighted[0][1] <= mpf(claim["mu"])):
+        return "mu is not proved"
+    epsilon, delta = number(claim["epsilon"]), mpf(claim["delta"])
+    total = sum(weight * gap(epsilon, shift) for weight, shift in weighted)
+    return "" if epsilon >= 0 and total <= delta < 1 else f"at this epsilon it proves delta = {float(total)}"
+
+
+def gap(epsilon, shift):
+    """How far N(shift, 1) sticks out of e^ε·N(0, 1)."""
+    if shift in (0, inf) or epsilon == inf:
+        return mpf(shift == inf and epsilon < inf)
+    tail = [erfc((epsilon / shift + sign * shift / 2) / sqrt(2)) / 2 for sign in (-1, 1)]
+    return tail[0] - (e ** (epsilon + log(tail[1])) if tail[1] else 0)
+
+
+def judged(certificate):
+    """The reason why it is rejected, or nothing."""
+    try:
+        return check(certificate) if certificate["grade"] == "replayed" else "its grade is not: replayed"
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        return f"it cannot be followed: {error!r}"
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1]) as file:
+        found = json.load(file)
+    reason = judged(found)
+    print(f"rejected: {reason}" if reason else f"accepted: {found['claim']}")
+    sys.exit(1 if reason else 0)
