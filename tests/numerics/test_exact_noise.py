@@ -209,10 +209,10 @@ def test_any_number_of_noises_can_be_drawn(count: int) -> None:
 
 def test_a_tail_is_in_doubt_where_nearly_all_of_its_bits_are_nothing() -> None:
     few = int(exact_noise._FEW)
-    bits, more = np.array([0, 1, 2, 1, few], np.uint64), np.array([0, few, 0, few - 1], np.uint64)
-    drawn = exact_noise._Uniform(bits, np.arange(4), more, Source())
-    assert drawn.without_far_tails(np.ones(5)).tolist() == [math.inf, 1.0, 1.0, math.inf, 1.0]
-    usual = exact_noise._Uniform(bits[4:], np.zeros(0, np.intp), more[:0], Source())
+    bits, more = np.array([0, 1, 2, 1, 1, few], np.uint64), np.array([0, few, 0, few - 1, few + 1], np.uint64)
+    drawn = exact_noise._Uniform(bits, np.arange(5), more, Source())
+    assert drawn.without_far_tails(np.ones(6)).tolist() == [math.inf, 1.0, 1.0, math.inf, 1.0, 1.0]
+    usual = exact_noise._Uniform(bits[5:], np.zeros(0, np.intp), more[:0], Source())
     assert usual.without_far_tails(np.ones(1)).tolist() == [1.0]
 
 
