@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # MNIST and Adult, which are not ours to give away: each in a folder of its name in the folder that this names.
 export LASTITERATE_DATA ?= $(abspath $(firstword $(wildcard data ../*/data) data))
 
-.PHONY: demo test lint check quick bench bench-engine tables random-batches chain lower mechanisms mutate attack mutation-study sharpness audits accuracy mnist speed papers study docs comparison clean
+.PHONY: demo house test lint check quick bench bench-engine tables random-batches chain lower mechanisms mutate attack mutation-study sharpness audits accuracy mnist speed papers study docs comparison clean
 
 demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify, calibrate, plot; then a private model
 	$(BIN)/lastiterate account examples/mnist.toml --delta 1e-5 --certificate out/mnist-certificate.json --plot out/mnist.png
@@ -64,6 +64,9 @@ accuracy: $(READY)  ## accuracy against epsilon on four data sets, ours and the 
 
 mnist: $(READY)  ## Tables 5 and 6 of Bok2024 on real MNIST, and a sound variant (half an hour)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.accuracy.bok2024 $(MNIST)
+
+house: $(READY)  ## what there is to touch, to believe, to read and to wait for (docs/architecture.md)
+	$(BIN)/python -m benchmarks.house
 
 speed: $(READY)  ## seconds an epoch, beside Opacus and bare products of matrices
 	PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.speed.training $(SPEED)
