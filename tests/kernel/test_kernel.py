@@ -18,7 +18,7 @@ import lastiterate
 from lastiterate.kernel import check as entry
 from lastiterate.kernel.check import Proved, check, payments, proved
 from lastiterate.kernel.gaussian import log_average, log_delta
-from lastiterate.kernel.steps import Refused
+from lastiterate.kernel.steps import Refused, greatest
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.shift.schedule import Schedule, blocks
 from lastiterate.shift.schedule import payments as meant
@@ -82,6 +82,15 @@ def test_an_average_is_an_average() -> None:
     assert Proved((0.5, 3.0), (0.0, 0.0), False).log_delta(1.5) == float(log_delta(1.5, np.array([3.0]))[0])
     assert Proved((1.0, 0.0), (0.25, 0.75), True).implies(1.0, 0.25 * math.exp(exact_log_delta(1.0, 1.0)) * (1 + 1e-9))
     assert not Proved((1.0, 0.0), (0.25, 0.75), True).implies(1.0, 0.25 * math.exp(exact_log_delta(1.0, 1.0)))
+
+
+@pytest.mark.parametrize("epsilon", [1.5, 6.0, 20.0])
+def test_an_average_is_rounded_up_by_what_its_sum_can_lose(epsilon: float) -> None:
+    """A thousand equal parts: an ulp for each, two for the logarithm, and eight more."""
+    alone = float(log_delta(epsilon, np.ones(1))[0])
+    top = alone - math.log(1000)
+    slack = log_average(epsilon, np.ones(1000), np.full(1000, 1e-3)) - alone
+    assert 0.9 <= slack / (2.0**-52 * (1008 + 2 * abs(top))) <= 1.1
 
 
 # Payments
@@ -226,3 +235,5 @@ def test_patterns_repeat_and_equal_numbers_are_stored_once() -> None:
     assert entry._values([[0.5, 1000]], 1000).strides == (0,)
     assert stored_once(steps_of(np.ones(3), 1.0, 1.0)).alike
     assert not steps_of([1.0, 2.0], 1.0, 1.0).alike
+    assert steps_of([2.0], 1.0, 1.0).alike
+    assert greatest(np.broadcast_to(3.0, 5)) == greatest(np.array([1.0, 3.0, 2.0])) == 3.0

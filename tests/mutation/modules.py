@@ -26,7 +26,7 @@ MODULES = (
     ),
     Module("kernel/places.py", "tests/theorems/test_place_counts.py tests/theorems/test_places.py"),
     Module("kernel/gaussian.py", "tests/kernel/test_kernel.py", "delta or average"),
-    Module("kernel/check.py", "tests/kernel/test_kernel.py", "not delta and not average"),
+    Module("kernel/check.py", "tests/kernel/test_kernel.py"),
     Module(
         "algorithms/batches/passes.py",
         "tests/training/test_samplers.py tests/algorithms/test_run.py",
