@@ -1,4 +1,4 @@
-"""`make house`: how much there is to touch, to believe, to read and to wait for: the right column of docs/architecture.md."""
+"""`make house`: what there is to touch, to believe, to read and to wait for; the right column of docs/architecture.md."""
 
 from __future__ import annotations
 
