@@ -261,3 +261,13 @@ def test_every_records_own_guarantee_has_that_of_everybody() -> None:
     assert verdict.accepted
     assert verdict.epsilon == pytest.approx(records.worst, rel=1e-10)
     assert verdict.epsilon >= records.worst
+
+
+def test_a_certificate_that_was_changed_leaves_the_report_alone() -> None:
+    """So do the arguments of a loss."""
+    run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(10), 0.1, li.OnIterate(std=1.0), 5)
+    report = li.account(run, delta=1e-5)
+    report.certificate["claim"]["epsilon"] = 0.0
+    run.loss.arguments["feature_norm"] = 5.0
+    assert report.certificate["claim"]["epsilon"] > 0
+    assert run.loss.arguments["feature_norm"] == 1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -85,15 +86,22 @@ class Report:
         """What the owner of the run has to guarantee."""
         return tuple(promises(self.run, self.releases))
 
-    @cached_property
+    @property
     def certificate(self) -> dict[str, Any]:
-        """The proof of the best guarantee, for `lastiterate verify`: replayed by the kernel, or recomputed from the run."""
+        """The proof of the best guarantee, for `lastiterate verify`: replayed by the kernel, or recomputed from the run.
+
+        Whoever changes it changes a copy.
+        """
+        return deepcopy(self._certificate)
+
+    @cached_property
+    def _certificate(self) -> dict[str, Any]:
         process = replace(self.run.process, releases=self.releases)
         return certificate_of(self.run, process, self.best, self.delta, self.caveats)
 
     def save_certificate(self, path: str | Path) -> None:
         """Write the certificate as JSON."""
-        write_text(path, json.dumps(self.certificate) + "\n")
+        write_text(path, json.dumps(self._certificate) + "\n")
 
     def to_dict(self) -> dict[str, Any]:
         """The report without its certificate, as JSON could hold it."""
