@@ -30,7 +30,7 @@ def path_of(name: str) -> str:
     return f"theorems/{name}.md"
 
 
-def errata_of(theorem: li.Theorem) -> list[Erratum]:
+def errata_of(theorem: li.theorems.Theorem) -> list[Erratum]:
     """Those that the theorem names itself, and their variants (E0.1b)."""
     named = re.findall(r"E\d\.\d", theorem.erratum or "")
     return [one for one in ERRATA if one.name[:4] in named]
@@ -40,7 +40,7 @@ def anchor(erratum: str) -> str:
     return erratum.lower().replace(" ", "-")
 
 
-def _page(theorem: li.Theorem, runs: dict[str, Ranking]) -> str:
+def _page(theorem: li.theorems.Theorem, runs: dict[str, Ranking]) -> str:
     up = "../" * (theorem.name.count("/") + 1)
     lines = [
         f"# {theorem.name}",
@@ -55,16 +55,25 @@ def _page(theorem: li.Theorem, runs: dict[str, Ranking]) -> str:
     return "\n\n".join(lines) + "\n"
 
 
-def _statement(theorem: li.Theorem, up: str) -> Iterator[str]:
+def sections(text: str) -> dict[str, str]:
+    """What a bound says of itself: Update, Bound, Assumes, Attained by, Reference, each in one line."""
+    parts = re.split(r"^(Update|Bound|Assumes|Attained by|Reference): ", text, flags=re.MULTILINE)[1:]
+    return {label: " ".join(body.split()) for label, body in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def _statement(theorem: li.theorems.Theorem, up: str) -> Iterator[str]:
     yield "## Statement"
+    said = sections(inspect.getdoc(theorem.bound))
     yield (
-        "**Update.** X_t = Π_t(φ_t(X_{t−1}) + N(0, ν_t²)) for t = 1, …, T; one record is replaced. "
+        f"**Update.** {said['Update']} One record is replaced. "
         f"[Notation]({up}notation.md): s, ν, L are a step's sensitivity, noise and Lipschitz constant on the iterate, "
         "D the diameter, p the inclusion, T steps, E epochs of l batches."
     )
-    yield f"**Bound.** {inspect.getdoc(theorem.bound)}"
-    yield "**Assumes.** Each is evaluated on the run, and refused with the number that failed."
+    yield f"**Bound.** {said['Bound']}"
+    yield f"**Assumes.** {said['Assumes']} Each is evaluated on the run, and refused with the number that failed:"
     yield "\n".join(f"- {assumption.statement}" for assumption in theorem.assumptions)
+    yield f"**Attained by.** {said['Attained by']} (`make sharpness`)"
+    yield f"**Reference.** {said['Reference']}"
     about, *notes = inspect.getdoc(sys.modules[theorem.bound.__module__]).split("\n\n")
     yield f"**Where it comes from.** {about}"
     yield from notes
@@ -98,7 +107,7 @@ def _named(ranking: Ranking) -> Iterator[tuple[str, float]]:
     return ((name, value) for value, name in ranking)
 
 
-def _errata(theorem: li.Theorem, up: str) -> Iterator[str]:
+def _errata(theorem: li.theorems.Theorem, up: str) -> Iterator[str]:
     yield "## Errata"
     if theorem.erratum is None:
         yield f"None that is known. [All errata]({up}errata.md)."

@@ -78,24 +78,24 @@ def draws(seed: int) -> Iterator[Process]:
         yield any_process(source)
 
 
-def holds(theorem: li.Theorem, given: Process) -> bool:
+def holds(theorem: li.theorems.Theorem, given: Process) -> bool:
     """Whether nothing fails; assumptions that take long to look at come last, and mostly need not be."""
     return all(one.failure(given) is None for one in theorem.assumptions)
 
 
 @cache
-def examples(theorem: li.Theorem, count: int, seed: int = 3) -> tuple[Process, ...]:
+def examples(theorem: li.theorems.Theorem, count: int, seed: int = 3) -> tuple[Process, ...]:
     """Processes to which the theorem applies."""
     found = []
     for given in draws(seed):
-        if holds(theorem, given) and isinstance(theorem.apply(given), li.Guarantee):
+        if holds(theorem, given) and isinstance(theorem.apply(given), li.theorems.Guarantee):
             found.append(given)
             if len(found) == count:
                 return tuple(found)
     raise AssertionError(f"{theorem.name} applies to {len(found)} of {_MOST_DRAWS} processes")
 
 
-def instances(theorem: li.Theorem, count: int) -> list[tuple[int, Instance]]:
+def instances(theorem: li.theorems.Theorem, count: int) -> list[tuple[int, Instance]]:
     """Exact one-dimensional runs to which the theorem applies, with their seeds."""
     found = []
     for seed in range(50_000, 50_000 + _MOST_DRAWS):
@@ -107,13 +107,13 @@ def instances(theorem: li.Theorem, count: int) -> list[tuple[int, Instance]]:
     raise AssertionError(f"{theorem.name} applies to {len(found)} instances only")
 
 
-def epsilon(theorem: li.Theorem, given: Process, delta: float = 1e-5) -> float:
+def epsilon(theorem: li.theorems.Theorem, given: Process, delta: float = 1e-5) -> float:
     """∞ where the theorem says nothing."""
     answer = theorem.apply(given)
-    return answer.epsilon(delta) if isinstance(answer, li.Guarantee) else math.inf
+    return answer.epsilon(delta) if isinstance(answer, li.theorems.Guarantee) else math.inf
 
 
-def slack(theorem: li.Theorem) -> float:
+def slack(theorem: li.theorems.Theorem) -> float:
     """Searched bounds move by up to a hundredth with the grid."""
     return 1e-2 if theorem.name.startswith(SEARCHED) else 1e-9
 
@@ -129,5 +129,5 @@ def _kept_alike(values: np.ndarray, change: Callable[[np.ndarray], np.ndarray]) 
     return change(values)
 
 
-def guarantees(given: Process) -> list[li.Guarantee]:
-    return [answer for theorem in li.CATALOGUE if isinstance(answer := theorem.apply(given), li.Guarantee)]
+def guarantees(given: Process) -> list[li.theorems.Guarantee]:
+    return [answer for theorem in li.CATALOGUE if isinstance(answer := theorem.apply(given), li.theorems.Guarantee)]

@@ -45,17 +45,17 @@ BOK2024_RDP = {
 BOK2024_FIG_1_COMPOSITION = {0.0501002004008016: 0.6476455968341559}
 
 SHAPES = {
-    ADD: (li.POISSON, li.ADD_OR_REMOVE_ONE),
-    REMOVE: (li.POISSON, li.ADD_OR_REMOVE_ONE),
-    REPLACE: (li.POISSON, li.REPLACE_ONE),
-    FIXED: (li.FIXED_SIZE, li.REPLACE_ONE),
+    ADD: (li.notions.POISSON, li.ADD_OR_REMOVE_ONE),
+    REMOVE: (li.notions.POISSON, li.ADD_OR_REMOVE_ONE),
+    REPLACE: (li.notions.POISSON, li.REPLACE_ONE),
+    FIXED: (li.notions.FIXED_SIZE, li.REPLACE_ONE),
 }
 
 
-def composed(instance: Instance) -> li.SubsampledGaussians:
+def composed(instance: Instance) -> li.notions.SubsampledGaussians:
     """The library's object for an instance (both orders, where they differ)."""
     sampling, adjacency = SHAPES[instance.kind]
-    step = li.subsampled_gaussian(
+    step = li.notions.subsampled_gaussian(
         mu=float(instance.mu), inclusion=float(instance.inclusion), sampling=sampling, adjacency=adjacency
     )
     return step.compose(instance.steps)

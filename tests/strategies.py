@@ -16,8 +16,8 @@ counts = st.floats(math.log(200), math.log(1e6)).map(lambda x: round(math.exp(x)
 
 kinds = st.sampled_from(
     [
-        (li.POISSON, li.ADD_OR_REMOVE_ONE),
-        (li.POISSON, li.REPLACE_ONE),
-        (li.FIXED_SIZE, li.REPLACE_ONE),
+        (li.notions.POISSON, li.ADD_OR_REMOVE_ONE),
+        (li.notions.POISSON, li.REPLACE_ONE),
+        (li.notions.FIXED_SIZE, li.REPLACE_ONE),
     ]
 )

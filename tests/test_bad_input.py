@@ -30,11 +30,11 @@ from strategies import deltas, epsilons
 HOW_MANY = 3000
 
 GAUSSIAN = li.GaussianDP(mu=1.0)
-STEP = li.subsampled_gaussian(mu=1.0, inclusion=0.1)
-CURVE = li.RenyiDP(rho=0.1)
-PROFILE = li.Profile(epsilons=[0.0, 1.0], deltas=[0.1, 1e-6])
-TRADEOFF = li.TradeOff(type_i_errors=[0.0, 0.5], type_ii_errors=[0.9, 0.3])
-LOSS = li.PrivacyLoss(first=-1.0, spacing=1.0, masses=[0.25, 0.0, 0.75])
+STEP = li.notions.subsampled_gaussian(mu=1.0, inclusion=0.1)
+CURVE = li.notions.RenyiDP(rho=0.1)
+PROFILE = li.notions.Profile(epsilons=[0.0, 1.0], deltas=[0.1, 1e-6])
+TRADEOFF = li.notions.TradeOff(type_i_errors=[0.0, 0.5], type_ii_errors=[0.9, 0.3])
+LOSS = li.notions.PrivacyLoss(first=-1.0, spacing=1.0, masses=[0.25, 0.0, 0.75])
 NOTIONS = (GAUSSIAN, STEP, CURVE, PROFILE, TRADEOFF, LOSS)
 
 
@@ -110,56 +110,62 @@ NOT_RELEASES = Bad(
 CASES: list[tuple[Callable[..., Any], dict[str, Any], str, Bad]] = [
     (li.GaussianDP, {"mu": 1.0}, "mu", NOT_AN_EPSILON),
     (li.GaussianDP, {"mu": 1.0}, "adjacency", NOT_A_CHOICE),
-    (li.RenyiDP, {}, "rho", NOT_AN_EPSILON),
-    (li.RenyiDP, {"divergences": [0.1, 0.2]}, "orders", Bad(([1.0, 2.0], [2.0], [math.nan, 2.0], "x", [[2, 3]],))),
-    (li.RenyiDP, {"orders": [2.0, 3.0]}, "divergences", Bad(([-0.1, 1.0], [0.1], [math.inf, 1.0], None,))),
-    (li.Profile, {"epsilons": [0.5, 1.0]}, "deltas", NOT_PROBABILITIES),
-    (li.Profile, {"deltas": [0.1]}, "epsilons", Bad(([-1.0], [math.nan], [math.inf], [1.0, 2.0], "x", None,))),
-    (li.Profile, {}, "function", Bad((1.0, "f", [0.1], None,))),
-    (li.TradeOff, {"type_i_errors": [0.5]}, "type_ii_errors", Bad(([0.6], [-0.1], [math.nan], [0.1, 0.2], None,))),
-    (li.TradeOff, {}, "function", Bad((1.0, "f", [0.1], None,))),
-    (li.PrivacyLoss, {"first": 0.0, "spacing": 0.1}, "masses", Bad(([0.5], [1.5], [-0.5, 1.5], [math.nan], [], "x",))),
-    (li.PrivacyLoss, {"first": 0.0, "masses": [1.0]}, "spacing", NOT_POSITIVE),
-    (li.PrivacyLoss, {"spacing": 0.1, "masses": [1.0]}, "first", Bad((math.nan, math.inf, "x", None,))),
-    (li.subsampled_gaussian, {"inclusion": 0.1}, "mu", NOT_POSITIVE),
-    (li.subsampled_gaussian, {"mu": 1.0}, "inclusion", NOT_A_RATE),
-    (li.subsampled_gaussian, {"mu": 1.0, "inclusion": 0.1}, "sampling", NOT_A_CHOICE),
-    (li.subsampled_gaussian, {"mu": 1.0, "inclusion": 0.1}, "adjacency", NOT_A_CHOICE),
+    (li.notions.RenyiDP, {}, "rho", NOT_AN_EPSILON),
+    (li.notions.RenyiDP, {"divergences": [0.1, 0.2]}, "orders", Bad(([1.0, 2.0], [2.0], [math.nan, 2.0], "x", [[2, 3]],))),
+    (li.notions.RenyiDP, {"orders": [2.0, 3.0]}, "divergences", Bad(([-0.1, 1.0], [0.1], [math.inf, 1.0], None,))),
+    (li.notions.Profile, {"epsilons": [0.5, 1.0]}, "deltas", NOT_PROBABILITIES),
+    (li.notions.Profile, {"deltas": [0.1]}, "epsilons", Bad(([-1.0], [math.nan], [math.inf], [1.0, 2.0], "x", None,))),
+    (li.notions.Profile, {}, "function", Bad((1.0, "f", [0.1], None,))),
+    (li.notions.TradeOff, {"type_i_errors": [0.5]}, "type_ii_errors", Bad(([0.6], [-0.1], [math.nan], [0.1, 0.2], None,))),
+    (li.notions.TradeOff, {}, "function", Bad((1.0, "f", [0.1], None,))),
+    (
+        li.notions.PrivacyLoss, {"first": 0.0, "spacing": 0.1}, "masses",
+        Bad(([0.5], [1.5], [-0.5, 1.5], [math.nan], [], "x",)),
+    ),
+    (li.notions.PrivacyLoss, {"first": 0.0, "masses": [1.0]}, "spacing", NOT_POSITIVE),
+    (li.notions.PrivacyLoss, {"spacing": 0.1, "masses": [1.0]}, "first", Bad((math.nan, math.inf, "x", None,))),
+    (li.notions.subsampled_gaussian, {"inclusion": 0.1}, "mu", NOT_POSITIVE),
+    (li.notions.subsampled_gaussian, {"mu": 1.0}, "inclusion", NOT_A_RATE),
+    (li.notions.subsampled_gaussian, {"mu": 1.0, "inclusion": 0.1}, "sampling", NOT_A_CHOICE),
+    (li.notions.subsampled_gaussian, {"mu": 1.0, "inclusion": 0.1}, "adjacency", NOT_A_CHOICE),
     (li.compose, {}, "guarantees", Bad(([], None, 3, [1.0], ["x"], GAUSSIAN, [GAUSSIAN, None],))),
-    (li.best, {}, "guarantees", Bad(([], None, 3, [1.0], GAUSSIAN, [GAUSSIAN, None],))),
-    (li.amplification_by_subsampling, AMPLIFY, "epsilon", NOT_AN_EPSILON),
-    (li.amplification_by_subsampling, AMPLIFY, "inclusion", NOT_A_RATE),
-    (li.amplification_by_subsampling, AMPLIFY, "delta", NOT_AN_ERROR),
-    (li.advanced_composition, ADVANCED, "epsilon", NOT_AN_EPSILON),
-    (li.advanced_composition, ADVANCED, "delta", NOT_AN_ERROR),
-    (li.advanced_composition, ADVANCED, "times", NOT_A_COUNT),
-    (li.advanced_composition, ADVANCED, "slack_delta", NOT_A_DELTA),
-    (li.sampled_gaussian_rdp, SAMPLED, "mu", NOT_POSITIVE),
-    (li.sampled_gaussian_rdp, SAMPLED, "inclusion", NOT_A_RATE),
-    (li.sampled_gaussian_rdp, SAMPLED, "order", NOT_AN_ORDER),
-    (li.sampled_gaussian_rdp_closed_form, SAMPLED, "mu", NOT_POSITIVE),
-    (li.sampled_gaussian_rdp_closed_form, SAMPLED, "inclusion", NOT_A_RATE),
-    (li.sampled_gaussian_rdp_closed_form, SAMPLED, "order", NOT_AN_ORDER),
-    (li.moments_accountant, MOMENTS, "epsilon", NOT_AN_EPSILON),
-    (li.moments_accountant, MOMENTS, "moments", Bad(([1.0], [0.0, 1.0], [math.nan, 1.0], "x", None,))),
-    (li.moments_accountant, MOMENTS, "log_moments", Bad(([1.0], [-1.0, 1.0], [math.nan, 1.0], "x", None,))),
-    (li.classical_gaussian_noise, NOISE, "epsilon", NOT_POSITIVE),
-    (li.classical_gaussian_noise, NOISE, "delta", NOT_A_DELTA),
-    (li.classical_gaussian_noise, NOISE, "sensitivity", NOT_POSITIVE),
-    (li.analytic_gaussian_noise, NOISE, "epsilon", NOT_AN_EPSILON),
-    (li.analytic_gaussian_noise, NOISE, "delta", NOT_A_DELTA),
-    (li.analytic_gaussian_noise, NOISE, "sensitivity", NOT_POSITIVE),
-    (li.clt_mu_estimate, {"inclusion": 0.1, "times": 10}, "mu", NOT_POSITIVE),
-    (li.clt_mu_estimate, {"mu": 1.0, "times": 10}, "inclusion", NOT_A_RATE),
-    (li.clt_mu_estimate, {"mu": 1.0, "inclusion": 0.1}, "times", NOT_A_COUNT),
-    (li.largest_mu, CALIBRATE, "epsilon", NOT_AN_EPSILON),
-    (li.largest_mu, CALIBRATE, "delta", NOT_A_DELTA),
-    (li.largest_mu, CALIBRATE, "inclusion", NOT_A_RATE),
-    (li.largest_mu, CALIBRATE, "times", NOT_A_COUNT),
-    (li.largest_mu, CALIBRATE, "sampling", NOT_A_CHOICE),
-    (li.largest_mu, CALIBRATE, "adjacency", NOT_A_CHOICE),
-    (li.AveragedGaussianDP, {"weights": [1.0]}, "mus", Bad(([-1.0], [math.nan], [math.inf], [1.0, 2.0], "x", None, [],))),
-    (li.AveragedGaussianDP, {"mus": [1.0]}, "weights", Bad(([0.5], [-1.0], [math.nan], [0.5, 0.5], "x", None, [],))),
+    (li.notions.best, {}, "guarantees", Bad(([], None, 3, [1.0], GAUSSIAN, [GAUSSIAN, None],))),
+    (li.baselines.amplification_by_subsampling, AMPLIFY, "epsilon", NOT_AN_EPSILON),
+    (li.baselines.amplification_by_subsampling, AMPLIFY, "inclusion", NOT_A_RATE),
+    (li.baselines.amplification_by_subsampling, AMPLIFY, "delta", NOT_AN_ERROR),
+    (li.baselines.advanced_composition, ADVANCED, "epsilon", NOT_AN_EPSILON),
+    (li.baselines.advanced_composition, ADVANCED, "delta", NOT_AN_ERROR),
+    (li.baselines.advanced_composition, ADVANCED, "times", NOT_A_COUNT),
+    (li.baselines.advanced_composition, ADVANCED, "slack_delta", NOT_A_DELTA),
+    (li.baselines.sampled_gaussian_rdp, SAMPLED, "mu", NOT_POSITIVE),
+    (li.baselines.sampled_gaussian_rdp, SAMPLED, "inclusion", NOT_A_RATE),
+    (li.baselines.sampled_gaussian_rdp, SAMPLED, "order", NOT_AN_ORDER),
+    (li.baselines.sampled_gaussian_rdp_closed_form, SAMPLED, "mu", NOT_POSITIVE),
+    (li.baselines.sampled_gaussian_rdp_closed_form, SAMPLED, "inclusion", NOT_A_RATE),
+    (li.baselines.sampled_gaussian_rdp_closed_form, SAMPLED, "order", NOT_AN_ORDER),
+    (li.baselines.moments_accountant, MOMENTS, "epsilon", NOT_AN_EPSILON),
+    (li.baselines.moments_accountant, MOMENTS, "moments", Bad(([1.0], [0.0, 1.0], [math.nan, 1.0], "x", None,))),
+    (li.baselines.moments_accountant, MOMENTS, "log_moments", Bad(([1.0], [-1.0, 1.0], [math.nan, 1.0], "x", None,))),
+    (li.baselines.classical_gaussian_noise, NOISE, "epsilon", NOT_POSITIVE),
+    (li.baselines.classical_gaussian_noise, NOISE, "delta", NOT_A_DELTA),
+    (li.baselines.classical_gaussian_noise, NOISE, "sensitivity", NOT_POSITIVE),
+    (li.baselines.analytic_gaussian_noise, NOISE, "epsilon", NOT_AN_EPSILON),
+    (li.baselines.analytic_gaussian_noise, NOISE, "delta", NOT_A_DELTA),
+    (li.baselines.analytic_gaussian_noise, NOISE, "sensitivity", NOT_POSITIVE),
+    (li.baselines.clt_mu_estimate, {"inclusion": 0.1, "times": 10}, "mu", NOT_POSITIVE),
+    (li.baselines.clt_mu_estimate, {"mu": 1.0, "times": 10}, "inclusion", NOT_A_RATE),
+    (li.baselines.clt_mu_estimate, {"mu": 1.0, "inclusion": 0.1}, "times", NOT_A_COUNT),
+    (li.notions.largest_mu, CALIBRATE, "epsilon", NOT_AN_EPSILON),
+    (li.notions.largest_mu, CALIBRATE, "delta", NOT_A_DELTA),
+    (li.notions.largest_mu, CALIBRATE, "inclusion", NOT_A_RATE),
+    (li.notions.largest_mu, CALIBRATE, "times", NOT_A_COUNT),
+    (li.notions.largest_mu, CALIBRATE, "sampling", NOT_A_CHOICE),
+    (li.notions.largest_mu, CALIBRATE, "adjacency", NOT_A_CHOICE),
+    (
+        li.notions.AveragedGaussianDP, {"weights": [1.0]}, "mus",
+        Bad(([-1.0], [math.nan], [math.inf], [1.0, 2.0], "x", None, [],)),
+    ),
+    (li.notions.AveragedGaussianDP, {"mus": [1.0]}, "weights", Bad(([0.5], [-1.0], [math.nan], [0.5, 0.5], "x", None, [],))),
     *((li.losses.general, GENERAL, name, Bad((-1.0, math.nan, math.inf, "x", [1.0],))) for name in GENERAL),
     (li.losses.general, {"smoothness": 1.0, "clip": 1.0}, "weak_convexity", Bad((-1.0, math.nan, math.inf, "x", [1.0],))),
     (li.losses.general, {"smoothness": 1.0}, "gradient_sensitivity", NOT_POSITIVE),
@@ -269,4 +275,4 @@ def test_nothing_returns_nan(notion: Any, delta: float, epsilon: float, error: f
 def test_a_profile_function_that_returns_nonsense_is_caught() -> None:
     for nonsense in (lambda e: e * np.nan, lambda e: e + 2.0, lambda e: np.zeros(7)):
         with pytest.raises(li.InvalidInput, match="deltas in"):
-            li.Profile(function=nonsense).delta(0.5)
+            li.notions.Profile(function=nonsense).delta(0.5)

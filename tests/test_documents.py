@@ -99,11 +99,19 @@ def test_each_theorem_has_a_page_with_what_it_says_of_itself() -> None:
         said = [
             theorem.citation,
             theorem.covers,
-            inspect.getdoc(theorem.bound),
+            *module.sections(inspect.getdoc(theorem.bound)).values(),
             *(one.statement for one in theorem.assumptions),
         ]
         assert [text for text in [*said, theorem.erratum or "None that is known"] if text not in page] == []
         assert bool(theorem.erratum) == bool(module.errata_of(theorem))
+
+
+def test_theorems_are_told_in_one_shape() -> None:
+    sections = theorem_pages().sections
+    for theorem in li.CATALOGUE:
+        said = sections(inspect.getdoc(theorem.bound))
+        assert list(said) == ["Update", "Bound", "Assumes", "Attained by", "Reference"], theorem.name
+        assert all(text.endswith(".") for text in said.values()), theorem.name
 
 
 def test_every_theorem_applies_to_some_run_of_the_list() -> None:

@@ -24,6 +24,8 @@ ALLOWED = {
     "plots": "errors",
     "numerics": "errors",
     "privacy": "errors numerics",
+    "notions": "privacy",
+    "baselines": "privacy",
     "algorithms": "errors numerics privacy",  # privacy: by which law batches are sampled
     "shift": "algorithms kernel numerics progress",
     "mixing": "numerics privacy",

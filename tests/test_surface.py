@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import lastiterate as li
-from lastiterate import _MODULES
+from lastiterate import _MODULES, _ROOMS
 
 LIMIT = 0.5  # seconds of CPU beyond numpy's and scipy's own
 EVERYTHING = "import lastiterate as li\nfor name in li.__all__: getattr(li, name)"
@@ -42,8 +42,18 @@ def cpu_seconds(code: str) -> float:
 
 
 def test_what_is_loaded_is_what_type_checkers_see() -> None:
-    assert imported_for_readers() == {**_MODULES, "losses": "lastiterate.algorithms"}
-    assert sorted({*_MODULES, "losses", "__version__"}) == sorted(li.__all__) == dir(li)
+    rooms = dict.fromkeys(_ROOMS, "lastiterate")
+    assert imported_for_readers() == {**_MODULES, **rooms, "losses": "lastiterate.algorithms"}
+    assert sorted({*_MODULES, *_ROOMS, "losses", "__version__"}) == sorted(li.__all__) == dir(li)
+
+
+def test_a_user_finds_about_forty_names_and_no_helpers() -> None:
+    assert len(li.__all__) <= 52
+    for room in (*_ROOMS, "losses"):
+        module = getattr(li, room)
+        assert dir(module) == sorted(module.__all__)
+        for name in module.__all__:
+            assert getattr(module, name).__class__.__name__ not in ("_SpecialForm", "_AnyMeta", "module")
 
 
 @pytest.mark.parametrize("name", _MODULES)

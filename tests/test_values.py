@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import importlib
 import re
@@ -34,3 +35,13 @@ def test_values_cannot_be_changed(name: str) -> None:
         types = [str(field.type) for field in dataclasses.fields(one) if field.compare]
         if any(ARRAYS.fullmatch(text) for text in types) and not name.startswith(COMPARED):
             assert not one.__dataclass_params__.eq, one  # type: ignore[attr-defined]
+
+
+def test_no_two_classes_have_the_same_name() -> None:
+    """One word for one thing."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name.lstrip("_"), []).append(path.name)
+    assert {name: files for name, files in found.items() if len(files) > 1} == {}

@@ -16,7 +16,7 @@ import lastiterate as li
 from benchmarks.attack.runs import drawn_run
 from benchmarks.attack.values import OBJECTS, PLAIN, drawn
 from lastiterate.algorithms.encode import run_from_dict
-from lastiterate.privacy.subsampled import Step
+from lastiterate.privacy.subsampled import SampledStep
 
 WILD = (*PLAIN, *OBJECTS)
 # Made by the library, not by its users: their methods are called on what the library returned.
@@ -137,21 +137,26 @@ class Call:
 
     def _some_steps(self, function: str) -> Any:
         if function == "SubsampledGaussians":
-            return ((Step(0.5, 0.1, li.POISSON), 3),)
+            return ((SampledStep(0.5, 0.1, li.notions.POISSON), 3),)
         return li.epochs(2) if function == "Run" and self.source.random() < 0.3 else drawn(self.source, "steps", 0.0)
 
     def _some_adjacency(self, _: str) -> Any:
         return self.source.choice((li.REPLACE_ONE, li.ADD_OR_REMOVE_ONE))
 
     def _some_sampling(self, _: str) -> Any:
-        return self.source.choice((li.POISSON, li.FIXED_SIZE))
+        return self.source.choice((li.notions.POISSON, li.notions.FIXED_SIZE))
 
     def _some_free(self, _: str) -> Any:
         return self.source.choice((li.NOISE, li.STEPS))
 
     def _some_guarantees(self, _: str) -> Any:
-        step = li.subsampled_gaussian(mu=0.5, inclusion=0.1)
-        some = (li.GaussianDP(0.5), step, li.RenyiDP(rho=0.1), li.Profile(epsilons=[1.0], deltas=[1e-6]))
+        step = li.notions.subsampled_gaussian(mu=0.5, inclusion=0.1)
+        some = (
+            li.GaussianDP(0.5),
+            step,
+            li.notions.RenyiDP(rho=0.1),
+            li.notions.Profile(epsilons=[1.0], deltas=[1e-6]),
+        )
         return [self.source.choice(some) for _ in range(self.source.randrange(3))]
 
     def _some_notion(self, _: str) -> Any:
@@ -222,7 +227,7 @@ class Call:
 
 def _no_delta(thing: Any, name: str) -> bool:
     """A certificate that was rejected says nothing, and its δ is NaN on purpose."""
-    return isinstance(thing, li.Verdict) and not thing.accepted and name == "delta"
+    return isinstance(thing, li.accounting.Verdict) and not thing.accepted and name == "delta"
 
 
 def _bound(function: Any, arguments: dict[str, Any]) -> Any:

@@ -156,20 +156,25 @@ def clipping_that_underflows() -> list[Shown]:
 
 
 MECHANISMS: dict[str, tuple[Callable[[float], Any], float]] = {
-    "LaplaceAfterLaplace(1, 1, 1)": (lambda x: li.LaplaceAfterLaplace(1.0, 1.0, 1.0).release(x).value, 1.0),
-    "GaussianAfterGaussian(1, 1, 1)": (lambda x: li.GaussianAfterGaussian(1.0, 1.0, 1.0).release(x).value, 2**0.5),
-    "Brownian(1) at 0.5": (lambda x: li.Brownian(1.0).release(x, 0.5).value, 1.0),
+    "LaplaceAfterLaplace(1, 1, 1)": (lambda x: li.mechanisms.LaplaceAfterLaplace(1.0, 1.0, 1.0).release(x).value, 1.0),
+    "GaussianAfterGaussian(1, 1, 1)": (
+        lambda x: li.mechanisms.GaussianAfterGaussian(1.0, 1.0, 1.0).release(x).value,
+        2**0.5,
+    ),
+    "Brownian(1) at 0.5": (lambda x: li.mechanisms.Brownian(1.0).release(x, 0.5).value, 1.0),
     "OrnsteinUhlenbeck(1, 1, 1) at 1": (
-        lambda x: li.OrnsteinUhlenbeck(1.0, 1.0, 1.0).release(x, 1.0).value,
+        lambda x: li.mechanisms.OrnsteinUhlenbeck(1.0, 1.0, 1.0).release(x, 1.0).value,
         math.sqrt(-math.expm1(-2.0)),
     ),
-    "GaussianKernel(1, 1)": (lambda x: li.GaussianKernel(1.0, 1.0).sample(x).value, 1.0),
+    "GaussianKernel(1, 1)": (lambda x: li.mechanisms.GaussianKernel(1.0, 1.0).sample(x).value, 1.0),
     "LipschitzThenGaussian(1, 1, 1)": (
-        lambda x: li.LipschitzThenGaussian(1.0, 1.0, 1.0, map=lambda v: v / 3).release(x).value,
+        lambda x: li.mechanisms.LipschitzThenGaussian(1.0, 1.0, 1.0, map=lambda v: v / 3).release(x).value,
         1.0,
     ),
     "langevin, 3 steps": (
-        lambda x: li.langevin(lambda v: v - x, 0.0, lipschitz=1.0, step_size=0.1, steps=3, smoothness=1.0).value,
+        lambda x: (
+            li.mechanisms.langevin(lambda v: v - x, 0.0, lipschitz=1.0, step_size=0.1, steps=3, smoothness=1.0).value
+        ),
         math.sqrt(0.2),
     ),
 }
@@ -191,7 +196,9 @@ def noise_that_is_swallowed() -> list[Shown]:
     data = (np.eye(2), [1, -1])
     return [
         refused("start 1e15 with noise 0.0075", lambda: li.train(run, data, start=[1e15, 1e15]), "lost"),
-        refused("Brownian motion of 1e15, noise 1e-5", lambda: li.Brownian(1.0).release(1e15, 5e-11), "lost"),
+        refused(
+            "Brownian motion of 1e15, noise 1e-5", lambda: li.mechanisms.Brownian(1.0).release(1e15, 5e-11), "lost"
+        ),
     ]
 
 

@@ -21,7 +21,9 @@ _DATA = (np.eye(_RECORDS, 3), np.tile([1, -1], _RECORDS // 2))
 def seeded_and_traced_samples() -> list[Shown]:
     found = []
     for name, given in (("seed", {"seed": 1}), ("trace", {"trace": True})):
-        sample = li.langevin(lambda x: x, 0.0, lipschitz=1.0, step_size=0.1, steps=3, smoothness=1.0, **given)  # type: ignore[arg-type]
+        sample = li.mechanisms.langevin(
+            lambda x: x, 0.0, lipschitz=1.0, step_size=0.1, steps=3, smoothness=1.0, **given
+        )  # type: ignore[arg-type]
         first = str(sample.report(1e-5)).splitlines()[0]
         found.append(Shown(f"langevin with a {name}", "DO NOT RELEASE", first[:14], first.startswith("DO NOT RELEASE")))
     return found
@@ -67,20 +69,20 @@ def flipped_bits() -> list[Shown]:
 
 def _killed(run: li.Run, file: Path) -> None:
     """A training that dies in its fourth step, and leaves its checkpoint."""
-    whole = walk.Step.__call__
+    whole = walk.TrainingStep.__call__
 
     def cut(self: Any, step: int, *rest: Any) -> Any:
         if step == 4:
             raise KeyboardInterrupt
         return whole(self, step, *rest)
 
-    walk.Step.__call__ = cut  # type: ignore[method-assign]
+    walk.TrainingStep.__call__ = cut  # type: ignore[method-assign]
     try:
         li.train(run, _DATA, checkpoint=file, checkpoint_every=0)
     except KeyboardInterrupt:
         pass
     finally:
-        walk.Step.__call__ = whole  # type: ignore[method-assign]
+        walk.TrainingStep.__call__ = whole  # type: ignore[method-assign]
 
 
 def networks_that_remember() -> list[Shown]:

@@ -31,7 +31,7 @@ def theorem_8(folder: Path) -> None:
     print("Ornstein–Uhlenbeck at time 1 beside the Gaussian mechanism of the same guarantee (Theorem 8)")
     print(f"{'d':>5} {'rdp':>6} {'R':>4} | {'(1 + x)^-1':>10} {'ratio':>8} {'by samples':>11} {'± 2 s.e.':>9}")
     for dimension, rdp, norm in ((1, 0.1, 1.0), (10, 0.5, 2.0), (100, 0.1, 1.0), (1000, 1.0, 5.0)):
-        chosen = li.OrnsteinUhlenbeck.for_target(rdp=rdp, sensitivity=1.0, norm=norm, dimension=dimension)
+        chosen = li.mechanisms.OrnsteinUhlenbeck.for_target(rdp=rdp, sensitivity=1.0, norm=norm, dimension=dimension)
         plain = chosen.gaussian_error(1.0, dimension)
         value = np.zeros((20_000, dimension))
         value[:, 0] = norm
@@ -49,7 +49,10 @@ def theorem_8(folder: Path) -> None:
 
 
 def errors_at(levels: np.ndarray, dimension: int, norm: float) -> dict[str, list[float]]:
-    chosen = [li.OrnsteinUhlenbeck.for_target(rdp=x, sensitivity=1.0, norm=norm, dimension=dimension) for x in levels]
+    chosen = [
+        li.mechanisms.OrnsteinUhlenbeck.for_target(rdp=x, sensitivity=1.0, norm=norm, dimension=dimension)
+        for x in levels
+    ]
     return {
         "Gaussian mechanism": [one.gaussian_error(1.0, dimension) for one in chosen],
         "Ornstein–Uhlenbeck, and the best multiple of the Gaussian": [
@@ -59,7 +62,7 @@ def errors_at(levels: np.ndarray, dimension: int, norm: float) -> dict[str, list
 
 
 def semigroup() -> None:
-    diffusion, value = li.OrnsteinUhlenbeck(theta=0.7, rho=1.3, sensitivity=1.0), np.full(100_000, 2.0)
+    diffusion, value = li.mechanisms.OrnsteinUhlenbeck(theta=0.7, rho=1.3, sensitivity=1.0), np.full(100_000, 2.0)
     later = diffusion.continued(diffusion.release(value, 0.4, seed=1), 1.1, seed=2)
     pvalue = ks_2samp(later.value, diffusion.release(value, 1.5, seed=3).value).pvalue
     print(
@@ -82,7 +85,7 @@ def margin(source: np.random.Generator) -> float:
     """How far the bound is above the truth, for a random kernel and a random pair of laws."""
     states = int(source.integers(2, 6))
     matrix = source.dirichlet(np.full(states, source.choice([0.2, 1.0, 5.0])), size=states)
-    kernel = li.FiniteKernel(matrix)
+    kernel = li.mechanisms.FiniteKernel(matrix)
     one, two = source.dirichlet(np.full(states, source.choice([0.3, 2.0])), size=2)
     epsilon = float(source.uniform(0.01, 2))
     amplified = kernel.amplify((epsilon, max(hockey_stick(one, two, epsilon), hockey_stick(two, one, epsilon))))
@@ -137,7 +140,7 @@ def posteriors(folder: Path) -> None:
         "logistic": (logistic, 2 * weight, 125 * weight + 0.1, 0.1),
     }
     for name, (gradient, change, top, bottom) in cases.items():
-        sample = li.langevin(
+        sample = li.mechanisms.langevin(
             gradient,
             np.zeros(2),
             lipschitz=change,
@@ -150,7 +153,7 @@ def posteriors(folder: Path) -> None:
         )
         sample.plot(folder / f"trace-{name}.png")
         report = sample.report(1e-5)
-        limit = li.exponential_mechanism(lipschitz=change, strong_convexity=bottom)
+        limit = li.mechanisms.exponential_mechanism(lipschitz=change, strong_convexity=bottom)
         print(f"  {name:9} last iterate {np.round(sample.value, 3)}, epsilon = {report.epsilon:.4f},", end=" ")
         print(f"exponential mechanism {float(limit.epsilon(1e-5)):.4f}, every iterate {report.composition:.4f}")
 

@@ -69,7 +69,7 @@ def theirs(peer: str, where: str) -> dict[str, str]:
 
 
 def ours() -> dict[str, str]:
-    poisson = li.subsampled_gaussian(mu=1 / MULTIPLIER, inclusion=RATE).compose(STEPS)
+    poisson = li.notions.subsampled_gaussian(mu=1 / MULTIPLIER, inclusion=RATE).compose(STEPS)
     lower, upper = poisson.bracket(DELTA)
     last = li.account(_convex(li.Shuffled(1000, 50)), delta=DELTA)
     return {
@@ -81,7 +81,7 @@ def ours() -> dict[str, str]:
         "last iterate": f"a strongly convex run: {last.epsilon:.4f}, every iterate {last.composition:.4f}",
         "certificate": f"{li.verify(last.certificate).accepted and 'accepted'} by `lastiterate verify`",
         "lower": f"of the same run: {last.sandwich.lower.epsilon:.4f}",
-        "calibrate": f"`li.{li.calibrate.__name__}`, `li.{li.largest_mu.__name__}`",
+        "calibrate": f"`li.{li.calibrate.__name__}`, `li.{li.notions.largest_mu.__name__}`",
         "mechanisms": _mechanisms(),
         "networks": f"small ones: `training.networks.{Network.__name__}` forms every gradient",
         "estimators": _estimators(),

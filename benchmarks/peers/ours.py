@@ -33,13 +33,15 @@ def results(different: int) -> dict[str, dict[str, Any]]:
 
 
 def _epsilon(steps: int, delta: float) -> float:
-    return li.subsampled_gaussian(mu=1 / MULTIPLIER, inclusion=RATE).compose(steps).epsilon(delta)
+    return li.notions.subsampled_gaussian(mu=1 / MULTIPLIER, inclusion=RATE).compose(steps).epsilon(delta)
 
 
 def _multiplier(epsilon: float) -> float:
-    return 1 / li.largest_mu(epsilon=epsilon, delta=DELTA, inclusion=CALIBRATION["rate"], times=CALIBRATION["steps"])
+    return 1 / li.notions.largest_mu(
+        epsilon=epsilon, delta=DELTA, inclusion=CALIBRATION["rate"], times=CALIBRATION["steps"]
+    )
 
 
 def _different(count: int) -> float:
-    steps = [li.subsampled_gaussian(mu=1 / z, inclusion=q) for z, q in different_steps(count)]
+    steps = [li.notions.subsampled_gaussian(mu=1 / z, inclusion=q) for z, q in different_steps(count)]
     return li.compose(steps).epsilon(DELTA)

@@ -37,12 +37,14 @@ def compared(seed: int) -> list[tuple[str, float, float, str]]:
     """For each theorem that applies to this instance: margin, ratio, and the violation if there is one."""
     instance = random_instance(np.random.default_rng(seed))
     answers = [
-        answer for theorem in li.CATALOGUE if isinstance(answer := theorem.apply(instance.process), li.Guarantee)
+        answer
+        for theorem in li.CATALOGUE
+        if isinstance(answer := theorem.apply(instance.process), li.theorems.Guarantee)
     ]
     return [(answer.theorem.name, *beside(answer, instance, f"seed {seed}")) for answer in answers]
 
 
-def beside(answer: li.Guarantee, instance: Instance, name: str) -> tuple[float, float, str]:
+def beside(answer: li.theorems.Guarantee, instance: Instance, name: str) -> tuple[float, float, str]:
     """bound − exact δ, without the error of the grid; bound/exact where δ is above 1e-9; where the bound is too small."""
     exact, error = instance.chain.delta_with_error(EPSILONS)
     least = np.maximum(exact - error - ROUNDING, 0.0)

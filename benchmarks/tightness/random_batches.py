@@ -105,10 +105,10 @@ def where_the_time_goes() -> None:
     for theorem in li.CATALOGUE:
         started = time.process_time()
         answer = theorem.apply(given)
-        epsilon = answer.epsilon(DELTA) if isinstance(answer, li.Guarantee) else math.nan
+        epsilon = answer.epsilon(DELTA) if isinstance(answer, li.theorems.Guarantee) else math.nan
         seconds = time.process_time() - started
         total += seconds
-        if isinstance(answer, li.Guarantee):
+        if isinstance(answer, li.theorems.Guarantee):
             print(f"  {theorem.name:32} {seconds:7.3f} s   epsilon {epsilon:10.4f}")
     print(f"  {'all, with those that refuse':32} {total:7.3f} s")
 

@@ -111,7 +111,7 @@ MANY = _on(FULL, 200, 0.05, 0.95, 1.0, "quadratic losses, 200 full batches")
 
 def interval(batches: Any, steps: int, s: float, width: float, what: str) -> Sharp:
     """Opposite pushes at every step on an interval, carried along on a grid; the error of the grid is taken off."""
-    chain = li.Chain(
+    chain = li.auditing.Chain(
         lambda x: x, lambda x: x + s / 2, lambda x: x - s / 2, np.ones(steps), np.ones(steps), -width / 2, width / 2
     )
 
@@ -222,7 +222,7 @@ class Closeness:
         return max(self.delta, self.epsilon)
 
 
-def closeness(theorem: li.Theorem, instance: Sharp) -> Closeness:
+def closeness(theorem: li.theorems.Theorem, instance: Sharp) -> Closeness:
     """How close this instance comes to the theorem's bound; above 1 the theorem is wrong."""
     notion = theorem.notion(instance.process)
     deltas = [instance.exact(epsilon) / float(notion.delta(epsilon)) for epsilon in instance.epsilons]

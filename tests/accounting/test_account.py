@@ -69,9 +69,9 @@ def test_json_holds_the_same() -> None:
 def test_random_batches_are_accounted_for_by_composition(batches: object) -> None:
     report = li.account(convex_run(batches=batches), delta=1e-5)
     assert report.best.theorem.name == "bok2024/random/composition"
-    sampling = li.FIXED_SIZE if isinstance(batches, li.FixedSize) else li.POISSON
+    sampling = li.notions.FIXED_SIZE if isinstance(batches, li.FixedSize) else li.notions.POISSON
     mu = float(report.run.process.sensitivity[0] / report.run.process.noise[0])
-    step = li.subsampled_gaussian(mu=mu, inclusion=0.1, sampling=sampling, adjacency=li.REPLACE_ONE)
+    step = li.notions.subsampled_gaussian(mu=mu, inclusion=0.1, sampling=sampling, adjacency=li.REPLACE_ONE)
     assert report.epsilon == pytest.approx(step.compose(200).epsilon(1e-5), rel=1e-9)
     assert report.mu is None
     schedule = convex_run(batches=batches, step_size=np.linspace(0.1, 0.5, 200))
@@ -90,7 +90,7 @@ def test_poisson_batches_need_bounded_gradients_not_only_bounded_changes() -> No
     clipped = li.losses.general(smoothness=1.0, strong_convexity=0.1, gradient_sensitivity=0.5, clip=1.0)
     report = li.account(convex_run(loss=clipped, batches=poisson), delta=1e-5)
     mu = 2 * 0.5 * 1.0 / 100 / (0.5 * 0.05)  # twice the clip, though two gradients differ by half of it at most
-    step = li.subsampled_gaussian(mu=mu, inclusion=0.1, adjacency=li.REPLACE_ONE)
+    step = li.notions.subsampled_gaussian(mu=mu, inclusion=0.1, adjacency=li.REPLACE_ONE)
     assert report.composition == pytest.approx(step.compose(200).epsilon(1e-5), rel=1e-9)
 
 

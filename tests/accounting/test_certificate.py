@@ -17,7 +17,7 @@ from lastiterate.accounting.certificate import certificate_of
 from lastiterate.algorithms.encode import run_from_dict
 from lastiterate.kernel.check import check
 from lastiterate.kernel.steps import Refused
-from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE, shift_proof
+from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE, shift_evidence
 
 DELTA = 1e-5
 
@@ -114,7 +114,9 @@ def test_no_number_can_be_changed_to_the_claimants_advantage(name: str) -> None:
     assert rejected > 30
 
 
-def _still_true(path: tuple[Any, ...], verdict: li.Verdict, true_epsilon: float, mutant: dict[str, Any]) -> bool:
+def _still_true(
+    path: tuple[Any, ...], verdict: li.accounting.Verdict, true_epsilon: float, mutant: dict[str, Any]
+) -> bool:
     """A weaker claim, another schedule or rung that proves it, or another run, of which it is true as well."""
     if path[0] == "run":
         about = run_from_dict(mutant["run"])
@@ -144,8 +146,8 @@ def test_it_must_be_about_the_run_that_was_asked_for() -> None:
 
 def test_an_average_may_be_taken_only_over_a_random_order() -> None:
     run = run_with(CYCLIC, 20)
-    proof = shift_proof(run.process, averaged=True)
-    averaged = certificate_of(run, run.process, li.Guarantee(RANDOM_ORDER, proof.notion, proof), DELTA)
+    evidence = shift_evidence(run.process, averaged=True)
+    averaged = certificate_of(run, run.process, li.theorems.Guarantee(RANDOM_ORDER, evidence), DELTA)
     assert averaged["claim"]["epsilon"] < li.account(run, DELTA).epsilon
     assert "it is about shuffled batches" in li.verify(averaged).reason
     assert li.verify({**averaged, "theorem": SHIFT_ENGINE.name}).reason == "its turns are not those of its run"

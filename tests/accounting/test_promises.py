@@ -110,7 +110,9 @@ def test_convexity_of_a_loss_that_only_its_owner_knows() -> None:
     ("modulus", "shape"), [({}, "convex"), ({"strong_convexity": 0.5}, "strongly convex with modulus 0.5")]
 )
 def test_langevin_says_what_it_takes_for_granted(modulus: dict[str, float], shape: str) -> None:
-    sample = li.langevin(lambda x: x, np.zeros(2), lipschitz=1.0, step_size=0.1, steps=5, smoothness=1.0, **modulus)
+    sample = li.mechanisms.langevin(
+        lambda x: x, np.zeros(2), lipschitz=1.0, step_size=0.1, steps=5, smoothness=1.0, **modulus
+    )
     assert f"The potential is {shape}: this is assumed, not checked." in sample.report(DELTA).assumptions
 
 

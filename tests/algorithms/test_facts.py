@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import FrozenInstanceError
 
+import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 
 import lastiterate as li
 from lastiterate.algorithms.losses import Loss, PullLimit
@@ -179,3 +181,77 @@ def test_promises_say_what_has_to_hold() -> None:
 def test_what_is_false_or_missing_is_refused(call: object, words: str) -> None:
     with pytest.raises(li.InvalidInput, match=words):
         call()  # type: ignore[operator]
+
+
+def test_only_the_owner_of_a_general_loss_knows_its_curvature() -> None:
+    assert li.losses.general(smoothness=1.0, clip=1.0).declared
+    for known in (li.losses.logistic(feature_norm=1.0), li.losses.network(clip=1.0)):
+        assert not known.declared
+
+
+def test_several_classes_are_clipped_one_by_one_where_that_keeps_the_loss_convex() -> None:
+    assert "class by class" in li.losses.logistic(feature_norm=1.0, classes=3, clip=1.0).clip_promise(1.0)
+    for together in (
+        li.losses.logistic(feature_norm=1.0, clip=1.0),
+        li.losses.softmax(feature_norm=1.0, classes=3, clip=1.0),
+        li.losses.network(clip=1.0),
+    ):
+        assert "class by class" not in together.clip_promise(1.0)
+
+
+def test_a_loss_says_what_is_known_of_its_hessian() -> None:
+    assert li.losses.network(clip=1.0).described == "network, no Hessian known"
+    assert li.losses.network(clip=1.0, smoothness=2.0).described == "network, Hessian between -2 and 2"
+
+
+@pytest.mark.parametrize(
+    ("loss", "far"),
+    [
+        (li.losses.logistic(feature_norm=1.0), 40.0),
+        (li.losses.smooth_hinge(feature_norm=1.0, width=0.5), 2.0),
+        (li.losses.smooth_hinge(feature_norm=1.0, width=3.0), 2.0),
+        (li.losses.huber(feature_norm=1.0, threshold=0.7), 1.0),
+        (li.losses.ridge(feature_norm=1.0, clip=1.0), 1.0),
+    ],
+)
+def test_a_loss_is_what_its_slopes_add_up_to(loss: Loss, far: float) -> None:
+    """From a score at which nothing is lost."""
+    assert loss.model is not None
+    for target in (-1.0, 1.0):
+        for score in (-3.0, -0.4, 0.2, 0.9, 2.5):
+            path = np.linspace(target * far, score, 200_001)
+            slopes = loss.model.slopes(path, np.full_like(path, target))
+            found = loss.model.values(np.array([score]), np.array([target]))[0]
+            assert found == pytest.approx(trapezoid(slopes, path), rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize(("pull", "level"), [(None, math.log(3)), (0.5, 0.5 * math.log(2) + 0.5 * math.log(4))])
+def test_a_softmax_loss_is_what_its_slopes_add_up_to(pull: float | None, level: float) -> None:
+    """Between two scores; at equal ones it is the largest entropy that is allowed."""
+    model = li.losses.softmax(feature_norm=1.0, classes=3, pull=pull).model
+    assert model is not None
+    parts = np.linspace(0.0, 1.0, 20_001)[:, None]
+    first, last = np.array([0.0, 0.0, 0.0]), np.array([1.5, -2.0, 3.0])
+    for target in (0.0, 2.0):
+        values = model.values(np.array([first, last]), np.full(2, target))
+        assert values[0] == pytest.approx(level, rel=1e-12)
+        slopes = model.slopes(first + parts * (last - first), np.full(len(parts), target))
+        assert values[1] - values[0] == pytest.approx(trapezoid(slopes @ (last - first), parts[:, 0]), rel=1e-6)
+
+
+def test_a_softmax_loss_takes_the_number_of_its_classes_once() -> None:
+    unknown, three = (li.losses.softmax(feature_norm=1.0, classes=classes).model for classes in (None, 3))
+    assert unknown is not None
+    assert three is not None
+    assert unknown.with_classes(2).columns == 2
+    assert three.with_classes(None) is three.with_classes(3) is three
+    for model, classes in ((unknown, None), (unknown, 1), (three, 4)):
+        with pytest.raises(li.InvalidInput, match="classes"):
+            model.with_classes(classes)
+
+
+def test_a_softmax_loss_of_scores_that_lie_far_apart_has_its_slopes() -> None:
+    model = li.losses.softmax(feature_norm=1.0, classes=3).model
+    assert model is not None
+    slopes = model.slopes(np.array([[1000.0, 0.0, -1000.0], [-2000.0, -2000.0, -2000.0]]), np.array([1.0, 2.0]))
+    assert slopes == pytest.approx(np.array([[1.0, -1.0, 0.0], [1 / 3, 1 / 3, -2 / 3]]), rel=1e-12)

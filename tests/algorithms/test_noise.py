@@ -34,6 +34,23 @@ def test_the_standard_deviation_on_the_iterate(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_step_goes_down_the_mean_gradient_and_adds_its_noise(kind: str) -> None:
+    """To the iterate, or to the gradient, which is subtracted; as large as it says on the iterate."""
+    noise, expected = KINDS[kind]
+    x, gradient_sum, normal = np.array([1.0, -2.0]), np.array([16.0, 4.0]), np.array([0.3, -1.7])
+    sign = -1 if "gradient" in kind else 1
+    for step, (size, std) in enumerate(zip(SIZES.tolist(), expected, strict=True)):
+        found = noise.update(x, step, size, gradient_sum, 8.0, normal)
+        assert found == pytest.approx(x - size * gradient_sum / 8 + sign * std * normal, rel=1e-12)
+
+
+def test_which_noise_is_added_to_a_sum_and_which_to_a_potential() -> None:
+    noises = [noise for noise, _ in KINDS.values()]
+    assert {type(noise) for noise in noises if noise.on_sum} == {li.OnGradientSum}
+    assert {type(noise) for noise in noises if noise.of_a_potential} == {li.Langevin}
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_noise_is_a_value(kind: str) -> None:
     noise = KINDS[kind][0]
     with pytest.raises(FrozenInstanceError):

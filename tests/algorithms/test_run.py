@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
+from lastiterate.algorithms.batches.base import Turns
 from lastiterate.algorithms.files import run_from_text, run_to_json, run_to_toml
 
 LOSS = li.losses.general(smoothness=1.0, strong_convexity=0.0, gradient_sensitivity=4.0)
@@ -106,6 +107,10 @@ def test_inclusion() -> None:
     assert cyclic.process.inclusion.tolist() == [0, 1, 0, 0, 0, 1]
     poisson = li.Run(LOSS, li.Poisson(records=20, rate=0.25), 0.1, li.OnIterate(1.0), 6)
     assert poisson.process.inclusion.tolist() == [0.25] * 6
+    shuffled = [li.Shuffled(records=20, batch_size=5, each_epoch=each) for each in (True, False)]
+    for batches, turns in zip(shuffled, (Turns.NEW_ORDERS, Turns.ONE_ORDER), strict=True):
+        assert li.Run(LOSS, batches, 0.1, li.OnIterate(1.0), 6).process.inclusion.tolist() == [0.25] * 6
+        assert batches.turns is turns
 
 
 RUNS = [

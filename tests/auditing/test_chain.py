@@ -42,7 +42,9 @@ def test_a_linear_chain_is_a_gaussian_mechanism(factor: float) -> None:
 
 def test_one_sampled_step_is_the_subsampled_gaussian() -> None:
     chain = linear(1.0, 0.8, iid_hazard(0.2, 1), width=40.0)
-    one = li.subsampled_gaussian(mu=0.8, inclusion=0.2, sampling=li.FIXED_SIZE, adjacency=li.REPLACE_ONE)
+    one = li.notions.subsampled_gaussian(
+        mu=0.8, inclusion=0.2, sampling=li.notions.FIXED_SIZE, adjacency=li.REPLACE_ONE
+    )
     assert chain.delta(np.array([0.1])) == pytest.approx(one.delta(0.1), rel=1e-3)
 
 

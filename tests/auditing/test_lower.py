@@ -71,7 +71,7 @@ def test_poisson_batches_of_half_the_data() -> None:
 def test_two_wells_are_as_steep_as_the_loss_may_be() -> None:
     """Nothing is known of the smoothness, but the loss is almost convex: then there are no wells."""
 
-    def lower(weak: float) -> li.LowerBound:
+    def lower(weak: float) -> li.auditing.LowerBound:
         loss = li.losses.general(weak_convexity=weak, clip=1.0)
         return li.lower_bound(
             li.Run(loss, li.FullBatch(records=10), 1.0, li.OnIterate(std=1.0), 200, weight_decay=0.1), 1e-5

@@ -86,7 +86,7 @@ def test_files_hand_the_field_on() -> None:
         (lambda: li.train(RUN, DATA, seed=HUGE), "seed"),
         (lambda: li.train(RUN, DATA, checkpoint=HUGE), "checkpoint"),  # type: ignore[arg-type]
         (lambda: li.train(RUN, DATA, releases=[HUGE]), "releases"),
-        (lambda: li.Brownian(sensitivity=1.0).continued(HUGE, time=1.0), "released"),  # type: ignore[arg-type]
+        (lambda: li.mechanisms.Brownian(sensitivity=1.0).continued(HUGE, time=1.0), "released"),  # type: ignore[arg-type]
         (lambda: li.Shuffled(records=4, batch_size=2, each_epoch=HUGE), "each_epoch"),  # type: ignore[arg-type]
     ],
 )

@@ -15,7 +15,7 @@ import lastiterate as li
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.algorithms.files import run_from_text
 from lastiterate.errors import one_line
-from lastiterate.privacy.subsampled import Step
+from lastiterate.privacy.subsampled import SampledStep
 
 RUN = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(records=4), 0.1, li.OnMeanGradient(std=1.0), 3)
 PLAIN = run_to_dict(RUN)
@@ -89,7 +89,7 @@ CHAIN: dict[str, Any] = {**MAPS, "noise": [1.0, 1.0], "hazard": [0.5, 0.5], "low
 
 
 def test_a_chain_from_lists() -> None:
-    assert li.Chain(**CHAIN).epsilon(0.01) > 0
+    assert li.auditing.Chain(**CHAIN).epsilon(0.01) > 0
 
 
 @pytest.mark.parametrize(
@@ -116,10 +116,10 @@ def test_a_chain_from_lists() -> None:
 )
 def test_a_chain_checks_what_it_is_made_of(change: dict[str, Any]) -> None:
     with pytest.raises(li.InvalidInput):
-        li.Chain(**{**CHAIN, **change})
+        li.auditing.Chain(**{**CHAIN, **change})
 
 
-STEP = Step(0.5, 0.1, li.POISSON)
+STEP = SampledStep(0.5, 0.1, li.notions.POISSON)
 
 
 @pytest.mark.parametrize(
@@ -131,14 +131,14 @@ STEP = Step(0.5, 0.1, li.POISSON)
         (((STEP, 0),), li.REPLACE_ONE),
         (((STEP, 10**11),), li.REPLACE_ONE),
         (((STEP, 1),), "replace"),
-        (((Step(0.5, 0.1, li.FIXED_SIZE), 1),), li.ADD_OR_REMOVE_ONE),
+        (((SampledStep(0.5, 0.1, li.notions.FIXED_SIZE), 1),), li.ADD_OR_REMOVE_ONE),
     ],
 )
 def test_compositions_check_what_they_are_made_of(steps: Any, adjacency: Any) -> None:
     with pytest.raises(li.InvalidInput):
-        li.SubsampledGaussians(steps, adjacency)
+        li.notions.SubsampledGaussians(steps, adjacency)
     with pytest.raises(li.InvalidInput):
-        Step(-1.0, 0.1, li.POISSON)
+        SampledStep(-1.0, 0.1, li.notions.POISSON)
 
 
 def test_messages_are_one_line_of_at_most_300_characters() -> None:
@@ -175,11 +175,13 @@ def test_extras_say_how_to_install_them(module: str, missing: str, install: str)
 
 
 def test_squares_that_overflow() -> None:
-    assert li.Brownian(sensitivity=1.0).gaussian_error(time=5e-324, dimension=10) < 1e-300
-    assert li.OrnsteinUhlenbeck(theta=1.0, rho=0.1, sensitivity=1e300).intrinsic_sensitivity(time=0.3) == np.inf
-    assert li.clt_mu_estimate(mu=1e10, inclusion=0.1, times=1) == np.inf
+    assert li.mechanisms.Brownian(sensitivity=1.0).gaussian_error(time=5e-324, dimension=10) < 1e-300
+    assert (
+        li.mechanisms.OrnsteinUhlenbeck(theta=1.0, rho=0.1, sensitivity=1e300).intrinsic_sensitivity(time=0.3) == np.inf
+    )
+    assert li.baselines.clt_mu_estimate(mu=1e10, inclusion=0.1, times=1) == np.inf
     with pytest.raises(li.Unavailable, match="closed form needs"):
-        li.sampled_gaussian_rdp_closed_form(mu=1e308, inclusion=0.01, order=2.0)
+        li.baselines.sampled_gaussian_rdp_closed_form(mu=1e308, inclusion=0.01, order=2.0)
     with pytest.raises(li.InvalidInput, match=r"mu must be a float in \[0, 1e\+150\]"):
         li.GaussianDP(mu=1e200)
     with pytest.raises(li.InvalidInput, match="sensitivity on the iterate"):
@@ -188,13 +190,13 @@ def test_squares_that_overflow() -> None:
 
 @pytest.mark.parametrize("value", [None, "x", [1.0], {}, -1.0, 10**5000], ids=lambda value: type(value).__name__)
 def test_smaller_doors_are_watched_too(value: Any) -> None:
-    composed = li.subsampled_gaussian(mu=0.5, inclusion=0.1).compose(3)
+    composed = li.notions.subsampled_gaussian(mu=0.5, inclusion=0.1).compose(3)
     for call in (
         lambda: li.OnIterate(std=1.0).scaled(value),
-        lambda: li.FiniteKernel([[0.5, 0.5], [0.2, 0.8]], rounding=value),
+        lambda: li.mechanisms.FiniteKernel([[0.5, 0.5], [0.2, 0.8]], rounding=value),
         lambda: composed.log_delta_upper(value),  # type: ignore[union-attr]
         lambda: composed.log_delta_estimate(value),  # type: ignore[union-attr]
-        lambda: li.best(np.ma.masked),
+        lambda: li.notions.best(np.ma.masked),
         lambda: li.audit(zeros, 0, 1, delta=0.1, runs=10**12),
         lambda: li.audit(zeros, 0, 1, delta=0.1, workers=10**9),
         lambda: li.read_run(10**5000),  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import pytest
 from lastiterate.kernel import certify as checker
 from lastiterate.kernel.certify import _cost, _pay, _pay_widely, certify
 from lastiterate.kernel.steps import Refused, Steps
-from lastiterate.kernel.turns import Turns, latest_turns, whole, windows
+from lastiterate.kernel.turns import RecordSteps, latest_turns, whole, windows
 from processes import random_steps, steps_of, stored_once
 
 
@@ -199,7 +199,7 @@ def test_a_records_steps_and_those_between_them_take_turns() -> None:
     steps = steps_of(np.arange(1.0, 7.0), [4.0, 7.0, 5.0, 6.0, 8.0, 0.0], [0.7, 0.1, 0.8, 0.9, 0.3, 0.5], 2.0).part(
         0, 5
     )
-    found = Turns(steps, 2).at(np.array([0, 2, 3]))
+    found = RecordSteps(steps, 2).at(np.array([0, 2, 3]))
     assert found.sensitivity.tolist() == [1.0, 0.0, 3.0, 4.0, 0.0]
     assert found.noise == pytest.approx([4.0, 7.0, 5.0, 6.0, 8.0], rel=1e-14)
     assert found.lipschitz == pytest.approx([0.7, 0.1, 0.8, 0.9, 0.3], rel=1e-14)
@@ -229,7 +229,7 @@ def test_turns_meet_their_own_steps_and_the_rest_merged(every: int, constant: bo
         size = 1 if constant else count
         values = (source.uniform(0.1, 1, size), source.uniform(0.5, 2, size), source.uniform(0.6, 1.0, size))
         steps = Steps(*(np.broadcast_to(one, count) if constant else one for one in values), 1.5)
-        turns = Turns(steps, every)
+        turns = RecordSteps(steps, every)
         anywhere = np.flatnonzero(source.random(count) < 0.4)
         chosen = [list(range(first, count, every)) for first in range(min(every, count))]
         for places in [*chosen, *([anywhere.tolist()] if anywhere.size else [])]:
@@ -253,7 +253,7 @@ def test_turns_meet_their_own_steps_and_the_rest_merged(every: int, constant: bo
 
 def test_other_pushes_may_be_given() -> None:
     steps = steps_of(np.ones(6), 1.0, 0.9)
-    found = Turns(stored_once(steps), 3).at(np.array([1, 4]), np.array([5.0, 7.0]))
+    found = RecordSteps(stored_once(steps), 3).at(np.array([1, 4]), np.array([5.0, 7.0]))
     assert found.sensitivity.tolist() == [5.0, 0.0, 7.0, 0.0]
 
 
@@ -273,7 +273,7 @@ def test_other_pushes_may_be_given() -> None:
 def test_which_records_need_every_step(largest: float, diameter: float, every: int, dense: bool) -> None:
     """Where distances may grow inside a bounded domain, and where merged steps would overflow."""
     lipschitz = np.array([0.3, largest, largest, largest, 0.3, largest, largest, largest])
-    turns = Turns(steps_of(np.ones(8), 1.0, lipschitz, diameter), every)
+    turns = RecordSteps(steps_of(np.ones(8), 1.0, lipschitz, diameter), every)
     assert turns.dense is dense or bool(turns.dense) is dense
     assert turns.unknown is math.isinf(largest)
     if turns.unknown:
@@ -286,10 +286,10 @@ def test_which_records_need_every_step(largest: float, diameter: float, every: i
 def test_steps_overflow_at_the_end_only() -> None:
     """The stretches between turns are harmless, the one after the last turn is not."""
     lipschitz = np.array([1.0, 0.5, 0.5, 1.0, 1e80, 1e80])
-    assert len(Turns(steps_of(np.ones(6), 1.0, lipschitz), 4).regular(3)) == 3
-    assert len(Turns(steps_of(np.ones(6), 1.0, np.minimum(lipschitz, 2.0)), 4).regular(3)) == 2
+    assert len(RecordSteps(steps_of(np.ones(6), 1.0, lipschitz), 4).regular(3)) == 3
+    assert len(RecordSteps(steps_of(np.ones(6), 1.0, np.minimum(lipschitz, 2.0)), 4).regular(3)) == 2
     between = np.array([1.0, 1e80, 1e80, 1.0, 0.5, 0.5])  # and the other way round
-    assert Turns(steps_of(np.ones(6), 1.0, between), 3).dense
+    assert RecordSteps(steps_of(np.ones(6), 1.0, between), 3).dense
 
 
 @pytest.mark.parametrize("constant", [True, False])

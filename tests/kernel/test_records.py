@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lastiterate.kernel.steps import Steps
-from lastiterate.kernel.turns import Turns, latest_turns, windows
+from lastiterate.kernel.turns import RecordSteps, latest_turns, windows
 from lastiterate.shift.optimise import best_schedule
 from processes import steps_of, stored_once
 
@@ -29,7 +29,7 @@ def test_merged_steps_give_the_same_mu(largest: float, bounded: bool) -> None:
         diameter = float(source.uniform(0.1, 5)) if bounded else math.inf
         lipschitz = source.uniform(0.7, largest, count)
         steps = steps_of(source.uniform(0.01, 1, count), source.uniform(0.5, 2, count), lipschitz, diameter)
-        turns = Turns(steps, every)
+        turns = RecordSteps(steps, every)
         for place in range(min(every, count)):
             expected = best_schedule(dense(steps, np.arange(place, count, every)))[0]
             assert best_schedule(turns.regular(place))[0] == pytest.approx(expected, rel=1e-11)
@@ -42,7 +42,7 @@ def test_any_turns_can_be_merged() -> None:
         steps = steps_of(source.uniform(0.01, 1, count), source.uniform(0.5, 2, count), source.uniform(0.7, 1.1, count))
         chosen = np.flatnonzero(source.random(count) < 0.3)
         if chosen.size:
-            merged = Turns(steps, int(source.integers(2, 9))).at(chosen)
+            merged = RecordSteps(steps, int(source.integers(2, 9))).at(chosen)
             assert best_schedule(merged)[0] == pytest.approx(best_schedule(dense(steps, chosen))[0], rel=1e-11)
 
 
@@ -62,7 +62,7 @@ def test_windows_are_products_and_sums_rounded_to_the_safe_side(length: int) -> 
 
 def test_steps_that_overflow_when_merged_are_kept() -> None:
     steps = steps_of(np.ones(4000), 1.0, 1.5)
-    turns = Turns(stored_once(steps), 2000)
+    turns = RecordSteps(stored_once(steps), 2000)
     assert turns.dense
     assert best_schedule(turns.regular(1999))[0] == pytest.approx(math.sqrt(1 + 1 - 1.5**-2.0), rel=1e-9)
 

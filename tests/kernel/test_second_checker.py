@@ -7,6 +7,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def certificate(batches: object, steps: int, releases: tuple[int, ...] = (), the
     if report.certificate["grade"] == "replayed" and theorem in ("", report.best.theorem.name):
         return json.loads(json.dumps(report.certificate))
     named = next(one for one in report.guarantees if one.theorem.name == theorem)
-    twin = li.Report(report.run, DELTA, report.releases, (named,), (named.epsilon(DELTA),), ())
+    twin = replace(report, guarantees=(named,), epsilons=(named.epsilon(DELTA),))
     return json.loads(json.dumps(twin.certificate))
 
 

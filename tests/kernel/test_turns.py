@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lastiterate.kernel import turns as kernel_turns
-from lastiterate.kernel.turns import Turns, latest_turns
+from lastiterate.kernel.turns import RecordSteps, latest_turns
 from processes import steps_of, stored_once
 
 
@@ -31,7 +31,7 @@ def plainly(lipschitz: np.ndarray, noise: np.ndarray, start: int, end: int) -> t
 def test_the_table_of_turns_holds_each_stretch_once(every: int, count: int, constant: bool) -> None:
     lipschitz, noise = steps_for(count, constant)
     steps = steps_of(np.ones(count), noise, lipschitz)
-    turns = Turns(stored_once(steps) if constant else steps, every)
+    turns = RecordSteps(stored_once(steps) if constant else steps, every)
     factors, noises = turns._windows
     if every > count:
         assert (factors.tolist(), noises.tolist()) == ([1.0], [1.0])  # there are none
@@ -54,7 +54,7 @@ def test_irregular_turns_look_up_what_they_can(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(kernel_turns, "whole", counted)
     lipschitz, noise = steps_for(20, constant=False)
-    turns = Turns(steps_of(np.ones(20), noise, lipschitz), 4)
+    turns = RecordSteps(steps_of(np.ones(20), noise, lipschitz), 4)
     for places, computed in (([0, 4, 8, 17], [8, 2]), ([1, 3, 7, 8, 16], [1, 7]), ([5, 9], [10]), ([19], [])):
         asked.clear()
         found = turns.at(np.array(places))
@@ -65,8 +65,19 @@ def test_irregular_turns_look_up_what_they_can(monkeypatch: pytest.MonkeyPatch) 
         assert found.noise[merged] == pytest.approx([plainly(lipschitz, noise, *one)[1] for one in stretches])
 
 
+def test_a_record_that_has_every_turn_meets_the_steps_themselves() -> None:
+    """Not a copy: equal steps stay stored once."""
+    steps = steps_of(np.ones(6), 1.0, np.broadcast_to(0.9, 6))
+    found = RecordSteps(steps, 1).regular(2)
+    assert len(found) == 4
+    assert np.shares_memory(found.lipschitz, steps.lipschitz)
+
+
 def test_a_turn_that_is_carried_is_rounded_up_by_more_than_it_can_lose() -> None:
-    """Each of the factors is rounded once, by half of 2⁻⁵² at most."""
+    """Each of the factors is rounded once, by half of 2⁻⁵² at most; where nothing is rounded, twice that is added."""
+    for length in (1, 2, 40):
+        level = steps_of(np.append(1.0, np.zeros(length - 1)), 1.0, 1.0)
+        assert latest_turns(level, np.array([length - 1]))[0] == 1 + length * 2.0**-52
     for length in (1, 2, 40):
         steps = steps_of(np.append(1.0, np.zeros(length - 1)), 1.0, np.full(length, 1 + 2.0**-52))
         found = Fraction(float(latest_turns(steps, np.array([length - 1]))[0]))

@@ -46,7 +46,7 @@ def test_two_poisson_steps_in_either_order_are_covered_and_met(rate: float, mu: 
     with_record, without = mixture(rate, mu), normal(0.0)
     removed = one_way(plane(with_record, with_record), plane(without, without))
     added = one_way(plane(without, without), plane(with_record, with_record))
-    said = li.subsampled_gaussian(mu=mu, inclusion=rate).compose(2).delta(EPSILONS)
+    said = li.notions.subsampled_gaussian(mu=mu, inclusion=rate).compose(2).delta(EPSILONS)
     assert (removed[1:] > added[1:] * 1.001).all()
     assert said == pytest.approx(np.maximum(added, removed), rel=3e-3)
     assert (said >= np.maximum(added, removed)).all()
@@ -71,7 +71,9 @@ def test_two_steps_of_fixed_size_may_be_in_different_orders(rate: float, mu: flo
     """
     pushed, still = mixture(rate, mu), normal(0.0)
     pairs = [(pushed, still), (still, pushed)]
-    said = li.subsampled_gaussian(mu=mu, inclusion=rate, sampling=li.FIXED_SIZE, adjacency=li.REPLACE_ONE)
+    said = li.notions.subsampled_gaussian(
+        mu=mu, inclusion=rate, sampling=li.notions.FIXED_SIZE, adjacency=li.REPLACE_ONE
+    )
     told = np.asarray(said.compose(2).delta(EPSILONS))
     for (p1, q1), (p2, q2) in itertools.product(pairs, repeat=2):
         assert (told >= one_way(plane(p1, p2), plane(q1, q2))).all()

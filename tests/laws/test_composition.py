@@ -9,9 +9,9 @@ import lastiterate as li
 
 EPSILONS = np.array([0.1, 0.5, 1.0, 3.0])
 GAUSSIANS = (li.GaussianDP(0.3), li.GaussianDP(0.5), li.GaussianDP(0.8))
-RENYI = (li.RenyiDP(rho=0.1), li.RenyiDP(rho=0.2), li.RenyiDP(rho=0.05))
+RENYI = (li.notions.RenyiDP(rho=0.1), li.notions.RenyiDP(rho=0.2), li.notions.RenyiDP(rho=0.05))
 SAMPLED = tuple(
-    li.subsampled_gaussian(mu=mu, inclusion=rate, sampling=li.FIXED_SIZE, adjacency=li.REPLACE_ONE)
+    li.notions.subsampled_gaussian(mu=mu, inclusion=rate, sampling=li.notions.FIXED_SIZE, adjacency=li.REPLACE_ONE)
     for mu, rate in ((0.5, 0.1), (1.0, 0.02), (0.8, 0.3))
 )
 EXACT = {"gaussian": GAUSSIANS, "renyi": RENYI, "sampled": SAMPLED, "mixed": (GAUSSIANS[0], SAMPLED[1], GAUSSIANS[2])}

@@ -20,15 +20,15 @@ ON_THE_ITERATE = ("sensitivity", "noise", "drift", "sampled")
 
 
 @each_theorem
-def test_it_lies_above_exact_instances(theorem: li.Theorem) -> None:
+def test_it_lies_above_exact_instances(theorem: li.theorems.Theorem) -> None:
     for seed, instance in instances(theorem, 4):
         answer = theorem.apply(instance.process)
-        if isinstance(answer, li.Guarantee):
+        if isinstance(answer, li.theorems.Guarantee):
             assert beside(answer, instance, f"seed {seed}")[2] == ""
 
 
 @each_theorem
-def test_units_do_not_matter(theorem: li.Theorem) -> None:
+def test_units_do_not_matter(theorem: li.theorems.Theorem) -> None:
     for given in examples(theorem, 3):
         scaled = changed(given, lambda values: values * 1e5, *ON_THE_ITERATE)
         scaled = replace(scaled, diameter=given.diameter * 1e5)
@@ -36,14 +36,14 @@ def test_units_do_not_matter(theorem: li.Theorem) -> None:
 
 
 @each_theorem
-def test_more_noise_never_hurts(theorem: li.Theorem) -> None:
+def test_more_noise_never_hurts(theorem: li.theorems.Theorem) -> None:
     for given in examples(theorem, 3):
         quieter = changed(given, lambda values: values * 1.1, "noise")
         assert epsilon(theorem, quieter) <= epsilon(theorem, given) * (1 + slack(theorem))
 
 
 @each_theorem
-def test_a_wider_domain_never_helps(theorem: li.Theorem) -> None:
+def test_a_wider_domain_never_helps(theorem: li.theorems.Theorem) -> None:
     for given in examples(theorem, 3):
         wider = replace(given, diameter=given.diameter * 1.1)
         assert epsilon(theorem, wider) >= epsilon(theorem, given) * (1 - slack(theorem))
@@ -60,7 +60,7 @@ def more_steps(given: Process) -> int:
 
 
 @each_theorem
-def test_more_steps_never_help(theorem: li.Theorem) -> None:
+def test_more_steps_never_help(theorem: li.theorems.Theorem) -> None:
     """About twice as many, each like the first; where the longer run is outside the assumptions nothing is claimed."""
     for given in examples(theorem, 3):
         short = replace(given, releases=()).like_the_first(len(given))
@@ -70,7 +70,7 @@ def test_more_steps_never_help(theorem: li.Theorem) -> None:
 
 
 @each_theorem
-def test_a_record_that_is_seen_more_often_is_not_better_hidden(theorem: li.Theorem) -> None:
+def test_a_record_that_is_seen_more_often_is_not_better_hidden(theorem: li.theorems.Theorem) -> None:
     for given in examples(theorem, 3):
         if isinstance(given.batches, li.FixedSize | li.Poisson):
             more = (
@@ -82,7 +82,7 @@ def test_a_record_that_is_seen_more_often_is_not_better_hidden(theorem: li.Theor
             assert epsilon(theorem, oftener) >= epsilon(theorem, given) * (1 - slack(theorem))
 
 
-def single_step(theorem: li.Theorem) -> Process | None:
+def single_step(theorem: li.theorems.Theorem) -> Process | None:
     """One full batch, or one batch of one, to which the theorem applies: sensitivity/noise is 1/2."""
     for batches in (li.FullBatch(records=120), li.Cyclic(records=30, batch_size=30)):
         for diameter in (math.inf, 0.5):
@@ -104,7 +104,7 @@ ATTAINED_BY_ONE_STEP = {
 
 
 @each_theorem
-def test_one_full_batch_is_the_gaussian_mechanism(theorem: li.Theorem) -> None:
+def test_one_full_batch_is_the_gaussian_mechanism(theorem: li.theorems.Theorem) -> None:
     """None is below it, and those that say exactly this are known."""
     given = single_step(theorem)
     if given is None:
@@ -118,7 +118,9 @@ def test_one_full_batch_is_the_gaussian_mechanism(theorem: li.Theorem) -> None:
 def test_one_sampled_step_is_the_sampled_gaussian_mechanism() -> None:
     """Bok2024 4.8, and nothing that knows of the sampling is below it."""
     given = process(li.FixedSize(records=120, batch_size=30), 1, 0.7, 1.4, 0.9)
-    step = li.subsampled_gaussian(mu=0.5, inclusion=0.25, sampling=li.FIXED_SIZE, adjacency=li.REPLACE_ONE)
+    step = li.notions.subsampled_gaussian(
+        mu=0.5, inclusion=0.25, sampling=li.notions.FIXED_SIZE, adjacency=li.REPLACE_ONE
+    )
     exact = step.epsilon(1e-5)
     found = {theorem.name: epsilon(theorem, given) for theorem in li.CATALOGUE if not theorem.failures(given)}
     assert found["bok2024/random/composition"] == pytest.approx(exact, rel=1e-9)
@@ -126,7 +128,7 @@ def test_one_sampled_step_is_the_sampled_gaussian_mechanism() -> None:
 
 
 @each_theorem
-def test_its_profile_falls_and_its_epsilon_belongs_to_it(theorem: li.Theorem) -> None:
+def test_its_profile_falls_and_its_epsilon_belongs_to_it(theorem: li.theorems.Theorem) -> None:
     for given in examples(theorem, 2):
         notion = theorem.apply(given).notion  # type: ignore[union-attr]
         deltas = np.asarray(notion.delta(np.array([0.0, 0.5, 1.0, 2.0, 4.0])))
@@ -138,7 +140,7 @@ def test_its_profile_falls_and_its_epsilon_belongs_to_it(theorem: li.Theorem) ->
 
 
 @each_theorem
-def test_it_is_cited_and_says_what_it_needs(theorem: li.Theorem) -> None:
+def test_it_is_cited_and_says_what_it_needs(theorem: li.theorems.Theorem) -> None:
     assert theorem.citation
     assert theorem.covers
     assert theorem.assumptions

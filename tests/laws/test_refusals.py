@@ -22,7 +22,7 @@ NOT_ALONE = {
 }
 
 
-def first_two_failures(theorem: li.Theorem, given: Process) -> list[str]:
+def first_two_failures(theorem: li.theorems.Theorem, given: Process) -> list[str]:
     """The statements of the first two assumptions that fail; further ones are not looked at."""
     return list(islice((one.statement for one in theorem.assumptions if one.failure(given) is not None), 2))
 
@@ -42,14 +42,14 @@ def failing_alone() -> dict[tuple[str, str], Process]:
 
 
 @pytest.mark.parametrize(("theorem", "assumption"), PAIRS, ids=lambda one: getattr(one, "name", None) or one.statement)
-def test_it_refuses_where_one_assumption_fails(theorem: li.Theorem, assumption: object) -> None:
+def test_it_refuses_where_one_assumption_fails(theorem: li.theorems.Theorem, assumption: object) -> None:
     statement = assumption.statement  # type: ignore[attr-defined]
     given = failing_alone().get((theorem.name, statement))
     if given is None:
         assert statement in NOT_ALONE
         return
     answer = theorem.apply(given)
-    assert isinstance(answer, li.Inapplicable)
+    assert isinstance(answer, li.theorems.Inapplicable)
     assert str(answer).startswith(f"{theorem.name} does not apply: ")
     assert len(answer.reasons) == 1
 
@@ -69,7 +69,7 @@ def test_it_refuses_where_one_assumption_fails(theorem: li.Theorem, assumption: 
 def test_refusals_just_outside_the_assumptions(theorem: str, change: dict[str, object], number: str) -> None:
     chosen = next(one for one in li.CATALOGUE if one.name == theorem)
     inside = {"sensitivity": 0.1, "lipschitz": 0.99, "diameter": 5.0}
-    assert isinstance(chosen.apply(process(li.FullBatch(records=10), 50, **inside)), li.Guarantee)
+    assert isinstance(chosen.apply(process(li.FullBatch(records=10), 50, **inside)), li.theorems.Guarantee)
     answer = chosen.apply(process(li.FullBatch(records=10), 50, **{**inside, **change}))
-    assert isinstance(answer, li.Inapplicable)
+    assert isinstance(answer, li.theorems.Inapplicable)
     assert number in str(answer)

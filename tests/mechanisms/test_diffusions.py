@@ -10,13 +10,15 @@ from scipy.stats import ks_2samp
 
 import lastiterate as li
 
-OU = li.OrnsteinUhlenbeck(theta=0.7, rho=1.3, sensitivity=0.5)
-BROWNIAN = li.Brownian(sensitivity=0.5)
+OU = li.mechanisms.OrnsteinUhlenbeck(theta=0.7, rho=1.3, sensitivity=0.5)
+BROWNIAN = li.mechanisms.Brownian(sensitivity=0.5)
 
 
 @pytest.mark.parametrize("diffusion", [OU, BROWNIAN], ids=lambda one: type(one).__name__)
 @pytest.mark.parametrize("time", [1e-3, 0.4, 3.0])
-def test_the_guarantee_is_that_of_the_gaussian_mechanism_it_is(diffusion: li.OrnsteinUhlenbeck, time: float) -> None:
+def test_the_guarantee_is_that_of_the_gaussian_mechanism_it_is(
+    diffusion: li.mechanisms.OrnsteinUhlenbeck, time: float
+) -> None:
     """shrink·Δ over the noise: Corollary 7, exactly."""
     exact = diffusion.shrink(time) * diffusion.sensitivity / math.sqrt(diffusion.variance(time))
     assert diffusion.guarantee(time).mu == pytest.approx(exact, rel=1e-10)
@@ -25,7 +27,7 @@ def test_the_guarantee_is_that_of_the_gaussian_mechanism_it_is(diffusion: li.Orn
 
 
 @pytest.mark.parametrize("diffusion", [OU, BROWNIAN], ids=lambda one: type(one).__name__)
-def test_continued_is_released_later(diffusion: li.OrnsteinUhlenbeck) -> None:
+def test_continued_is_released_later(diffusion: li.mechanisms.OrnsteinUhlenbeck) -> None:
     """P_s after P_t is P_{s+t}: mean and variance, and a two-sample test."""
     t, s = 0.4, 1.1
     assert diffusion.shrink(s) * diffusion.shrink(t) == pytest.approx(diffusion.shrink(s + t))
@@ -45,7 +47,7 @@ def test_a_seed_anywhere_is_not_private() -> None:
 @pytest.mark.parametrize(("dimension", "rdp", "norm"), [(1, 0.1, 1.0), (20, 0.5, 2.0), (100, 0.01, 1.0)])
 def test_theorem_8(dimension: int, rdp: float, norm: float) -> None:
     """(α, α·rdp) at time 1; the ratio (1 + x)⁻¹ or less, met by samples."""
-    chosen = li.OrnsteinUhlenbeck.for_target(rdp=rdp, sensitivity=1.0, norm=norm, dimension=dimension)
+    chosen = li.mechanisms.OrnsteinUhlenbeck.for_target(rdp=rdp, sensitivity=1.0, norm=norm, dimension=dimension)
     assert chosen.intrinsic_sensitivity(1.0) == pytest.approx(rdp, rel=1e-12)
     excess = dimension / (2 * rdp * norm**2)
     plain, ours = chosen.gaussian_error(1.0, dimension), chosen.mean_squared_error(1.0, norm, dimension)
@@ -60,10 +62,10 @@ def test_theorem_8(dimension: int, rdp: float, norm: float) -> None:
 
 def test_the_condition_of_theorem_8_and_where_it_fails() -> None:
     """θR² ≤ 4dρ²: below the Gaussian mechanism's error at all times; its "in particular" need not be (errata E3.7)."""
-    inside = li.OrnsteinUhlenbeck(theta=1.0, rho=1.0, sensitivity=1.0)
+    inside = li.mechanisms.OrnsteinUhlenbeck(theta=1.0, rho=1.0, sensitivity=1.0)
     for time in np.geomspace(1e-3, 10, 40).tolist():
         assert inside.mean_squared_error(time, 2.0, 1) <= inside.gaussian_error(time, 1) * (1 + 1e-9)
-    outside = li.OrnsteinUhlenbeck.for_target(rdp=0.05, sensitivity=1.0, norm=1.0, dimension=1)  # x = 10
+    outside = li.mechanisms.OrnsteinUhlenbeck.for_target(rdp=0.05, sensitivity=1.0, norm=1.0, dimension=1)  # x = 10
     assert outside.theta * 1.0 > 4 * outside.rho**2
     worst = max(
         outside.mean_squared_error(time, 1.0, 1) / outside.gaussian_error(time, 1)
@@ -74,7 +76,7 @@ def test_the_condition_of_theorem_8_and_where_it_fails() -> None:
 
 @pytest.mark.parametrize("time", [0.1, 1.0, 5.0])
 def test_a_kappa_of_ones_own(time: float) -> None:
-    brownian = li.Diffusion(kappa=lambda t: 0.25 / (4 * t**2))
+    brownian = li.mechanisms.Diffusion(kappa=lambda t: 0.25 / (4 * t**2))
     lower, upper = brownian.bracket(time)
     assert lower <= BROWNIAN.intrinsic_sensitivity(time) <= upper <= lower * (1 + 1e-4)
 
@@ -82,9 +84,9 @@ def test_a_kappa_of_ones_own(time: float) -> None:
         grown = np.exp(-0.7 * t) / -np.expm1(-1.4 * t)  # e^{θt}/(e^{2θt} − 1)
         return (1.3 * 0.7 * 0.5 / 1.3**2 * grown) ** 2
 
-    lower, upper = li.Diffusion(kappa=kappa).bracket(time)
+    lower, upper = li.mechanisms.Diffusion(kappa=kappa).bracket(time)
     assert lower <= OU.intrinsic_sensitivity(time) <= upper <= lower * (1 + 1e-3)
-    assert li.Diffusion(kappa=kappa).guarantee(time).rdp(2.0) >= 2 * OU.intrinsic_sensitivity(time)
+    assert li.mechanisms.Diffusion(kappa=kappa).guarantee(time).rdp(2.0) >= 2 * OU.intrinsic_sensitivity(time)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +94,7 @@ def test_a_kappa_of_ones_own(time: float) -> None:
 )
 def test_a_kappa_that_is_not_one(kappa: object) -> None:
     with pytest.raises(li.InvalidInput, match="kappa"):
-        li.Diffusion(kappa=kappa).guarantee(1.0)  # type: ignore[arg-type]
+        li.mechanisms.Diffusion(kappa=kappa).guarantee(1.0)  # type: ignore[arg-type]
 
 
 def test_bad_times_and_values() -> None:
@@ -101,7 +103,7 @@ def test_bad_times_and_values() -> None:
         lambda: OU.guarantee(-1.0),
         lambda: BROWNIAN.release([math.inf], 1.0),
         lambda: OU.continued(np.ones(2), 1.0),  # type: ignore[arg-type]
-        lambda: li.OrnsteinUhlenbeck(theta=0.0, rho=1.0, sensitivity=1.0),
+        lambda: li.mechanisms.OrnsteinUhlenbeck(theta=0.0, rho=1.0, sensitivity=1.0),
         lambda: OU.mean_squared_error(1.0, 1.0, 0),
     ):
         with pytest.raises(li.InvalidInput):

@@ -12,12 +12,12 @@ from scipy.sparse import csr_array
 import lastiterate as li
 
 
-def random_kernel(source: np.random.Generator, rows: int, columns: int) -> li.FiniteKernel:
+def random_kernel(source: np.random.Generator, rows: int, columns: int) -> li.mechanisms.FiniteKernel:
     """Some entries 0, some rows alike."""
     matrix = source.dirichlet(np.full(columns, source.choice([0.2, 1.0, 5.0])), size=rows)
     matrix = np.where(source.random(matrix.shape) < source.choice([0.0, 0.3]), 0.0, matrix) + 1e-12
     matrix = 0.5 * matrix + 0.5 * source.dirichlet(np.ones(columns)) if source.random() < 0.5 else matrix
-    return li.FiniteKernel(matrix / matrix.sum(axis=1, keepdims=True))
+    return li.mechanisms.FiniteKernel(matrix / matrix.sum(axis=1, keepdims=True))
 
 
 def hockey_stick(one: np.ndarray, two: np.ndarray, epsilon: float) -> float:
@@ -55,7 +55,7 @@ def test_the_conditions_imply_each_other_the_right_way_round(seed: int) -> None:
 
 def test_lemma_9_as_printed_is_false() -> None:
     """Errata E3.3: (0, 0.5)-Dobrushin, and TV is 0.2."""
-    kernel = li.FiniteKernel([[0.6, 0.4], [0.4, 0.6]])
+    kernel = li.mechanisms.FiniteKernel([[0.6, 0.4], [0.4, 0.6]])
     assert kernel.dobrushin_at(0.5) == 0.0
     assert kernel.dobrushin == pytest.approx(0.2)
 
@@ -87,7 +87,7 @@ def test_whole_profiles_stay_above_what_becomes_of_two_laws(seed: int) -> None:
         worse = [max(hockey_stick(*pair, e), hockey_stick(*pair[::-1], e)) for e in np.atleast_1d(epsilons).tolist()]
         return np.minimum(np.array(worse), 1.0).reshape(np.shape(epsilons))
 
-    before = li.Profile(function=lambda epsilons: exact((one, two), epsilons))
+    before = li.notions.Profile(function=lambda epsilons: exact((one, two), epsilons))
     epsilons = np.array([0.0, 0.05, 0.2, 0.5, 1.0, 2.0])
     after = exact((one @ kernel.matrix, two @ kernel.matrix), epsilons)
     assert (kernel.amplify(before).delta(epsilons) >= after - 1e-12).all()
@@ -115,7 +115,7 @@ def test_twenty_thousand_random_kernels() -> None:
 
 def test_the_curve_is_exact() -> None:
     """Errata E3.8: clause 2 is attained, by a mechanism that shows x with probability δ and the best mixture otherwise."""
-    kernel = li.FiniteKernel([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.3, 0.4, 0.3]])
+    kernel = li.mechanisms.FiniteKernel([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.3, 0.4, 0.3]])
     epsilon, delta = 0.4, 0.05
     lifted = math.log1p(math.expm1(epsilon) / delta)
     x, y = max(
@@ -134,7 +134,7 @@ def test_the_curve_is_exact() -> None:
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.01), (1.0, 0.0), (2.0, 0.2)])
 def test_no_clause_of_theorem_1_is_better(epsilon: float, delta: float) -> None:
-    kernel = li.FiniteKernel([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5], [0.3, 0.4, 0.3]])
+    kernel = li.mechanisms.FiniteKernel([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5], [0.3, 0.4, 0.3]])
     amplified = kernel.amplify((epsilon, delta))
     assert amplified.delta(epsilon) <= kernel.dobrushin * delta * (1 + 1e-9)
     for gamma, clause in ((kernel.doeblin, "doeblin"), (kernel.ultra_mixing, "ultra")):
@@ -142,12 +142,12 @@ def test_no_clause_of_theorem_1_is_better(epsilon: float, delta: float) -> None:
         left = math.exp(reached - epsilon)
         bound = gamma * (1 - left * (1 - delta)) if clause == "doeblin" else gamma * delta * left
         assert amplified.delta(reached) <= bound * (1 + 1e-9) + 1e-15
-    assert isinstance(amplified.clause(epsilon), li.Clause)
-    assert "exact curve" in li.Clause.CURVE.value
+    assert isinstance(amplified.clause(epsilon), li.mechanisms.Clause)
+    assert "exact curve" in li.mechanisms.Clause.CURVE.value
 
 
 def test_whole_profiles_and_powers() -> None:
-    kernel = li.FiniteKernel([[0.7, 0.3], [0.2, 0.8]])
+    kernel = li.mechanisms.FiniteKernel([[0.7, 0.3], [0.2, 0.8]])
     before = li.GaussianDP(1.0)
     once, often = kernel.amplify(before), (kernel**10).amplify(before)
     epsilons = np.array([0.0, 0.5, 1.0])
@@ -164,7 +164,9 @@ def test_a_chain_of_more_than_a_thousand_states() -> None:
     places = np.arange(size)
     rows = np.tile(places, 3)
     columns = np.concatenate([places, (places + 1) % size, (places - 1) % size])
-    walk = li.FiniteKernel(csr_array((np.repeat([0.5, 0.25, 0.25], size), (rows, columns)), shape=(size, size)))
+    walk = li.mechanisms.FiniteKernel(
+        csr_array((np.repeat([0.5, 0.25, 0.25], size), (rows, columns)), shape=(size, size))
+    )
     later = walk**1_000_000
     assert later.amplify((1.0, 0.01)).delta(0.9) < 1e-6
     assert walk.doeblin == 1.0
@@ -173,18 +175,18 @@ def test_a_chain_of_more_than_a_thousand_states() -> None:
 
 
 def test_gaussian_kernels() -> None:
-    kernel = li.GaussianKernel(noise=1.0, diameter=2.0)
+    kernel = li.mechanisms.GaussianKernel(noise=1.0, diameter=2.0)
     amplified = kernel.amplify((1.0, 0.01))
     assert 0 < float(amplified.delta(1.0)) < 0.01
     assert float(amplified.delta(1.0)) == pytest.approx(
         0.01 * float(li.GaussianDP(2.0).delta(math.log1p(math.expm1(1.0) / 0.01))), rel=1e-6
     )
-    flatter = li.LipschitzGaussianKernel(noise=1.0, diameter=2.0, lipschitz=0.5)
+    flatter = li.mechanisms.LipschitzGaussianKernel(noise=1.0, diameter=2.0, lipschitz=0.5)
     assert float(flatter.amplify((1.0, 0.01)).delta(1.0)) < float(amplified.delta(1.0))
 
 
 def test_kernels_run() -> None:
-    kernel = li.FiniteKernel([[0.7, 0.3, 0.0], [0.0, 0.5, 0.5]])
+    kernel = li.mechanisms.FiniteKernel([[0.7, 0.3, 0.0], [0.0, 0.5, 0.5]])
     drawn = kernel.sample(np.zeros(20_000, int), seed=1)
     assert not drawn.private
     states = drawn.value
@@ -192,7 +194,7 @@ def test_kernels_run() -> None:
     assert kernel.sample([0, 1]).private
     assert kernel.sample([]).value.shape == (0,)
     noisy = (
-        li.LipschitzGaussianKernel(noise=2.0, diameter=1.0, lipschitz=0.5, map=lambda x: x / 2)
+        li.mechanisms.LipschitzGaussianKernel(noise=2.0, diameter=1.0, lipschitz=0.5, map=lambda x: x / 2)
         .sample(np.ones(20_000))
         .value
     )
@@ -202,12 +204,12 @@ def test_kernels_run() -> None:
 
 def test_nothing_is_claimed_from_rounding_or_beyond_the_range_of_floats() -> None:
     """Zeros in a kernel, huge ε, entries of any size: δ never falls below what it is."""
-    kernel = li.FiniteKernel([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5]])
+    kernel = li.mechanisms.FiniteKernel([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5]])
     assert (kernel.amplify((1.0, 0.01)).delta(np.array([1.0, 700.0, 701.0, 800.0, 1e4])) >= 0.005).all()
     assert kernel.amplify((1.0, 0.01)).epsilon(0.004) == math.inf
     assert kernel.amplify(li.GaussianDP(40.0)).delta(750.0) > 0.4
-    assert li.FiniteKernel([[1.0, 0.0], [1.0, 7e-26]]).amplify((0.0, 1.0)).delta(0.0) >= 7e-26
-    steep = li.FiniteKernel([[1 - 1e-310, 1e-310], [1e-310, 1 - 1e-310]])
+    assert li.mechanisms.FiniteKernel([[1.0, 0.0], [1.0, 7e-26]]).amplify((0.0, 1.0)).delta(0.0) >= 7e-26
+    steep = li.mechanisms.FiniteKernel([[1 - 1e-310, 1e-310], [1e-310, 1 - 1e-310]])
     assert steep.amplify((650.0, 0.5)).delta(699.9) > 0.4
     assert steep.dobrushin_at(800.0) > 0.9
 
@@ -225,13 +227,13 @@ def test_nothing_is_claimed_from_rounding_or_beyond_the_range_of_floats() -> Non
 )
 def test_bad_matrices(matrix: object, said: str) -> None:
     with pytest.raises(li.InvalidInput, match=said):
-        li.FiniteKernel(matrix)
+        li.mechanisms.FiniteKernel(matrix)
 
 
 def test_what_does_not_fit_together() -> None:
-    wide = li.FiniteKernel([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]])
+    wide = li.mechanisms.FiniteKernel([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]])
     for wrong in (lambda: wide @ wide, lambda: wide**2, lambda: wide.sample([5]), lambda: wide.amplify("good")):
         with pytest.raises(li.InvalidInput):
             wrong()
     with pytest.raises(li.InvalidInput, match="map"):
-        li.LipschitzGaussianKernel(noise=1.0, diameter=1.0).sample([0.0])
+        li.mechanisms.LipschitzGaussianKernel(noise=1.0, diameter=1.0).sample([0.0])

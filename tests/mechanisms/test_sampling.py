@@ -17,12 +17,12 @@ from lastiterate.algorithms.arithmetic import EXACT, STRAYING
 
 def test_exponential_mechanism_when_strongly_convex() -> None:
     """Tight for Gaussians: N(0, 1/m) and N(L/m, 1/m) are L/√m apart."""
-    assert li.exponential_mechanism(lipschitz=0.3, strong_convexity=4.0).mu == pytest.approx(0.15)  # type: ignore[attr-defined]
+    assert li.mechanisms.exponential_mechanism(lipschitz=0.3, strong_convexity=4.0).mu == pytest.approx(0.15)  # type: ignore[attr-defined]
 
 
 def test_on_a_bounded_set_the_better_of_gaussian_and_pure_privacy() -> None:
-    both = li.exponential_mechanism(lipschitz=1.0, diameter=2.0)
-    gaussian, pure = li.GaussianDP(2 * math.sqrt(2.0)), li.Profile(epsilons=[2.0], deltas=[0.0])
+    both = li.mechanisms.exponential_mechanism(lipschitz=1.0, diameter=2.0)
+    gaussian, pure = li.GaussianDP(2 * math.sqrt(2.0)), li.notions.Profile(epsilons=[2.0], deltas=[0.0])
     for epsilon in (0.1, 1.0, 1.9, 5.0):
         assert both.delta(epsilon) <= min(gaussian.delta(epsilon), pure.delta(epsilon)) * (1 + 1e-9)
 
@@ -47,14 +47,14 @@ def test_half_of_the_usual_pure_epsilon_holds(slope: float) -> None:
     tilted = np.exp(-slope * x)
     ratio = np.log(tilted / trapezoid(tilted, x))
     assert np.abs(ratio).max() <= slope
-    pure = li.exponential_mechanism(lipschitz=slope, diameter=1.0)
+    pure = li.mechanisms.exponential_mechanism(lipschitz=slope, diameter=1.0)
     assert float(pure.delta(slope * (1 + 1e-9))) == 0.0
 
 
 @pytest.mark.parametrize("steps", [1, 10, 5000])
 def test_langevin_is_exact_when_strongly_convex(steps: int) -> None:
     """μ = √((1 − c^T)/(1 + c^T)·(2 − ηm)/2)·L/√m, and the limit of Proposition 5.1."""
-    sample = li.langevin(
+    sample = li.mechanisms.langevin(
         lambda x: x, [0.0, 0.0], lipschitz=0.4, step_size=0.1, steps=steps, smoothness=1.0, strong_convexity=1.0, seed=1
     )
     power = 0.9**steps
@@ -68,7 +68,7 @@ def test_langevin_is_exact_when_strongly_convex(steps: int) -> None:
 
 @pytest.mark.parametrize(("given", "said"), [({"seed": 1}, "seed"), ({"trace": True}, "trace")])
 def test_what_may_not_leave_is_said_first(given: dict[str, object], said: str) -> None:
-    sample = li.langevin(lambda x: x, 0.0, lipschitz=0.4, step_size=0.1, steps=3, smoothness=1.0, **given)  # type: ignore[arg-type]
+    sample = li.mechanisms.langevin(lambda x: x, 0.0, lipschitz=0.4, step_size=0.1, steps=3, smoothness=1.0, **given)  # type: ignore[arg-type]
     first = str(sample.report(1e-5)).splitlines()[0]
     assert first.startswith("DO NOT RELEASE")
     assert said in first
@@ -77,7 +77,7 @@ def test_what_may_not_leave_is_said_first(given: dict[str, object], said: str) -
 
 
 def test_langevin_starts_in_its_ball() -> None:
-    sample = li.langevin(
+    sample = li.mechanisms.langevin(
         lambda x: 0 * x, [30.0, 40.0], lipschitz=1.0, step_size=0.1, steps=1, smoothness=1.0, radius=5.0, trace=True
     )
     assert sample.trace is not None
@@ -85,7 +85,7 @@ def test_langevin_starts_in_its_ball() -> None:
 
 
 def test_projected_langevin() -> None:
-    sample = li.langevin(
+    sample = li.mechanisms.langevin(
         lambda x: np.ones_like(x), np.zeros(3), lipschitz=0.4, step_size=0.1, steps=500, smoothness=0.0, radius=0.5
     )
     assert sample.private
@@ -96,7 +96,7 @@ def test_projected_langevin() -> None:
 
 def test_langevin_reaches_its_gaussian() -> None:
     """F(x) = ‖x − 3‖²/2 in 20,000 coordinates: mean 3, variance 1/(1 − η/2)."""
-    sample = li.langevin(
+    sample = li.mechanisms.langevin(
         lambda x: x - 3, np.zeros(20_000), lipschitz=1.0, step_size=0.2, steps=60, smoothness=1.0, strong_convexity=1.0
     )
     assert sample.value.mean() == pytest.approx(3.0, abs=0.05)
@@ -105,14 +105,14 @@ def test_langevin_reaches_its_gaussian() -> None:
 
 def test_a_trace_is_kept_on_request_and_is_not_private(tmp_path: Path) -> None:
     given = {"lipschitz": 1.0, "step_size": 0.1, "steps": 50, "smoothness": 1.0, "strong_convexity": 1.0}
-    sample = li.langevin(lambda x: x, np.zeros(2), trace=True, **given)  # type: ignore[arg-type]
+    sample = li.mechanisms.langevin(lambda x: x, np.zeros(2), trace=True, **given)  # type: ignore[arg-type]
     assert sample.trace is not None
     assert sample.trace.shape == (51, 2)
     assert not sample.private
     sample.plot(tmp_path / "trace.png")
     assert (tmp_path / "trace.png").stat().st_size > 1000
     with pytest.raises(li.InvalidInput, match="trace"):
-        li.langevin(lambda x: x, np.zeros(2), **given).plot()  # type: ignore[arg-type]
+        li.mechanisms.langevin(lambda x: x, np.zeros(2), **given).plot()  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -141,6 +141,6 @@ def test_bad_arguments(change: dict[str, object], said: str) -> None:
         "smoothness": 1.0,
     }
     with pytest.raises(li.InvalidInput, match=said):
-        li.langevin(**{**given, **change})  # type: ignore[arg-type]
+        li.mechanisms.langevin(**{**given, **change})  # type: ignore[arg-type]
     with pytest.raises(li.InvalidInput, match="strong_convexity, or the diameter"):
-        li.exponential_mechanism(lipschitz=1.0)
+        li.mechanisms.exponential_mechanism(lipschitz=1.0)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
+from typing import ClassVar
 
 import mpmath
 import numpy as np
@@ -23,6 +25,14 @@ def test_a_profile_is_never_rounded_to_nothing() -> None:
     assert (block.after(np.zeros(5)) == 1e-250).all()
 
 
+def test_the_recursion_takes_chords_of_what_two_states_reveal() -> None:
+    """Convex in e^ε; beyond its last point it is what it is there."""
+    known = np.log([1.0, 2.0, 4.0])
+    block = Block(np.linspace(0.0, 2.0, 5), np.zeros(5), known, np.array([0.5, 0.3, 0.1]))
+    found = block._apart_at(np.append(np.log([1.0, 1.5, 3.0, 4.0, 9.0]), [1e3, np.inf]))
+    assert found == pytest.approx([0.5, 0.4, 0.2, 0.1, 0.1, 0.1, 0.1], rel=1e-12)
+
+
 def test_the_bound_for_ever_stops_when_nothing_is_gained(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[np.ndarray] = []
     after = Block.after
@@ -38,7 +48,7 @@ def test_the_bound_for_ever_stops_when_nothing_is_gained(monkeypatch: pytest.Mon
     assert len(made) < 5
 
 
-@pytest.mark.parametrize(("tail_mu", "window_mu", "third"), [(0.5, 1.0, 0.9), (0.02, 1.0, 0.03**2 / 0.2)])
+@pytest.mark.parametrize(("tail_mu", "window_mu", "third"), [(0.5, 1.0, 0.9), (0.02, 1.0, 0.0045)])
 def test_the_third_share_lies_beyond_the_better_of_two(tail_mu: float, window_mu: float, third: float) -> None:
     given = WindowTail(Tail(np.array([tail_mu]), np.ones(1)), li.GaussianDP(window_mu))
     found = given.split_for(math.log(1e-6))
@@ -46,11 +56,26 @@ def test_the_third_share_lies_beyond_the_better_of_two(tail_mu: float, window_mu
     assert (found[0.2][0] < found[0.03][0]) == (third > 0.2)
 
 
+class Split(Tail):
+    """A tail that remembers which ε it was asked for."""
+
+    seen: ClassVar[list[float]] = []
+
+    def log_delta(self, epsilons: np.ndarray) -> np.ndarray:
+        Split.seen[:] = epsilons.tolist()
+        return super().log_delta(epsilons)
+
+
 class Asked:
-    """In place of a window's table: remembers which log δ it was asked for."""
+    """In place of a window's table: remembers which log δ and which ε it was asked for."""
 
     def __init__(self) -> None:
         self.logs: list[float] = []
+        self.epsilons: list[float] = []
+
+    def log_delta(self, epsilons: np.ndarray) -> np.ndarray:
+        self.epsilons = epsilons.tolist()
+        return -epsilons
 
     def epsilon(self, log_delta: float) -> float:
         self.logs.append(log_delta)
@@ -72,6 +97,26 @@ def test_window_and_tail_together_get_no_more_than_delta(log_delta: float) -> No
         assert float(tail.log_delta(np.array([split]))[0]) <= log_delta + math.log(share) - 5e-13
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 0.7, 3.3])
+def test_window_and_tail_together_get_no_more_than_epsilon(epsilon: float) -> None:
+    """In exact arithmetic: what is left to the window is rounded down, by next to nothing."""
+    asked = Asked()
+    given = WindowTail(Split(np.array([0.3]), np.ones(1)), li.GaussianDP(1.0))
+    given.__dict__["_tabled"] = asked
+    given._log_delta_at(epsilon)
+    assert len(asked.epsilons) == len(Split.seen)
+    for split, left in zip(Split.seen, asked.epsilons, strict=True):
+        exact = Fraction(epsilon) - Fraction(split)
+        assert Fraction(left) <= exact <= Fraction(left) + Fraction(epsilon) / 10**15
+
+
+def test_what_the_tail_takes_is_less_than_the_whole() -> None:
+    given = WindowTail(Tail(np.array([0.3]), np.ones(1)), li.GaussianDP(1.0))
+    log_delta = math.log(1e-6)
+    assert given.epsilon_estimate(log_delta) == given.tail.epsilon(np.array([log_delta]))[0]
+    assert 0 < given.epsilon_estimate(log_delta) < given.epsilon(1e-6)
+
+
 def test_a_tail_and_what_is_joined_are_no_more_than_one_and_rounded_up() -> None:
     assert Tail(np.array([50.0, 60.0]), np.ones(2)).log_delta(np.zeros(1))[0] == 0
     for log_tail, split, log_window in ((-700.0, 0.0, -720.0), (-300.0, 400.0, -690.0), (-0.5, 0.0, -50.0)):
@@ -81,11 +126,20 @@ def test_a_tail_and_what_is_joined_are_no_more_than_one_and_rounded_up() -> None
         assert 0.8 * slack <= found - exact <= 1.2 * slack
 
 
+def test_a_tail_at_no_distance_adds_nothing() -> None:
+    epsilons = np.array([0.0, 0.4, 2.0])
+    alone, beside = Tail(np.array([0.3]), np.ones(1)), Tail(np.array([0.0, 0.3]), np.ones(2))
+    assert beside.log_delta(epsilons) == pytest.approx(alone.log_delta(epsilons), rel=1e-13)
+
+
 def test_a_tail_that_never_falls_has_no_epsilon() -> None:
     """Distances beyond anything: ∞, and the window is not asked."""
     tail = Tail(np.array([1e9]), np.ones(1))
     assert tail.epsilon(np.array([-5.0]))[0] == math.inf
-    assert WindowTail(tail, li.GaussianDP(1.0)).epsilon(1e-5) == math.inf
+    given, asked = WindowTail(tail, li.GaussianDP(1.0)), Asked()
+    given.__dict__["_tabled"] = asked
+    assert given.epsilon(1e-5) == math.inf
+    assert asked.logs == []
 
 
 @pytest.mark.parametrize(("mu", "epsilon"), [(0.5, 0.0), (2.0, 0.1), (1.0, 30.0)])

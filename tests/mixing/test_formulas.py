@@ -274,6 +274,18 @@ def test_curved_contraction_is_its_recursion(rate: float, ratio: float, steps: i
         assert delta <= one <= delta * (1 + mpmath.mpf("1e-7"))
 
 
+@pytest.mark.parametrize("distance", [1e-200, 1e-5, 0.3, 1.0])
+@pytest.mark.parametrize(("epsilon", "ratio"), [(1e-9, 30.0), (705.0, 50.0), (1e4, 150.0)])
+def test_the_curve_has_no_limit_of_its_range(distance: float, epsilon: float, ratio: float) -> None:
+    """e^ε and what is divided by x may be beyond all floats, where what is left is not."""
+    with mpmath.workdps(60):
+        x, e, r = mpmath.mpf(distance), mpmath.mpf(epsilon), mpmath.mpf(ratio)
+        lifted = mpmath.log1p(mpmath.expm1(e) / x)
+        exact = x * (mpmath.ncdf(r / 2 - lifted / r) - mpmath.exp(lifted) * mpmath.ncdf(-r / 2 - lifted / r))
+    found = float(contracted(np.array([distance]), np.array([epsilon]), ratio)[0])
+    assert exact <= found <= exact * (1 + mpmath.mpf("1e-8"))
+
+
 def test_the_curve_is_convex_and_nothing_comes_of_nothing() -> None:
     xs = np.linspace(0.0, 1.0, 21)
     values = contracted(xs, np.full(21, 0.7), 1.3)
@@ -288,9 +300,9 @@ def test_the_curve_is_convex_and_nothing_comes_of_nothing() -> None:
 
 @pytest.mark.parametrize("times", [3, 400])
 def test_a_table_is_above_what_it_stands_for_and_near(times: int) -> None:
-    notion = li.subsampled_gaussian(mu=0.6, inclusion=0.1, sampling=li.FIXED_SIZE, adjacency=li.REPLACE_ONE).compose(
-        times
-    )
+    notion = li.notions.subsampled_gaussian(
+        mu=0.6, inclusion=0.1, sampling=li.notions.FIXED_SIZE, adjacency=li.REPLACE_ONE
+    ).compose(times)
     tabled, quick = Tabled(notion), Quick(notion)
     epsilons = np.array([0.01, 0.1, 0.3, 0.6, 1.1])
     exact = np.asarray(notion.delta(epsilons))

@@ -35,6 +35,7 @@ def test_a_grid_reaches_to_where_the_bound_is_negligible() -> None:
         assert math.exp(-rate * reach) <= 1e-21 < math.exp(-rate * reach / 1.5)
         assert math.log(reach / 1e-3, 1.5) == pytest.approx(round(math.log(reach / 1e-3, 1.5)), abs=1e-9)
     assert _reach(lambda e: np.zeros_like(e)) == 1e-3
+    assert _reach(lambda e: np.full_like(e, 1e-17 * 1e-4)) == 1e-3
     assert _reach(lambda e: np.ones_like(e)) == 600.0
 
 
@@ -58,6 +59,12 @@ def test_a_grid_is_narrowed_until_the_profile_fills_it(ends_at: float, last: flo
     assert grid[-1] == pytest.approx(last, rel=1e-12, abs=0)
 
 
+@pytest.mark.parametrize(("first", "last"), [(0.99e-9, 0.99e-9), (1e-9, 2.55e-11), (1.01e-9, 2.5755e-11)])
+def test_a_grid_of_nothing_is_narrowed_down_to_a_billionth(first: float, last: float) -> None:
+    grid, _ = _narrowed(flat_block(0.0, 1.0), _even(first, 40))  # type: ignore[arg-type]
+    assert grid[-1] == pytest.approx(last, rel=1e-12, abs=0)
+
+
 def test_a_grid_of_nothing_stops_to_be_narrowed() -> None:
     grid, known = _narrowed(flat_block(0.0, 1.0), _even(50.0, 40))  # type: ignore[arg-type]
     assert 1e-11 < grid[-1] < 1e-9
@@ -78,8 +85,11 @@ def test_a_profile_has_the_points_of_its_fine_grid_and_of_the_bound(
     monkeypatch.setattr(grids, "from_common_start", one_by_one)
     monkeypatch.setattr(grids, "Profile", lambda epsilons, deltas: (epsilons, deltas))
     apart = lambda e: np.exp(-2 * e)  # noqa: E731
-    points, deltas = mixed_profile(lambda e: np.exp(-3 * e - 5.0), apart, count)  # type: ignore[misc]
+    common = lambda e: np.exp(-3 * e - 5.0)  # noqa: E731
+    points, deltas = mixed_profile(common, apart, count)  # type: ignore[misc]
     fine, coarse = points[:129], points[129:]
+    narrowed, _ = _narrowed(lambda e: Block(e, common(e), coarse, apart(coarse)), _even(_reach(apart), 40))
+    assert fine[-1] == narrowed[-1]
     assert len(points) == len(deltas) == 129 + 400
     assert rounds == ([count] if count <= 40 else [])
     assert fine == pytest.approx(fine[-1] * np.arange(129) / 128, rel=1e-12, abs=0)
@@ -112,9 +122,9 @@ def test_the_ends_of_a_block_are_rounded_up() -> None:
 
 
 def composed(times: int) -> li.Notion:
-    return li.subsampled_gaussian(mu=0.6, inclusion=0.1, sampling=li.FIXED_SIZE, adjacency=li.REPLACE_ONE).compose(
-        times
-    )
+    return li.notions.subsampled_gaussian(
+        mu=0.6, inclusion=0.1, sampling=li.notions.FIXED_SIZE, adjacency=li.REPLACE_ONE
+    ).compose(times)
 
 
 def test_a_table_has_its_points_and_is_their_chord() -> None:

@@ -27,7 +27,11 @@ MODULES = (
     Module("kernel/places.py", "tests/theorems/test_place_counts.py tests/theorems/test_places.py"),
     Module("kernel/gaussian.py", "tests/kernel/test_kernel.py", "delta or average"),
     Module("kernel/check.py", "tests/kernel/test_kernel.py", "not delta and not average"),
-    Module("training/samplers.py", "tests/training/test_samplers.py"),
+    Module(
+        "algorithms/batches/passes.py",
+        "tests/training/test_samplers.py tests/algorithms/test_run.py",
+        "shuffled or cyclic or sampler or inclusion or each_epoch or wrong_in_a_file",
+    ),
     Module("algorithms/noise.py", "tests/algorithms/test_noise.py"),
     Module("algorithms/losses/facts.py", "tests/algorithms/test_facts.py"),
     Module("algorithms/losses/given.py", "tests/algorithms/test_facts.py"),
@@ -44,15 +48,15 @@ MODULES = (
     Module("privacy/conversions.py", "tests/privacy/test_conversions.py"),
     Module(
         "shift/schedule.py",
-        "tests/kernel/test_slack.py tests/shift/test_engine.py",
-        "no_schedule or contracting or growing",
+        "tests/shift/test_schedule.py tests/kernel/test_slack.py tests/shift/test_engine.py",
+        "test_schedule.py or no_schedule or contracting or growing",
     ),
     Module(
         "numerics/randomness.py",
         "tests/numerics/test_random_borders.py tests/training/test_samplers.py tests/numerics/test_randomness.py",
         "not cut and not deviation and not independent_from and not coordinates",
     ),
-    Module("numerics/exact_noise.py", "tests/numerics/test_exact_noise.py", "not half_of"),
+    Module("numerics/exact_noise.py", "tests/numerics/test_exact_noise.py", "not law_of_the and not betrays"),
     Module("privacy/displaced.py", "tests/privacy/test_displaced.py tests/training/test_floating_point.py", "displace"),
     Module("algorithms/arithmetic.py", "tests/algorithms/test_arithmetic.py"),
 )

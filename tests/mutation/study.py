@@ -66,11 +66,13 @@ def sessions(module: Module) -> WorkDB:
 
 def chosen_items(source: str, items: tuple[WorkItem, ...]) -> list[WorkItem]:
     """The mutants of a session that are not left out, in the order of their lines."""
-    silent = _silent_lines(source)
+    silent, checks = _silent_lines(source), _length_checks(source)
     kept = [
         item
         for item in items
-        if not LEFT_OUT.fullmatch(item.mutations[0].operator_name) and item.mutations[0].start_pos[0] not in silent
+        if not LEFT_OUT.fullmatch(item.mutations[0].operator_name)
+        and item.mutations[0].start_pos[0] not in silent
+        and item.mutations[0].start_pos not in checks
     ]
     return sorted(kept, key=lambda one: (one.mutations[0].start_pos, one.mutations[0].operator_name))
 
@@ -92,6 +94,14 @@ def _silent_lines(source: str) -> set[int]:
         if isinstance(node, ast.JoinedStr):
             silent |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     return silent
+
+
+def _length_checks(source: str) -> set[tuple[int, int]]:
+    """Where `strict=True` is said of lists that have the same length: without it, the same program."""
+    given = [
+        node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.keyword) and node.arg == "strict"
+    ]
+    return {(value.lineno, value.col_offset) for value in given}
 
 
 def tested(source: Path, module: Module, limit: float) -> tuple[bool, str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -112,16 +113,16 @@ def test_two_laplace_noises_have_their_law() -> None:
 
 
 RELEASES = {
-    "Laplace after Laplace": lambda value: li.LaplaceAfterLaplace(1.0, 1.0, 1.0).release(value).value,
-    "Gaussian after Gaussian": lambda value: li.GaussianAfterGaussian(1.0, 1.0, 1.0).release(value).value,
+    "Laplace after Laplace": lambda value: li.mechanisms.LaplaceAfterLaplace(1.0, 1.0, 1.0).release(value).value,
+    "Gaussian after Gaussian": lambda value: li.mechanisms.GaussianAfterGaussian(1.0, 1.0, 1.0).release(value).value,
     "Lipschitz then Gaussian": lambda value: (
-        li.LipschitzThenGaussian(1.0, 1.0, 1.0, map=lambda x: x / 3).release(value).value
+        li.mechanisms.LipschitzThenGaussian(1.0, 1.0, 1.0, map=lambda x: x / 3).release(value).value
     ),
-    "Brownian": lambda value: li.Brownian(1.0).release(value, 0.5).value,
-    "Ornstein–Uhlenbeck": lambda value: li.OrnsteinUhlenbeck(1.0, 1.0, 1.0).release(value, 0.5).value,
-    "Gaussian kernel": lambda value: li.GaussianKernel(1.0, 1.0).sample(value).value,
+    "Brownian": lambda value: li.mechanisms.Brownian(1.0).release(value, 0.5).value,
+    "Ornstein–Uhlenbeck": lambda value: li.mechanisms.OrnsteinUhlenbeck(1.0, 1.0, 1.0).release(value, 0.5).value,
+    "Gaussian kernel": lambda value: li.mechanisms.GaussianKernel(1.0, 1.0).sample(value).value,
     "Langevin": lambda value: (
-        li.langevin(lambda x: x - value, 0.0, lipschitz=1.0, step_size=0.1, steps=2, smoothness=1.0).value
+        li.mechanisms.langevin(lambda x: x - value, 0.0, lipschitz=1.0, step_size=0.1, steps=2, smoothness=1.0).value
     ),
 }
 
@@ -145,9 +146,9 @@ def _trailing_zeros(x: float) -> int:
 
 def test_noise_that_the_value_swallows_is_refused() -> None:
     with pytest.raises(li.InvalidInput, match="is lost beside a value"):
-        li.Brownian(1.0).release(1e15, 1e-10)
+        li.mechanisms.Brownian(1.0).release(1e15, 1e-10)
     with pytest.raises(li.InvalidInput, match="at least"):
-        li.GaussianAfterGaussian(1.0, 1e-300, 1e-300).release(0.0)
+        li.mechanisms.GaussianAfterGaussian(1.0, 1e-300, 1e-300).release(0.0)
 
 
 def test_states_are_drawn_with_their_probabilities() -> None:
@@ -156,6 +157,13 @@ def test_states_are_drawn_with_their_probabilities() -> None:
     counts = np.bincount(states_drawn(matrix, np.ones(100_000, int), Source()), minlength=3)
     expected = matrix[1] * 100_000
     assert chi2.sf(((counts - expected) ** 2 / expected).sum(), 2) > NEVER
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.5, 1.999, 0.3, 1e-20, 1e20])
+def test_the_public_grid_is_so_many_times_finer_than_the_noise(scale: float) -> None:
+    for grid, finer in ((public_grid(scale), 12), (public_grid(scale, 20), 20)):
+        assert math.frexp(grid)[0] == 0.5  # a power of two
+        assert 2**finer <= scale / grid < 2 ** (finer + 1)
 
 
 class _Scripted:
@@ -197,3 +205,43 @@ def test_both_numbers_of_a_pair_come_from_the_same_bits() -> None:
 @pytest.mark.parametrize("count", [0, 1, 2, 7])
 def test_any_number_of_noises_can_be_drawn(count: int) -> None:
     assert len(normal(count, Source(1)).values) == len(normal(count, Source(1)).doubts) == count
+
+
+def test_a_tail_is_in_doubt_where_nearly_all_of_its_bits_are_nothing() -> None:
+    few = int(exact_noise._FEW)
+    bits, more = np.array([0, 1, 2, 1, 1, few], np.uint64), np.array([0, few, 0, few - 1, few + 1], np.uint64)
+    drawn = exact_noise._Uniform(bits, np.arange(5), more, Source())
+    assert drawn.without_far_tails(np.ones(6)).tolist() == [math.inf, 1.0, 1.0, math.inf, 1.0, 1.0]
+    usual = exact_noise._Uniform(bits[5:], np.zeros(0, np.intp), more[:0], Source())
+    assert usual.without_far_tails(np.ones(1)).tolist() == [1.0]
+
+
+@pytest.mark.parametrize("factor", [0.37, 1.7])
+def test_a_product_that_is_rounded_leaves_a_doubt(factor: float) -> None:
+    """Its last bit is a sixteenth of the grid: one result in a hundred would be wrong, and few are in doubt."""
+    asked: list[int] = []
+
+    def fixed(count: int, _: Source) -> exact_noise.Drawn:
+        def exactly(place: int) -> Decimal:
+            asked.append(place)
+            return Decimal("0.3")
+
+        return exact_noise.Drawn(np.full(count, 0.3), np.zeros(count), exactly)
+
+    value = np.random.default_rng(5).uniform(2.0**48, 2.0**49, 2000) / factor
+    found = nearest_multiples(value, 1.0, [(fixed, 1.0)], Source(1), factor)
+    exact = [math.floor(Fraction(one) * Fraction(factor) + Fraction(4, 5)) for one in value.tolist()]
+    assert found.tolist() == exact
+    assert 0 < len(asked) < 800
+
+
+def test_noise_that_is_off_by_its_stated_error_is_decided_in_many_digits() -> None:
+    """In double precision nine tenths of the error too much, which is a fifth of the grid; the results are exact."""
+
+    def off(count: int, _: Source) -> exact_noise.Drawn:
+        return exact_noise.Drawn(np.full(count, 0.509), np.full(count, 0.01), lambda place: Decimal("0.5"))
+
+    value = np.random.default_rng(6).uniform(-5, 5, 1000)
+    found = nearest_multiples(value, 0.125, [(off, 3.0)], Source(1))
+    exact = [math.floor((Fraction(one) + Fraction(3, 2)) * 8 + Fraction(1, 2)) / 8 for one in value.tolist()]
+    assert found.tolist() == exact

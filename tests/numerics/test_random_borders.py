@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from lastiterate.errors import InvalidInput
 from lastiterate.numerics.randomness import Source, coins, permutation, subset
 
 
@@ -27,8 +28,8 @@ def test_orders_are_drawn_again_where_two_keys_are_equal(monkeypatch: pytest.Mon
 
 
 def test_subsets_are_drawn_again_where_it_is_not_clear_which(monkeypatch: pytest.MonkeyPatch) -> None:
-    source = given_bits(monkeypatch, [5, 5, 9], [7, 9, 8])
-    assert subset(source, 3, 1).tolist() == [0]
+    source = given_bits(monkeypatch, [5, 5, 9], [9, 8, 7])
+    assert subset(source, 3, 1).tolist() == [2]
     source = given_bits(monkeypatch, [5, 5, 9])
     assert sorted(subset(source, 3, 2).tolist()) == [0, 1]
 
@@ -46,3 +47,10 @@ def test_only_a_seeded_source_can_be_continued() -> None:
     first = seeded.bits(4).tolist()
     seeded.go_on(state)
     assert seeded.bits(4).tolist() == first
+
+
+def test_a_source_shows_its_seed_alone_and_refuses_a_negative_one() -> None:
+    assert repr(Source(3)) == "Source(seed=3)"
+    assert Source(0).bits(1).tolist() == Source(0).bits(1).tolist()
+    with pytest.raises(InvalidInput, match="seed"):
+        Source(-1)

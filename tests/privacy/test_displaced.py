@@ -81,7 +81,17 @@ def test_no_displacement_is_no_loss_and_normal_ones_add_up() -> None:
     for weight, exact in ((0.25, 0.5002), (0.75, 1.0002), (2.0**-32, 2e-4)):  # the last is what had cost nothing
         mu = by_weight[min(by_weight, key=lambda one, weight=weight: abs(one - weight))]
         assert exact < mu <= exact * (1 + 3e-15)
-    other = as_computed(li.Profile(epsilons=[1.0], deltas=[1e-3]), 1e-4)
+    other = as_computed(li.notions.Profile(epsilons=[1.0], deltas=[1e-3]), 1e-4)
     assert isinstance(other, Displaced)
     assert other.adjacency == other.inner.adjacency
     assert other.epsilon_estimate(-8.0) == other.inner.epsilon_estimate(-8.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.8, 1.2, 1.5])
+def test_a_displaced_profile_is_rounded_up_by_its_slack(epsilon: float) -> None:
+    """Of its logarithm, in its last digits."""
+    displaced, at = Displaced(li.GaussianDP(0.1), 1e-4), np.array([epsilon])
+    moved = 16e-4
+    exact = float(np.logaddexp(displaced.inner._log_delta(at) + moved, displaced._lost(at, moved))[0])
+    assert exact < -25
+    assert 0.7 <= (float(displaced._after(at, moved)[0]) - exact) / (1e-15 * (1 - exact)) <= 1.3

@@ -41,7 +41,7 @@ def test_remove_order_alone() -> None:
 
 @pytest.mark.parametrize(("steps", "exact"), EPSILONS_BY_MPMATH.items())
 def test_epsilon_lies_just_above_the_exact_one(steps: int, exact: float) -> None:
-    guarantee = li.subsampled_gaussian(mu=1.0, inclusion=0.01).compose(steps)
+    guarantee = li.notions.subsampled_gaussian(mu=1.0, inclusion=0.01).compose(steps)
     lower, upper = guarantee.bracket(1e-5)
     assert lower <= exact * (1 + 1e-10)
     assert exact * (1 - 1e-10) <= upper <= exact * (1 + 1e-8)
@@ -50,7 +50,9 @@ def test_epsilon_lies_just_above_the_exact_one(steps: int, exact: float) -> None
 
 @pytest.mark.parametrize(("epochs", "estimate"), BOK2024_TABLE_1_SGD.items())
 def test_fixed_size_meets_the_published_estimate(epochs: int, estimate: float) -> None:
-    step = li.subsampled_gaussian(mu=2 / 3, inclusion=0.025, sampling=li.FIXED_SIZE, adjacency=li.REPLACE_ONE)
+    step = li.notions.subsampled_gaussian(
+        mu=2 / 3, inclusion=0.025, sampling=li.notions.FIXED_SIZE, adjacency=li.REPLACE_ONE
+    )
     lower, upper = step.compose(40 * epochs).bracket(1e-5)
     assert upper - lower < 1e-8
     assert math.isclose(upper, estimate, rel_tol=1e-7)
@@ -58,8 +60,10 @@ def test_fixed_size_meets_the_published_estimate(epochs: int, estimate: float) -
 
 def test_fixed_size_lies_strictly_between_the_poisson_order_and_the_clt() -> None:
     """The symmetrised curve is not the one-sided Poisson curve, and the CLT is not a bound (errata E4.7)."""
-    fixed = li.subsampled_gaussian(mu=2 / 3, inclusion=0.025, sampling=li.FIXED_SIZE, adjacency=li.REPLACE_ONE)
-    poisson = li.subsampled_gaussian(mu=2 / 3, inclusion=0.025)
+    fixed = li.notions.subsampled_gaussian(
+        mu=2 / 3, inclusion=0.025, sampling=li.notions.FIXED_SIZE, adjacency=li.REPLACE_ONE
+    )
+    poisson = li.notions.subsampled_gaussian(mu=2 / 3, inclusion=0.025)
     clt = li.GaussianDP(BOK2024_TABLE_3_CLT[50])
     epsilon = fixed.compose(2000).epsilon(1e-5)
     assert poisson.compose(2000).epsilon(1e-5) < epsilon < clt.epsilon(1e-5)
@@ -67,27 +71,29 @@ def test_fixed_size_lies_strictly_between_the_poisson_order_and_the_clt() -> Non
 
 def test_one_step_is_the_formula() -> None:
     """δ(ε) = q·θ_{ε'}(μ), e^{ε'} = 1 + (e^ε − 1)/q, by GaussianDP itself."""
-    for sampling, adjacency in ((li.POISSON, li.ADD_OR_REMOVE_ONE), (li.FIXED_SIZE, li.REPLACE_ONE)):
-        step = li.subsampled_gaussian(mu=1.5, inclusion=0.2, sampling=sampling, adjacency=adjacency)
+    for sampling, adjacency in ((li.notions.POISSON, li.ADD_OR_REMOVE_ONE), (li.notions.FIXED_SIZE, li.REPLACE_ONE)):
+        step = li.notions.subsampled_gaussian(mu=1.5, inclusion=0.2, sampling=sampling, adjacency=adjacency)
         for epsilon in (0.0, 0.3, 2.0):
             inner = math.log1p(math.expm1(epsilon) / 0.2)
             assert math.isclose(step.delta(epsilon), 0.2 * li.GaussianDP(1.5).delta(inner), rel_tol=1e-11)
 
 
 def test_inclusion_one_is_the_gaussian_mechanism() -> None:
-    assert li.subsampled_gaussian(mu=0.7, inclusion=1.0) == li.GaussianDP(0.7, li.ADD_OR_REMOVE_ONE)
+    assert li.notions.subsampled_gaussian(mu=0.7, inclusion=1.0) == li.GaussianDP(0.7, li.ADD_OR_REMOVE_ONE)
 
 
 def test_inclusion_near_one_approaches_the_gaussian_mechanism() -> None:
-    near = li.subsampled_gaussian(mu=0.2, inclusion=0.999999).compose(100)
+    near = li.notions.subsampled_gaussian(mu=0.2, inclusion=0.999999).compose(100)
     assert math.isclose(near.epsilon(1e-6), li.GaussianDP(2.0).epsilon(1e-6), rel_tol=1e-5)
     assert near.epsilon(1e-6) < li.GaussianDP(2.0).epsilon(1e-6)
 
 
-@pytest.mark.parametrize("sampling", [li.POISSON, li.FIXED_SIZE])
+@pytest.mark.parametrize("sampling", [li.notions.POISSON, li.notions.FIXED_SIZE])
 @pytest.mark.parametrize("times", [2, 5, 20, 60])
-def test_few_steps_have_a_valid_bracket_that_lattice_and_contour_agree_on(sampling: li.Sampling, times: int) -> None:
-    step = li.subsampled_gaussian(mu=1.0, inclusion=0.1, sampling=sampling, adjacency=li.REPLACE_ONE)
+def test_few_steps_have_a_valid_bracket_that_lattice_and_contour_agree_on(
+    sampling: li.notions.Sampling, times: int
+) -> None:
+    step = li.notions.subsampled_gaussian(mu=1.0, inclusion=0.1, sampling=sampling, adjacency=li.REPLACE_ONE)
     lower, upper = step.compose(times).bracket(np.array([1e-10, 1e-5, 1e-2]))
     assert (lower <= upper).all()
     assert (upper - lower <= 2e-3 * upper).all()
@@ -96,9 +102,9 @@ def test_few_steps_have_a_valid_bracket_that_lattice_and_contour_agree_on(sampli
 @settings(max_examples=40)
 @given(mus, rates, counts, kinds, deltas)
 def test_brackets_are_ordered_and_narrow(
-    mu: float, rate: float, times: int, kind: tuple[li.Sampling, li.Adjacency], delta: float
+    mu: float, rate: float, times: int, kind: tuple[li.notions.Sampling, li.notions.Adjacency], delta: float
 ) -> None:
-    step = li.subsampled_gaussian(mu=mu, inclusion=rate, sampling=kind[0], adjacency=kind[1])
+    step = li.notions.subsampled_gaussian(mu=mu, inclusion=rate, sampling=kind[0], adjacency=kind[1])
     guarantee = step.compose(times)
     lower, upper = guarantee.bracket(delta)
     assert 0 <= lower <= upper < math.inf
@@ -110,9 +116,11 @@ def test_brackets_are_ordered_and_narrow(
 @settings(max_examples=12)
 @given(mus, rates, counts, kinds)
 def test_epsilon_is_monotone_and_continuous_in_delta(
-    mu: float, rate: float, times: int, kind: tuple[li.Sampling, li.Adjacency]
+    mu: float, rate: float, times: int, kind: tuple[li.notions.Sampling, li.notions.Adjacency]
 ) -> None:
-    guarantee = li.subsampled_gaussian(mu=mu, inclusion=rate, sampling=kind[0], adjacency=kind[1]).compose(times)
+    guarantee = li.notions.subsampled_gaussian(mu=mu, inclusion=rate, sampling=kind[0], adjacency=kind[1]).compose(
+        times
+    )
     grid = np.geomspace(1e-30, 0.5, 16)
     epsilons = guarantee.epsilon(grid)
     assert (np.diff(epsilons) <= 1e-7 * epsilons[:-1]).all()
@@ -122,10 +130,12 @@ def test_epsilon_is_monotone_and_continuous_in_delta(
         assert -1e-7 * here <= here - after <= 0.1 * (before - here) + 1e-6 * here
 
 
-@pytest.mark.parametrize("kind", [(li.POISSON, li.ADD_OR_REMOVE_ONE), (li.FIXED_SIZE, li.REPLACE_ONE)])
-def test_more_noise_fewer_steps_and_rarer_inclusion_help(kind: tuple[li.Sampling, li.Adjacency]) -> None:
+@pytest.mark.parametrize("kind", [(li.notions.POISSON, li.ADD_OR_REMOVE_ONE), (li.notions.FIXED_SIZE, li.REPLACE_ONE)])
+def test_more_noise_fewer_steps_and_rarer_inclusion_help(
+    kind: tuple[li.notions.Sampling, li.notions.Adjacency],
+) -> None:
     def epsilon(mu: float = 1.0, rate: float = 0.02, times: int = 1000) -> float:
-        step = li.subsampled_gaussian(mu=mu, inclusion=rate, sampling=kind[0], adjacency=kind[1])
+        step = li.notions.subsampled_gaussian(mu=mu, inclusion=rate, sampling=kind[0], adjacency=kind[1])
         return float(step.compose(times).epsilon(1e-6))
 
     assert epsilon(mu=0.9) < epsilon() < epsilon(mu=1.1)
@@ -136,7 +146,7 @@ def test_more_noise_fewer_steps_and_rarer_inclusion_help(kind: tuple[li.Sampling
 def test_huge_numbers_of_steps_and_large_epsilon() -> None:
     """k = 10⁹; ε near 10⁴; the ends of the range of δ. The bracket is a millionth wide or less."""
     for mu, rate, times in ((1.0, 1e-5, 10**9), (1.0, 0.01, 10**8), (0.5, 0.5, 10**5)):
-        guarantee = li.subsampled_gaussian(mu=mu, inclusion=rate).compose(times)
+        guarantee = li.notions.subsampled_gaussian(mu=mu, inclusion=rate).compose(times)
         lower, upper = guarantee.bracket(np.array([1e-30, 1e-15, 1e-5, 0.4]))
         assert (lower <= upper).all()
         assert (upper - lower <= 1e-6 * upper).all()
@@ -144,30 +154,30 @@ def test_huge_numbers_of_steps_and_large_epsilon() -> None:
 
 def test_far_below_where_round_off_breaks_an_fft() -> None:
     """δ = 1e-14 and 1e-18, multiplier 1, rate 0.01, 10⁴ steps; mpmath says δ(11.3) = 1.0178e-14, δ(17.6) = 1.2541e-30."""
-    guarantee = li.subsampled_gaussian(mu=1.0, inclusion=0.01).compose(10**4)
+    guarantee = li.notions.subsampled_gaussian(mu=1.0, inclusion=0.01).compose(10**4)
     assert math.isclose(guarantee.epsilon(1.0178482632443e-14), 11.3, rel_tol=1e-9)
     assert math.isclose(guarantee.epsilon(1.254103727732e-30), 17.6, rel_tol=1e-7)
 
 
 def test_heterogeneous_equals_homogeneous_where_all_are_equal() -> None:
-    step = li.subsampled_gaussian(mu=1.0, inclusion=0.01)
+    step = li.notions.subsampled_gaussian(mu=1.0, inclusion=0.01)
     assert li.compose([step] * 500).epsilon(1e-6) == step.compose(500).epsilon(1e-6)
 
 
 def test_different_steps_lie_between_their_extremes() -> None:
     draw = np.random.default_rng(1)
     steps = [
-        li.subsampled_gaussian(mu=m, inclusion=q)
+        li.notions.subsampled_gaussian(mu=m, inclusion=q)
         for m, q in zip(draw.uniform(0.5, 1, 200), draw.uniform(0.01, 0.02, 200), strict=True)
     ]
     lower, upper = li.compose(steps).bracket(1e-6)
-    assert li.subsampled_gaussian(mu=0.5, inclusion=0.01).compose(200).epsilon(1e-6) < lower
-    assert upper < li.subsampled_gaussian(mu=1.0, inclusion=0.02).compose(200).epsilon(1e-6)
+    assert li.notions.subsampled_gaussian(mu=0.5, inclusion=0.01).compose(200).epsilon(1e-6) < lower
+    assert upper < li.notions.subsampled_gaussian(mu=1.0, inclusion=0.02).compose(200).epsilon(1e-6)
     assert upper - lower < 1e-6
 
 
 def test_plain_gaussian_steps_compose_with_subsampled_ones() -> None:
-    step = li.subsampled_gaussian(mu=1.0, inclusion=0.01).compose(1000)
+    step = li.notions.subsampled_gaussian(mu=1.0, inclusion=0.01).compose(1000)
     release = li.GaussianDP(0.5, li.ADD_OR_REMOVE_ONE)
     both = li.compose([step, release])
     lower, upper = both.bracket(1e-5)
@@ -177,7 +187,7 @@ def test_plain_gaussian_steps_compose_with_subsampled_ones() -> None:
 
 
 def test_profile_of_many_epsilons_is_convex_in_exp_epsilon() -> None:
-    guarantee = li.subsampled_gaussian(mu=1.0, inclusion=0.01).compose(3000)
+    guarantee = li.notions.subsampled_gaussian(mu=1.0, inclusion=0.01).compose(3000)
     epsilons = np.linspace(0.0, 6.0, 60)
     slopes = np.diff(guarantee.delta(epsilons)) / np.diff(np.exp(epsilons))
     assert (slopes < 0).all()
@@ -193,31 +203,33 @@ def test_rdp_at_integer_orders_is_the_binomial_sum(order: float, mu: float, rate
     log_binomial = np.array([math.lgamma(whole + 1) - math.lgamma(i + 1) - math.lgamma(whole - i + 1) for i in j])
     log_terms = log_binomial + (whole - j) * math.log1p(-rate) + j * math.log(rate) + j * (j - 1) * mu**2 / 2
     exact = float(np.logaddexp.reduce(log_terms)) / (whole - 1)
-    computed = li.sampled_gaussian_rdp(mu=mu, inclusion=rate, order=whole)
+    computed = li.baselines.sampled_gaussian_rdp(mu=mu, inclusion=rate, order=whole)
     assert computed >= exact * (1 - 1e-9) - 1e-12
     assert math.isclose(computed, exact, rel_tol=1e-8, abs_tol=1e-11)
 
 
 def test_rdp_is_increasing_between_integer_orders() -> None:
-    values = li.sampled_gaussian_rdp(mu=1.0, inclusion=0.01, order=np.linspace(1.1, 20.0, 40))
+    values = li.baselines.sampled_gaussian_rdp(mu=1.0, inclusion=0.01, order=np.linspace(1.1, 20.0, 40))
     assert (np.diff(values) > 0).all()
 
 
 def test_rdp_implies_no_smaller_epsilon_than_the_loss_itself() -> None:
-    step = li.subsampled_gaussian(mu=1.0, inclusion=0.01).compose(1000)
+    step = li.notions.subsampled_gaussian(mu=1.0, inclusion=0.01).compose(1000)
     orders = np.linspace(1.5, 40.0, 80)
-    curve = li.RenyiDP(orders=orders, divergences=step.rdp(orders), adjacency=step.adjacency)
+    curve = li.notions.RenyiDP(orders=orders, divergences=step.rdp(orders), adjacency=step.adjacency)
     assert curve.epsilon(1e-5) > step.epsilon(1e-5)
 
 
 def test_fixed_size_under_add_or_remove_is_refused() -> None:
     with pytest.raises(li.InvalidInput, match="replace-one only"):
-        li.subsampled_gaussian(mu=1.0, inclusion=0.1, sampling=li.FIXED_SIZE, adjacency=li.ADD_OR_REMOVE_ONE)
+        li.notions.subsampled_gaussian(
+            mu=1.0, inclusion=0.1, sampling=li.notions.FIXED_SIZE, adjacency=li.ADD_OR_REMOVE_ONE
+        )
 
 
 @pytest.mark.parametrize("delta", [1e-20, 1e-5, 0.003])
 def test_one_step_has_a_bracket_of_rounding_errors_only(delta: float) -> None:
-    step = li.subsampled_gaussian(mu=1.0, inclusion=0.01)
+    step = li.notions.subsampled_gaussian(mu=1.0, inclusion=0.01)
     lower, upper = step.bracket(delta)
     assert 0 < lower <= upper <= lower * (1 + 1e-10)
     below, above = step.delta_bracket(upper)
@@ -230,28 +242,28 @@ def test_one_step_has_a_bracket_of_rounding_errors_only(delta: float) -> None:
 )
 def test_extreme_settings_are_answered_soundly(mu: float, rate: float, times: int) -> None:
     """Never above what holds without sampling, never below what one step alone costs."""
-    step = li.subsampled_gaussian(mu=mu, inclusion=rate)
+    step = li.notions.subsampled_gaussian(mu=mu, inclusion=rate)
     lower, upper = step.compose(times).bracket(1e-5)
     assert lower <= upper <= li.GaussianDP(mu).compose(times).epsilon(1e-5) * (1 + 1e-9) + 1e-9
-    assert upper >= li.subsampled_gaussian(mu=min(mu, 100.0), inclusion=rate).bracket(1e-5)[0]
+    assert upper >= li.notions.subsampled_gaussian(mu=min(mu, 100.0), inclusion=rate).bracket(1e-5)[0]
 
 
 def test_too_many_steps_are_refused() -> None:
     with pytest.raises(li.InvalidInput, match="steps"):
-        li.subsampled_gaussian(mu=1.0, inclusion=0.1).compose(10**11)
+        li.notions.subsampled_gaussian(mu=1.0, inclusion=0.1).compose(10**11)
 
 
-@pytest.mark.parametrize("sampling", [li.FIXED_SIZE, li.POISSON])
+@pytest.mark.parametrize("sampling", [li.notions.FIXED_SIZE, li.notions.POISSON])
 @pytest.mark.parametrize(
     ("mu", "inclusion", "steps"), [(0.5, 0.01, 2), (0.5, 0.04, 13), (0.1, 0.01, 100), (1.0, 0.01, 1000)]
 )
 def test_a_whole_curve_is_above_every_lower_end_and_nearly_as_sharp(
-    mu: float, inclusion: float, steps: int, sampling: li.Sampling
+    mu: float, inclusion: float, steps: int, sampling: li.notions.Sampling
 ) -> None:
-    given = li.subsampled_gaussian(mu=mu, inclusion=inclusion, sampling=sampling, adjacency=li.REPLACE_ONE).compose(
-        steps
-    )
-    assert isinstance(given, li.SubsampledGaussians)
+    given = li.notions.subsampled_gaussian(
+        mu=mu, inclusion=inclusion, sampling=sampling, adjacency=li.REPLACE_ONE
+    ).compose(steps)
+    assert isinstance(given, li.notions.SubsampledGaussians)
     largest = given.epsilon_estimate(math.log(1e-17))
     epsilons = largest * np.linspace(0.0, 1.0, 9) ** 1.5
     curve = given.delta_curve(epsilons, math.log(1e-17))

@@ -25,7 +25,9 @@ from processes import process
 def test_the_worst_split_of_one_step_is_the_sampled_gaussian_mechanism(
     epsilon: float, push: float, rate: float
 ) -> None:
-    exact = li.subsampled_gaussian(mu=push, inclusion=rate, sampling=li.FIXED_SIZE, adjacency=li.REPLACE_ONE)
+    exact = li.notions.subsampled_gaussian(
+        mu=push, inclusion=rate, sampling=li.notions.FIXED_SIZE, adjacency=li.REPLACE_ONE
+    )
     delta = float(exact.delta(epsilon))
     found = max(one_sampled_step(push, rate, split).epsilon(delta) for split in (0.0, 0.25, 0.5, 0.75, 1.0))
     assert epsilon * (1 - 2e-3) <= found <= epsilon * (1 + 1e-9)
@@ -46,7 +48,9 @@ def test_a_linear_loss_on_an_interval_costs_more_with_room_and_stops_with_time()
     longer = linear_loss_on_an_interval(0.1, 10.0, 4000).least_epsilon(1e-6)
     assert narrow < wide <= longer * (1 + 1e-3)
     upper = process(li.FullBatch(records=10), 4000, sensitivity=0.1, diameter=10.0)
-    bound = min(one.epsilon(1e-6) for one in (t.apply(upper) for t in li.CATALOGUE) if isinstance(one, li.Guarantee))
+    bound = min(
+        one.epsilon(1e-6) for one in (t.apply(upper) for t in li.CATALOGUE) if isinstance(one, li.theorems.Guarantee)
+    )
     assert longer <= bound
     assert longer == pytest.approx(linear_loss_on_an_interval(0.1, 10.0, 8000).least_epsilon(1e-6), rel=1e-3)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 
-from lastiterate.reproduction.exhibit import Claim, Exhibit, Made, Outcome, Setting, Verdict
+from lastiterate.reproduction.exhibit import Agreement, Claim, Exhibit, Made, Outcome, Setting
 from lastiterate.reproduction.page import page
 from lastiterate.reproduction.reproduce import Shown
 
@@ -49,7 +49,7 @@ def test_nothing_is_fetched_and_every_exhibit_is_there(shown: Sequence[Shown], f
 
 def test_what_is_written_on_the_page_is_escaped(tmp_path: Path) -> None:
     exhibit = Exhibit("bok2024", "fig-1", "a < b & <script>", (("p & q", "<b>"),), lambda _: Made((), (), (), one))
-    one = Verdict(Outcome.CORRECTED, ("E<0>",), "x < y")
+    one = Agreement(Outcome.CORRECTED, ("E<0>",), "x < y")
     text = page((Shown(exhibit, one, (Claim("<i>", "1 < 2"),), 1.0),), tmp_path, Setting())
     assert "<script>" not in text
     assert "<i>" not in text

@@ -112,7 +112,7 @@ def test_tables_10_to_12_with_the_right_epochs(cell: tuple[int, float, float]) -
     """Theorem 4.6 by Lemma C.11 as corrected (errata E4.2); E* is printed too small in every cell (errata E4.9)."""
     mu, printed, correct, valid_from, convex = TABLES_10_TO_12[cell]
     assert mu_of(bok2024.BOUNDED_CYCLIC, constrained(cell, valid_from)) == pytest.approx(mu, rel=1e-8)
-    assert isinstance(bok2024.BOUNDED_CYCLIC.apply(constrained(cell, valid_from - 1)), li.Inapplicable)
+    assert isinstance(bok2024.BOUNDED_CYCLIC.apply(constrained(cell, valid_from - 1)), li.theorems.Inapplicable)
 
     def composition(epochs: int) -> float:
         return mu_of(bok2024.PASSES_COMPOSITION, constrained(cell, epochs))

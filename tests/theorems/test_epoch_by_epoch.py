@@ -45,7 +45,7 @@ def test_it_is_the_average_over_all_sequences(alike: bool, steps: int) -> None:
     sequences = [np.sqrt(np.sum(np.square(choice))) for choice in itertools.product(*padded)]
     exact = np.mean([li.GaussianDP(float(mu)).delta(EPSILONS) for mu in sequences], axis=0)
     answer = EPOCH_BY_EPOCH.apply(given)
-    assert isinstance(answer, li.Guarantee)
+    assert isinstance(answer, li.theorems.Guarantee)
     found = answer.notion.delta(EPSILONS)
     assert (found >= exact * (1 - 1e-9)).all()
     assert (found <= exact * (1.001 if alike else 1.2)).all()
@@ -76,5 +76,5 @@ def test_a_shuffled_network_is_far_below_composition() -> None:
 )
 def test_refusals(change: dict[str, object], said: str) -> None:
     values = {"batches": SHUFFLED, "steps": 12, "sensitivity": 0.8, "lipschitz": 1.2}
-    assert isinstance(EPOCH_BY_EPOCH.apply(process(**values)), li.Guarantee)  # type: ignore[arg-type]
+    assert isinstance(EPOCH_BY_EPOCH.apply(process(**values)), li.theorems.Guarantee)  # type: ignore[arg-type]
     assert said in str(EPOCH_BY_EPOCH.apply(process(**{**values, **change})))  # type: ignore[arg-type]

@@ -19,8 +19,10 @@ BATCHES = li.FixedSize(records=1000, batch_size=10)
 DELTA = 1e-6
 
 
-def sampled(mu: float, count: int) -> li.SubsampledGaussians:
-    one = li.subsampled_gaussian(mu=mu, inclusion=0.01, sampling=li.FIXED_SIZE, adjacency=li.REPLACE_ONE)
+def sampled(mu: float, count: int) -> li.notions.SubsampledGaussians:
+    one = li.notions.subsampled_gaussian(
+        mu=mu, inclusion=0.01, sampling=li.notions.FIXED_SIZE, adjacency=li.REPLACE_ONE
+    )
     return one.compose(count)  # type: ignore[return-value]
 
 

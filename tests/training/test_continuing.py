@@ -40,16 +40,16 @@ class Killed(Exception):
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
     """The next training dies in this step, after its noise was drawn."""
-    whole = walk.Step.__call__
+    whole = walk.TrainingStep.__call__
 
     def cut(self, step, *rest):  # type: ignore[no-untyped-def]
         found = whole(self, step, *rest)
         if step == steps:
-            monkeypatch.setattr(walk.Step, "__call__", whole)
+            monkeypatch.setattr(walk.TrainingStep, "__call__", whole)
             raise Killed
         return found
 
-    monkeypatch.setattr(walk.Step, "__call__", cut)
+    monkeypatch.setattr(walk.TrainingStep, "__call__", cut)
 
 
 @pytest.mark.parametrize("batches", BATCHES, ids=repr)

@@ -17,7 +17,7 @@ from lastiterate.numerics.randomness import Source
 from lastiterate.privacy.displaced import Displaced, as_computed
 from lastiterate.training.data import linear_data
 from lastiterate.training.objectives import EachRecord, LinearModel, linear_arithmetic
-from lastiterate.training.walk import Step
+from lastiterate.training.walk import TrainingStep
 
 
 def test_a_start_outside_the_domain_is_projected() -> None:
@@ -143,7 +143,7 @@ def test_hidden_iterates_stray_by_no_more_than_is_charged() -> None:
     loss = li.losses.logistic(feature_norm=1.0)
     for steps, parameters in ((10, 4), (1000, 500)):
         run = li.Run(loss, li.FullBatch(4), 0.5, li.OnIterate(1.0), steps)
-        finer = Step(run, None, Source(0), parameters).finer  # type: ignore[arg-type]
+        finer = TrainingStep(run, None, Source(0), parameters).finer  # type: ignore[arg-type]
         assert np.sqrt(steps * parameters) * 2.0**-finer / 2 <= STRAYING / 2
     steep = li.losses.general(smoothness=1e12, weak_convexity=1e12, gradient_sensitivity=1.0)
     run = li.Run(steep, li.FullBatch(1), 1.0, li.OnIterate(1.0), 5)
@@ -309,7 +309,7 @@ def test_one_long_row_does_not_copy_the_data(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "notion", [li.GaussianDP(0.5), li.GaussianDP(0.5).compose(3), li.Profile(epsilons=[1.0], deltas=[1e-3])]
+    "notion", [li.GaussianDP(0.5), li.GaussianDP(0.5).compose(3), li.notions.Profile(epsilons=[1.0], deltas=[1e-3])]
 )
 def test_a_displaced_guarantee_is_a_little_worse(notion: object) -> None:
     moved = as_computed(notion, 1e-4)
@@ -329,6 +329,6 @@ def test_displaced_gaussians_meet_the_exact_triangle() -> None:
     assert as_computed(li.GaussianDP(0.5), 1e-3).mu == pytest.approx(exact.mu, rel=1e-12)  # type: ignore[attr-defined]
     epsilons = np.linspace(0, 4, 41)
     assert (np.asarray(displaced.delta(epsilons)) >= np.asarray(exact.delta(epsilons)) * (1 - 1e-12)).all()
-    averaged = as_computed(li.AveragedGaussianDP(mus=[0.0, 0.5], weights=[0.5, 0.5]), 1e-3)
+    averaged = as_computed(li.notions.AveragedGaussianDP(mus=[0.0, 0.5], weights=[0.5, 0.5]), 1e-3)
     half = (np.asarray(exact.delta(epsilons)) + np.asarray(li.GaussianDP(2e-3).delta(epsilons))) / 2
     assert np.asarray(averaged.delta(epsilons)) == pytest.approx(half, rel=1e-9)

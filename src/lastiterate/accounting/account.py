@@ -11,13 +11,14 @@ from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import INSIDE_UNIT, Unavailable, checked_number
 from lastiterate.progress import tracked
 from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.evidence import About, Grade
 from lastiterate.theorems.theorem import Guarantee, Inapplicable
 
 
 def account(run: Run, delta: float, releases: Iterable[int] = ()) -> Report:
     """What may be claimed of the last iterate of this run, and of the iterates after `releases` steps if these leave, too.
 
-    Every theorem of the catalogue is asked; the least ε at `delta` comes first.
+    Every theorem of the catalogue is asked; the least ε at `delta` comes first, of equal ones that with the better proof.
     """
     checked_run(run)
     target = checked_number("delta", delta, INSIDE_UNIT)
@@ -32,8 +33,7 @@ def account(run: Run, delta: float, releases: Iterable[int] = ()) -> Report:
             refused.append(answer)
     if not found:
         raise Unavailable(f"no theorem says anything about this run. {_commonest(refused)}.")
-    # To nine digits, so that of two equal bounds the one comes first that carries a certificate.
-    found.sort(key=lambda pair: float(f"{pair[0]:.9g}"))
+    found.sort(key=lambda pair: _rank(*pair))
     return Report(
         run,
         target,
@@ -42,6 +42,13 @@ def account(run: Run, delta: float, releases: Iterable[int] = ()) -> Report:
         tuple(epsilon for epsilon, _ in found),
         tuple(refused),
     )
+
+
+def _rank(epsilon: float, guarantee: Guarantee) -> tuple[float, bool, bool, str]:
+    """Of bounds that agree to nine digits: replayed before recomputed, every iterate before the last, then by name."""
+    evidence = guarantee.evidence
+    recomputed, last_alone = evidence.grade is not Grade.REPLAYED, evidence.about is not About.EVERY_ITERATE
+    return float(f"{epsilon:.9g}"), recomputed, last_alone, guarantee.theorem.name
 
 
 def _commonest(refused: list[Inapplicable]) -> str:

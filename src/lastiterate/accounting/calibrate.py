@@ -25,10 +25,8 @@ from lastiterate.errors import (
 )
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.roots import decreasing_crossing
-from lastiterate.privacy.displaced import Displaced
-from lastiterate.privacy.ladder import Ladder
-from lastiterate.privacy.slack import Slackened
 from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.evidence import About
 from lastiterate.theorems.theorem import Guarantee, Theorem
 
 _WIDEST = 60.0  # of the logarithm of the noise, either way
@@ -130,16 +128,15 @@ def _epsilon_by(theorem: Theorem, process: Process, delta: float) -> float:
 
 def _closeness(report: Report) -> float:
     """Of the logarithm of the noise: bounds that are searched on grids do not move evenly."""
-    notion = report.best.notion
-    inner = notion.inner if isinstance(notion, Slackened | Displaced) else notion
-    return 1e-4 if isinstance(inner, Ladder) else 1e-7
+    return 1e-7 if report.best.evidence.ladder is None else 1e-4
 
 
 def _most_steps(run: Run, target: float, delta: float, most_steps: int, releases: tuple[int, ...]) -> Run:
     unit = run.batches.per_epoch if run.batches.passes else 1
     longest = _longest(run, most_steps)
 
-    order = list(reversed(CATALOGUE))  # composition is quick, and the one that met the last time comes first
+    # Composition is quick; and the one that met the last time comes first.
+    order = sorted(CATALOGUE, key=lambda theorem: theorem.about is not About.EVERY_ITERATE)
 
     def meets(count: int) -> bool:
         process = released(run.first(count * unit).process, [place for place in releases if place < count * unit])

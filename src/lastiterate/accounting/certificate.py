@@ -21,16 +21,15 @@ from lastiterate.algorithms.run import Run
 from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, InvalidInput, LastIterateError, checked_count, checked_number
 from lastiterate.kernel.check import Proved, check, proved
 from lastiterate.kernel.steps import Refused
-from lastiterate.privacy.displaced import as_computed
 from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.evidence import Grade
 from lastiterate.theorems.theorem import Guarantee, Theorem
 
 FORMAT = "lastiterate certificate 3"
-REPLAYED, RECOMPUTED = "replayed", "recomputed"
 _ADJACENCY = "replace one record"
 _DIGITS = 12
 _THEOREMS = {theorem.name: theorem for theorem in CATALOGUE}
-_HOW = {REPLAYED: "replayed by the kernel", RECOMPUTED: "recomputed from the run"}
+_HOW = {"replayed": "replayed by the kernel", "recomputed": "recomputed from the run"}
 
 
 @dataclass(frozen=True)
@@ -80,16 +79,16 @@ def certificate_of(
 
 def _found(process: Process, guarantee: Guarantee, delta: float) -> dict[str, Any]:
     """The grade, the claim, and what a search has found."""
-    theorem, epsilon = guarantee.theorem, _rounded_up(guarantee.epsilon(delta))
-    if guarantee.proof is not None:
-        proof = proof_of(process, guarantee.proof)
+    theorem, evidence, epsilon = guarantee.theorem, guarantee.evidence, _rounded_up(guarantee.epsilon(delta))
+    named = {"grade": evidence.grade.value, "theorem": theorem.name}
+    if theorem.places is not None and evidence.schedules:
+        proof = proof_of(process, theorem.places(process), evidence.schedules)
         found = proved(proof)
         mu = None if found.averaged else _rounded_up(max(found.mus))
-        claim = _claim(process, _admitted(found, epsilon, delta), delta, mu)
-        return {"grade": REPLAYED, "claim": claim, "theorem": theorem.name, "proof": proof}
-    claim = _claim(process, epsilon, delta, None)
-    rung = {"rung": guarantee.ladder.best_rung(math.log(delta))} if guarantee.ladder is not None else {}
-    return {"grade": RECOMPUTED, "claim": claim, "theorem": theorem.name, **rung}
+        return {**named, "claim": _claim(process, _admitted(found, epsilon, delta), delta, mu), "proof": proof}
+    searched = evidence.ladder if theorem.rung is not None else None
+    rung = {} if searched is None else {"rung": searched.best_rung(math.log(delta))}
+    return {**named, "claim": _claim(process, epsilon, delta, None), **rung}
 
 
 def _claim(process: Process, epsilon: float, delta: float, mu: float | None) -> dict[str, Any]:
@@ -144,7 +143,7 @@ def _checked(content: dict[str, Any], run: Run | None) -> Verdict:
     # Whether an average may be taken, or a run gone through, is the theorem's business, not the claimant's.
     if failed := theorem.failures(process):
         return _rejected(failed[0][1])
-    if reason := (_not_replayed if grade == REPLAYED else _not_recomputed)(theorem, process, content):
+    if reason := (_not_replayed if grade == Grade.REPLAYED.value else _not_recomputed)(theorem, process, content):
         return _rejected(reason)
     delta = checked_number("delta", claim["delta"], INSIDE_UNIT)
     return Verdict(True, _epsilon(claim), delta, len(process), process.releases, "", tuple(assumptions), grade)
@@ -157,7 +156,9 @@ def _epsilon(claim: dict[str, Any]) -> float:
 
 def _not_replayed(theorem: Theorem, process: Process, content: dict[str, Any]) -> str | None:
     """Why the schedules do not prove the claim for this process."""
-    for name, value in statement(process, theorem).items():
+    if theorem.places is None:
+        return f"{theorem.name} has no schedules that could be replayed"
+    for name, value in statement(process, theorem.places(process)).items():
         if content["proof"][name] != value:
             return f"its {name} are not those of its run"
     check(content["proof"], content["claim"])
@@ -167,13 +168,10 @@ def _not_replayed(theorem: Theorem, process: Process, content: dict[str, Any]) -
 def _not_recomputed(theorem: Theorem, process: Process, content: dict[str, Any]) -> str | None:
     """Why the theorem does not say what is claimed."""
     claim = content["claim"]
-    if "rung" in content and theorem.rung is not None:
-        notion = as_computed(theorem.rung(process, _checked_rung(content["rung"], process)), process.displacement)
-    else:
-        notion = theorem.notion(process)
     if claim["mu"] is not None:
         return "a claim of mu has to be replayed"
-    epsilon, claimed = float(notion.epsilon(claim["delta"])), _epsilon(claim)
+    rung = _checked_rung(content["rung"], process) if "rung" in content else None
+    epsilon, claimed = float(theorem.rebuilt(process, rung).epsilon(claim["delta"])), _epsilon(claim)
     return None if epsilon <= claimed else f"it claims epsilon = {claimed:.12g}, but proves {epsilon:.12g}"
 
 

@@ -19,6 +19,7 @@ from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.plots import draw_records
+from lastiterate.theorems.evidence import NoFiniteBound
 from lastiterate.theorems.shift_engine import own_mus
 
 
@@ -81,6 +82,9 @@ def account_each(run: Run, delta: float, releases: Iterable[int] = ()) -> Record
     report = account(run, target, places)
     if run.batches.turns is not Turns.FIXED_ORDER:
         return RecordReport(run, target, np.array([report.epsilon]), report)
-    mus = own_mus(released(run.process, places)) + 2 * run.arithmetic.displacement
+    try:
+        mus = own_mus(released(run.process, places)) + 2 * run.arithmetic.displacement
+    except NoFiniteBound:
+        return RecordReport(run, target, np.full(run.batches.per_epoch, report.epsilon), report)
     epsilons = np.where(mus > 0, threshold_above(np.log(target), np.maximum(mus, 1e-150)), 0.0)
     return RecordReport(run, target, np.minimum(epsilons, report.epsilon), report)

@@ -8,40 +8,21 @@ from typing import Any
 import numpy as np
 
 from lastiterate.algorithms.process import Process
-from lastiterate.errors import Unavailable
 from lastiterate.kernel.places import NewOrders, Places
 from lastiterate.kernel.steps import Steps
 from lastiterate.numerics.arrays import Floats
 from lastiterate.shift.schedule import blocks
-from lastiterate.theorems.places import places_of
-from lastiterate.theorems.proof import Part, Proof
-from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE
-from lastiterate.theorems.theorem import Theorem
-
-_AVERAGED = {SHIFT_ENGINE.name: False, RANDOM_ORDER.name: True}
+from lastiterate.theorems.evidence import Part, RecordSchedules
 
 
-def statement(process: Process, theorem: Theorem) -> dict[str, Any]:
-    """What a proof by this theorem has to be about: the steps of the process, and when a record takes its turns."""
-    if theorem.name not in _AVERAGED:
-        raise Unavailable(f"{theorem.name} has no schedules that could be replayed.")
-    return _statement(process, places_of(process, _AVERAGED[theorem.name]))
+def proof_of(process: Process, places: Places, found: tuple[RecordSchedules, ...]) -> dict[str, Any]:
+    """The steps, the turns, and the schedules for each place."""
+    schedules = [{"place": one.place, "parts": _parts(places.stretches(one.place), one.parts)} for one in found]
+    return {**statement(process, places), "schedules": schedules}
 
 
-def proof_of(process: Process, proof: Proof) -> dict[str, Any]:
-    """The same, and the schedules."""
-    places = places_of(process, proof.averaged)
-    schedules = [
-        {
-            "place": record.place,
-            "parts": [_part(*pair) for pair in zip(places.stretches(record.place), record.parts, strict=True)],
-        }
-        for record in proof.records
-    ]
-    return {**_statement(process, places), "schedules": schedules}
-
-
-def _statement(process: Process, places: Places) -> dict[str, Any]:
+def statement(process: Process, places: Places) -> dict[str, Any]:
+    """What a proof has to be about: the steps of the process, and when a record takes its turns."""
     given, period = places.steps, process.batches.per_epoch
     return {
         "steps": {
@@ -61,10 +42,12 @@ def _statement(process: Process, places: Places) -> dict[str, Any]:
     }
 
 
-def _part(steps: Steps | None, part: Part) -> dict[str, Any] | None:
-    if steps is None or part.schedule is None:
-        return None
-    return {"start": part.schedule.start, "blocks": blocks(steps, part.schedule)}
+def _parts(stretches: list[Steps | None], parts: tuple[Part, ...]) -> list[dict[str, Any] | None]:
+    pairs = [(steps, part.schedule) for steps, part in zip(stretches, parts, strict=True)]
+    return [
+        None if steps is None or schedule is None else {"start": schedule.start, "blocks": blocks(steps, schedule)}
+        for steps, schedule in pairs
+    ]
 
 
 def packed(values: Floats, period: int = 0) -> Any:

@@ -22,6 +22,7 @@ from lastiterate.plots import draw_comparison, draw_growth
 from lastiterate.privacy.best import best
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
+from lastiterate.theorems.evidence import About
 from lastiterate.theorems.theorem import Guarantee, Inapplicable
 
 
@@ -58,8 +59,8 @@ class Report:
     @property
     def composition(self) -> float:
         """ε if every iterate were released; ∞ where no theorem says."""
-        named = zip(self.guarantees, self.epsilons, strict=True)
-        return next((epsilon for one, epsilon in named if one.theorem.name.endswith("/composition")), math.inf)
+        found = zip(self.guarantees, self.epsilons, strict=True)
+        return min((epsilon for one, epsilon in found if one.evidence.about is About.EVERY_ITERATE), default=math.inf)
 
     @cached_property
     def sandwich(self) -> Sandwich:

@@ -29,7 +29,7 @@ class Arithmetic:
     def and_also(self, other: Arithmetic) -> Arithmetic:
         """The worse of both, in each respect."""
         if not isinstance(other, Arithmetic):
-            raise InvalidInput(f"other must be a li.Arithmetic. Got {type(other).__name__}.", field="other")
+            raise InvalidInput(f"other must be a li.training.Arithmetic. Got {type(other).__name__}.", field="other")
         return Arithmetic(max(self.factor, other.factor), max(self.displacement, other.displacement))
 
 

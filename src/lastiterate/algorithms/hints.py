@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 _NOT_COVERED = (
     "; momentum and Adam are not covered by the theorems on hidden states: use plain gradient steps, "
-    "or account by composition with li.subsampled_gaussian"
+    "or account by composition with li.notions.subsampled_gaussian"
 )
 _WORDS = {
     "epochs": "; write steps = { epochs = … }",

@@ -38,7 +38,7 @@ def _clipped(loss: Loss, step_sizes: Floats, decay: Floats) -> Floats:
 def clipped_constant(weak_convexity: float, smoothness: float, step_sizes: Floats) -> Floats:
     """The exact Lipschitz constant of x ↦ x − η·clip(∇f(x)) over all f with Hessian in [−weak_convexity, smoothness]."""
     half_gap, half_sum = (smoothness - weak_convexity) / 2, (smoothness + weak_convexity) / 2
-    plain = np.maximum(np.maximum(1 + step_sizes * weak_convexity, step_sizes * smoothness - 1), 1.0)
+    plain = np.maximum(1 + step_sizes * weak_convexity, step_sizes * smoothness - 1)
     if half_gap <= 0:
         return plain
     gap, total = step_sizes * (half_gap / 2), step_sizes * (half_sum / 2)  # in units of 2/η: no square can overflow

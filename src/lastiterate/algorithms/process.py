@@ -11,6 +11,7 @@ import numpy as np
 from lastiterate.algorithms.batches import Batches
 from lastiterate.algorithms.per_step import extremes, is_constant
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.rounding import up
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,10 +98,10 @@ class Process:
     @property
     def slack(self) -> float:
         """The probability that the whole run is not as described, because of batches of unusual size."""
-        return len(self) * self.typical.rare * (1 + 1e-12)
+        return up(len(self) * self.typical.rare)
 
     @property
-    def segments(self) -> list[tuple[int, int]]:
+    def stretches(self) -> list[tuple[int, int]]:
         """From one released iterate to the next."""
         ends = (0, *self.releases, len(self))
         return list(pairwise(ends))

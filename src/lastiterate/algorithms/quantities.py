@@ -13,12 +13,10 @@ from lastiterate.algorithms.lipschitz import step_lipschitz
 from lastiterate.algorithms.per_step import each, spread
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.rounding import up
 
 if TYPE_CHECKING:
     from lastiterate.algorithms.run import Run
-
-_RETAIN_UP = 1 + 6e-16  # three operations, each off by less than 2⁻⁵³ of its result
-_SENSITIVITY_UP = 1 + 4e-16
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +90,7 @@ class Quantities:
     @property
     def _more(self) -> float:
         """By which rounding lets a sum move farther: in the run as it was computed, and here."""
-        return self.run.arithmetic.factor * _SENSITIVITY_UP
+        return up(self.run.arithmetic.factor, operations=2)
 
     @property
     def noise(self) -> Floats:
@@ -118,5 +116,6 @@ class Quantities:
     def retain(self) -> Floats:
         """What the l2 term leaves of a distance; a number without unit. Nothing is rounded where nothing is taken away."""
         modulus = 0.0 if self.run.prox is None else self.run.prox.strong_convexity
-        up = 1.0 if self.run.decay == modulus == 0 else _RETAIN_UP
-        return each(lambda eta, q: q * np.abs(1 - eta * self.run.decay) * up, self.step_sizes, self.squeeze)
+        exact = self.run.decay == modulus == 0
+        found = each(lambda eta, q: q * np.abs(1 - eta * self.run.decay), self.step_sizes, self.squeeze)
+        return found if exact else each(lambda kept: up(kept, operations=3), found)

@@ -1,1 +1,11 @@
 """The lower side: instances whose privacy loss is known exactly."""
+
+from lastiterate.auditing.audit import Audit
+from lastiterate.auditing.chain import Chain
+from lastiterate.auditing.lower import LowerBound
+
+__all__ = ["Audit", "Chain", "LowerBound"]
+
+
+def __dir__() -> list[str]:
+    return __all__

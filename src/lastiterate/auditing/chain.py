@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from lastiterate.algorithms.per_step import extremes
-from lastiterate.auditing.kernels import Convolution, Kernel, Matrices
+from lastiterate.auditing.kernels import Convolution, GridKernel, Matrices
 from lastiterate.auditing.laws import largest_epsilon, worse_order
 from lastiterate.errors import (
     FINITE,
@@ -158,7 +158,7 @@ class Chain:
         steps = zip((kernels[noise] for noise in self.noise.tolist()), self.hazard.tolist(), strict=True)
         return self._one_by_one(start, steps) if self.per_epoch == 1 else self._by_epochs(start, steps)
 
-    def _one_by_one(self, mass: Floats, steps: Iterable[tuple[Kernel, float]]) -> Floats:
+    def _one_by_one(self, mass: Floats, steps: Iterable[tuple[GridKernel, float]]) -> Floats:
         """Whether a batch has the record does not depend on the batches before."""
         for (kernel, hazard), alike in groupby(steps):
             count = sum(1 for _ in alike)
@@ -169,7 +169,7 @@ class Chain:
                 mass = kernel((1 - hazard) * mass, hazard * mass)
         return mass
 
-    def _by_epochs(self, unseen: Floats, steps: Iterable[tuple[Kernel, float]]) -> Floats:
+    def _by_epochs(self, unseen: Floats, steps: Iterable[tuple[GridKernel, float]]) -> Floats:
         """Mass that has not met the record in this epoch is kept apart from mass that has."""
         seen = none = np.zeros_like(unseen)
         for step, (kernel, hazard) in enumerate(steps):
@@ -189,7 +189,7 @@ class Chain:
     def _maps(self) -> tuple[Map, Map, Map]:
         return self.without, self.record, self.neighbour
 
-    def _kernel(self, noise: float) -> Kernel:
+    def _kernel(self, noise: float) -> GridKernel:
         if self._in_full:
             return Matrices(*(self._matrix(step, noise) for step in self._maps))
         width, reach = (self.high - self.low) / self.cells, _FAR * noise

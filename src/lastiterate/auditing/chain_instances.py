@@ -13,7 +13,7 @@ from lastiterate.algorithms.run import Run
 from lastiterate.auditing.allowed import allowed_hessians, allowed_splits, half_gradient
 from lastiterate.auditing.chain import Chain, Map, shuffled_hazard
 from lastiterate.auditing.linear_instances import pushing
-from lastiterate.auditing.quadratic import Steps, steps_of
+from lastiterate.auditing.quadratic import QuadraticSteps, steps_of
 from lastiterate.auditing.search import greatest
 from lastiterate.numerics.arrays import Floats
 
@@ -35,7 +35,7 @@ def on_an_interval(run: Run, delta: float, releases: tuple[int, ...]) -> Iterato
     for hessian, split in product(sorted(set(hessians)), splits):
         steps = steps_of(run, hessian)
 
-        def epsilon(pull: float, steps: Steps = steps, split: tuple[float, float] = split) -> float:
+        def epsilon(pull: float, steps: QuadraticSteps = steps, split: tuple[float, float] = split) -> float:
             return _pulled(run, steps, width, pull, split).epsilon(delta)
 
         _, pull = greatest(epsilon, _pulls(run, steps), _SEARCH)
@@ -96,7 +96,7 @@ def _half_width(run: Run, kept: float, move: float, noise: float) -> float | Non
     return far if kept == 1 and far < _MOST_CELLS * noise else None
 
 
-def _pulls(run: Run, steps: Steps) -> tuple[float, ...]:
+def _pulls(run: Run, steps: QuadraticSteps) -> tuple[float, ...]:
     """Poisson batches leave the others at 0; a bounded gradient pulls so far and no farther."""
     if not run.batches.constant_size:
         return (0.0,)
@@ -106,7 +106,7 @@ def _pulls(run: Run, steps: Steps) -> tuple[float, ...]:
     return (*(one for one in _PULLS if one < most), most)
 
 
-def _pulled(run: Run, steps: Steps, width: float, pull: float, split: tuple[float, float]) -> Chain:
+def _pulled(run: Run, steps: QuadraticSteps, width: float, pull: float, split: tuple[float, float]) -> Chain:
     """In a batch with the record, one of those that pull is missing."""
     factor, push, noise = float(steps.factor[0]), float(steps.push[0]), float(steps.noise[0])
     move = -pull * noise

@@ -25,7 +25,7 @@ class Instance:
 
 
 @dataclass(frozen=True)
-class _Shape:
+class _MapShape:
     """A map without the record, and what is known of it: its Lipschitz constant, or retain and drift."""
 
     middle: Map
@@ -59,7 +59,7 @@ def random_instance(source: np.random.Generator, most_steps: int = 120) -> Insta
     return Instance(_process(batches, steps, push, shape, diameter), chain)
 
 
-def _process(batches: Batches, steps: int, push: float, shape: _Shape, diameter: float) -> Process:
+def _process(batches: Batches, steps: int, push: float, shape: _MapShape, diameter: float) -> Process:
     def alike(value: float) -> Floats:
         return np.broadcast_to(np.float64(value), steps)
 
@@ -78,26 +78,26 @@ def _process(batches: Batches, steps: int, push: float, shape: _Shape, diameter:
     )
 
 
-def _linear(source: np.random.Generator, push: float) -> _Shape:
+def _linear(source: np.random.Generator, push: float) -> _MapShape:
     factor = float(source.choice([1.0, 1 - 10 ** source.uniform(-3, -0.3)]))
-    return _Shape(lambda x: factor * x, factor, math.inf, 1.0, False)
+    return _MapShape(lambda x: factor * x, factor, math.inf, 1.0, False)
 
 
-def _drifting(source: np.random.Generator, push: float) -> _Shape:
+def _drifting(source: np.random.Generator, push: float) -> _MapShape:
     pull = float(source.uniform(0, 1))
-    return _Shape(lambda x: x + pull, 1.0, math.inf, 1.0, True)
+    return _MapShape(lambda x: x + pull, 1.0, math.inf, 1.0, True)
 
 
-def _two_wells(source: np.random.Generator, push: float) -> _Shape:
+def _two_wells(source: np.random.Generator, push: float) -> _MapShape:
     retain, room = float(source.choice([1.0, 0.9, 0.5, 0.1])), float(10 ** source.uniform(-1.5, 0.5))
-    return _Shape(
+    return _MapShape(
         lambda x: retain * x + room * np.where(x >= 0, 1.0, -1.0), math.inf, 2 * room + push, retain, retain == 1
     )
 
 
-def _steep(source: np.random.Generator, push: float) -> _Shape:
+def _steep(source: np.random.Generator, push: float) -> _MapShape:
     factor, room = float(source.uniform(1.01, 1.5)), float(10 ** source.uniform(-1.5, 0.5))
-    return _Shape(lambda x: np.clip(factor * x, x - room, x + room), factor, 2 * room + push, 1.0, True)
+    return _MapShape(lambda x: np.clip(factor * x, x - room, x + room), factor, 2 * room + push, 1.0, True)
 
 
 _SHAPES = (_linear, _linear, _drifting, _two_wells, _steep)

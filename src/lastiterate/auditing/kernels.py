@@ -17,7 +17,7 @@ from lastiterate.numerics.arrays import Floats
 _LONGEST = 2**22
 
 
-class Kernel(Protocol):
+class GridKernel(Protocol):
     def __call__(self, without: Floats, within: Floats) -> Floats:
         """What becomes of the masses of both laws in a batch that has not the record, and in one that has."""
 

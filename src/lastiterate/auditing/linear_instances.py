@@ -11,7 +11,7 @@ from lastiterate.algorithms.batches import Batches, Turns
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.run import Run
 from lastiterate.auditing.allowed import allowed_hessians, allowed_splits
-from lastiterate.auditing.quadratic import Steps, exact_mu, steps_of, weights_of
+from lastiterate.auditing.quadratic import QuadraticSteps, exact_mu, steps_of, weights_of
 from lastiterate.auditing.search import greatest
 from lastiterate.auditing.sums import Pushed, RandomSum
 from lastiterate.numerics.arrays import Floats
@@ -65,7 +65,7 @@ def pushing(record: float) -> str:
     return "a record that pushes, and one that does not," if record == 1 else "records that push in opposite directions"
 
 
-def _random_sum(batches: Batches, steps: Steps, count: int) -> RandomSum | None:
+def _random_sum(batches: Batches, steps: QuadraticSteps, count: int) -> RandomSum | None:
     if steps.alike and float(steps.factor[0]) == 1 and batches.random:
         return _coins(np.full(1, float(steps.push[0])), batches, float(steps.noise[0]) * math.sqrt(count), count)
     if count > _MOST_STEPS:

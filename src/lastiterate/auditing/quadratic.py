@@ -18,7 +18,7 @@ from lastiterate.numerics.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class QuadraticSteps:
     """x ← factor·x + noise·N(0, 1); in a batch with the record, and + push."""
 
     factor: Floats
@@ -30,13 +30,13 @@ class Steps:
         return all(is_constant(one) for one in (self.factor, self.push, self.noise))
 
 
-def steps_of(run: Run, hessian: float) -> Steps:
+def steps_of(run: Run, hessian: float) -> QuadraticSteps:
     """The steps of this run on such losses: x ← prox((1 − η·decay)·x − η·(mean gradient) + noise)."""
     eta = spread("step_size", run.step_size, run.steps)
     decay = run.loss.l2 + run.weight_decay
     squeeze = each(lambda size: 1 / (1 + size * (run.prox.strong_convexity if run.prox else 0.0)), eta)
     change = each(lambda clip: np.minimum(2 * clip, run.loss.gradient_sensitivity), _clip(run))
-    return Steps(
+    return QuadraticSteps(
         each(lambda size, q: q * (1 - size * decay - size * hessian), eta, squeeze),
         each(lambda size, s, q: q * size * s / run.batches.divisor, eta, change, squeeze),
         each(lambda std, q: q * std, _noise_on_iterate(run, eta), squeeze),
@@ -82,14 +82,14 @@ def weights_of(factor: Floats) -> Floats:
     return after[::-1]
 
 
-def _mu_of_part(steps: Steps, seen: Floats, first: int, last: int) -> float:
+def _mu_of_part(steps: QuadraticSteps, seen: Floats, first: int, last: int) -> float:
     part = slice(first, last)
     weights = weights_of(steps.factor[part])
     gap = float(np.sum(weights * steps.push[part] * seen[part]))
     return abs(gap) / math.sqrt(float(np.sum(np.square(weights * steps.noise[part]))))
 
 
-def _mu_alike(steps: Steps, every: int, count: int) -> float:
+def _mu_alike(steps: QuadraticSteps, every: int, count: int) -> float:
     """The record's turns are `every` steps apart, counted from the end."""
     factor, turns = float(steps.factor[0]), -(-count // every)
     gap = abs(_geometric(factor**every, turns)) * float(steps.push[0])

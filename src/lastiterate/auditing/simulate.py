@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lastiterate.algorithms.batches import Batches, Turns
 from lastiterate.algorithms.run import Run
 from lastiterate.auditing.allowed import allowed_hessians
-from lastiterate.auditing.quadratic import Steps, steps_of
+from lastiterate.auditing.quadratic import QuadraticSteps, steps_of
 from lastiterate.errors import Unavailable
 
 PUSHES, OPPOSITE = 0.5, -0.5  # of the sensitivity: the record, and its neighbour
@@ -21,7 +21,7 @@ PUSHES, OPPOSITE = 0.5, -0.5  # of the sensitivity: the record, and its neighbou
 class Simulation:
     """`train(PUSHES, seed)` and `train(OPPOSITE, seed)` are last iterates on two neighbouring data sets."""
 
-    steps: Steps
+    steps: QuadraticSteps
     batches: Batches
     count: int
     half_width: float

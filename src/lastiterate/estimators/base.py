@@ -34,6 +34,7 @@ from lastiterate.errors import (
 from lastiterate.estimators.leaks import Leaks
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.norms import row_norms
+from lastiterate.numerics.rounding import up
 from lastiterate.training.choose import Plan, Problem, Wishes, chosen_plan
 from lastiterate.training.data import check_unmasked, count_longer, shortened_rows
 from lastiterate.training.objectives import linear_arithmetic
@@ -45,7 +46,7 @@ _INTERCEPT = 0.25  # the constant feature that stands for the intercept, over th
 
 
 @dataclass(frozen=True)
-class Shape:
+class DataShape:
     """What is public about a data set, and what the user said of it."""
 
     records: int
@@ -57,7 +58,7 @@ class Shape:
     @property
     def norm(self) -> float:
         """Of a row together with the constant feature."""
-        return math.hypot(self.feature_norm, self.constant) * (1 + 4e-16)
+        return up(math.hypot(self.feature_norm, self.constant), operations=2)
 
 
 class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
@@ -76,11 +77,11 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     coef_: Any
 
     @abstractmethod
-    def _loss(self, shape: Shape, l2: float) -> Loss:
+    def _loss(self, shape: DataShape, l2: float) -> Loss:
         """The facts of the loss, for rows with the constant feature."""
 
     @abstractmethod
-    def _guess(self, shape: Shape) -> tuple[float, float]:
+    def _guess(self, shape: DataShape) -> tuple[float, float]:
         """The second derivative of the loss in a score, and how large scores are, before any data is seen."""
 
     def _validated(self, features: Any, targets: Any, **checks: Any) -> tuple[Floats, Any]:
@@ -118,19 +119,19 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return _reported(self.run_, self.delta_, self.private_, self.leaks_)
 
-    def _split(self, weights: Floats, shape: Shape) -> Floats:
+    def _split(self, weights: Floats, shape: DataShape) -> Floats:
         """Coefficients; the intercept is set aside."""
         rows = np.atleast_2d(weights.T)
         intercept = rows[:, -1] * shape.constant if shape.constant else np.zeros(len(rows), rows.dtype)
         self.intercept_ = intercept
         return rows[:, : shape.features]
 
-    def _problem(self, shape: Shape) -> Problem:
+    def _problem(self, shape: DataShape) -> Problem:
         width = shape.features + (shape.constant > 0)
         loss = self._loss(shape, 0.0)
         return Problem(shape.records, width, shape.columns, loss, shape.norm, *self._guess(shape))
 
-    def _run(self, shape: Shape, plan: Plan, precision: Any) -> Run:
+    def _run(self, shape: DataShape, plan: Plan, precision: Any) -> Run:
         """With the arithmetic that it will be executed in, so that the noise is calibrated for that."""
         batches = self.batches if isinstance(self.batches, Batches) else _shuffled(shape.records, plan.batches)
         if isinstance(self.batches, Batches) and batches.records != shape.records:
@@ -173,7 +174,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         )
         return delta
 
-    def _shape(self, size: tuple[int, ...], columns: int, norms: Floats, leaks: Leaks) -> Shape:
+    def _shape(self, size: tuple[int, ...], columns: int, norms: Floats, leaks: Leaks) -> DataShape:
         if self.feature_norm is not None:
             norm = checked_number("feature_norm", self.feature_norm, POSITIVE)
         else:
@@ -183,7 +184,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
                 "of the noise now tells how long it is.",
                 "Give feature_norm=, a bound that you know without looking; longer rows are scaled down to it.",
             )
-        return Shape(size[0], size[1], columns, norm, _INTERCEPT * norm if self.fit_intercept else 0.0)
+        return DataShape(size[0], size[1], columns, norm, _INTERCEPT * norm if self.fit_intercept else 0.0)
 
     def _seed(self, leaks: Leaks) -> int | None:
         if self.random_state is None:

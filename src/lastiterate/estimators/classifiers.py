@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from lastiterate.algorithms import losses
 from lastiterate.algorithms.losses import Loss
 from lastiterate.errors import POSITIVE, RATE, InvalidInput, checked_number, shown
-from lastiterate.estimators.base import PrivateLinearModel, Shape
+from lastiterate.estimators.base import DataShape, PrivateLinearModel
 from lastiterate.estimators.leaks import Leaks
 
 
@@ -125,10 +125,10 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
         self.fit_intercept = fit_intercept
         self.random_state = random_state
 
-    def _guess(self, shape: Shape) -> tuple[float, float]:
+    def _guess(self, shape: DataShape) -> tuple[float, float]:
         return 0.1, 4.0 if shape.columns == 1 else 2.0
 
-    def _loss(self, shape: Shape, l2: float) -> Loss:
+    def _loss(self, shape: DataShape, l2: float) -> Loss:
         part, pull = checked_number("clip", self.clip, POSITIVE), checked_number("pull", self.pull, RATE)
         if shape.columns > 1:
             return losses.softmax(feature_norm=shape.norm, l2=l2, pull=pull, classes=shape.columns)
@@ -180,9 +180,9 @@ class PrivateLinearSVC(_PrivateLinearClassifier):
         self.fit_intercept = fit_intercept
         self.random_state = random_state
 
-    def _guess(self, shape: Shape) -> tuple[float, float]:
+    def _guess(self, shape: DataShape) -> tuple[float, float]:
         return 0.3 / self.width, 2.0
 
-    def _loss(self, shape: Shape, l2: float) -> Loss:
+    def _loss(self, shape: DataShape, l2: float) -> Loss:
         classes = shape.columns if shape.columns > 1 else None
         return losses.smooth_hinge(feature_norm=shape.norm, width=self.width, l2=l2, classes=classes)

@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 from lastiterate.algorithms import losses
 from lastiterate.algorithms.losses import Loss
 from lastiterate.errors import POSITIVE, InvalidInput, checked_number, shown
-from lastiterate.estimators.base import PrivateLinearModel, Shape
+from lastiterate.estimators.base import DataShape, PrivateLinearModel
 from lastiterate.estimators.leaks import Leaks
 
 REGRESSIONS = ("huber", "ridge")
@@ -53,10 +53,10 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
         self.fit_intercept = fit_intercept
         self.random_state = random_state
 
-    def _guess(self, shape: Shape) -> tuple[float, float]:
+    def _guess(self, shape: DataShape) -> tuple[float, float]:
         return 1.0, 0.5
 
-    def _loss(self, shape: Shape, l2: float) -> Loss:
+    def _loss(self, shape: DataShape, l2: float) -> Loss:
         if self.loss not in REGRESSIONS:
             raise InvalidInput(
                 f"loss must be one of {', '.join(REGRESSIONS)}. Got {shown(self.loss):.60}.", field="loss"

@@ -19,7 +19,7 @@ _UP = 1 + 2.0**-50  # a step rounds at most seven times, by half an ulp each
 _LEAST = 1e-150  # in units of the noise: less than this is paid at once, so that no product underflows
 _MOST = 1e300  # an infinite factor times nothing is nothing; times anything else it is beyond every bound
 _SUM_UP = 1 + 1e-14  # squares and pairwise sums of 2¹⁴ of them lose at most 50 halves of an ulp
-_CHUNK = 1 << 14
+_CHUNK = 16_384
 _SHRINK, _HIGH, _LOW = 2.0**-900, 1e200, 1e-70
 
 Left = tuple[float, int]  # a number, and how often it has been multiplied by _SHRINK
@@ -32,7 +32,7 @@ def certify(steps: Steps, start: int, payments: Floats, along: Along = iter) -> 
 
     A payment larger than what is left pays what is left; so does the last one, whatever it says. `along` may watch.
     """
-    if not 0 <= start < len(steps) or len(payments) != len(steps) - start or not (payments >= 0).all():
+    if start < 0 or not payments.size or len(payments) != len(steps) - start or not (payments >= 0).all():
         raise Refused(f"payments must be >= 0, one for each of the {len(steps)} steps after start.")
     mu = _cost(steps, start, payments, _pay, along)
     # Beyond the range of floats the distance may grow and come back: the slower way follows it there.
@@ -42,7 +42,7 @@ def certify(steps: Steps, start: int, payments: Floats, along: Along = iter) -> 
 def _cost(steps: Steps, start: int, payments: Floats, pay: Pay, along: Along = iter) -> float:
     unit = float(steps.noise[start:].max())
     # Before the first step the runs agree, and a factor 0 forgets whatever there was.
-    distance = 0.0 if start == 0 or steps.lipschitz[start] == 0 else steps.diameter
+    distance = steps.diameter if start and steps.lipschitz[start] else 0.0
     left = (max(distance / unit * _UP, _LEAST) if distance else 0.0, 0)
     costs: list[float] = []
     for first in along(range(start, len(steps), _CHUNK)):
@@ -50,8 +50,8 @@ def _cost(steps: Steps, start: int, payments: Floats, pay: Pay, along: Along = i
         due = payments[first - start : first - start + _CHUNK] / unit
         if first + _CHUNK >= len(steps):
             due[-1] = math.inf
-        factors = np.where(part.lipschitz > 0, np.clip(part.lipschitz * _UP, _LEAST, _MOST), 0.0)
-        pushes = np.where(part.sensitivity > 0, np.maximum(part.sensitivity / unit * _UP, _LEAST), 0.0)
+        factors = np.where(part.lipschitz, np.clip(part.lipschitz * _UP, _LEAST, _MOST), 0.0)
+        pushes = np.where(part.sensitivity, np.maximum(part.sensitivity / unit * _UP, _LEAST), 0.0)
         paid, left = pay(factors, pushes, due, left)
         with np.errstate(all="ignore"):
             costs.append(float(np.square(paid / (part.noise / unit)).sum()))
@@ -81,8 +81,8 @@ def _pay_widely(factors: Floats, pushes: Floats, due: Floats, left: Left) -> tup
         rest = owed - (payment if math.isinf(payment) else payment * unit)
         if not rest >= _LEAST:
             settled.append((at, owed / unit if unit else math.inf))
-            rest, shrunk = 0.0, 0
-        while _HIGH < rest < math.inf:
+            rest = 0.0  # and the last loop forgets how often it was shrunk
+        while rest > _HIGH and math.isfinite(rest):
             rest, shrunk = rest * _SHRINK, shrunk + 1
         while shrunk and rest < _LOW:
             rest, shrunk = rest / _SHRINK, shrunk - 1

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from .steps import Counts, Floats, Steps, greatest
-from .turns import Turns, latest_turns
+from .turns import RecordSteps, latest_turns
 
 MOST_PLACES = 512
 _NEAR_THE_END = 128
@@ -52,8 +52,8 @@ class Places:
         return list(pairwise((0, *self.releases, len(self.steps))))
 
     @cached_property
-    def parts(self) -> list[Turns]:
-        return [Turns(self.steps.part(*ends), self.every) for ends in self.ends]
+    def parts(self) -> list[RecordSteps]:
+        return [RecordSteps(self.steps.part(*ends), self.every) for ends in self.ends]
 
 
 class NewOrders(Places):
@@ -88,7 +88,7 @@ class NewOrders(Places):
         *earlier, last = zip(self.parts, self._last_steps, self.worst_pushes, strict=True)
         return [part.at(turns, pushes) for part, turns, pushes in earlier] + [self._with_last(*last, place)]
 
-    def _with_last(self, part: Turns, turns: Counts, pushes: Floats, place: int) -> Steps | None:
+    def _with_last(self, part: RecordSteps, turns: Counts, pushes: Floats, place: int) -> Steps | None:
         """Earlier pieces at their worst; the last at this place, or at its worst, or without the record."""
         if place < 0:
             turns, pushes = turns[:-1], pushes[:-1]

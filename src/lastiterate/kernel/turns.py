@@ -20,7 +20,7 @@ _LEAST, _MOST, _LEAST_SQUARE = 1e-150, 1e150, 1e-280  # below the last, terms of
 
 
 @dataclass(frozen=True, eq=False)
-class Turns:
+class RecordSteps:
     """Steps of which a record sees one in `every`, more or less; stretches without it are merged, which loses nothing.
 
     Unless distances may grow there, and starting half-way from the diameter could be better, or the merged numbers overflow:

@@ -1,1 +1,30 @@
 """Mechanisms other than training: kernels, couplings, diffusions, the exponential mechanism; analysed and runnable."""
+
+from lastiterate.mechanisms.additive import GaussianAfterGaussian, LaplaceAfterLaplace, LipschitzThenGaussian
+from lastiterate.mechanisms.amplified import Amplified, Clause
+from lastiterate.mechanisms.diffusions import Brownian, Diffusion, OrnsteinUhlenbeck
+from lastiterate.mechanisms.kernels import FiniteKernel, GaussianKernel, LipschitzGaussianKernel
+from lastiterate.mechanisms.release import Release
+from lastiterate.mechanisms.sampling import Sample, exponential_mechanism, langevin
+
+__all__ = [
+    "Amplified",
+    "Brownian",
+    "Clause",
+    "Diffusion",
+    "FiniteKernel",
+    "GaussianAfterGaussian",
+    "GaussianKernel",
+    "LaplaceAfterLaplace",
+    "LipschitzGaussianKernel",
+    "LipschitzThenGaussian",
+    "OrnsteinUhlenbeck",
+    "Release",
+    "Sample",
+    "exponential_mechanism",
+    "langevin",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -11,11 +11,12 @@ import numpy as np
 
 from lastiterate.errors import FINITE, POSITIVE, InvalidInput, check_fields, checked_array
 from lastiterate.mechanisms.release import Release, mapped, released
-from lastiterate.mechanisms.rounded import UP, gaussian
+from lastiterate.mechanisms.rounded import gaussian
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.exact_noise import laplace, normal
 from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.roots import decreasing_root
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.profile import Profile
 from lastiterate.privacy.renyi import DEFAULT_ORDERS, RenyiDP
@@ -73,7 +74,7 @@ class LaplaceAfterLaplace(_Additive):
     @property
     def pure_epsilon(self) -> float:
         """No ε below this holds with δ = 0. (Lemma 3)"""
-        return self.sensitivity / max(self.first, self.second) * UP
+        return up(self.sensitivity / max(self.first, self.second))
 
     @property
     def guarantee(self) -> Profile:
@@ -104,7 +105,7 @@ class LaplaceAfterLaplace(_Additive):
     def _divergence(self, order: float) -> float:
         shares = _SPLITS * self.sensitivity
         logs = _log_moment(order, shares / self.first) + _log_moment(order, (self.sensitivity - shares) / self.second)
-        return float(logs.min()) / (order - 1) * UP
+        return up(float(logs.min()) / (order - 1))
 
     def _deltas(self, epsilons: Floats) -> Floats:
         """P(X > t) − e^ε·P(X > t + Δ) at the t where the densities cross; X is the noise, its neighbour is Δ away.

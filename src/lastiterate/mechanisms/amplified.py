@@ -14,10 +14,10 @@ import numpy as np
 
 from lastiterate.errors import NON_NEGATIVE, checked_number
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.rounding import down, up
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.notion import Notion
 
-_UP = 1 + 1e-12
 _LARGEST = 700.0
 
 
@@ -63,7 +63,7 @@ class Amplified(Notion):
     def _clauses(self, epsilons: Floats) -> dict[Clause, Floats]:
         before = _deltas(self.before, epsilons)
         return {
-            Clause.DOBRUSHIN: np.minimum(self.mixing.dobrushin * before * _UP, 1.0),
+            Clause.DOBRUSHIN: np.minimum(up(self.mixing.dobrushin * before), 1.0),
             Clause.CURVE: self._by_curve(epsilons, before),
             Clause.DOEBLIN: self._after_lift(epsilons, self.mixing.doeblin, _doeblin),
             Clause.ULTRA_MIXING: self._after_lift(epsilons, self.mixing.ultra_mixing, _ultra_mixing),
@@ -72,9 +72,9 @@ class Amplified(Notion):
     def _by_curve(self, epsilons: Floats, before: Floats) -> Floats:
         """0 stays 0; a smaller ε̃ is on the safe side."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            lifted = np.log1p(np.expm1(np.minimum(epsilons, _LARGEST)) / before) * (1 - 1e-12)
+            lifted = down(np.log1p(np.expm1(np.minimum(epsilons, _LARGEST)) / before))
         reached = self.mixing.curve(np.where(np.isfinite(lifted), lifted, _LARGEST))
-        return np.where(before > 0, np.minimum(before * reached * _UP, 1.0), 0.0)
+        return np.where(before > 0, np.minimum(up(before * reached), 1.0), 0.0)
 
     def _after_lift(self, epsilons: Floats, gamma: float, bound: Callable[[Floats, Floats, float], Floats]) -> Floats:
         """The clause at an ε that it turns into this one, or into a little less, which is worse."""
@@ -83,11 +83,11 @@ class Amplified(Notion):
         if gamma == 0:
             return np.zeros_like(epsilons)
         with np.errstate(over="ignore"):
-            lifted = np.log1p(np.expm1(np.minimum(epsilons, _LARGEST)) / gamma) * (1 - 1e-12)
+            lifted = down(np.log1p(np.expm1(np.minimum(epsilons, _LARGEST)) / gamma))
         known = lifted < _LARGEST
         lifted = np.where(known, lifted, 0.0)
         reached = np.log1p(gamma * np.expm1(lifted))
-        found = bound(reached - lifted, _deltas(self.before, lifted), gamma) * _UP
+        found = up(bound(reached - lifted, _deltas(self.before, lifted), gamma))
         return np.where(known, np.clip(found, 0.0, 1.0), 1.0)
 
 

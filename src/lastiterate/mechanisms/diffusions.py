@@ -30,6 +30,7 @@ from lastiterate.mechanisms.rounded import gaussian
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.exact_noise import normal
 from lastiterate.numerics.randomness import Source
+from lastiterate.numerics.rounding import down, up
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.renyi import RenyiDP
 
@@ -175,7 +176,7 @@ class Diffusion:
         widths = np.diff(times)
         tail = values[-1] * times[-1]
         upper = float(widths @ values[:-1]) + tail
-        return float(widths @ values[1:]) * (1 - 1e-9), float(upper) * (1 + 1e-9)
+        return down(float(widths @ values[1:]), by=1e-9), up(float(upper), by=1e-100)
 
     def guarantee(self, time: float) -> RenyiDP:
         """(α, αΛ(t))-RDP for every α."""

@@ -31,10 +31,10 @@ from lastiterate.numerics.exact_choice import states_drawn
 from lastiterate.numerics.exact_noise import normal
 from lastiterate.numerics.normal_gap import log_gap_above
 from lastiterate.numerics.randomness import Source
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.profile import Profile
 
-_UP = 1 + 1e-12
 _ROWS_SUM_TO = 1e-9
 _MOST_ENTRIES = 10**8
 _CHUNK = 1 << 22  # numbers that are looked at together
@@ -120,7 +120,7 @@ class FiniteKernel(Kernel):
         chunks = (rows[first : first + _ROWS] for first in range(0, len(rows), _ROWS))
         # Half of Σ|a − b| is Σ(a − b)₊ but for what the rows do not sum to 1.
         half = max(float(cdist(chunk, rows, "cityblock").max()) for chunk in chunks) / 2
-        return min(half * _UP + self.rounding + rows.shape[1] * _ULP, 1.0)
+        return min(up(half) + self.rounding + rows.shape[1] * _ULP, 1.0)
 
     def dobrushin_at(self, epsilon: float) -> float:
         """γ with which the kernel is (γ, ε)-Dobrushin: sup D_{e^ε}(K(x)‖K(x'))."""
@@ -129,7 +129,7 @@ class FiniteKernel(Kernel):
     @cached_property
     def doeblin(self) -> float:
         """The least γ with K(x) ≥ (1 − γ)·ω for all x, for some law ω."""
-        return float(min(1.0, max(0.0, (1 - self._least.sum()) * _UP + self.rounding + len(self._least) * _ULP)))
+        return float(min(1.0, max(0.0, up(1 - self._least.sum()) + self.rounding + len(self._least) * _ULP)))
 
     @property
     def doeblin_witness(self) -> Floats | None:
@@ -143,7 +143,7 @@ class FiniteKernel(Kernel):
         greatest = self.matrix.max(axis=0)
         reached = greatest > 0
         least = float((self._least[reached] / greatest[reached]).min())
-        return float(min(1.0, (1 - least) * _UP + 2 * self.rounding + _ULP))
+        return float(min(1.0, up(1 - least) + 2 * self.rounding + _ULP))
 
     @cached_property
     def _least(self) -> Floats:
@@ -156,7 +156,7 @@ class FiniteKernel(Kernel):
     def _curve(self, epsilons: Floats) -> Floats:
         """γ(ε) by chords in e^ε between points where it is exact: it is convex there; beyond the last, what it is there."""
         known, values = self._table
-        return np.interp(np.exp(np.minimum(epsilons, _LARGEST)), np.exp(known), values) * _UP
+        return up(np.interp(np.exp(np.minimum(epsilons, _LARGEST)), np.exp(known), values))
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats]:
@@ -172,7 +172,7 @@ class FiniteKernel(Kernel):
         """What one row has where another has nothing, at most: the end of the curve."""
         if self._farthest >= _LARGEST:
             return self._curve_at(_LARGEST)
-        return float(min((self.matrix @ (self.matrix == 0).T.astype(float)).max() * _UP * (1 + self.rounding), 1.0))
+        return float(min(up((self.matrix @ (self.matrix == 0).T.astype(float)).max()) * (1 + self.rounding), 1.0))
 
     @cached_property
     def _farthest(self) -> float:
@@ -181,16 +181,16 @@ class FiniteKernel(Kernel):
         reached = greatest > 0
         with np.errstate(over="ignore"):
             ratios = np.log(greatest[reached] / least[reached])
-        return min(max(float(ratios.max()) + 4 * self.rounding, 1e-2) * (1 + 1e-9), _LARGEST)
+        return min(up(max(float(ratios.max()) + 4 * self.rounding, 1e-2), by=1e-9), _LARGEST)
 
     def _curve_at(self, epsilon: float) -> float:
-        up, down, worst = 1 + self.rounding, math.exp(epsilon) * max(1 - self.rounding, 0.0), 0.0
+        most, least, worst = 1 + self.rounding, math.exp(epsilon) * max(1 - self.rounding, 0.0), 0.0
         rows, columns = self.matrix.shape
         chunk = max(1, _CHUNK // (rows * columns))
         for first in range(0, rows, chunk):
-            ahead = up * self.matrix[first : first + chunk, None, :] - down * self.matrix[None, :, :]
+            ahead = most * self.matrix[first : first + chunk, None, :] - least * self.matrix[None, :, :]
             worst = max(worst, float(np.maximum(ahead, 0.0, out=ahead).sum(axis=2).max()))
-        return min(worst * _UP, 1.0)
+        return min(up(worst), 1.0)
 
     def sample(self, states: Any, seed: int | None = None) -> Release:
         """The next state of each of these states."""
@@ -221,14 +221,14 @@ class GaussianKernel(Kernel):
     @property
     def reach(self) -> float:
         """How far apart two states may be before the noise, over the noise."""
-        return self.diameter / self.noise * _UP
+        return up(self.diameter / self.noise)
 
     @property
     def mixing(self) -> Mixing:
         return Mixing(float(self._curve(np.zeros(1))[0]), self._curve)
 
     def _curve(self, epsilons: Floats) -> Floats:
-        return np.minimum(np.exp(log_gap_above(epsilons, self.reach)) * _UP, 1.0)
+        return np.minimum(up(np.exp(log_gap_above(epsilons, self.reach))), 1.0)
 
     def sample(self, values: Any, seed: int | None = None) -> Release:
         """Each value with fresh noise."""
@@ -248,7 +248,7 @@ class LipschitzGaussianKernel(GaussianKernel):
 
     @property
     def reach(self) -> float:
-        return self.lipschitz * self.diameter / self.noise * _UP
+        return up(self.lipschitz * self.diameter / self.noise)
 
     def sample(self, values: Any, seed: int | None = None) -> Release:
         return super().sample(mapped(self.map, values), seed)

@@ -22,9 +22,10 @@ from lastiterate.algorithms.noise import Langevin
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import FINITE, NON_NEGATIVE, POSITIVE, InvalidInput, checked_array, checked_number
 from lastiterate.mechanisms.release import checked_function
-from lastiterate.mechanisms.rounded import LEAST, UP, gaussian
+from lastiterate.mechanisms.rounded import LEAST, gaussian
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.randomness import Source
+from lastiterate.numerics.rounding import up
 from lastiterate.plots import draw_trace
 from lastiterate.privacy.best import best
 from lastiterate.privacy.notion import Notion
@@ -56,7 +57,7 @@ def exponential_mechanism(
     if diameter is not None:
         width = checked_number("diameter", diameter, POSITIVE)
         found.append(gaussian(2 * math.sqrt(change) * math.sqrt(width)))
-        found.append(Profile(epsilons=[max(change * width * UP, LEAST)], deltas=[0.0]))
+        found.append(Profile(epsilons=[max(up(change * width), LEAST)], deltas=[0.0]))
     if not found:
         raise InvalidInput("the exponential mechanism needs strong_convexity, or the diameter of its domain.")
     return found[0] if len(found) == 1 else best(found)

@@ -12,12 +12,14 @@ import numpy as np
 
 from lastiterate.mixing.recursion import Block, for_ever, from_common_start
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.profile import Profile
 
 Bound = Callable[[Floats], Floats]
 
 _SMALLEST = 1e-17  # profiles are followed down to here
 _COARSE, _FINE = 40, 128
+_FILLED = 26  # cells of a coarse grid: if the profile is not yet negligible there, it is fine enough
 _ROUNDS = 400
 _FEW = 40  # blocks that are gone through one by one
 _APART_POINTS = 400
@@ -26,13 +28,14 @@ _LARGEST_EPSILON = 600.0
 
 def mixed_profile(common: Bound, apart: Bound, blocks: int) -> Profile:
     """δ(ε) after so many blocks; `common` and `apart` are upper bounds on d and M, for arrays of ε."""
-    apart_epsilons = _reach(apart) * np.linspace(0.0, 1.0, _APART_POINTS) ** 2
+    reach = _reach(apart)
+    apart_epsilons = reach * np.linspace(0.0, 1.0, _APART_POINTS) ** 2
     table = np.minimum.accumulate(apart(apart_epsilons))
 
     def block(grid: Floats) -> Block:
-        return Block(grid, np.minimum(common(grid), 1.0), apart_epsilons, table)
+        return Block(grid, common(grid), apart_epsilons, table)
 
-    grid, known = _narrowed(block, _even(float(apart_epsilons[-1]), _COARSE))
+    grid, known = _narrowed(block, _even(reach, _COARSE))
     epsilons = _even(float(grid[-1]), _FINE)
     if blocks <= _FEW:
         deltas = from_common_start(block(epsilons), blocks)
@@ -47,7 +50,7 @@ def _narrowed(block: Callable[[Floats], Block], grid: Floats) -> tuple[Floats, F
     while True:
         known = for_ever(block(grid), known, _ROUNDS)
         small = np.flatnonzero(known <= _SMALLEST)
-        if not small.size or small[0] > 2 * _COARSE // 3 or grid[-1] < 1e-9:
+        if not small.size or small[0] > _FILLED or grid[-1] < 1e-9:
             return grid, known
         narrower = _even(float(grid[max(small[0], 1)]) * 1.02, _COARSE)
         grid, known = narrower, _chords(narrower, grid, known)
@@ -59,12 +62,12 @@ def _even(largest: float, cells: int) -> Floats:
 
 def _chords(epsilons: Floats, known_epsilons: Floats, deltas: Floats) -> Floats:
     """Between known points of a profile, the chord in e^ε, in which it is convex; beyond the last, what it is there."""
-    return np.interp(np.exp(epsilons), np.exp(known_epsilons), deltas) * (1 + 1e-12)
+    return up(np.interp(np.exp(epsilons), np.exp(known_epsilons), deltas))
 
 
 def _reach(bound: Bound) -> float:
     """An ε beyond which the bound is negligible."""
     reach = 1e-3
-    while reach < _LARGEST_EPSILON and float(bound(np.array([reach]))[0]) > _SMALLEST * 1e-4:
+    while reach < _LARGEST_EPSILON and bound(np.array([reach])).item() > _SMALLEST * 1e-4:
         reach *= 1.5
     return min(reach, _LARGEST_EPSILON)

@@ -10,9 +10,11 @@ import numpy as np
 
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import log_gap_above
+from lastiterate.numerics.rounding import down, up
+from lastiterate.privacy.conversions import log_expm1
 
-_UP = 1 + 1e-12
-_HALVINGS = 200
+_HALVINGS = 50  # of the logarithms of two numbers, to a relative 1e-12
+_TINY = 1e-300  # a distance below it counts as this, before it is multiplied
 _MOST_STEPS = 100
 
 
@@ -20,26 +22,25 @@ def linear_contraction(epsilons: Floats, ratio: float, rate: float, steps: int) 
     """p·θ·(1 − ((1−p)θ)^T)/(1 − (1−p)θ): δ_t = (1 − p)·θ·δ_{t−1} + p·θ from δ_0 = 0."""
     theta = np.exp(log_gap_above(epsilons, ratio))
     lost = rate * theta + (1 - theta)  # 1 − (1 − p)·θ, without rounding a small p away
-    if steps == 0:
+    if not steps:
         return np.zeros_like(epsilons)
     with np.errstate(divide="ignore"):
-        terms = np.minimum(-np.expm1(steps * np.log1p(-np.minimum(lost, 1.0))) / lost, float(steps))
-    return np.minimum(rate * theta * terms * _UP, 1.0)
+        terms = -np.expm1(steps * np.log1p(-lost)) / lost
+    return np.minimum(up(rate * theta * terms), 1.0)
 
 
 def contracted(distances: Floats, epsilons: Floats, ratio: float) -> Floats:
     """g(x): the exact curve; convex and increasing in x, g(0) = 0."""
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        lifted = np.log1p(np.expm1(np.minimum(epsilons, 700.0)) / distances) * (1 - 1e-12)
-    reached = np.where(distances > 0, log_gap_above(np.where(np.isfinite(lifted), lifted, 1e9), ratio), -np.inf)
-    return np.minimum(distances * np.exp(reached) * _UP, 1.0)
+    # In logarithms, in which neither ε nor x has a limit; rounded down, as a smaller ε(x) has a larger θ.
+    lifted = down(np.logaddexp(0.0, log_expm1(epsilons) - np.log(np.maximum(distances, _TINY))))
+    return np.minimum(up(distances * np.exp(log_gap_above(lifted, ratio))), 1.0)
 
 
 def curved_contraction(epsilons: Floats, ratio: float, rate: float, steps: int) -> Floats:
     """δ_t = (1 − p)·g(δ_{t−1}) + p·g(1) from δ_0 = 0; of many steps, the fixed point, which bounds them all."""
 
     def after(distances: Floats) -> Floats:
-        return np.minimum(((1 - rate) * contracted(distances, epsilons, ratio) + rate * fresh) * _UP, 1.0)
+        return np.minimum(up((1 - rate) * contracted(distances, epsilons, ratio) + rate * fresh), 1.0)
 
     fresh = contracted(np.ones_like(epsilons), epsilons, ratio)
     if steps <= _MOST_STEPS:
@@ -52,11 +53,9 @@ def curved_contraction(epsilons: Floats, ratio: float, rate: float, steps: int) 
 
 def _fixed_point(after, high: Floats) -> Floats:  # type: ignore[no-untyped-def]
     """A point that the map does not raise: the map is convex and above the identity at 0, so there is one crossing."""
-    low = np.zeros_like(high)
+    low = after(np.zeros_like(high))
     for _ in range(_HALVINGS):
-        middle = np.where(low > 0, np.sqrt(np.maximum(low, 1e-320) * high), np.minimum(high * 1e-3, high / 2))
+        middle = np.sqrt(low) * np.sqrt(high)
         falls = after(middle) <= middle
         low, high = np.where(falls, low, middle), np.where(falls, middle, high)
-        if (high <= low * (1 + 1e-9)).all():
-            break
     return high

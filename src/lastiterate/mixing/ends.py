@@ -12,6 +12,7 @@ from lastiterate.mixing.table import Tabled
 from lastiterate.mixing.window import Tail, joined
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import log_gap_above
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.notion import Notion
 
 _WINDOWS = 24
@@ -31,7 +32,7 @@ class Ends:
 
     def common_delta(self, epsilons: Floats) -> Floats:
         """d: the better of sampling and of the record in every batch."""
-        in_every_batch = np.exp(_log_gap(epsilons, self.common_mu)) * (1 + 1e-12)
+        in_every_batch = up(np.exp(_log_gap(epsilons, self.common_mu)))
         return np.minimum(self._table.delta(epsilons), in_every_batch)
 
     @cached_property
@@ -47,7 +48,7 @@ class Ends:
             log_tail = Tail(np.array([self.same]), np.ones(1)).log_delta(np.maximum(splits, 0.0).ravel())
             bounds = joined(log_tail.reshape(splits.shape), np.maximum(splits, 0.0), log_windows)
             log_direct = np.minimum(log_direct, np.where(splits >= 0, bounds, 0.0).min(axis=1))
-        return np.minimum(np.exp(log_direct) * (1 + 1e-12), 1.0)
+        return np.minimum(up(np.exp(log_direct)), 1.0)
 
     @cached_property
     def _windows(self) -> tuple[Floats, Floats]:

@@ -19,11 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.rounding import down, up
 
-Indices = NDArray[np.intp]
-
-_UP = 1 + 1e-12
-_LARGEST = 700.0
 _LEAST = 1e-250  # below, products would be rounded to 0
 
 
@@ -38,25 +35,25 @@ class Block:
 
     def after(self, before: Floats) -> Floats:
         """A profile after the block, on the grid, from one before it: the best e0 of the grid for each ε of the grid."""
-        known = np.minimum.accumulate(np.minimum(before, 1.0))
-        weights = np.where(known > 0, np.maximum(known, _LEAST), 0.0)
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        weights = np.maximum(np.minimum.accumulate(np.minimum(before, 1.0)), _LEAST)
+        with np.errstate(over="ignore"):
             # Rounded down: a smaller ε makes for a larger M.
-            lifts = np.log1p(np.expm1(self.epsilons) / weights) * (1 - 1e-12)
-        lifts[0] = 0.0
+            lifts = down(np.log1p(np.expm1(self.epsilons) / weights))
         rest, split = self._pairs
-        elsewhere = np.where(weights[split] > 0, self._apart_at(self.epsilons[rest] * (1 - 1e-12) + lifts[split]), 0.0)
+        elsewhere = self._apart_at(down(self.epsilons[rest]) + lifts[split])
         common = self.common[rest]
-        mixed = np.maximum(common, (1 - weights[split]) * common + weights[split] * elsewhere) * _UP
-        best = np.ones_like(known)
+        mixed = up(np.maximum(common, (1 - weights[split]) * common + weights[split] * elsewhere))
+        best = np.ones_like(weights)
         np.minimum.at(best, rest + split, mixed)
-        return np.clip(best, _LEAST, 1.0)
+        return np.maximum(best, _LEAST)
 
     def _apart_at(self, epsilons: Floats) -> Floats:
-        return np.interp(np.exp(np.minimum(epsilons, _LARGEST)), np.exp(self.apart_epsilons), self.apart)
+        """Beyond the last ε, what it is there."""
+        known = self.apart_epsilons
+        return np.interp(np.exp(np.minimum(epsilons, known[-1])), np.exp(known), self.apart)
 
     @cached_property
-    def _pairs(self) -> tuple[Indices, Indices]:
+    def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Every (ε − e0, e0) whose sum is on the grid."""
         along = np.arange(len(self.epsilons))
         rest, split = np.meshgrid(along, along, indexing="ij")
@@ -81,7 +78,7 @@ def for_ever(block: Block, known: Floats, rounds: int) -> Floats:
     profile = known
     for _ in range(rounds):
         following = np.minimum(profile, block.after(profile))
-        if np.allclose(following, profile, rtol=1e-4, atol=0.0):
+        if (following >= profile * (1 - 1e-4)).all():
             return following
         profile = following
     return profile

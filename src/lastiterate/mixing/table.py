@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.rounding import down, up
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.subsampled import SubsampledGaussians
@@ -29,7 +30,7 @@ class Tabled:
         if self._table is None:
             return np.asarray(self.notion.delta(epsilons))
         points, deltas = self._table
-        return np.interp(np.exp(np.minimum(epsilons, _LARGEST)), np.exp(points), deltas) * (1 + 1e-12)
+        return up(np.interp(np.exp(np.minimum(epsilons, _LARGEST)), np.exp(points), deltas))
 
     def log_delta(self, epsilons: Floats) -> Floats:
         with np.errstate(divide="ignore"):
@@ -43,9 +44,9 @@ class Tabled:
             return float(composed.without_sampling._epsilon(np.array([log_delta]))[0])
         if self._table is not None and slow:
             points, deltas = self._table
-            target = math.exp(log_delta) * (1 - 1e-12)
+            target = down(math.exp(log_delta))
             if deltas[-1] <= target:
-                return float(np.log(np.interp(target, deltas[::-1], np.exp(points[::-1])))) * (1 + 1e-12) + 1e-15
+                return up(float(np.log(np.interp(target, deltas[::-1], np.exp(points[::-1]))))) + 1e-15
         return float(self.notion._epsilon(np.array([log_delta]))[0])
 
     @property

@@ -16,13 +16,14 @@ from lastiterate.mixing.table import Tabled
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import log_gap_above
 from lastiterate.numerics.roots import decreasing_root
+from lastiterate.numerics.rounding import down, up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.notion import Notion
 
-_SHARES = (0.03, 0.2)  # of δ for the tail; a third is tried beyond the better of the two
+_SHARES = (0.03, 0.2)  # of δ for the tail
+_LESS, _MORE = 0.0045, 0.9  # a third is tried, beyond the better of the two
 _SPLITS = 24
 _LARGEST_EPSILON = 1e15
-_UP = 1 + 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +75,7 @@ class WindowTail(Notion):
     def _log_delta_at(self, epsilon: float) -> float:
         """Over splits from those that leave all to the window to those that leave nothing."""
         splits = epsilon * np.linspace(0.0, 1.0, _SPLITS) ** 2
-        left = np.maximum(epsilon - splits, 0.0) * (1 - 4e-16)
+        left = down(epsilon - splits, operations=2)
         return float(joined(self.tail.log_delta(splits), splits, self._tabled.log_delta(left)).min())
 
     @cached_property
@@ -88,7 +89,7 @@ class WindowTail(Notion):
 
     def epsilon_estimate(self, log_delta: float) -> float:
         """What the tail alone takes, if it had all of δ: quick, and no more than the whole."""
-        return float(self.tail.epsilon(np.array([log_delta]))[0])
+        return self.tail.epsilon(np.array([log_delta])).item()
 
     def split_for(self, log_delta: float) -> dict[float, tuple[float, float]]:
         """For each share of δ that was tried: ε, and the part of it that the tail takes."""
@@ -96,14 +97,13 @@ class WindowTail(Notion):
         for share in _SHARES:
             found[share] = self._with_share(log_delta, share)
         low, high = (found[share][0] for share in _SHARES)
-        further = _SHARES[1] ** 2 / _SHARES[0] if high < low else _SHARES[0] ** 2 / _SHARES[1]
-        share = min(further, 0.9)
+        share = _MORE if high < low else _LESS
         found[share] = self._with_share(log_delta, share)
         return found
 
     def _with_share(self, log_delta: float, share: float) -> tuple[float, float]:
-        split = float(self.tail.epsilon(np.array([log_delta + np.log(share) - 1e-12]))[0])
-        if split == np.inf:
+        split = self.tail.epsilon(np.array([log_delta + np.log(share) - 1e-12])).item()
+        if np.isinf(split):
             return split, split
         left = log_delta + float(np.log1p(-share)) - split - 1e-12 * (1 + split)
-        return (split + self._tabled.epsilon(left)) * _UP, split
+        return up(split + self._tabled.epsilon(left)), split

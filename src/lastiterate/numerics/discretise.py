@@ -22,6 +22,7 @@ from lastiterate.numerics.mixture_ratio import (
     SYMMETRISED,
     Shape,
 )
+from lastiterate.numerics.rounding import down, up
 
 
 @dataclass(frozen=True)
@@ -135,13 +136,13 @@ def from_above(ratio: Ratio, spacing: float, low: float, high: float) -> Masses:
     masses[0] += p[0] + p_error[0]
     inner_p, step = p[1:-1], -math.expm1(-spacing)
     scale = np.exp(np.minimum(points[:-1], 700.0))  # smaller than e^point only sends more mass up
-    up = (inner_p - scale * q[1:-1]) / step
+    raised = (inner_p - scale * q[1:-1]) / step
     doubt = (16 * ROUNDOFF * inner_p + p_error[1:-1] + scale * q_error[1:-1]) / step
-    up = np.clip(up + doubt, 0.0, inner_p)
-    masses[1:] += up + p_error[1:-1]
-    masses[:-1] += inner_p - up
+    raised = np.clip(raised + doubt, 0.0, inner_p)
+    masses[1:] += raised + p_error[1:-1]
+    masses[:-1] += inner_p - raised
     masses[_index_of_zero(first, spacing)] += ratio.atom
-    return Masses(first, spacing, masses * (1 + 1e-15), float(p[-1]) * (1 + 1e-12))
+    return Masses(first, spacing, up(masses, operations=5), up(float(p[-1])))
 
 
 def from_below(ratio: Ratio, spacing: float, low: float, high: float) -> Masses:
@@ -160,8 +161,8 @@ def from_below(ratio: Ratio, spacing: float, low: float, high: float) -> Masses:
     index = np.floor((log_ratio - first) / spacing)
     kept = (p > 0) & np.isfinite(index) & (index >= 0)
     masses = np.bincount(np.minimum(index[kept], count - 1).astype(np.intp), weights=p[kept], minlength=count)
-    masses[_index_of_zero(first, spacing)] += ratio.atom * (1 - 1e-12)
-    return Masses(first, spacing, masses * (1 - 1e-15))
+    masses[_index_of_zero(first, spacing)] += down(ratio.atom)
+    return Masses(first, spacing, down(np.asarray(masses, float), operations=5))
 
 
 def _cell_errors(masses: Floats) -> Floats:

@@ -18,6 +18,7 @@ from scipy import fft
 from lastiterate.numerics.arrays import ROUNDOFF, Floats
 from lastiterate.numerics.excess import log_aliases, log_less, log_or_lowest, log_peak
 from lastiterate.numerics.roots import positive_guess
+from lastiterate.numerics.rounding import up
 
 _LARGEST_TRANSFORM = 2**22
 _LOG_RELATIVE_TOLERANCE = math.log(1e-10)
@@ -97,7 +98,7 @@ class LatticeSum:
         if any(part.infinite >= 1 for part in self.parts):
             return 1.0
         log_finite = sum(n * math.log1p(-p.infinite) for n, p in zip(self.counts, self.parts, strict=True))
-        return -math.expm1(log_finite) * (1 + 1e-12)
+        return up(-math.expm1(log_finite))
 
     def cumulant(self, abscissa: float) -> tuple[float, float, float]:
         """K, K' and K'' of the finite part."""

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.rounding import up
 
 
 def few_levels(values: Floats, most: int, smallest: float) -> tuple[Floats, NDArray[np.intp]]:
@@ -16,6 +17,6 @@ def few_levels(values: Floats, most: int, smallest: float) -> tuple[Floats, NDAr
     levels, counts = np.unique(values, return_counts=True)
     if len(levels) <= most:
         return levels, counts
-    grid = np.geomspace(max(levels[0], smallest * levels[-1]), levels[-1] * (1 + 1e-12), most)
+    grid = np.geomspace(max(levels[0], smallest * levels[-1]), up(levels[-1]), most)
     places, counts = np.unique(np.searchsorted(grid, values), return_counts=True)
     return grid[places], counts

@@ -14,6 +14,7 @@ from scipy.special import erfcx, ndtr
 
 from lastiterate.numerics.arrays import ROUNDOFF, Floats
 from lastiterate.numerics.roots import decreasing_root
+from lastiterate.numerics.rounding import up
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(14)
@@ -90,7 +91,7 @@ def threshold_above(log_gap_value: ArrayLike, shift: ArrayLike) -> Floats:
     target, shift = np.broadcast_arrays(np.asarray(log_gap_value, float), np.asarray(shift, float))
     # θ_t(r) ≤ Q(a) ≤ e^{−a²/2}: at this t the inequality holds.
     astronomical, kept = shift > _LARGEST_SHIFT, np.minimum(shift, _LARGEST_SHIFT)
-    high = kept**2 / 2 + kept * np.sqrt(-2.0 * np.minimum(target, 0.0)) * (1 + 1e-9) + 1e-300
+    high = kept**2 / 2 + up(kept * np.sqrt(-2.0 * np.minimum(target, 0.0)), by=1e-9) + 1e-300
     root = decreasing_root(lambda t: log_gap_above(t, kept) - target, np.zeros_like(high), high)
     return np.where(astronomical, np.inf, root)
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from lastiterate.errors import checked_count
 from lastiterate.numerics.arrays import Floats
 
-Shape = int | Sequence[int]
+ArrayShape = int | Sequence[int]
 Bits = NDArray[np.uint64]
 
 
@@ -38,13 +38,13 @@ class Source:
         """Whether nobody can predict the numbers."""
         return self._generator is None
 
-    def bits(self, shape: Shape = ()) -> Bits:
+    def bits(self, shape: ArrayShape = ()) -> Bits:
         """64 random bits each."""
         if self._generator is not None:
             return np.asarray(self._generator.integers(1 << 64, size=shape, dtype=np.uint64))
         return np.frombuffer(secure_bytes(8 * int(np.prod(shape))), np.uint64).reshape(shape)
 
-    def uniform(self, shape: Shape = ()) -> Floats:
+    def uniform(self, shape: ArrayShape = ()) -> Floats:
         """Strictly between 0 and 1."""
         return np.asarray(((self.bits(shape) >> np.uint64(12)) + 0.5) * 2.0**-52)  # exact, and never 0 or 1
 
@@ -63,8 +63,7 @@ def permutation(source: Source, count: int) -> NDArray[np.intp]:
     while True:
         keys = source.bits(count)
         order = np.argsort(keys)
-        ordered = keys[order]
-        if not (ordered[1:] == ordered[:-1]).any():
+        if np.diff(keys[order]).all():
             return order
 
 

@@ -21,6 +21,7 @@ from lastiterate.numerics.lattice import LatticeSum, Masses, TiltedSum, lattice_
 from lastiterate.numerics.mixture_ratio import MIXTURE_OVER_NORMAL, NORMAL_OVER_MIXTURE, Family
 from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.numerics.roots import decreasing_crossing
+from lastiterate.numerics.rounding import up
 
 _EFFORTS = (Effort(math.log(1e-11), 9.0), Effort(math.log(1e-9), 14.0), Effort(math.log(1e-7), 20.0))
 _LONGEST_EXTRAPOLATION = 3.0  # in units of 1/abscissa, from the threshold something was drawn for
@@ -46,7 +47,7 @@ class LatticePair:
         return self.below.log_lower(threshold)
 
 
-Drawn = Contour | LatticePair
+Numerics = Contour | LatticePair
 Discretise = Callable[[Ratio, float, float, float], Masses]
 
 
@@ -56,8 +57,8 @@ class RatioSum:
 
     ratios: tuple[tuple[Ratio, int], ...]
     variance: float = 0.0
-    _drawn: list[tuple[float, float, Drawn]] = field(default_factory=list, init=False, repr=False)
-    _solved: dict[float, tuple[float, Drawn]] = field(default_factory=dict, init=False, repr=False)
+    _drawn: list[tuple[float, float, Numerics]] = field(default_factory=list, init=False, repr=False)
+    _solved: dict[float, tuple[float, Numerics]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def cumulant(self) -> Cumulant:
@@ -74,7 +75,7 @@ class RatioSum:
         """The supremum of X."""
         if self.variance or any(ratio.shape is not NORMAL_OVER_MIXTURE for ratio, _ in self.ratios):
             return math.inf
-        return math.fsum(-n * math.log1p(-ratio.weight) for ratio, n in self.ratios) * (1 + 1e-14)
+        return up(math.fsum(-n * math.log1p(-ratio.weight) for ratio, n in self.ratios), operations=50)
 
     @property
     def _highest(self) -> float:
@@ -118,7 +119,7 @@ class RatioSum:
         """
         by_mixtures = self.cumulant.log_mgf_above(order - 1) / (order - 1)
         by_normals = 0.5 * order * (self.variance + sum(n * ratio.distance**2 for ratio, n in self.ratios))
-        return min(by_mixtures, by_normals) * (1 + 1e-15)
+        return up(min(by_mixtures, by_normals), operations=5)
 
     def threshold_upper(self, log_excess: float) -> float:
         """An upper bound on the least t ≥ 0 whose excess is at most e^log_excess.
@@ -129,7 +130,7 @@ class RatioSum:
             return self._solve(log_excess)[0]
         except OverflowError:
             square = self.variance + sum(n * ratio.distance**2 for ratio, n in self.ratios)
-            return float(threshold_above(log_excess, math.sqrt(square) * (1 + 1e-12)))
+            return float(threshold_above(log_excess, up(math.sqrt(square))))
 
     def threshold_lower(self, log_excess: float) -> float:
         """A lower bound on it."""
@@ -142,14 +143,14 @@ class RatioSum:
         )
         return abs(lower)
 
-    def _solve(self, log_excess: float) -> tuple[float, Drawn]:
+    def _solve(self, log_excess: float) -> tuple[float, Numerics]:
         if log_excess not in self._solved:
             while len(self._solved) >= _MOST_KEPT:
                 del self._solved[next(iter(self._solved))]
             self._solved[log_excess] = self._solve_anew(log_excess)
         return self._solved[log_excess]
 
-    def _solve_anew(self, log_excess: float) -> tuple[float, Drawn]:
+    def _solve_anew(self, log_excess: float) -> tuple[float, Numerics]:
         abscissa, guess = self.cumulant.saddle_for(log_excess)
         guess = min(max(guess, 0.0), 0.999 * self._highest)
         drawn = self._draw(abscissa, guess, log_excess)
@@ -164,15 +165,15 @@ class RatioSum:
     def _chernoff_threshold(self, log_excess: float, abscissa: float) -> float:
         """Where Chernoff's bound at this abscissa comes down to e^log_excess: for when nothing finer is certain."""
         bound = self.cumulant.log_mgf_above(abscissa) + log_peak(abscissa) - log_excess
-        return min(max(bound / abscissa * (1 + 1e-14), 0.0), self.ceiling)
+        return min(max(up(bound / abscissa, operations=50), 0.0), self.ceiling)
 
-    def _crossing(self, drawn: Drawn, log_excess: float, guess: float, abscissa: float) -> float:
+    def _crossing(self, drawn: Numerics, log_excess: float, guess: float, abscissa: float) -> float:
         crossing = decreasing_crossing(
             lambda t: drawn.log_upper(t) - log_excess, 0.0, self._highest, guess, 0.1 / abscissa, _closeness(drawn)
         )
         return crossing if crossing >= self.ceiling or drawn.log_upper(crossing) <= log_excess else math.inf
 
-    def _sharp_at(self, threshold: float) -> Drawn:
+    def _sharp_at(self, threshold: float) -> Numerics:
         for drawn_at, abscissa, drawn in self._drawn:
             apart = abs(threshold - drawn_at)
             near = apart * abscissa <= _LONGEST_EXTRAPOLATION and apart <= 0.5 * max(threshold, drawn_at)
@@ -181,8 +182,8 @@ class RatioSum:
         abscissa = self.cumulant.saddle_at(threshold)
         return self._draw(abscissa, threshold, self.cumulant.log_estimate(abscissa, threshold))
 
-    def _draw(self, abscissa: float, threshold: float, log_excess: float) -> Drawn:
-        drawn: Drawn | None = None
+    def _draw(self, abscissa: float, threshold: float, log_excess: float) -> Numerics:
+        drawn: Numerics | None = None
         for effort in _EFFORTS:
             drawn = drawn or draw_contour(self.cumulant, abscissa, threshold, log_excess, effort)
         drawn = drawn or self._lattice_pair(abscissa, threshold, log_excess)
@@ -250,10 +251,10 @@ def _normal_ratio(variance: float) -> Ratio:
     return Ratio(MIXTURE_OVER_NORMAL, math.sqrt(variance), 1.0)
 
 
-def _width(drawn: Drawn, threshold: float) -> float:
+def _width(drawn: Numerics, threshold: float) -> float:
     """Of the bracket on the log excess."""
     return drawn.log_upper(threshold) - drawn.log_lower(threshold)
 
 
-def _closeness(drawn: Drawn) -> float:
+def _closeness(drawn: Numerics) -> float:
     return 1e-8 if isinstance(drawn, LatticePair) else 1e-11

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.rounding import up
 
 _SLACK = 1e-9  # on a logarithm: far above what rounding loses
 
@@ -48,11 +49,11 @@ class CoinSum:
     """Σ weight·V over independent V, each 1 with probability `rate`; `counts` of each weight."""
 
     def __init__(self, weights: Floats, counts: Floats, rate: float) -> None:
-        self._largest = float((weights * counts).sum()) * (1 + 1e-12)
+        self._largest = up(float((weights * counts).sum()))
         self._slopes = np.geomspace(1e-4, 200.0, 60) / max(float(weights.max(initial=0.0)), 1e-300)
         with np.errstate(over="ignore"):
             powers = np.expm1(self._slopes[:, None] * weights)
-            self._log_moments = (np.log1p(rate * powers) @ counts) * (1 + 1e-12) + _SLACK
+            self._log_moments = up(np.log1p(rate * powers) @ counts) + _SLACK
 
     def exceeded(self, log_probability: float) -> float:
         """A number that the sum exceeds with at most this probability.
@@ -61,4 +62,4 @@ class CoinSum:
         a ladder.
         """
         bounds = (self._log_moments - log_probability) / self._slopes
-        return min(self._largest, float(np.min(bounds)) * (1 + 1e-12))
+        return min(self._largest, up(float(np.min(bounds))))

@@ -11,6 +11,7 @@ from scipy.special import log_expit
 from lastiterate.numerics.arrays import ROUNDOFF, Complexes, Floats
 from lastiterate.numerics.mixture_ratio import Family, Term
 from lastiterate.numerics.panels import place_panels
+from lastiterate.numerics.rounding import down
 
 _LARGEST_EXPONENT = 500.0
 _SPLITS = 20
@@ -135,7 +136,7 @@ def variations(tilt: Tilted) -> tuple[Floats, Floats]:
     but the atom; one further right trades a smaller variation for some mass, which is what a skewed law needs.
     """
     tails, totals = zip(*(_tails_of_term(tilt, term) for term in tilt.family.shape.terms), strict=True)
-    counted = 1 - np.sum(tails, axis=0) * (1 - 1e-9)  # their rounding errors are far smaller
+    counted = 1 - down(np.sum(tails, axis=0), by=1e-9)  # their rounding errors are far smaller
     counted[0] = tilt.family.atoms * np.exp(-tilt.log_mgf)  # the first split is to the left of everything else
     return counted, np.sum(totals, axis=0)
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from lastiterate.errors import NON_NEGATIVE, UNIT, InvalidInput, checked_choice, checked_lists
 from lastiterate.numerics.arrays import ROUNDOFF, Floats
 from lastiterate.numerics.normal_gap import log_gap_above
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.notion import Notion
 
@@ -58,4 +59,4 @@ class AveragedGaussianDP(Notion):
         )
         top = logs.max(axis=1)
         total = top + np.log(np.exp(logs - top[:, None]).sum(axis=1))
-        return np.maximum(total / (orders - 1), 0.0) * (1 + 1e-13) + 1e-15
+        return up(np.maximum(total / (orders - 1), 0.0), operations=500) + 1e-15

@@ -23,6 +23,7 @@ from lastiterate.errors import (
 )
 from lastiterate.numerics.arrays import like_input
 from lastiterate.numerics.normal_gap import shift_below
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, POISSON
 from lastiterate.privacy.subsampled import subsampled_gaussian
 
@@ -46,7 +47,7 @@ def amplification_by_subsampling(*, epsilon: float, delta: float, inclusion: flo
     epsilon, delta = checked_number("epsilon", epsilon, NON_NEGATIVE), checked_number("delta", delta, UNIT)
     rate = checked_number("inclusion", inclusion, RATE)
     amplified = math.log1p(rate * math.expm1(epsilon)) if epsilon < 700 else epsilon + math.log(rate)
-    return amplified * (1 + 4e-16), rate * delta
+    return up(amplified, operations=2), rate * delta
 
 
 def sampled_gaussian_rdp(*, mu: float, inclusion: float, order: ArrayLike) -> Any:
@@ -76,7 +77,7 @@ def sampled_gaussian_rdp_closed_form(*, mu: float, inclusion: float, order: floa
             raise Unavailable(
                 f"the closed form needs {requirement}. Use sampled_gaussian_rdp, which has no such range."
             )
-    return 2 * rate**2 * order * mu * mu * (1 + 1e-15)
+    return up(2 * rate**2 * order * mu * mu, operations=5)
 
 
 def moments_accountant(*, log_moments: ArrayLike, moments: ArrayLike, epsilon: ArrayLike) -> Any:
@@ -87,7 +88,7 @@ def moments_accountant(*, log_moments: ArrayLike, moments: ArrayLike, epsilon: A
     lambdas, logs = checked_lists(("moments", moments, POSITIVE), ("log_moments", log_moments, NON_NEGATIVE))
     epsilons = checked_array("epsilon", epsilon, NON_NEGATIVE).ravel()
     exponents = logs - lambdas * epsilons[:, None]
-    return like_input(np.minimum(np.exp(exponents.min(axis=1)) * (1 + 1e-13), 1.0), epsilon)
+    return like_input(np.minimum(up(np.exp(exponents.min(axis=1)), operations=500), 1.0), epsilon)
 
 
 def classical_gaussian_noise(*, epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
@@ -101,14 +102,14 @@ def classical_gaussian_noise(*, epsilon: float, delta: float, sensitivity: float
         raise Unavailable(
             f"the classical Gaussian mechanism needs epsilon < 1, but it is {epsilon:g}. Use analytic_gaussian_noise."
         )
-    return math.sqrt(2 * math.log(1.25 / delta)) * sensitivity / epsilon * (1 + 1e-15)
+    return up(math.sqrt(2 * math.log(1.25 / delta)) * sensitivity / epsilon, operations=5)
 
 
 def analytic_gaussian_noise(*, epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
     """The least noise of the Gaussian mechanism for (ε, δ), any ε ≥ 0, rounded up (Balle and Wang 2018)."""
     epsilon, delta = checked_number("epsilon", epsilon, NON_NEGATIVE), checked_number("delta", delta, INSIDE_UNIT)
     sensitivity = checked_number("sensitivity", sensitivity, POSITIVE)
-    return sensitivity / float(shift_below(math.log(delta), epsilon)) * (1 + 4e-16)
+    return up(sensitivity / float(shift_below(math.log(delta), epsilon)), operations=2)
 
 
 def clt_mu_estimate(*, mu: float, inclusion: float, times: int) -> float:

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import Adjacency, common_adjacency
 from lastiterate.privacy.compose import checked_notions
 from lastiterate.privacy.notion import Notion
@@ -38,7 +39,7 @@ class Best(Notion):
     def _minorant(self) -> Profile:
         """From a table of all members: any finite set of points gives a valid profile."""
         epsilons = np.unique(np.concatenate([member._table[0] for member in self.members]))
-        deltas = np.exp(np.min([member._log_delta(epsilons) for member in self.members], axis=0)) * (1 + 1e-14)
+        deltas = up(np.exp(np.min([member._log_delta(epsilons) for member in self.members], axis=0)), operations=50)
         return Profile(epsilons=epsilons, deltas=np.minimum(deltas, 1.0), adjacency=self.adjacency)
 
 

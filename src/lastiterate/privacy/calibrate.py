@@ -8,6 +8,7 @@ from collections.abc import Callable
 from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, RATE, checked_choice, checked_count, checked_number
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.roots import decreasing_crossing
+from lastiterate.numerics.rounding import down
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, POISSON, Adjacency, Sampling
 from lastiterate.privacy.subsampled import SubsampledGaussians, subsampled_gaussian
 
@@ -33,7 +34,7 @@ def largest_mu(
     rate, steps = checked_number("inclusion", inclusion, RATE), checked_count("times", times)
     checked_choice("adjacency", adjacency, Adjacency)
     if rate == 1:
-        return float(shift_below(math.log(delta), epsilon)) / math.sqrt(steps) * (1 - 4e-16)
+        return down(float(shift_below(math.log(delta), epsilon)) / math.sqrt(steps), operations=2)
 
     def composed(log_noise: float) -> SubsampledGaussians:
         step = subsampled_gaussian(mu=math.exp(-log_noise), inclusion=rate, sampling=sampling, adjacency=adjacency)

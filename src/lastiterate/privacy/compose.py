@@ -9,12 +9,13 @@ import numpy as np
 
 from lastiterate.errors import InvalidInput, shown
 from lastiterate.numerics.lattice import LatticeSum, Masses
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import POISSON, Adjacency, common_adjacency
 from lastiterate.privacy.gaussian import GaussianDP, composed_mu
 from lastiterate.privacy.loss import PrivacyLoss
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.renyi import DEFAULT_ORDERS, RenyiDP
-from lastiterate.privacy.subsampled import Step, SubsampledGaussians, merged
+from lastiterate.privacy.subsampled import SampledStep, SubsampledGaussians, merged
 
 Counted = Sequence[tuple[Notion, int]]
 
@@ -64,7 +65,7 @@ def _is_perfect(part: Notion) -> bool:
 
 def _as_subsampled(part: Notion) -> SubsampledGaussians:
     if isinstance(part, GaussianDP):
-        return SubsampledGaussians(((Step(part.mu, 1.0, POISSON), 1),), part.adjacency)
+        return SubsampledGaussians(((SampledStep(part.mu, 1.0, POISSON), 1),), part.adjacency)
     return part  # type: ignore[return-value]
 
 
@@ -76,7 +77,7 @@ def _composed_renyi(parts: Counted, adjacency: Adjacency) -> RenyiDP:
     """Divergences add. Linear ones stay linear; else the orders are those that every curve knows."""
     if all(isinstance(part, GaussianDP) or (isinstance(part, RenyiDP) and part.rho is not None) for part, _ in parts):
         rho = math.fsum(n * float(part.rdp(2.0)) / 2 for part, n in parts)
-        return RenyiDP(rho=rho * (1 + 1e-15), adjacency=adjacency)
+        return RenyiDP(rho=up(rho, operations=5), adjacency=adjacency)
     curves = [part.orders for part, _ in parts if isinstance(part, RenyiDP) and part.rho is None]
     orders = np.unique(np.concatenate([*curves])) if curves else DEFAULT_ORDERS
     for curve in curves:
@@ -84,7 +85,7 @@ def _composed_renyi(parts: Counted, adjacency: Adjacency) -> RenyiDP:
     divergences = np.zeros_like(orders)
     for part, times in parts:
         divergences = divergences + times * np.asarray(part.rdp(orders))
-    return RenyiDP(orders=orders, divergences=divergences * (1 + 1e-15), adjacency=adjacency)
+    return RenyiDP(orders=orders, divergences=up(divergences, operations=5), adjacency=adjacency)
 
 
 def _composed_losses(parts: Counted, adjacency: Adjacency) -> PrivacyLoss:
@@ -116,7 +117,7 @@ def _largest_loss(part: Notion) -> float:
     if math.isfinite(largest):
         return min(largest, 500.0)
     floor = float(part.delta(500.0))
-    candidate = float(part._epsilon(np.array([math.log(floor * (1 + 1e-9) + 1e-16)]))[0])
+    candidate = float(part._epsilon(np.array([math.log(up(floor, by=1e-9) + 1e-16)]))[0])
     return min(candidate, 500.0)
 
 
@@ -137,4 +138,4 @@ def profile_to_masses(part: Notion, spacing: float) -> Masses:
     above = np.diff(slopes) * np.exp(epsilons[1:])
     below = above * np.exp(-epsilons[1:])
     middle = max(1.0 - infinite - math.fsum(above) - math.fsum(below), 0.0)
-    return Masses(-spacing * cells, spacing, np.concatenate([below[::-1], [middle], above]) * (1 + 1e-10), infinite)
+    return Masses(-spacing * cells, spacing, up(np.concatenate([below[::-1], [middle], above]), by=1e-10), infinite)

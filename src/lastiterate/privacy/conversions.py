@@ -19,7 +19,7 @@ def renyi_to_log_delta(order: ArrayLike, divergence: ArrayLike, epsilon: ArrayLi
     excess = order - 1
     balle = excess * (divergence - epsilon) + excess * np.log1p(-1 / order) - np.log(order)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        asoodeh = _log_expm1(excess * divergence) - _log_expm1(excess * epsilon) - np.log(order)
+        asoodeh = log_expm1(excess * divergence) - log_expm1(excess * epsilon) - np.log(order)
     return np.minimum(np.minimum(balle, np.where(np.isnan(asoodeh), np.inf, asoodeh)), 0.0)
 
 
@@ -28,7 +28,7 @@ def renyi_to_epsilon(order: ArrayLike, divergence: ArrayLike, log_delta: ArrayLi
     order, divergence, log_delta = (np.asarray(x, float) for x in (order, divergence, log_delta))
     excess = order - 1
     balle = divergence + np.log1p(-1 / order) - (log_delta + np.log(order)) / excess
-    asoodeh = np.logaddexp(0.0, _log_expm1(excess * divergence) - np.log(order) - log_delta) / excess
+    asoodeh = np.logaddexp(0.0, log_expm1(excess * divergence) - np.log(order) - log_delta) / excess
     return np.maximum(np.minimum(balle, asoodeh), 0.0)
 
 
@@ -63,10 +63,11 @@ def polygon_to_delta(type_i_errors: Floats, type_ii_errors: Floats, epsilons: Fl
     gains, deltas = 1 - type_ii_errors, np.empty_like(epsilons)
     with np.errstate(over="ignore", invalid="ignore"):
         for i, slope in enumerate(np.exp(epsilons)):
-            deltas[i] = np.max(gains - np.where(type_i_errors > 0, slope * type_i_errors, 0.0))
+            deltas[i] = np.max(gains - np.where(type_i_errors, slope * type_i_errors, 0.0))
     return np.clip(deltas, 0.0, 1.0)
 
 
-def _log_expm1(x: Floats) -> Floats:
+def log_expm1(x: Floats) -> Floats:
+    """log(e^x − 1), for x of any size."""
     with np.errstate(divide="ignore", over="ignore"):
         return np.where(x > 1, x + np.log1p(-np.exp(-np.maximum(x, 1.0))), np.log(np.expm1(np.minimum(x, 1.0))))

@@ -9,6 +9,7 @@ import numpy as np
 
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import log_gap_above
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.gaussian import GaussianDP
@@ -65,10 +66,10 @@ def as_computed(notion: Notion, displacement: float) -> Notion:
     if displacement == 0:
         return notion
     if isinstance(notion, GaussianDP):
-        return GaussianDP((notion.mu + 2 * displacement) * (1 + 1e-15), notion.adjacency)
+        return GaussianDP(up(notion.mu + 2 * displacement, operations=5), notion.adjacency)
     if isinstance(notion, AveragedGaussianDP):
         free = max(0.0, 1.0 - math.fsum(notion.weights))  # places that cost nothing before
         mus, weights = (*notion.mus, 0.0), (*notion.weights, free)
-        moved = [(mu + 2 * displacement) * (1 + 1e-15) for mu in mus]
+        moved = [up(mu + 2 * displacement, operations=5) for mu in mus]
         return AveragedGaussianDP(mus=moved, weights=weights, adjacency=notion.adjacency)
     return Displaced(notion, displacement)

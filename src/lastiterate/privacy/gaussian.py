@@ -13,6 +13,7 @@ from lastiterate.errors import INSIDE_UNIT, MU, checked_array, checked_choice, c
 from lastiterate.numerics.arrays import Floats, like_input
 from lastiterate.numerics.normal_gap import log_gap_above, log_gap_below, threshold_above
 from lastiterate.numerics.roots import decreasing_root
+from lastiterate.numerics.rounding import down, up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.notion import Notion
 
@@ -49,12 +50,12 @@ class GaussianDP(Notion):
 
     def _tradeoff(self, type_i_errors: Floats) -> Floats:
         exact = ndtr(-ndtri(type_i_errors) - self.mu)  # Φ⁻¹(1 − α) itself would round tiny α to 0
-        return np.where((type_i_errors > 0) & (type_i_errors < 1), exact * (1 - 1e-11), 1.0 - type_i_errors)
+        return np.where((type_i_errors > 0) & (type_i_errors < 1), down(exact, by=1e-11), 1.0 - type_i_errors)
 
     def _rdp(self, orders: Floats) -> Floats:
-        return orders * self.mu**2 / 2 * (1 + 4e-16)
+        return up(orders * self.mu**2 / 2, operations=2)
 
 
 def composed_mu(mus: list[float], counts: list[int]) -> float:
     """√Σ counts·μ², rounded up."""
-    return math.sqrt(math.fsum(n * mu**2 for mu, n in zip(mus, counts, strict=True))) * (1 + 2e-16)
+    return up(math.sqrt(math.fsum(n * mu**2 for mu, n in zip(mus, counts, strict=True))), operations=1)

@@ -21,6 +21,7 @@ from lastiterate.errors import (
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.lattice import LatticeSum, Masses, TiltedSum
 from lastiterate.numerics.roots import decreasing_crossing
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.notion import Notion
 
@@ -116,4 +117,4 @@ class PrivacyLoss(Notion):
         if self._total.infinite:
             return np.full_like(orders, np.inf)
         values = np.array([self._total.cumulant(order - 1)[0] / (order - 1) for order in orders.tolist()])
-        return np.maximum(values, 0.0) * (1 + 1e-12) + 1e-13 * sum(self._total.counts)
+        return up(np.maximum(values, 0.0)) + 1e-13 * sum(self._total.counts)

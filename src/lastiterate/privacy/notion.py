@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from lastiterate.errors import ABOVE_ONE, INSIDE_UNIT, NON_NEGATIVE, UNIT, Unavailable, checked_array, checked_count
 from lastiterate.numerics.arrays import Floats, like_input
 from lastiterate.numerics.roots import decreasing_root
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.conversions import profile_to_tradeoff
 
@@ -74,7 +75,7 @@ class Notion(ABC):
     def _table(self) -> tuple[Floats, Floats]:
         largest = min(float(self._epsilon(np.array([np.log(1e-14)]))[0]), 700.0)
         epsilons = largest * np.linspace(0.0, 1.0, 257) ** 1.5
-        return epsilons, np.exp(self._log_delta(epsilons)) * (1 + 1e-14)
+        return epsilons, up(np.exp(self._log_delta(epsilons)), operations=50)
 
     def rdp(self, order: ArrayLike) -> Any:
         """The Rényi divergence bound at this order, in both directions."""

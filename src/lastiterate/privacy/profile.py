@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from lastiterate.errors import NON_NEGATIVE, UNIT, InvalidInput, checked_choice, checked_lists, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.convex import lower_hull
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.notion import Notion
 
-_UP = 1 + 1e-14
 _LARGEST_IN_HULL = 600.0  # e^ε must stay finite; larger ε are answered by the function or the last point
 
 
@@ -101,7 +101,7 @@ class Profile(Notion):
         known_epsilons, known_deltas = self._points
         last = np.searchsorted(known_epsilons, epsilons, side="right")
         at_last = np.append(1.0, np.minimum.accumulate(known_deltas))[last]
-        inner = np.interp(np.exp(np.minimum(epsilons, _LARGEST_IN_HULL)), *self._hull) * _UP
+        inner = up(np.interp(np.exp(np.minimum(epsilons, _LARGEST_IN_HULL)), *self._hull), operations=50)
         return np.minimum(np.minimum(inner, at_last), 1.0)
 
 

@@ -17,13 +17,13 @@ from lastiterate.errors import (
     checked_number,
 )
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.conversions import concentrated_to_log_delta, renyi_to_epsilon, renyi_to_log_delta
 from lastiterate.privacy.notion import Notion
 
 DEFAULT_ORDERS = np.concatenate([1 + np.geomspace(0.01, 10.0, 60), np.geomspace(11.5, 4096.0, 60)])
 _NEAR = np.linspace(0.5, 1.5, 401)
-_UP = 1 + 1e-13
 _LARGEST_EPSILON = 1e60
 
 
@@ -59,7 +59,7 @@ class RenyiDP(Notion):
 
     def _rdp(self, orders: Floats) -> Floats:
         if self.rho is not None:
-            return self.rho * orders * _UP
+            return up(self.rho * orders, operations=500)
         known = np.array(self.orders)
         if (orders > known[-1]).any():
             raise Unavailable(
@@ -82,9 +82,9 @@ class RenyiDP(Notion):
             near = np.maximum((epsilons + self.rho) / (2 * self.rho) * _NEAR[:, None], 1.0 + 1e-9)
             orders = np.concatenate([np.broadcast_to(orders, (orders.size, epsilons.size)), near])
             divergences = self.rho * orders
-        log_deltas = renyi_to_log_delta(orders, divergences * _UP, epsilons).min(axis=0)
+        log_deltas = renyi_to_log_delta(orders, up(divergences, operations=500), epsilons).min(axis=0)
         if self.rho is not None:
-            log_deltas = np.minimum(log_deltas, concentrated_to_log_delta(self.rho * _UP, epsilons))
+            log_deltas = np.minimum(log_deltas, concentrated_to_log_delta(up(self.rho, operations=500), epsilons))
         return np.minimum(log_deltas + 1e-13 * (1 + np.abs(log_deltas)), 0.0)
 
     def _epsilon(self, log_deltas: Floats) -> Floats:
@@ -92,7 +92,7 @@ class RenyiDP(Notion):
             return super()._epsilon(log_deltas)
         orders, divergences = self._curve()
         epsilons = renyi_to_epsilon(orders, divergences, log_deltas).min(axis=0)
-        return epsilons * _UP + 1e-15
+        return up(epsilons, operations=500) + 1e-15
 
 
 def _sorted_curve(

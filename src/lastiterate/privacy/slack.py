@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.rounding import down
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.notion import Notion
 
@@ -33,7 +34,7 @@ class Slackened(_Nearly):
         return np.minimum(together + 4e-16 * (1 + np.abs(together)), 0.0)
 
     def _epsilon(self, log_deltas: Floats) -> Floats:
-        left = np.exp(log_deltas) * (1 - 1e-13) - self.slack
+        left = down(np.exp(log_deltas), operations=500) - self.slack
         found = np.full_like(log_deltas, np.inf)
         if (enough := left > 0).any():
             found[enough] = self.inner._epsilon(np.log(left[enough]))

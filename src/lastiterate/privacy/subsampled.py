@@ -37,6 +37,7 @@ from lastiterate.numerics.mixture_ratio import (
 from lastiterate.numerics.normal_gap import log_gap_above, log_gap_below, threshold_above
 from lastiterate.numerics.ratio_sum import RatioSum
 from lastiterate.numerics.roots import decreasing_root
+from lastiterate.numerics.rounding import down, up
 from lastiterate.privacy.adjacency import (
     ADD_OR_REMOVE_ONE,
     FIXED_SIZE,
@@ -56,13 +57,13 @@ _LARGEST_VARIANCE = 1e12
 _FAR = 12.0
 _ONLY_REPLACE_ONE = (
     "fixed-size batches are analysed under replace-one only: adding a record changes every inclusion probability. "
-    "Got adjacency=li.ADD_OR_REMOVE_ONE. Use adjacency=li.REPLACE_ONE, or sampling=li.POISSON."
+    "Got adjacency=li.ADD_OR_REMOVE_ONE. Use adjacency=li.REPLACE_ONE, or sampling=li.notions.POISSON."
 )
 _LOG_SMALLEST = -800.0  # far below the log of the smallest float
 
 
 @dataclass(frozen=True)
-class Step:
+class SampledStep:
     """One Gaussian mechanism: the sum over the batch has sensitivity mu times its noise."""
 
     mu: float
@@ -74,7 +75,7 @@ class Step:
         check_fields(self, RATE, "inclusion")
         checked_choice("sampling", self.sampling, Sampling)
 
-    def clamped(self) -> Step:
+    def clamped(self) -> SampledStep:
         """A step that is no more private, within the range in which integrals are certified.
 
         Sampling is not credited above mu = 50; smaller mu and inclusion than certified are raised.
@@ -88,7 +89,7 @@ class Step:
 class SubsampledGaussians(Notion):
     """Each step `count` times; at inclusion 1 a step is the plain Gaussian mechanism."""
 
-    steps: tuple[tuple[Step, int], ...]
+    steps: tuple[tuple[SampledStep, int], ...]
     adjacency: Adjacency
 
     def __post_init__(self) -> None:
@@ -101,7 +102,7 @@ class SubsampledGaussians(Notion):
 
     @cached_property
     def _mu_without_sampling(self) -> float:
-        return math.sqrt(math.fsum(count * step.mu**2 for step, count in self.steps)) * (1 + 1e-15)
+        return up(math.sqrt(math.fsum(count * step.mu**2 for step, count in self.steps)), operations=5)
 
     @cached_property
     def _is_clamped(self) -> bool:
@@ -132,7 +133,7 @@ class SubsampledGaussians(Notion):
         return RatioSum(tuple(ratios), math.fsum(variance))
 
     @property
-    def _single(self) -> Step | None:
+    def _single(self) -> SampledStep | None:
         """The step, if there is just one, and its profile is a formula."""
         (step, count), *others = self.steps
         mirrored = self.adjacency is REPLACE_ONE and step.sampling is POISSON
@@ -178,7 +179,7 @@ class SubsampledGaussians(Notion):
         if self._is_swamped or len(self._orders) > 1:
             return np.asarray(self.delta(epsilons))
         logs = self._orders[0].log_upper_curve(epsilons, log_smallest)
-        return np.exp(np.minimum(logs, log_gap_above(epsilons, self._mu_without_sampling))) * (1 + 1e-12)
+        return up(np.exp(np.minimum(logs, log_gap_above(epsilons, self._mu_without_sampling))))
 
     def _epsilon(self, log_deltas: Floats) -> Floats:
         if self._single is not None:
@@ -202,7 +203,7 @@ class SubsampledGaussians(Notion):
             return math.inf
         share = np.array([log_delta - math.log(total) - 1e-12])
         alone = [SubsampledGaussians(((step, 1),), self.adjacency)._epsilon(share)[0] for step, _ in self.steps]
-        return sum(count * float(e) for e, (_, count) in zip(alone, self.steps, strict=True)) * (1 + 1e-14)
+        return up(sum(count * float(e) for e, (_, count) in zip(alone, self.steps, strict=True)), operations=50)
 
     def bracket(self, delta: ArrayLike) -> tuple[Any, Any]:
         """(lower, upper) bounds on the exact ε of this composition; `epsilon` is the upper one."""
@@ -234,7 +235,7 @@ class SubsampledGaussians(Notion):
         epsilons = checked_array("epsilon", epsilon, NON_NEGATIVE).ravel()
         upper = np.asarray(self.delta(epsilons))
         logs = self._log_delta_lower(epsilons)
-        return like_input(np.minimum(np.exp(logs) * (1 - 1e-12), upper), epsilon), like_input(upper, epsilon)
+        return like_input(np.minimum(down(np.exp(logs)), upper), epsilon), like_input(upper, epsilon)
 
     def _log_delta_lower(self, epsilons: Floats) -> Floats:
         if self._is_clamped:
@@ -259,18 +260,18 @@ class SubsampledGaussians(Notion):
         return np.array([max(total.renyi_upper(order) for total in self._orders) for order in orders.tolist()])
 
 
-def _single_log_delta(step: Step, epsilons: Floats) -> Floats:
+def _single_log_delta(step: SampledStep, epsilons: Floats) -> Floats:
     """δ(ε) = q·θ_{ε'}(μ) with e^{ε'} = 1 + (e^ε − 1)/q, rounded up: for ε ≥ 0 this order of the pair is the worse one."""
     # A threshold that is rounded down gives a gap that is rounded up.
-    return math.log(step.inclusion) + log_gap_above(_inner_epsilon(step, epsilons) * (1 - 1e-15), step.mu) + 1e-15
+    return math.log(step.inclusion) + log_gap_above(down(_inner_epsilon(step, epsilons), operations=5), step.mu) + 1e-15
 
 
-def _single_log_delta_below(step: Step, epsilons: Floats) -> Floats:
+def _single_log_delta_below(step: SampledStep, epsilons: Floats) -> Floats:
     """The same, rounded down."""
-    return math.log(step.inclusion) + log_gap_below(_inner_epsilon(step, epsilons) * (1 + 1e-15), step.mu) - 1e-15
+    return math.log(step.inclusion) + log_gap_below(up(_inner_epsilon(step, epsilons), operations=5), step.mu) - 1e-15
 
 
-def _inner_epsilon(step: Step, epsilons: Floats) -> Floats:
+def _inner_epsilon(step: SampledStep, epsilons: Floats) -> Floats:
     moderate = np.log1p(np.expm1(np.minimum(epsilons, 300.0)) / step.inclusion)
     return np.where(epsilons < 300, moderate, epsilons - math.log(step.inclusion))
 
@@ -292,23 +293,23 @@ def subsampled_gaussian(
     (1 − q)·N(0, 1) + q·N(±μ/2, 1), which assumes that a record contributes at most half the sensitivity, as clipping
     ensures (docs/proofs.md). Fixed size under replace-one: C_p(G(μ)), Bok2024 Definition 4.7 and Proposition D.4.
     """
-    step = Step(mu, inclusion, sampling)
+    step = SampledStep(mu, inclusion, sampling)
     checked_choice("adjacency", adjacency, Adjacency)
     if sampling is FIXED_SIZE and adjacency is ADD_OR_REMOVE_ONE:
         raise InvalidInput(_ONLY_REPLACE_ONE)
     return GaussianDP(step.mu, adjacency) if step.inclusion == 1 else SubsampledGaussians(((step, 1),), adjacency)
 
 
-def _checked_steps(steps: Any) -> tuple[tuple[Step, int], ...]:
+def _checked_steps(steps: Any) -> tuple[tuple[SampledStep, int], ...]:
     try:
         pairs = tuple((step, checked_count("count", count)) for step, count in steps)
     except (TypeError, ValueError) as error:
         raise InvalidInput(
             f"steps must be pairs of a step and how often it is taken. Got {shown(steps):.60}.", field="steps"
         ) from error
-    if not pairs or not all(isinstance(step, Step) for step, _ in pairs):
+    if not pairs or not all(isinstance(step, SampledStep) for step, _ in pairs):
         raise InvalidInput(
-            f"steps must be made by li.subsampled_gaussian(mu=..., inclusion=...). Got {shown(steps):.60}.",
+            f"steps must be made by li.notions.subsampled_gaussian(mu=..., inclusion=...). Got {shown(steps):.60}.",
             field="steps",
         )
     return pairs
@@ -316,7 +317,7 @@ def _checked_steps(steps: Any) -> tuple[tuple[Step, int], ...]:
 
 def merged(parts: list[tuple[SubsampledGaussians, int]], adjacency: Adjacency) -> SubsampledGaussians:
     """The composition of all parts, equal steps counted together."""
-    counts: Counter[Step] = Counter()
+    counts: Counter[SampledStep] = Counter()
     for part, times in parts:
         for step, count in part.steps:
             counts[step] += count * times

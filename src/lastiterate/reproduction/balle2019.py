@@ -13,7 +13,7 @@ from lastiterate.algorithms.run import Run
 from lastiterate.mechanisms.kernels import FiniteKernel
 from lastiterate.reproduction.balle2019_examples import EXAMPLES
 from lastiterate.reproduction.drawing import Arrow, Diagram, Panel, Role, line
-from lastiterate.reproduction.exhibit import Claim, Entry, Exhibit, Made, Outcome, Setting, Verdict, judged
+from lastiterate.reproduction.exhibit import Agreement, Claim, Entry, Exhibit, Made, Outcome, Setting, judged
 from lastiterate.reproduction.tables import Row, tabled
 from lastiterate.theorems.balle2019 import rho_of_each
 from lastiterate.theorems.shift_engine import own_mus
@@ -62,12 +62,12 @@ def _figure_1(setting: Setting) -> Made:
     return tabled(rows, (_diagram(rows),), _verdict(false, true), claims)
 
 
-def _verdict(false: list[Row], true: list[Row]) -> Verdict:
+def _verdict(false: list[Row], true: list[Row]) -> Agreement:
     if not false:
         return judged(())
     if [(row["if"], row["then"]) for row in false] == [_PRINTED[2]] and len(true) == 1:
         return judged((), ("E3.3",), note="the arrow between the two Dobrushin conditions points the other way")
-    return Verdict(Outcome.NOT, (), f"{len(false)} of the printed implications fail")
+    return Agreement(Outcome.NOT, (), f"{len(false)} of the printed implications fail")
 
 
 def _diagram(rows: list[Row]) -> Diagram:
@@ -125,7 +125,7 @@ def _theorem_5(setting: Setting) -> Made:
     ]
     note = "ε_i has to be multiplied by α, as in the appendix; the split of the distance is not the best one (E3.4)"
     verdict = (
-        judged((), ("E3.1",), note=note) if not low else Verdict(Outcome.NOT, ("E3.1",), f"{low} records cost more")
+        judged((), ("E3.1",), note=note) if not low else Agreement(Outcome.NOT, ("E3.1",), f"{low} records cost more")
     )
     return tabled(rows, panels, verdict, claims)
 

@@ -15,7 +15,7 @@ from lastiterate.privacy.subsampled import subsampled_gaussian
 from lastiterate.reproduction.bok2024_figures import tradeoff_panel
 from lastiterate.reproduction.bounds import TYPE_I_ERRORS
 from lastiterate.reproduction.drawing import Curve, Panel, Role, line
-from lastiterate.reproduction.exhibit import Claim, Exhibit, Made, Outcome, Setting, Verdict, from_curves, judged
+from lastiterate.reproduction.exhibit import Agreement, Claim, Exhibit, Made, Outcome, Setting, from_curves, judged
 from lastiterate.reproduction.instances import one_sampled_step
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.shift.schedule import payments
@@ -39,7 +39,7 @@ def _figure_2(setting: Setting) -> Made:
     above = {mu: bool((example >= GaussianDP(mu).tradeoff(_ALPHAS) - 1e-9).all()) for mu in (1.0, 0.5)}
     note = f"the example is 1-GDP: {_yes(above[1.0])}; 0.5-GDP: {_yes(above[0.5])}, as the caption says"
     right = above[1.0] and not above[0.5]
-    verdict = judged((), note=note) if right else Verdict(Outcome.NOT, (), note)
+    verdict = judged((), note=note) if right else Agreement(Outcome.NOT, (), note)
     panel = Panel(shown.title, shown.x_label, shown.y_label, curves)
     return from_curves((panel,), verdict, (Claim("the example is 1-GDP, not 0.5-GDP", "yes", _yes(right)),))
 
@@ -68,7 +68,7 @@ def _figure_4(setting: Setting) -> Made:
         )
     ]
     if gaps.min() < -1e-6:
-        return from_curves((panel,), Verdict(Outcome.NOT, (), "an instance lies below C_p(G)"), claims)
+        return from_curves((panel,), Agreement(Outcome.NOT, (), "an instance lies below C_p(G)"), claims)
     return from_curves((panel,), judged((), note="no instance lies below C_p(G), and each touches it"), claims)
 
 
@@ -127,9 +127,9 @@ def _figure_3(setting: Setting) -> Made:
     return from_curves((panel,), _ends_meet(abs(between[-1] - ours[-1])), (_end_claim(between[-1] - ours[-1]),))
 
 
-def _ends_meet(gap: float) -> Verdict:
+def _ends_meet(gap: float) -> Agreement:
     note = "a schematic in the paper; here an actual run, with the shifts of the engine"
-    return judged((), note=note) if gap < 1e-9 else Verdict(Outcome.NOT, (), f"X̃ ends {gap:.2g} from X")
+    return judged((), note=note) if gap < 1e-9 else Agreement(Outcome.NOT, (), f"X̃ ends {gap:.2g} from X")
 
 
 def _end_claim(gap: float) -> Claim:
@@ -144,7 +144,7 @@ def _figure_5(setting: Setting) -> Made:
     right = Panel("Theorem 4.10: X̃ goes from X' to X", "step", "iterate", _catching_up(present, noise))
     note = "schematics in the paper; here actual runs under coupled noise and coupled batches"
     last = [abs(curve.y[-1] - right.curves[0].y[-1]) for curve in right.curves if curve.role is Role.OURS]
-    verdict = judged((), note=note) if last[0] < 1e-9 else Verdict(Outcome.NOT, (), "X̃ does not end on X")
+    verdict = judged((), note=note) if last[0] < 1e-9 else Agreement(Outcome.NOT, (), "X̃ does not end on X")
     return from_curves((left, right), verdict, (_end_claim(last[0]),))
 
 

@@ -22,7 +22,7 @@ from lastiterate.privacy.baselines import moments_accountant, sampled_gaussian_r
 from lastiterate.privacy.renyi import RenyiDP
 from lastiterate.privacy.subsampled import subsampled_gaussian
 from lastiterate.reproduction.drawing import Panel, Role, Sheet, line
-from lastiterate.reproduction.exhibit import Claim, Exhibit, Made, Outcome, Setting, Verdict, judged
+from lastiterate.reproduction.exhibit import Agreement, Claim, Exhibit, Made, Outcome, Setting, judged
 from lastiterate.reproduction.tables import Row, number, tabled
 from lastiterate.theorems.bok2024 import CONTRACTING_FULL
 from lastiterate.theorems.boninsegna2023 import FIXED_BATCHES
@@ -145,7 +145,7 @@ def _table_1(setting: Setting) -> Made:
     ]
     note = "the noise grows with T as √T in the first three rows and not at all in the last; no numbers are printed"
     if off:
-        verdict = Verdict(Outcome.NOT, (), f"the noise of {off[0]['article']} does not grow as printed")
+        verdict = Agreement(Outcome.NOT, (), f"the noise of {off[0]['article']} does not grow as printed")
     else:
         wrong = [
             row for row in rows if number(row[f"noise corrected, {first}"]) > number(row[f"noise, {first}"]) * 1.0001
@@ -184,8 +184,8 @@ _NAMES = (
     ("β, λ", "smoothness, strong convexity", "smoothness=, strong_convexity="),
     ("T", "number of iterations", "steps="),
     ("ε, δ", "privacy budget", "report.epsilon, delta="),
-    ("ξ", "privacy loss variable", "li.PrivacyLoss"),
-    ("α, D_α, E_α", "Rényi order, divergence, moment", "notion.rdp(order), li.moments_accountant"),
+    ("ξ", "privacy loss variable", "li.notions.PrivacyLoss"),
+    ("α, D_α, E_α", "Rényi order, divergence, moment", "notion.rdp(order), li.baselines.moments_accountant"),
     ("I_α", "Rényi information", "not used"),
 )
 
@@ -193,7 +193,7 @@ _NAMES = (
 def _table_2(setting: Setting) -> Made:
     rows = [{"symbol": symbol, "meaning": meaning, "here": here} for symbol, meaning, here in _NAMES]
     sheet = Sheet("notation of the survey, and names of the library", ("symbol", "meaning", "here"), _NAMES)
-    return tabled(rows, (sheet,), Verdict(Outcome.NOT, (), "a list of symbols: there is nothing to compute"))
+    return tabled(rows, (sheet,), Agreement(Outcome.NOT, (), "a list of symbols: there is nothing to compute"))
 
 
 EXHIBITS = (

@@ -8,7 +8,7 @@ from enum import Enum
 from functools import cache
 
 from lastiterate.reproduction import evidence
-from lastiterate.reproduction.evidence import Evidence
+from lastiterate.reproduction.evidence import Finding
 
 
 class Effect(Enum):
@@ -32,7 +32,7 @@ class Erratum:
     corrected: str
     effect: Effect
     test: str
-    evidence: Callable[[], Evidence] | None = None
+    evidence: Callable[[], Finding] | None = None
 
     def __post_init__(self) -> None:
         if self.evidence is not None:  # some take seconds, and their numbers do not change

@@ -30,7 +30,7 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Agreement:
     """`errata` are ids of docs/errata.md; `note` says what was compared, or what is missing."""
 
     outcome: Outcome
@@ -88,7 +88,7 @@ class Made:
     columns: tuple[str, ...]
     rows: tuple[tuple[Entry, ...], ...]
     panels: tuple[Picture, ...]
-    verdict: Verdict
+    verdict: Agreement
     claims: tuple[Claim, ...] = ()
 
 
@@ -115,25 +115,25 @@ def judged(
     slips: Sequence[str] = (),
     note: str = "",
     kind: str = "printed numbers",
-) -> Verdict:
+) -> Agreement:
     """Compare every printed number. `errata` change what the exhibit says; `slips` only explain cells that are off."""
     off = [cell for cell in cells if not cell.agrees]
     wrong = [cell for cell in off if not cell.explained]
     if wrong:
         missed = "; ".join(f"{cell.name}: printed {cell.printed}, computed {cell.value:.6g}" for cell in wrong)
-        return Verdict(Outcome.NOT, tuple(errata), f"{len(wrong)} of {len(cells)} {kind} are not met: {missed}")
+        return Agreement(Outcome.NOT, tuple(errata), f"{len(wrong)} of {len(cells)} {kind} are not met: {missed}")
     found = (*errata, *(slips if off else ()))
     count = f"{len(cells) - len(off)} of {len(cells)} {kind} met" if cells else ""
-    return Verdict(
+    return Agreement(
         Outcome.CORRECTED if found else Outcome.REPRODUCED, found, "; ".join(one for one in (count, note) if one)
     )
 
 
-def judged_curves(panels: Sequence[Panel], errata: Sequence[str] = (), note: str = "") -> Verdict:
+def judged_curves(panels: Sequence[Panel], errata: Sequence[str] = (), note: str = "") -> Agreement:
     """The errata count where a curve, as printed, lies below its correction or an exact instance; it must not without."""
     low = [panel.title for panel in panels if _too_low(panel)]
     if low and not errata:
-        return Verdict(Outcome.NOT, (), f"as printed too small: {'; '.join(low)}")
+        return Agreement(Outcome.NOT, (), f"as printed too small: {'; '.join(low)}")
     return judged((), errata if low else (), note=note)
 
 
@@ -146,7 +146,7 @@ def _too_low(panel: Panel) -> bool:
     return any(x == place and y < floor * (1 - 1e-6) for x, y in papers for place, floor in truths)
 
 
-def from_curves(panels: Sequence[Panel], verdict: Verdict, claims: Sequence[Claim] = ()) -> Made:
+def from_curves(panels: Sequence[Panel], verdict: Agreement, claims: Sequence[Claim] = ()) -> Made:
     """An exhibit that is all curves: its numbers are their points."""
     rows = tuple(
         (panel.title, curve.label, x, y)

@@ -17,13 +17,13 @@ from lastiterate.privacy.baselines import sampled_gaussian_rdp
 from lastiterate.reproduction.bounds import lower_mu, mu_of
 from lastiterate.reproduction.drawing import Curve, Panel, Role, line
 from lastiterate.reproduction.exhibit import (
+    Agreement,
     Claim,
     Entry,
     Exhibit,
     Made,
     Outcome,
     Setting,
-    Verdict,
     from_curves,
     judged,
     judged_curves,
@@ -220,7 +220,7 @@ def _table_2(setting: Setting) -> Made:
     grown = [abs(number(row["ratio, E = 10⁶"]) / number(row["ratio, E = 10⁵"]) - 1) for row in rows]
     note = "asymptotic, so constants are not compared: each bound grows with E as printed; [2] and [11] are left out"
     if max(grown) > 0.02:
-        return tabled(rows, (panel,), Verdict(Outcome.NOT, (), "a bound does not grow as printed"), claims)
+        return tabled(rows, (panel,), Agreement(Outcome.NOT, (), "a bound does not grow as printed"), claims)
     errata = ("E2.1", "E2.5", "E2.8")
     return tabled(
         rows, (panel,), judged((), errata, note=f"{note}; 1/b is missing in three rows, and 2C stands for C"), claims

@@ -13,7 +13,7 @@ from lastiterate.algorithms.run import Run
 from lastiterate.errors import LastIterateError
 from lastiterate.privacy.baselines import sampled_gaussian_rdp_closed_form
 from lastiterate.reproduction.drawing import Sheet
-from lastiterate.reproduction.exhibit import Exhibit, Made, Outcome, Setting, Verdict, judged
+from lastiterate.reproduction.exhibit import Agreement, Exhibit, Made, Outcome, Setting, judged
 from lastiterate.reproduction.tables import Row, tabled
 from lastiterate.theorems.bok2024_random import RANDOM_BOUNDED, RANDOM_COMPOSITION
 from lastiterate.theorems.feldman2018 import ONE_PASS_CONVEX
@@ -53,7 +53,7 @@ _ASSUMPTIONS: tuple[tuple[str, str, str, Callable[[], object] | None], ...] = (
     (
         "A",
         "only some orders and noises",
-        "li.sampled_gaussian_rdp has no such range",
+        "li.baselines.sampled_gaussian_rdp has no such range",
         lambda: sampled_gaussian_rdp_closed_form(mu=1.0, inclusion=0.01, order=2.0),
     ),
     (
@@ -98,7 +98,7 @@ def _table_1(setting: Setting) -> Made:
     silent = {str(row["label"]) for row in rows if row["without it"] == "not needed"}
     if silent != _NOT_NEEDED:
         return tabled(
-            rows, (sheet,), Verdict(Outcome.NOT, (), f"the library does not notice {sorted(silent - _NOT_NEEDED)}")
+            rows, (sheet,), Agreement(Outcome.NOT, (), f"the library does not notice {sorted(silent - _NOT_NEEDED)}")
         )
     note = (
         "a list; ten of the twelve are evaluated by theorems, which say what fails and by how much; two are not needed"

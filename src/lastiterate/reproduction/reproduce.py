@@ -20,7 +20,7 @@ from lastiterate.progress import tracked
 from lastiterate.reproduction import TITLES
 from lastiterate.reproduction.catalogue import EXHIBITS, exhibit_of
 from lastiterate.reproduction.drawing import drawn
-from lastiterate.reproduction.exhibit import Claim, Exhibit, Made, Outcome, Setting, Verdict
+from lastiterate.reproduction.exhibit import Agreement, Claim, Exhibit, Made, Outcome, Setting
 from lastiterate.reproduction.page import page
 from lastiterate.reproduction.parallel import in_parallel
 
@@ -32,7 +32,7 @@ class Shown:
     """An exhibit as it was made. `kept` if it was there already."""
 
     exhibit: Exhibit
-    verdict: Verdict
+    verdict: Agreement
     claims: tuple[Claim, ...]
     seconds: float
     kept: bool = False
@@ -89,7 +89,7 @@ def _made(key: str, setting: Setting, folder: Path) -> Shown:
     try:
         made = exhibit.make(setting)
     except Unavailable as error:
-        made = Made(("not reproducible here",), ((str(error),),), (), Verdict(Outcome.NOT, (), str(error)))
+        made = Made(("not reproducible here",), ((str(error),),), (), Agreement(Outcome.NOT, (), str(error)))
     _write_numbers(made, folder / f"{key}.csv")
     if made.panels:
         figure = drawn(made.panels)
@@ -139,7 +139,7 @@ def _kept(exhibit: Exhibit, setting: Setting, folder: Path) -> Shown | None:
 def _read(exhibit: Exhibit, folder: Path, kept: bool) -> Shown:
     record = json.loads((folder / f"{exhibit.key}.json").read_text())
     given = record["verdict"]
-    verdict = Verdict(Outcome[given["outcome"]], tuple(given["errata"]), given["note"])
+    verdict = Agreement(Outcome[given["outcome"]], tuple(given["errata"]), given["note"])
     return Shown(exhibit, verdict, tuple(Claim(**claim) for claim in record["claims"]), record["seconds"], kept)
 
 

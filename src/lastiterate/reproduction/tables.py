@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from lastiterate.reproduction.drawing import Curve, Panel, Picture, Role
-from lastiterate.reproduction.exhibit import Cell, Claim, Entry, Made, Verdict
+from lastiterate.reproduction.exhibit import Agreement, Cell, Claim, Entry, Made
 
 Row = Mapping[str, Entry]
 Mark = tuple[str, str, Role]
@@ -38,6 +38,6 @@ def beside(names: Sequence[str], printed: Sequence[str], computed: Sequence[floa
     return given | {f"{name}, computed": value for name, value in zip(names, computed, strict=True)}
 
 
-def tabled(rows: Sequence[Row], panels: Sequence[Picture], verdict: Verdict, claims: Sequence[Claim] = ()) -> Made:
+def tabled(rows: Sequence[Row], panels: Sequence[Picture], verdict: Agreement, claims: Sequence[Claim] = ()) -> Made:
     """An exhibit whose numbers are these rows, all with the same names."""
     return Made(tuple(rows[0]), tuple(tuple(row.values()) for row in rows), tuple(panels), verdict, tuple(claims))

@@ -17,10 +17,10 @@ from lastiterate.algorithms.process import Process
 from lastiterate.kernel.certify import certify
 from lastiterate.kernel.steps import Steps
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.rounding import up
 from lastiterate.shift.amplification import amplification
 from lastiterate.shift.optimise import schedule_from
 
-_UP = 1 + 1e-12
 _MOST_ENDS = 200
 
 
@@ -82,7 +82,7 @@ def farthest(maps: Maps, diameter: float) -> float:
     rows = zip(*(x.tolist() for x in (maps.sensitivity, maps.lipschitz, maps.drift, maps.retain)), strict=True)
     for push, factor, drift, retain in rows:
         grown = factor * distance + push if distance else push
-        distance = min(grown, retain * distance + drift, diameter) * (1 + 4e-16)
+        distance = up(min(grown, retain * distance + drift, diameter), operations=2)
     return distance
 
 
@@ -91,7 +91,7 @@ def _sum(factor: float, terms: int) -> float:
     if factor == 1 or math.isinf(factor):
         return float(terms) if factor == 1 or terms == 1 else math.inf
     exponent = terms * math.log(factor) if factor > 0 else -math.inf
-    return math.expm1(exponent) / (factor - 1) * _UP if exponent < 700 else math.inf
+    return up(math.expm1(exponent) / (factor - 1)) if exponent < 700 else math.inf
 
 
 def remaining_mu(maps: Maps, distance: float) -> float:
@@ -105,7 +105,7 @@ def remaining_mu(maps: Maps, distance: float) -> float:
     push, factor, drift, retain, noise = maps.alike
     by_curvature = _in_one_block(distance, push, factor, len(maps)) / noise if factor <= 1 else math.inf
     by_drift = _by_drift_first(distance, maps) if retain <= 1 and math.isfinite(drift) else math.inf
-    at_once = push * math.sqrt(len(maps)) / noise * _UP if distance == 0 else math.inf
+    at_once = up(push * math.sqrt(len(maps)) / noise) if distance == 0 else math.inf
     if math.isinf(factor) and retain <= 1:
         return min(by_drift, at_once)
     if factor <= 1 and (factor <= retain or math.isinf(drift)):
@@ -118,7 +118,7 @@ def _by_drift_first(distance: float, maps: Maps) -> float:
     push, _, drift, retain, noise = maps.alike
     ends = np.unique(np.geomspace(1, len(maps), min(len(maps), _MOST_ENDS)).astype(np.intp)).tolist()
     costs = [math.hypot(_in_one_block(distance, drift, retain, end), push * math.sqrt(len(maps) - end)) for end in ends]
-    return min(costs) / noise * _UP
+    return up(min(costs) / noise)
 
 
 def _in_one_block(distance: float, push: float, factor: float, steps: int) -> float:
@@ -131,7 +131,7 @@ def _in_one_block(distance: float, push: float, factor: float, steps: int) -> fl
     # Σ c^j/√(Σ c^{2j}) over j < k is √((1 − c^k)(1 + c)/((1 + c^k)(1 − c))).
     power = steps * math.log(factor)
     pushed = push * math.sqrt(steps if factor == 1 else math.tanh(-power / 2) * (1 + factor) / (1 - factor))
-    return (carried + pushed) * _UP
+    return up(carried + pushed)
 
 
 def _searched(maps: Maps, distance: float) -> float:
@@ -167,4 +167,4 @@ def _all_at(steps: Steps, switch: int) -> float:
         return certify(steps, 1, np.full(len(steps) - 1, np.inf))
     before, after = steps.part(0, switch + 1), steps.part(switch + 1, len(steps))
     mu = schedule_from(before, 1, steps.diameter)[0]
-    return math.hypot(mu, certify(after, 0, np.full(len(after), np.inf)) if len(after) else 0.0) * (1 + 1e-15)
+    return up(math.hypot(mu, certify(after, 0, np.full(len(after), np.inf)) if len(after) else 0.0), operations=5)

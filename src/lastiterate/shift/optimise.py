@@ -24,7 +24,7 @@ from lastiterate.progress import tracked
 from lastiterate.shift.schedule import LOG_RANGE, Schedule, chunk_starts, levelled, log_factors
 from lastiterate.shift.start import best_start
 
-Block = tuple[float, float, float, int]  # logarithms of pushes and weights at its end, of its factor; its length
+PooledBlock = tuple[float, float, float, int]  # logarithms of pushes and weights at its end, of its factor; its length
 
 _FEW = 40  # so few steps are pooled one by one
 _HOPELESS = 1e100  # times the noise
@@ -69,7 +69,7 @@ def _pooled_lengths(steps: Steps, distance: float) -> Counts:
     """Lengths of the blocks of the isotonic regression, chunk by chunk, so that no product leaves the range of floats."""
     logs = log_factors(steps.lipschitz)
     entry = float(steps.lipschitz[0]) * distance
-    stack: list[Block] = []
+    stack: list[PooledBlock] = []
     for first, last in _chunks(logs, steps.noise):
         pushes = np.array(steps.sensitivity[first:last])
         pushes[0] += entry if first == 0 else 0.0
@@ -87,7 +87,7 @@ def _growing_alike(steps: Steps) -> bool:
     return alike and float(steps.lipschitz[0]) > 1
 
 
-def _single_blocks(pushes: Floats, noise: Floats, logs: Floats) -> list[Block]:
+def _single_blocks(pushes: Floats, noise: Floats, logs: Floats) -> list[PooledBlock]:
     with np.errstate(divide="ignore"):
         rows = (np.log(pushes), 2 * np.log(noise), logs, np.ones(len(logs), np.intp))
     return list(zip(*(row.tolist() for row in rows), strict=True))
@@ -100,7 +100,7 @@ def _chunks(logs: Floats, noise: Floats) -> Iterator[tuple[int, int]]:
     return pairwise([*chunk_starts(logs, max(LOG_RANGE - spread, 1.0)).tolist(), len(logs)])
 
 
-def _chunk_blocks(pushes: Floats, noise: Floats, logs: Floats) -> list[Block]:
+def _chunk_blocks(pushes: Floats, noise: Floats, logs: Floats) -> list[PooledBlock]:
     after = np.append(np.cumsum(logs[:0:-1])[::-1], 0.0)  # log R, to the end of the chunk
     top = float(after.max())
     products = np.exp(after - top)
@@ -117,7 +117,7 @@ def _chunk_blocks(pushes: Floats, noise: Floats, logs: Floats) -> list[Block]:
     return list(zip(*(row.tolist() for row in rows), strict=True))
 
 
-def _append(stack: list[Block], blocks: list[Block]) -> None:
+def _append(stack: list[PooledBlock], blocks: list[PooledBlock]) -> None:
     """Blocks of one chunk are in order among themselves: only where they meet the stack is there anything to merge."""
     for index, block in enumerate(blocks):
         merged = block
@@ -129,7 +129,7 @@ def _append(stack: list[Block], blocks: list[Block]) -> None:
             return
 
 
-def _merged(one: Block, two: Block) -> Block:
+def _merged(one: PooledBlock, two: PooledBlock) -> PooledBlock:
     pushes = _log_sum(one[0] + two[2], two[0])
     return pushes, _log_sum(one[1] + 2 * two[2], two[1]), one[2] + two[2], one[3] + two[3]
 

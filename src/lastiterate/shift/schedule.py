@@ -31,7 +31,8 @@ class Schedule:
 def payments(steps: Steps, schedule: Schedule) -> Floats:
     """One payment for each step after the start; infinite, that is everything left, at the end of each block."""
     tail = steps.part(schedule.start, len(steps))
-    return _paid_at(schedule, tail, relative_products(tail.lipschitz, schedule.lengths))
+    with np.errstate(invalid="ignore"):  # a factor 0 inside a block: NaN, which `certify` refuses
+        return _paid_at(schedule, tail, relative_products(tail.lipschitz, schedule.lengths))
 
 
 def blocks(steps: Steps, schedule: Schedule) -> list[list[float]]:
@@ -85,7 +86,8 @@ def relative_products(lipschitz: Floats, lengths: Counts) -> Floats:
         return np.ones(lipschitz.size)
     inside = log_factors(lipschitz)
     chunks = chunk_starts(inside, LOG_RANGE)
-    before = np.cumsum(np.append(0.0, np.add.reduceat(inside, chunks)[:-1]), dtype=np.longdouble)
+    before = np.zeros(len(chunks), np.longdouble)
+    np.cumsum(np.add.reduceat(inside, chunks)[:-1], out=before[1:])
     for first, last in pairwise([*chunks.tolist(), len(inside)]):
         np.cumsum(inside[first:last], out=inside[first:last])
     blocks = np.cumsum(lengths) - lengths
@@ -108,10 +110,10 @@ def _for_each_piece(function: np.ufunc, values: Floats, entries: Floats, starts:
 
 
 def log_factors(lipschitz: Floats) -> Floats:
-    """The logarithms; a factor 0 can only stand first, where it is not used."""
+    """The logarithms, but for the first, which is not used: a factor 0 belongs there."""
+    logs = np.zeros_like(lipschitz)
     with np.errstate(divide="ignore"):
-        logs = np.log(lipschitz)
-    logs[0] = logs[0] if lipschitz[0] > 0 else 0.0
+        np.log(lipschitz[1:], out=logs[1:])
     return logs
 
 
@@ -119,5 +121,4 @@ def chunk_starts(logs: Floats, reach: float) -> Counts:
     """Where to cut, so that products of factors within a chunk stay within e^±reach."""
     travelled = np.abs(logs)
     np.cumsum(travelled, out=travelled)
-    cuts = np.searchsorted(travelled, reach * np.arange(1, int(travelled[-1] / reach) + 1))
-    return np.unique(np.append(0, np.minimum(cuts, len(logs) - 1)))
+    return np.append(0, np.flatnonzero(np.diff(travelled // reach)) + 1)

@@ -13,6 +13,7 @@ import numpy as np
 
 from lastiterate.kernel.steps import Counts, Steps
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.rounding import down
 from lastiterate.shift.schedule import LOG_RANGE
 
 _CHUNK = 128
@@ -62,7 +63,7 @@ def _cheapest(x: Floats, y: Floats, entries: Floats) -> int:
                 best, steps_to_go = float(costs[index]), first + index
         hull.extend(first, last)
         # Starting earlier, even with distance 0, costs at least what starting here with distance 0 costs.
-        if hull.cost[last - 1] >= best * (1 - 1e-13):
+        if hull.cost[last - 1] >= down(best, operations=500):
             break
     return steps_to_go
 

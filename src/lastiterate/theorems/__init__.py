@@ -1,1 +1,12 @@
 """What is proved about the last iterate: one module per paper, one catalogue."""
+
+from lastiterate.algorithms.process import Process
+from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.evidence import Evidence
+from lastiterate.theorems.theorem import Assumption, Guarantee, Inapplicable, Theorem
+
+__all__ = ["CATALOGUE", "Assumption", "Evidence", "Guarantee", "Inapplicable", "Process", "Theorem"]
+
+
+def __dir__() -> list[str]:
+    return __all__

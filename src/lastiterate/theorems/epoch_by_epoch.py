@@ -15,16 +15,17 @@ from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.levels import few_levels
+from lastiterate.numerics.rounding import down, up
 from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, SHUFFLED, batches
+from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.theorem import Assumption, Theorem
 
 _MOST_GROUPS = 6  # of epochs that are counted as alike
 _MOST_LEVELS = 100  # of μ within an epoch
 _LARGEST_HIDDEN = 1e280
-_UP = 1 + 1e-12
 _LARGEST_MU, _MOST_STEPS = 8.0, 10**7
 
 
@@ -39,8 +40,8 @@ def mus_by_place(sensitivity: Floats, noise: Floats, lipschitz: Floats) -> Float
         for place in range(noise.shape[1] - 1, -1, -1):
             mus[:, place] = sensitivity[:, place] / np.sqrt(np.square(noise[:, place]) + hidden)
             hidden = (np.square(noise[:, place]) + hidden) / np.square(lipschitz[:, place])
-            hidden = np.minimum(hidden * (1 - 2e-15), _LARGEST_HIDDEN)
-    return mus * _UP
+            hidden = np.minimum(down(hidden, operations=10), _LARGEST_HIDDEN)
+    return up(mus)
 
 
 def epoch_average(process: Process) -> AveragedGaussianDP:
@@ -49,11 +50,14 @@ def epoch_average(process: Process) -> AveragedGaussianDP:
     return _average(_mus(process, 0, every, every)[0], every)
 
 
-def _composed(process: Process) -> Notion:
-    """Epochs composed, each the average over the places j of a record of G(μ_j), μ_j = s/√(ν² + Σ_k ν²/L^{2k}).
-
-    The sum is over the steps that follow the record's turn in its epoch. Where steps differ, epochs are counted in a few
-    groups, each as one that is no better than any of its epochs at any place.
+def _composed(process: Process) -> Evidence:
+    """Update: X ← φ(X) + N(0, ν²), a new secret order each epoch.
+    Bound: epochs composed, each the average over the places j of a record of G(μ_j), μ_j = s/√(ν² + Σ_k ν²/L^{2k}).
+        The sum is over the steps that follow the record's turn in its epoch. Where steps differ, epochs are counted in a
+        few groups, each as one that is no better than any of its epochs at any place.
+    Assumes: a known Lipschitz constant, above 1 somewhere; releases at the end of epochs alone.
+    Attained by: one epoch of two batches, to 1 %.
+    Reference: a composition of averages (docs/proofs.md).
     """
     every = process.batches.per_epoch
     whole, rest = divmod(len(process), every)
@@ -64,7 +68,7 @@ def _composed(process: Process) -> Notion:
             parts.append((_average(mus, every), count))
     if rest:
         parts.append((_average(_mus(process, len(process) - rest, len(process), rest)[0], every), 1))
-    return compose_counted(parts)
+    return Evidence(compose_counted(parts))
 
 
 def _mus(process: Process, first: int, last: int, every: int) -> Floats:

@@ -6,25 +6,27 @@ import numpy as np
 
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
-from lastiterate.privacy.notion import Notion
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.renyi import RenyiDP
 from lastiterate.theorems.assumptions import ALIKE, FIXED_ORDER, NONEXPANSIVE, ONE_PASS, ONLY_THE_LAST
+from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.theorem import Theorem
-
-_UP = 1 + 1e-12
 
 
 def rho_of_each(process: Process) -> Floats:
     """ρ = (s/ν)²/(2(r + 1)) for a record that r steps follow: those of every batch of the pass, in order."""
-    return process.step_mu**2 / 2 / np.arange(len(process), 0, -1.0) * _UP
+    return up(process.step_mu**2 / 2 / np.arange(len(process), 0, -1.0))
 
 
-def _worst(process: Process) -> Notion:
-    """ρ = (s/ν)²/2: the last record, which nothing follows. (Theorem 23)
-
-    A record that r steps follow has (s/ν)²/(2(r + 1)).
+def _worst(process: Process) -> Evidence:
+    """Update: X ← φ(X) + N(0, ν²), one pass in a fixed order.
+    Bound: ρ = (s/ν)²/2: the last record, which nothing follows.
+        A record that r steps follow has (s/ν)²/(2(r + 1)).
+    Assumes: L ≤ 1, all steps alike; only the last iterate is released.
+    Attained by: the last batch of a pass, to 5 %.
+    Reference: Feldman et al. 2018, Theorem 23.
     """
-    return RenyiDP(rho=process.step_mu**2 / 2 * _UP)
+    return Evidence(RenyiDP(rho=up(process.step_mu**2 / 2)))
 
 
 ONE_PASS_CONVEX = Theorem(

@@ -7,7 +7,7 @@ from lastiterate.kernel.places import MOST_PLACES, NewOrders, Places
 from lastiterate.kernel.steps import Steps
 
 _OVERHEAD = 500  # one place costs about as much as so many steps
-_TOO_MANY = 10**10
+_TOO_MANY = 1e10
 
 
 def places_of(process: Process, averaged: bool) -> Places:

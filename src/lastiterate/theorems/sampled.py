@@ -10,6 +10,7 @@ from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.per_step import each, extremes, is_constant
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.levels import few_levels
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import REPLACE_ONE
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.notion import Notion
@@ -19,7 +20,6 @@ from lastiterate.theorems.theorem import Assumption
 
 RANDOM = batches("random batches", Turns.FRESH)
 _MOST_LEVELS = 200
-_UP = 1 + 1e-12
 
 
 def sampled_step(process: Process, mu: float) -> Notion:
@@ -29,7 +29,7 @@ def sampled_step(process: Process, mu: float) -> Notion:
     by a constant, the law of Poisson sampling (docs/proofs.md).
     """
     rate, sampling = float(process.inclusion[0]), process.batches.sampling
-    return subsampled_gaussian(mu=mu * _UP, inclusion=rate, sampling=sampling, adjacency=REPLACE_ONE)
+    return subsampled_gaussian(mu=up(mu), inclusion=rate, sampling=sampling, adjacency=REPLACE_ONE)
 
 
 def sampled_window(process: Process, count: int) -> Notion:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lastiterate.algorithms.process import Process
 from lastiterate.errors import Unavailable
-from lastiterate.privacy.displaced import Displaced, as_computed
-from lastiterate.privacy.ladder import Ladder
+from lastiterate.kernel.places import Places
+from lastiterate.privacy.displaced import as_computed
 from lastiterate.privacy.notion import Notion
-from lastiterate.theorems.proof import Proof
+from lastiterate.theorems.evidence import About, Evidence, Grade, NoFiniteBound
 
 
 @dataclass(frozen=True)
@@ -25,17 +25,25 @@ class Assumption:
 class Theorem:
     """`bound` is only ever called where every assumption holds.
 
-    Some bounds are the best of many, found by a search: then `rung` rebuilds one of them from its number, which is all that
-    a certificate has to hold.
+    How its evidence is found again from a certificate: with `places`, by the schedules for these places of a record, which
+    the kernel replays. With `rung`, the bound is the best of many, and one of them is rebuilt from its number. Else it is
+    computed once more. What its `about` says it is about, no name has to.
     """
 
     name: str
     citation: str
     covers: str
     assumptions: tuple[Assumption, ...]
-    bound: Callable[[Process], Notion | Proof]
+    bound: Callable[[Process], Evidence]
     erratum: str | None = None
+    about: About = About.LAST_ITERATE
     rung: Callable[[Process, int], Notion] | None = None
+    places: Callable[[Process], Places] | None = None
+
+    @property
+    def grade(self) -> Grade:
+        """Of its certificates."""
+        return Grade.RECOMPUTED if self.places is None else Grade.REPLAYED
 
     def failures(self, process: Process) -> list[tuple[Assumption, str]]:
         """The assumptions that do not hold, each with what is wrong."""
@@ -45,12 +53,12 @@ class Theorem:
         """What the theorem says of this process, or why it says nothing."""
         if failed := self.failures(process):
             return Inapplicable(self, tuple(reason for _, reason in failed), tuple(one for one, _ in failed))
-        bound = self.bound(process)
-        if not isinstance(bound, Proof):
-            return Guarantee(self, as_computed(bound, process.displacement))
-        if not bound.finite:
+        try:
+            evidence = self.bound(process)
+        except NoFiniteBound:
             return Inapplicable(self, (f"it finds no finite bound, because {process.reason}",))
-        return Guarantee(self, as_computed(bound.notion, process.displacement), bound)
+        computed = as_computed(evidence.notion, process.displacement)
+        return Guarantee(self, replace(evidence, notion=computed, about=self.about))
 
     def notion(self, process: Process) -> Notion:
         """What the theorem proves of this process; an error if it says nothing."""
@@ -59,20 +67,23 @@ class Theorem:
             return answer.notion
         raise Unavailable(str(answer))
 
+    def rebuilt(self, process: Process, rung: int | None) -> Notion:
+        """The same from what a certificate names: this rung, or all over again."""
+        if rung is None or self.rung is None:
+            return self.notion(process)
+        return as_computed(self.rung(process, rung), process.displacement)
+
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What a theorem proves of a run; with a `proof` that can be replayed, where there is one."""
+    """What a theorem proves of a run, and the evidence."""
 
     theorem: Theorem
-    notion: Notion
-    proof: Proof | None = None
+    evidence: Evidence
 
     @property
-    def ladder(self) -> Ladder | None:
-        """The guarantees of which this is the best, if they can be rebuilt one by one."""
-        found = self.notion.inner if isinstance(self.notion, Displaced) else self.notion
-        return found if self.theorem.rung is not None and isinstance(found, Ladder) else None
+    def notion(self) -> Notion:
+        return self.evidence.notion
 
     def epsilon(self, delta: float) -> float:
         return float(self.notion.epsilon(delta))

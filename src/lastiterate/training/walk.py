@@ -38,7 +38,7 @@ def walked(
     watch: Watch | None = None,
 ) -> State:
     """From this state to the end of the run. `watch` sees every iterate, so nothing it saw may be called private."""
-    step_of = Step(run, objective, source, state.weights.size)
+    step_of = TrainingStep(run, objective, source, state.weights.size)
     source.go_on(state.randomness)
     sampler = Sampler(run.batches, source, state.order)
     weights, released = state.weights, list(state.released)
@@ -56,7 +56,7 @@ def walked(
     return State(run.steps, weights, tuple(released))
 
 
-class Step:
+class TrainingStep:
     """x ← Π(prox((1 − step_size·decay)·x − step_size·(mean gradient) + noise)), with the numbers of each step at hand."""
 
     def __init__(self, run: Run, objective: Objective, source: Source, parameters: int) -> None:

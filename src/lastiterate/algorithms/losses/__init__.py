@@ -8,3 +8,7 @@ from lastiterate.algorithms.losses.residuals import huber, ridge
 from lastiterate.algorithms.losses.several_classes import softmax
 
 __all__ = ["Loss", "PullLimit", "general", "huber", "logistic", "network", "ridge", "smooth_hinge", "softmax"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.rounding import up
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class PullLimit:
     @property
     def gradient_bound(self) -> float:
         """Of the gradient in the scores: (pull, and as many equal parts of it)."""
-        return self.pull * math.sqrt(1 + 1 / self.parts) * (1 + 1e-12)  # probabilities are rounded
+        return up(self.pull * math.sqrt(1 + 1 / self.parts))  # probabilities are rounded
 
     @property
     def promise(self) -> str:
