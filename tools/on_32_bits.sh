@@ -25,9 +25,16 @@ if [ ! -e "$root/ready" ]; then
   touch "$root/ready"
 fi
 libraries="$root/usr/lib/i386-linux-gnu"
-export PYTHONHOME="$root/usr" PYTHONPATH="$PWD/src:$root/here" OPENBLAS_NUM_THREADS=1
-run() {
-  "$root/usr/lib/ld-linux.so.2" --library-path "$libraries:$libraries/blas:$libraries/lapack" "$root/usr/bin/python3.13" "$@"
-}
-run -c 'import sys, numpy; assert sys.maxsize < 2**32; print("Python", sys.version.split()[0], "numpy", numpy.__version__, numpy.intp)'
-run -m pytest -p no:cacheprovider "$@"
+cat > "$root/python" << END
+#!/bin/sh
+PYTHONHOME="$root/usr" exec "$root/usr/lib/ld-linux.so.2" --library-path "$libraries:$libraries/blas:$libraries/lapack" "$root/usr/bin/python3.13" "\$@"
+END
+chmod +x "$root/python"
+export PYTHONPATH="$PWD/src:$PWD:$root/here" OPENBLAS_NUM_THREADS=1
+"$root/python" -c '
+import sys, numpy, pytest
+assert sys.maxsize < 2**32
+print("Python", sys.version.split()[0], "numpy", numpy.__version__, numpy.intp)
+sys.executable = sys.argv[1]  # for tests that start Python once more
+sys.exit(pytest.main(["-p", "no:cacheprovider", *sys.argv[2:]]))
+' "$root/python" "$@"
