@@ -16,7 +16,7 @@ from types import ModuleType
 import pytest
 
 import lastiterate as li
-from lastiterate import estimators
+from lastiterate import _ROOMS, estimators
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -63,8 +63,10 @@ def test_every_theorem_is_documented() -> None:
 
 def test_every_public_name_is_in_the_reference() -> None:
     listed = re.findall(r"^::: lastiterate\.([\w.]+)$", (DOCS / "api.md").read_text(), re.MULTILINE)
-    public = {*li.__all__, *(f"estimators.{name}" for name in estimators.__all__)} - {"__version__"}
-    assert sorted(listed) == sorted(public)
+    rooms = {room: getattr(li, room) for room in _ROOMS} | {"estimators": estimators}
+    top = set(li.__all__) - {"__version__", *rooms}
+    inside = {f"{room}.{name}" for room, module in rooms.items() for name in set(module.__all__) - top}
+    assert sorted(listed) == sorted(top | inside)
 
 
 def test_the_table_of_settings_names_the_theorems_that_its_runs_print() -> None:

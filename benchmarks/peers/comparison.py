@@ -81,7 +81,7 @@ def ours() -> dict[str, str]:
         "last iterate": f"a strongly convex run: {last.epsilon:.4f}, every iterate {last.composition:.4f}",
         "certificate": f"{li.verify(last.certificate).accepted and 'accepted'} by `lastiterate verify`",
         "lower": f"of the same run: {last.sandwich.lower.epsilon:.4f}",
-        "calibrate": f"`li.{li.calibrate.__name__}`, `li.{li.notions.largest_mu.__name__}`",
+        "calibrate": f"`li.{li.calibrate.__name__}`, `li.notions.{li.notions.largest_mu.__name__}`",
         "mechanisms": _mechanisms(),
         "networks": f"small ones: `training.networks.{Network.__name__}` forms every gradient",
         "estimators": _estimators(),
@@ -102,7 +102,7 @@ def _shuffled() -> str:
 
 
 def _mechanisms() -> str:
-    public = (getattr(li, name) for name in li.__all__)
+    public = (getattr(li.mechanisms, name) for name in li.mechanisms.__all__)
     released = [one for one in public if isinstance(one, type) and (hasattr(one, "release") or hasattr(one, "amplify"))]
     return f"{len(Noise.__subclasses__())} places for Gaussian noise, {len(released)} other mechanisms"
 
