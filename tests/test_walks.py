@@ -7,10 +7,12 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+
+import lastiterate as li
 
 ROOT = Path(__file__).parent.parent
 SECTION = (ROOT / "CONTRIBUTING.md").read_text().split("## Four walks")[-1]
@@ -106,3 +108,11 @@ def test_a_kind_that_is_not_listed_is_not_written(copied: Path) -> None:
     )
     told = subprocess.run([sys.executable, "-c", code], cwd=copied, capture_output=True, text=True, check=True).stdout
     assert told.startswith("True\nnoise of type Mine cannot be written to a file or a certificate: it is not listed")
+
+
+def test_a_loss_whose_facts_were_changed_is_not_written() -> None:
+    """A file would hold the arguments, and read other facts out of them."""
+    loss = replace(li.losses.logistic(feature_norm=1.0), smoothness=0.1)
+    run = li.Run(loss, li.FullBatch(10), 0.1, li.OnIterate(std=0.5), 5)
+    with pytest.raises(li.InvalidInput, match="loss of type logistic cannot be written"):
+        _ = li.account(run, delta=1e-5).certificate

@@ -8,7 +8,8 @@ from typing import Any
 
 from lastiterate.algorithms.arithmetic import EXACT, Arithmetic
 from lastiterate.algorithms.hints import closest, hint
-from lastiterate.algorithms.kinds import SECTIONS, kind_named
+from lastiterate.algorithms.kinds import SECTIONS, Kind, kind_named
+from lastiterate.algorithms.losses import Loss
 from lastiterate.algorithms.run import Epochs, Run
 from lastiterate.errors import InvalidInput, shown
 
@@ -30,10 +31,8 @@ def run_to_dict(run: Run) -> dict[str, Any]:
         "steps": run.steps,
         "step_size": _plain(run.step_size),
         "weight_decay": run.weight_decay,
-        "loss": {"kind": run.loss.kind, **run.loss.arguments},
+        "loss": _loss_to_dict(run.loss),
     }
-    if run.loss.clip is not None:
-        plain["loss"]["clip"] = _plain(run.loss.clip)
     for section in ("batches", "noise", "domain", "prox"):
         value = getattr(run, section)
         if value is not None:
@@ -122,13 +121,34 @@ def _blamed(error: InvalidInput, entries: dict[str, Any]) -> tuple[str, ...]:
     return (inside[-1], str(error.field)) if inside else ()
 
 
+def _loss_to_dict(loss: Loss) -> dict[str, Any]:
+    """What it was made from, if that makes it again."""
+    given = loss.arguments if loss.clip is None else {**loss.arguments, "clip": loss.clip}
+    listed = kind_named("loss", loss.kind)
+    if listed is None or not set(given) <= set(_arguments_of(listed.make)) or _made(listed, given) != loss:
+        raise _not_listed("loss", loss.kind)
+    return {"kind": loss.kind, **{name: _plain(value) for name, value in given.items()}}
+
+
+def _made(kind: Kind, given: dict[str, Any]) -> Any:
+    try:
+        return kind.make(**given)
+    except (InvalidInput, TypeError):
+        return None
+
+
+def _not_listed(section: str, name: str) -> InvalidInput:
+    return InvalidInput(
+        f"{section} of type {name} cannot be written to a file or a certificate: it is not listed among the kinds of "
+        "lastiterate (CONTRIBUTING.md says how to list one).",
+        field=section,
+    )
+
+
 def _section_to_dict(section: str, value: Any) -> dict[str, Any]:
     kind = getattr(type(value), "kind", None)
     if kind is None or (listed := kind_named(section, kind)) is None or listed.make is not type(value):
-        raise InvalidInput(
-            f"{section} of type {type(value).__name__} cannot be written to a file or a certificate: it is not listed among "
-            "the kinds of lastiterate (CONTRIBUTING.md says how to list one)."
-        )
+        raise _not_listed(section, type(value).__name__)
     given = {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
     return {"kind": kind, **{name: entry for name, entry in given.items() if entry is not None}}
 
