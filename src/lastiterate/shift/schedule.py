@@ -10,10 +10,13 @@ import numpy as np
 from lastiterate.kernel.steps import Counts, Steps
 from lastiterate.numerics.arrays import Floats
 
-_GROWING = 1 + 1e-12  # what is meant to be paid in full must be, if what rounding leaves could grow
+# What is meant to be paid in full must be, if what rounding leaves could grow; costs a part 1e-12 of μ.
+_GROWING = 1 + 1e-12
 LOG_RANGE = 300.0  # of products of factors within a chunk: their squares stay within the range of floats
+# Steps: a loop in Python over shorter ones is slower than a copy; longer ones save the memory of a copy.
 _SHORT_PIECE = 1000
-_NEGLIGIBLE = 1e-25  # of the largest payment of a block
+# Of the largest payment of a block: far below an ulp of all that it pays, so that to wait costs nothing.
+_NEGLIGIBLE = 1e-25
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,10 +23,12 @@ from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, SHUFFLED, batches
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.theorem import Assumption, Theorem
 
-_MOST_GROUPS = 6  # of epochs that are counted as alike
-_MOST_LEVELS = 100  # of μ within an epoch
+# Of epochs that are counted as alike: each is one more transform, and fewer count more epochs as the worst.
+_MOST_GROUPS = 6
+_MOST_LEVELS = 100  # of μ within an epoch: rounded up to the next, by less than 10 %; each is a term of every sum
+# With ∞ here the next step might make NaN of it; a shift that is hidden so well costs nothing either way.
 _LARGEST_HIDDEN = 1e280
-_LARGEST_MU, _MOST_STEPS = 8.0, 10**7
+_LARGEST_MU, _MOST_STEPS = 8.0, 10**7  # ε is 65 there, at δ = 1e-5; and a run of so many steps is held in a few arrays
 
 
 def mus_by_place(sensitivity: Floats, noise: Floats, lipschitz: Floats) -> Floats:

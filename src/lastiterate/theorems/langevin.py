@@ -18,8 +18,9 @@ from lastiterate.theorems.assumptions import ALIKE, CONTRACTING, ONLY_THE_LAST, 
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.theorem import Assumption, Theorem
 
-_MOST_STEPS = 200_000
-_LOOK_EVERY, _PATIENCE = 100, 10_000  # orders that have not settled by then are given up, if others have
+_MOST_STEPS = 200_000  # gone through one after the other, in Python: a limit of patience
+_LOOK_EVERY = 100  # to look costs a step: 1 % of the work
+_PATIENCE = 10_000  # orders that have not settled by then are given up, if others have: any set of orders is valid
 
 
 def _full(process: Process) -> Evidence:

@@ -7,6 +7,7 @@ from lastiterate.kernel.places import MOST_PLACES, NewOrders, Places
 from lastiterate.kernel.steps import Steps
 
 _OVERHEAD = 500  # one place costs about as much as so many steps
+# Steps, far beyond every limit: then it is not asked whether steps can be merged, which takes time itself.
 _TOO_MANY = 1e10
 
 

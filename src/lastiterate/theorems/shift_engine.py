@@ -26,8 +26,8 @@ from lastiterate.theorems.evidence import About, Evidence, NoFiniteBound, Part, 
 from lastiterate.theorems.places import new_orders, places_of, work, work_of_turns
 from lastiterate.theorems.theorem import Assumption, Theorem
 
-_MOST_WORK = 40_000_000
-_MOST_GROWN = 100.0
+_MOST_WORK = 40_000_000  # steps: a third of a second a million, a quarter of a minute in all; a limit of patience
+_MOST_GROWN = 100.0  # times the noise: such a μ is ε = 5000; far beyond, numbers would be absurd and overflow
 
 
 def shift_evidence(process: Process, averaged: bool) -> Evidence:
