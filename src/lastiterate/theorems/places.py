@@ -52,7 +52,7 @@ def work(places: Places) -> float:
 
 def work_of_turns(places: Places, count: int) -> float:
     """The same for so many places, each with its own turns."""
-    if count * _OVERHEAD > _TOO_MANY or places.parts[0].dense:
+    if count * _OVERHEAD > _TOO_MANY or places.whole_stretches[0].dense:
         return len(places.steps) * count
     turns = 2 * len(places.steps) / places.every
-    return count * (turns + _OVERHEAD * len(places.parts))
+    return count * (turns + _OVERHEAD * len(places.whole_stretches))
