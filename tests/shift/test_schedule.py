@@ -1,4 +1,4 @@
-"""Products within blocks, beside exact ones; where they are cut, and that long pieces are not copied."""
+"""Products within blocks, beside exact ones; where they are cut, and that long parts are not copied."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_chunks_end_before_factors_have_moved_by_more_than_their_reach(logs: lis
 
 @pytest.mark.parametrize(("size", "copied"), [(1998, True), (2000, False), (3000, False)])
 def test_long_pieces_are_not_copied(size: int, copied: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two pieces, of 999 steps on average or of 1000 and more: the same numbers, with a second array or without."""
+    """Two parts, of 999 steps on average or of 1000 and more: the same numbers, with a second array or without."""
     asked: list[int] = []
     repeat = np.repeat
 
@@ -73,7 +73,7 @@ def test_long_pieces_are_not_copied(size: int, copied: bool, monkeypatch: pytest
 
     monkeypatch.setattr(schedule.np, "repeat", counted)
     entries = np.arange(1.0, size + 1)
-    schedule._for_each_piece(np.multiply, np.array([2.0, 3.0]), entries, np.array([0, 5]))
+    schedule._for_each_part(np.multiply, np.array([2.0, 3.0]), entries, np.array([0, 5]))
     assert (entries == np.arange(1.0, size + 1) * np.where(np.arange(size) < 5, 2, 3)).all()
     assert bool(asked) == copied
 

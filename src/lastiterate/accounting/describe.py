@@ -81,11 +81,11 @@ def _convexity_promise(run: Run) -> Iterator[str]:
 
 
 def _epochs(run: Run) -> str:
-    every = run.batches.per_epoch
-    if every == 1:
+    per_epoch = run.batches.per_epoch
+    if per_epoch == 1:
         return ""
-    whole, rest = divmod(run.steps, every)
-    return f" ({whole} epochs of {every}{f' and {rest} more' if rest else ''})"
+    whole, rest = divmod(run.steps, per_epoch)
+    return f" ({whole} epochs of {per_epoch}{f' and {rest} more' if rest else ''})"
 
 
 def _loss(run: Run) -> str:

@@ -24,8 +24,8 @@ class Growth:
 
 def growth(run: Run, delta: float, releases: tuple[int, ...] = ()) -> Growth:
     """At up to two dozen places along the run, after whole epochs where there are several."""
-    every = run.batches.per_epoch
-    unit = every if run.steps % every == 0 and run.steps > every else 1
+    per_epoch = run.batches.per_epoch
+    unit = per_epoch if run.steps % per_epoch == 0 and run.steps > per_epoch else 1
     counts = np.unique(np.linspace(1, run.steps // unit, min(_POINTS, run.steps // unit)).astype(np.intp))
     places = tuple(unit * count for count in counts.tolist())
     reports = []

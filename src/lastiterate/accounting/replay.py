@@ -12,12 +12,12 @@ from lastiterate.kernel.places import NewOrders, Places
 from lastiterate.kernel.steps import Steps
 from lastiterate.numerics.arrays import Floats
 from lastiterate.shift.schedule import blocks
-from lastiterate.theorems.evidence import Part, RecordSchedules
+from lastiterate.theorems.evidence import RecordSchedules, Stretch
 
 
 def proof_of(process: Process, places: Places, found: tuple[RecordSchedules, ...]) -> dict[str, Any]:
     """The steps, the turns, and the schedules for each place."""
-    schedules = [{"place": one.place, "parts": _parts(places.stretches(one.place), one.parts)} for one in found]
+    schedules = [{"place": one.place, "parts": _written(places.stretches(one.place), one.stretches)} for one in found]
     return {**statement(process, places), "schedules": schedules}
 
 
@@ -42,8 +42,8 @@ def statement(process: Process, places: Places) -> dict[str, Any]:
     }
 
 
-def _parts(stretches: list[Steps | None], parts: tuple[Part, ...]) -> list[dict[str, Any] | None]:
-    pairs = [(steps, part.schedule) for steps, part in zip(stretches, parts, strict=True)]
+def _written(met: list[Steps | None], found: tuple[Stretch, ...]) -> list[dict[str, Any] | None]:
+    pairs = [(steps, stretch.schedule) for steps, stretch in zip(met, found, strict=True)]
     return [
         None if steps is None or schedule is None else {"start": schedule.start, "blocks": blocks(steps, schedule)}
         for steps, schedule in pairs

@@ -131,8 +131,8 @@ class Report:
         """ε against steps, for the best bound and for composition; written to `path` if given. Returns the figure."""
         from lastiterate.accounting.growth import growth
 
-        found, every = growth(self.run, self.delta, self.releases), self.run.batches.per_epoch
-        unit = every if every > 1 and all(place % every == 0 for place in found.steps) else 1
+        found, per_epoch = growth(self.run, self.delta, self.releases), self.run.batches.per_epoch
+        unit = per_epoch if per_epoch > 1 and all(place % per_epoch == 0 for place in found.steps) else 1
         along = [place / unit for place in found.steps]
         name = "epochs" if unit > 1 else "steps"
         what = (

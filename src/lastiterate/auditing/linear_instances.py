@@ -86,8 +86,8 @@ def _coins(values: Floats, batches: Batches, deviation: float, times: int = 1) -
 
 def _orders(values: Floats, batches: Batches, deviation: float) -> RandomSum:
     """One push of each epoch, or one place for all epochs; the last epoch may be cut short."""
-    every = batches.per_epoch
-    places = np.concatenate([values, np.zeros(-len(values) % every)]).reshape(-1, every)
+    per_epoch = batches.per_epoch
+    places = np.concatenate([values, np.zeros(-len(values) % per_epoch)]).reshape(-1, per_epoch)
     if batches.turns is Turns.ONE_ORDER:
         places = places.sum(axis=0, keepdims=True)
-    return RandomSum(places, np.full(places.shape, 1 / every), deviation)
+    return RandomSum(places, np.full(places.shape, 1 / per_epoch), deviation)

@@ -38,11 +38,11 @@ class Simulation:
 
     def _seen(self, source: np.random.Generator) -> NDArray[np.bool_]:
         """Whether each step's batch has the record; in a fixed order, the record that the last step sees."""
-        every, steps = self.batches.per_epoch, np.arange(self.count)
+        per_epoch, steps = self.batches.per_epoch, np.arange(self.count)
         if self.batches.shuffled:
-            places = source.integers(every, size=-(-self.count // every))
-            place = places[steps // every] if self.batches.turns is Turns.NEW_ORDERS else places[0]
-            return np.asarray(steps % every == place)
+            places = source.integers(per_epoch, size=-(-self.count // per_epoch))
+            place = places[steps // per_epoch] if self.batches.turns is Turns.NEW_ORDERS else places[0]
+            return np.asarray(steps % per_epoch == place)
         return np.asarray(source.random(self.count) < self.batches.inclusion(self.count))
 
 

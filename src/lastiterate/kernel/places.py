@@ -39,8 +39,8 @@ class Places:
     def stretches(self, place: int) -> list[Steps | None]:
         """What a record at this place meets between one release and the next; None where it takes no part."""
         offsets = [(place - first) % self.every for first, _ in self.ends]
-        given = zip(self.parts, offsets, strict=True)
-        return [part.regular(offset) if offset < len(part.steps) else None for part, offset in given]
+        given = zip(self.whole_stretches, offsets, strict=True)
+        return [stretch.regular(offset) if offset < len(stretch.steps) else None for stretch, offset in given]
 
     @property
     def alike(self) -> bool:
@@ -52,7 +52,7 @@ class Places:
         return list(pairwise((0, *self.releases, len(self.steps))))
 
     @cached_property
-    def parts(self) -> list[RecordSteps]:
+    def whole_stretches(self) -> list[RecordSteps]:
         return [RecordSteps(self.steps.part(*ends), self.every) for ends in self.ends]
 
 
@@ -85,17 +85,17 @@ class NewOrders(Places):
         return self.steps.alike and greatest(self.steps.lipschitz) <= 1
 
     def stretches(self, place: int) -> list[Steps | None]:
-        *earlier, last = zip(self.parts, self._last_steps, self.worst_pushes, strict=True)
-        return [part.at(turns, pushes) for part, turns, pushes in earlier] + [self._with_last(*last, place)]
+        *earlier, last = zip(self.whole_stretches, self._last_steps, self.worst_pushes, strict=True)
+        return [stretch.at(turns, pushes) for stretch, turns, pushes in earlier] + [self._with_last(*last, place)]
 
-    def _with_last(self, part: RecordSteps, turns: Counts, pushes: Floats, place: int) -> Steps | None:
+    def _with_last(self, stretch: RecordSteps, turns: Counts, pushes: Floats, place: int) -> Steps | None:
         """Earlier pieces at their worst; the last at this place, or at its worst, or without the record."""
         if place < 0:
             turns, pushes = turns[:-1], pushes[:-1]
         elif self.averaged:
-            turn = len(part.steps) - self.last_piece + place
-            turns, pushes = np.append(turns[:-1], turn), np.append(pushes[:-1], part.steps.sensitivity[turn])
-        return part.at(turns, pushes) if turns.size else None
+            turn = len(stretch.steps) - self.last_piece + place
+            turns, pushes = np.append(turns[:-1], turn), np.append(pushes[:-1], stretch.steps.sensitivity[turn])
+        return stretch.at(turns, pushes) if turns.size else None
 
     @cached_property
     def _last_steps(self) -> list[Counts]:
@@ -106,8 +106,8 @@ class NewOrders(Places):
     @cached_property
     def worst_pushes(self) -> list[Floats]:
         """The largest push that a turn inside each piece can have grown to by its end."""
-        given = zip(self.parts, self._last_steps, strict=True)
-        return [latest_turns(part.steps, turns) for part, turns in given]
+        given = zip(self.whole_stretches, self._last_steps, strict=True)
+        return [latest_turns(stretch.steps, turns) for stretch, turns in given]
 
 
 def groups(first: int, last: int, of: int) -> dict[int, float]:

@@ -13,17 +13,17 @@ import numpy as np
 from lastiterate.mixing.recursion import Block, for_ever, from_common_start
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.profile import Profile
+from lastiterate.privacy.profile import LARGEST_TABLED, Profile
 
 Bound = Callable[[Floats], Floats]
 
-_SMALLEST = 1e-17  # profiles are followed down to here
+_SMALLEST = 1e-17  # profiles are followed down to here, below any δ that is asked for; a longer grid would be coarser
+# Cells: a round takes the square of it, and a coarse grid only finds where the fine one has to end.
 _COARSE, _FINE = 40, 128
 _FILLED = 26  # cells of a coarse grid: if the profile is not yet negligible there, it is fine enough
-_ROUNDS = 400
-_FEW = 40  # blocks that are gone through one by one
-_APART_POINTS = 400
-_LARGEST_EPSILON = 600.0
+_ROUNDS = 400  # each gives a bound; they end when nothing falls by 1e-4, and this ends those that fall slowly for long
+_FEW = 40  # blocks that are gone through one by one, which is cheap; beyond, the bound for any number of blocks serves
+_APART_POINTS = 400  # chords lie above M: with fewer points by more
 
 
 def mixed_profile(common: Bound, apart: Bound, blocks: int) -> Profile:
@@ -68,6 +68,6 @@ def _chords(epsilons: Floats, known_epsilons: Floats, deltas: Floats) -> Floats:
 def _reach(bound: Bound) -> float:
     """An ε beyond which the bound is negligible."""
     reach = 1e-3
-    while reach < _LARGEST_EPSILON and bound(np.array([reach])).item() > _SMALLEST * 1e-4:
+    while reach < LARGEST_TABLED and bound(np.array([reach])).item() > _SMALLEST * 1e-4:
         reach *= 1.5
-    return min(reach, _LARGEST_EPSILON)
+    return min(reach, LARGEST_TABLED)

@@ -15,7 +15,7 @@ from lastiterate.numerics.normal_gap import log_gap_above
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.notion import Notion
 
-_WINDOWS = 24
+_WINDOWS = 24  # ways to split ε, each valid: fewer are looser, more take longer
 
 
 @dataclass(frozen=True, eq=False)

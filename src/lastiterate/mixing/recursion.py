@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import down, up
 
-_LEAST = 1e-250  # below, products would be rounded to 0
+_LEAST = 1e-250  # below, products would be rounded to 0, which is a claim; far above, small δ would be lost
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,11 +12,13 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import down, up
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.profile import LARGEST_TABLED
 from lastiterate.privacy.subsampled import SubsampledGaussians
 
-_POINTS = 96
+_POINTS = 96  # chords lie above: with fewer points by more; each costs a contour's sum
+# Below the 1e-17 that profiles are followed down to; a longer table would be coarser where it matters.
 _SMALLEST = 1e-19
-_LARGEST = 600.0
+# For so small a δ a lattice takes long; to give up the credit for sampling is quick, and valid.
 _FAR_OUT = math.log(1e-40)
 
 
@@ -30,7 +32,7 @@ class Tabled:
         if self._table is None:
             return np.asarray(self.notion.delta(epsilons))
         points, deltas = self._table
-        return up(np.interp(np.exp(np.minimum(epsilons, _LARGEST)), np.exp(points), deltas))
+        return up(np.interp(np.exp(np.minimum(epsilons, LARGEST_TABLED)), np.exp(points), deltas))
 
     def log_delta(self, epsilons: Floats) -> Floats:
         with np.errstate(divide="ignore"):
@@ -59,8 +61,8 @@ class Tabled:
     def reach(self) -> float:
         """About where δ is negligible; whatever it is, the table is valid."""
         if self._composed is not None:
-            return min(1.05 * self._composed.epsilon_estimate(math.log(_SMALLEST)) + 1e-12, _LARGEST)
-        return min(float(self.notion.epsilon(_SMALLEST)), _LARGEST)
+            return min(1.05 * self._composed.epsilon_estimate(math.log(_SMALLEST)) + 1e-12, LARGEST_TABLED)
+        return min(float(self.notion.epsilon(_SMALLEST)), LARGEST_TABLED)
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats] | None:

@@ -15,15 +15,16 @@ import numpy as np
 from lastiterate.mixing.table import Tabled
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import log_gap_above
-from lastiterate.numerics.roots import decreasing_root
+from lastiterate.numerics.roots import FARTHEST, decreasing_root
 from lastiterate.numerics.rounding import down, up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.notion import Notion
 
-_SHARES = (0.03, 0.2)  # of δ for the tail
+# Of δ for the tail: any share is valid, and ε is flat around the best one, in the logarithm of the share. Each that is
+# tried costs a question to the window.
+_SHARES = (0.03, 0.2)
 _LESS, _MORE = 0.0045, 0.9  # a third is tried, beyond the better of the two
-_SPLITS = 24
-_LARGEST_EPSILON = 1e15
+_SPLITS = 24  # ways to split ε, each valid: fewer are looser, more take longer
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +48,7 @@ class Tail:
         if not self.mus.any():
             return np.zeros_like(log_deltas)
         high = np.full_like(log_deltas, 1e-3)
-        while (short := (self.log_delta(high) > log_deltas) & (high < _LARGEST_EPSILON)).any():
+        while (short := (self.log_delta(high) > log_deltas) & (high < FARTHEST)).any():
             high = np.where(short, 2 * high, high)
         root = decreasing_root(lambda x: self.log_delta(x) - log_deltas, np.zeros_like(high), high)
         return np.where(self.log_delta(root) <= log_deltas, root, np.inf)

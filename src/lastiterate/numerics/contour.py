@@ -20,12 +20,16 @@ from lastiterate.numerics.excess import log_aliases, log_less, log_or_lowest, lo
 from lastiterate.numerics.panels import TooFine
 from lastiterate.numerics.tilted import Tilted, variations
 
+# Fewer measured values leave the bounds between them loose and the cut far out; more take longer to measure.
 _PER_OCTAVE = 4
-_MESH_RATIO = 2 ** (1 / _PER_OCTAVE)
+_MESH_RATIO = 2 ** (1 / _PER_OCTAVE)  # so that to double a frequency leads to another one of the mesh
 _MOST_WORK = 4_000_000  # node × frequency pairs, for each ratio: about what a lattice would cost
+# Of the abscissa, where Chernoff's bound is tried: any will do, each costs a look at the cumulant. Near 1 is for heavy
+# tails, whose cumulant explodes soon, far from it for light ones, whose aliases then ask for the shortest period.
 _LEFT_FRACTIONS = (0.0, 0.35, 0.65, 0.88)
-_RETREAT = 0.8
 _RIGHT_FRACTIONS = (1.1, 1.3, 1.7, 2.5)
+# Of the abscissa, at a time: shorter retreats cost more looks, longer ones cancel more than they have to.
+_RETREAT = 0.8
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,9 @@ from lastiterate.numerics.panels import TooFine
 from lastiterate.numerics.roots import positive_guess
 from lastiterate.numerics.tilted import Tilted, tilted
 
-_LOG_TOLERANCE = -30.0
+_LOG_TOLERANCE = -30.0  # of quadrature: e^−30 = 1e-13 is below what contours are drawn to, 1e-11, and above rounding
+# A curvature that falls by 2.5 when the abscissa falls by 15 % is that of a far part. No proof is behind the two
+# numbers: where a saddle ends up decides how sharp a bracket is, not whether it holds.
 _RETREAT, _EXPLOSION = 0.85, 2.5
 
 

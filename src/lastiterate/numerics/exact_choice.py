@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.randomness import Source
 
+# Sums of n shares are off by n·2⁻⁵², so that this is enough up to 4096 states; more only costs exact draws.
 _DOUBT = 2.0**-40
-_CHUNK = 1 << 20  # numbers that are looked at together
+_CHUNK = 1 << 20  # numbers that are looked at together: some 8 MB; fewer are a slower loop, more are memory
 
 
 def states_drawn(matrix: Floats, given: NDArray[np.intp], source: Source) -> NDArray[np.intp]:

@@ -18,16 +18,18 @@ from numpy.typing import NDArray
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.randomness import Bits, Source
 
-_DIGITS = 120
-_PI = Decimal(
+_DIGITS = 120  # 191 bits are 58 digits; as many again for roundings, and for values that are far larger than the grid
+_PI = Decimal(  # to more digits than are computed with
     "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798214808651"
     "32823066470938446095505822317253594081284811"
 )
 # Errors in double precision; measured against 60 digits: within half of it (tests/numerics/test_exact_noise.py).
+# Smaller ones would let double precision decide what it does not know; larger ones only send more places to 120 digits.
 _OF_SIZE = 2.0**-49  # logarithms, roots and tangents of numpy, and the products and sums that follow
 _OF_TAIL = 2.0**-49  # relative, for the rounding of a tail, and for the bits of it that were not drawn
-_FEW = np.uint64(1 << 51)  # below, the 63 bits of a tail have too few left, and it gets 64 more
-_UNIT = 2.0**-63
+# Below, fewer than 50 of the 63 bits of a tail are left, too few for _OF_TAIL: it gets 64 more.
+_FEW = np.uint64(1 << 51)
+_UNIT = 2.0**-63  # of 64 bits one is the sign
 
 
 @dataclass(frozen=True, eq=False)

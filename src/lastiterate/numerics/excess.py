@@ -6,6 +6,10 @@ import math
 
 import numpy as np
 
+LONGEST_EXTRAPOLATION = 3.0
+"""In units of 1/abscissa, from the threshold something was drawn for: it holds farther off, but aliases and rounding
+are e³ times larger there. Less means to draw more often; a choice of effort."""
+
 
 def log_peak(abscissa: float) -> float:
     """log of the maximum of (1 − e^{−u})·e^{−abscissa·u} over u ≥ 0."""

@@ -20,9 +20,12 @@ from lastiterate.numerics.excess import log_aliases, log_less, log_or_lowest, lo
 from lastiterate.numerics.roots import positive_guess
 from lastiterate.numerics.rounding import up
 
-_LARGEST_TRANSFORM = 2**22
+_LARGEST_TRANSFORM = 2**22  # 32 MB an array: longer ones would be slow; what wraps around is charged
+# Of what wraps around: far below the 1e-6 of discretising; less is a longer transform.
 _LOG_RELATIVE_TOLERANCE = math.log(1e-10)
-_LONGEST_KERNEL = 46.0
+_LONGEST_KERNEL = 46.0  # e^−46 = 1e-20 is far below an ulp of the sum, and charged; longer is slower
+# Of the abscissa, where Chernoff's bound is tried for what wraps around: any will do, each costs a pass over the
+# masses.
 _LEFT_FRACTIONS = (0.0, 0.5, 0.85)
 _RIGHT_FRACTIONS = (1.1, 1.3, 1.8)
 

@@ -14,15 +14,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from lastiterate.numerics.arrays import Floats
-from lastiterate.numerics.mixture_ratio import LOG_SQRT_2PI, Factor, Family, Term
+from lastiterate.numerics.mixture_ratio import Factor, Family, Term
+from lastiterate.numerics.normal_gap import LOG_SQRT_2PI
 
-POINTS = 32
+POINTS = 32  # of a panel: with fewer, more panels are needed; a choice of effort
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(POINTS)
+# ρ. A larger ellipse divides by a larger power, e^12 to e^62, but meets a larger supremum: the best of five counts.
 _ELLIPSES = np.exp([0.0, 0.2, 0.35, 0.5, 0.7, 1.0])
+# Must be below π, where cos(θ/2) is 0 and the bound says nothing; just below it says hardly anything.
 _LARGEST_ANGLE = 3.0
+# Standard deviations: a start, panels are cut until they are accurate; narrower ones may be more than are needed.
 _FIRST_WIDTH = 4.0
-_MOST_PANELS = 4_000
-_FAR_OFF = 60.0
+_MOST_PANELS = 4_000  # 128,000 nodes: a limit of effort, beyond which a lattice is taken
+_FAR_OFF = 60.0  # of a logarithm: a choice of effort, only how many rounds it takes depends on it
 
 
 class TooFine(Exception):

@@ -16,20 +16,21 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.contour import Contour, Effort, draw_contour
 from lastiterate.numerics.cumulant import Cumulant
 from lastiterate.numerics.discretise import Ratio, from_above, from_below
-from lastiterate.numerics.excess import log_peak
+from lastiterate.numerics.excess import LONGEST_EXTRAPOLATION, log_peak
 from lastiterate.numerics.lattice import LatticeSum, Masses, TiltedSum, lattice_sum
 from lastiterate.numerics.mixture_ratio import MIXTURE_OVER_NORMAL, NORMAL_OVER_MIXTURE, Family
 from lastiterate.numerics.normal_gap import threshold_above
-from lastiterate.numerics.roots import decreasing_crossing
+from lastiterate.numerics.roots import FARTHEST, decreasing_crossing
 from lastiterate.numerics.rounding import up
 
+# The sharpest that is not too costly. Terms that cancel e^9, e^14 or e^20 lose so many ulps: no more than the tolerance
+# beside.
 _EFFORTS = (Effort(math.log(1e-11), 9.0), Effort(math.log(1e-9), 14.0), Effort(math.log(1e-7), 20.0))
-_LONGEST_EXTRAPOLATION = 3.0  # in units of 1/abscissa, from the threshold something was drawn for
-_NARROW = 2e-7
-_REUSABLE = 1e-6
-_MOST_CELLS = 2**20
-_HIGHEST = 1e15
-_MOST_KEPT = 24
+_NARROW = 2e-7  # of the excess: aliases below it move ε by less than anyone sees, and are not worth another contour
+_REUSABLE = 1e-6  # width in log excess: what is looser than that is drawn anew, what is sharper saves the work
+_MOST_CELLS = 2**20  # of one step: a quarter of the largest transform; fewer are coarser, and so looser, in long ranges
+_MOST_KEPT = 24  # of what was drawn and solved: a search comes back to fewer, and each holds up to millions of numbers
+# Of the way to the smallest: farther apart the curve is loose between, closer is slower.
 _CURVE_LEVELS = (0.15, 0.4, 0.7, 1.0)
 
 
@@ -79,7 +80,7 @@ class RatioSum:
 
     @property
     def _highest(self) -> float:
-        return min(self.ceiling, _HIGHEST)
+        return min(self.ceiling, FARTHEST)
 
     def log_upper(self, threshold: float) -> float:
         """log of an upper bound on the excess over `threshold`."""
@@ -155,7 +156,7 @@ class RatioSum:
         guess = min(max(guess, 0.0), 0.999 * self._highest)
         drawn = self._draw(abscissa, guess, log_excess)
         upper = self._crossing(drawn, log_excess, guess, abscissa)
-        far = upper < math.inf and abs(upper - guess) * abscissa > _LONGEST_EXTRAPOLATION
+        far = upper < math.inf and abs(upper - guess) * abscissa > LONGEST_EXTRAPOLATION
         if far and isinstance(drawn, Contour) and drawn.log_alias_estimate(upper) > log_excess + math.log(_NARROW):
             abscissa = self.cumulant.saddle_at(upper)
             drawn = self._draw(abscissa, upper, log_excess)
@@ -176,7 +177,7 @@ class RatioSum:
     def _sharp_at(self, threshold: float) -> Numerics:
         for drawn_at, abscissa, drawn in self._drawn:
             apart = abs(threshold - drawn_at)
-            near = apart * abscissa <= _LONGEST_EXTRAPOLATION and apart <= 0.5 * max(threshold, drawn_at)
+            near = apart * abscissa <= LONGEST_EXTRAPOLATION and apart <= 0.5 * max(threshold, drawn_at)
             if near and (isinstance(drawn, LatticePair) or _width(drawn, threshold) < _REUSABLE):
                 return drawn
         abscissa = self.cumulant.saddle_at(threshold)

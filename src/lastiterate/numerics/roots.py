@@ -9,9 +9,16 @@ import numpy as np
 
 from lastiterate.numerics.arrays import Floats
 
-_LARGEST_LOG, _LONGEST_STEP = 30.0, 2.0
+FARTHEST = 1e15
+"""No threshold (no ε) is sought beyond: it would mean nothing, and up to 2⁵³ = 9e15 a float still tells whole numbers
+apart."""
+# Guesses lie between 1e-13 and 1e13: a guess at an end does no harm, and a wider bracket costs evaluations.
+_LARGEST_LOG = 30.0
+# Of a logarithm: with an estimated slope a longer one overshoots, a shorter one takes more evaluations.
+_LONGEST_STEP = 2.0
+# Of 15 digits each: from any float to any other; fewer would leave a tiny root loose, but never wrong.
 _MOST_PASSES = 20
-_BISECTION_SLACK = 2  # evaluations that ITP may spend beyond plain bisection
+_BISECTION_SLACK = 2  # evaluations that ITP may spend beyond plain bisection: with none it could hardly interpolate
 
 
 def decreasing_root(

@@ -14,7 +14,7 @@ from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.notion import Notion
 
-_SMALLEST_LOG = -1e300
+_SMALLEST_LOG = -1e300  # stands for −∞, which minus itself would be NaN; below every log δ that is computed
 
 
 @dataclass(frozen=True, init=False)

@@ -27,7 +27,7 @@ from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, POISSON
 from lastiterate.privacy.subsampled import subsampled_gaussian
 
-_LARGEST_EXPONENT = 26.0  # of e^{mu²}
+_LARGEST_MU = 26.0  # e^{mu²} = e^676 is a float, e^{27²} is not
 
 
 def advanced_composition(*, epsilon: float, delta: float, times: int, slack_delta: float) -> tuple[float, float]:
@@ -117,7 +117,7 @@ def clt_mu_estimate(*, mu: float, inclusion: float, times: int) -> float:
     from scipy.special import ndtr
 
     mu, rate = checked_number("mu", mu, POSITIVE), checked_number("inclusion", inclusion, RATE)
-    if mu > _LARGEST_EXPONENT:
+    if mu > _LARGEST_MU:
         return math.inf
     inner = math.exp(mu**2) * ndtr(1.5 * mu) + 3 * ndtr(-0.5 * mu) - 2
     return math.sqrt(2 * checked_count("times", times) * inner) * rate

@@ -12,9 +12,11 @@ from lastiterate.numerics.rounding import down
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, POISSON, Adjacency, Sampling
 from lastiterate.privacy.subsampled import SubsampledGaussians, subsampled_gaussian
 
-_LOWEST, _HIGHEST = -4.6, 40.0  # of log noise; beyond mu = 100 sampling is not credited anyway
-_CLOSENESS = 1e-6  # in log δ
-_MOST_SECANTS = 8
+# Of log noise. At mu = 100, and already above 50, sampling is not credited; mu = e^−40 is far below the 1e-6 that
+# smaller ones are raised to.
+_LOWEST, _HIGHEST = -4.6, 40.0
+_CLOSENESS = 1e-6  # in log δ: the noise is then within 1e-6 or so of the least; closer takes more evaluations
+_MOST_SECANTS = 8  # if so few do not do, a bracket is sought, which always ends; more would delay that
 
 
 def largest_mu(

@@ -19,8 +19,9 @@ from lastiterate.privacy.subsampled import SampledStep, SubsampledGaussians, mer
 
 Counted = Sequence[tuple[Notion, int]]
 
+# What is beyond counts as +∞, and adds so much to δ for each part; less asks for more cells.
 _LOG_TAIL = math.log(1e-16)
-_MOST_CELLS = 200_000
+_MOST_CELLS = 200_000  # of one part: fewer are coarser, and so looser, where losses are large; more are slower
 
 
 def compose(guarantees: Iterable[Notion]) -> Notion:

@@ -15,7 +15,9 @@ from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 
-_FAR = 16.0  # times the displacement: the profile of the difference is below 1e-56 there
+_FAR = 16.0
+"""Times the displacement: the profile of the difference is below 1e-56 there, below every δ. More would add more to ε,
+less would leave more for δ."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,11 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.notion import Notion
 
-_FEW = 3
-_HOPELESS = 2.0  # times the best
+_FEW = 3  # so many values are worth a search each; of more, three are searched for
+# Times the best: an estimate above it stands for the answer; less could pass over the best rung, more is slower.
+_HOPELESS = 2.0
 _LARGE = 12.0  # an ε above which estimates are near enough to tell
+_RATIO = 1.3  # between rungs: around the best ε is flat, so that closer rungs gain little; a choice of effort
 
 Estimate = Callable[[Notion, float], float]
 
@@ -91,7 +93,7 @@ def _no_estimate(notion: Notion, value: float) -> float:
     return 0.0
 
 
-def rungs(most: int, ratio: float = 1.3, least: int = 1) -> tuple[int, ...]:
+def rungs(most: int, ratio: float = _RATIO, least: int = 1) -> tuple[int, ...]:
     """Whole numbers from `least` to `most`, each about `ratio` times the one before."""
     found = [min(least, most)]
     while found[-1] < most:

@@ -19,6 +19,7 @@ from lastiterate.errors import (
     checked_number,
 )
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.excess import LONGEST_EXTRAPOLATION
 from lastiterate.numerics.lattice import LatticeSum, Masses, TiltedSum
 from lastiterate.numerics.roots import decreasing_crossing
 from lastiterate.numerics.rounding import up
@@ -26,8 +27,6 @@ from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.notion import Notion
 
 _REAL = Interval(-math.inf, math.inf)
-_LONGEST_EXTRAPOLATION = 3.0
-_HIGHEST = 1e15
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -96,7 +95,7 @@ class PrivacyLoss(Notion):
 
     def _sharp_at(self, epsilon: float) -> TiltedSum:
         for drawn_at, tilted in self._tilted:
-            if abs(epsilon - drawn_at) * tilted.abscissa <= _LONGEST_EXTRAPOLATION:
+            if abs(epsilon - drawn_at) * tilted.abscissa <= LONGEST_EXTRAPOLATION:
                 return tilted
         self._tilted.append((epsilon, self._total.tilt_for(epsilon)))
         return self._tilted[-1][1]

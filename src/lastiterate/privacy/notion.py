@@ -11,13 +11,12 @@ from numpy.typing import ArrayLike
 
 from lastiterate.errors import ABOVE_ONE, INSIDE_UNIT, NON_NEGATIVE, UNIT, Unavailable, checked_array, checked_count
 from lastiterate.numerics.arrays import Floats, like_input
-from lastiterate.numerics.roots import decreasing_root
+from lastiterate.numerics.roots import FARTHEST, decreasing_root
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.conversions import profile_to_tradeoff
 
-_SMALLEST_DELTA = 5e-324
-_LARGEST_EPSILON = 1e15
+_SMALLEST_DELTA = 5e-324  # the least float above 0: a δ that underflows must not become 0
 
 
 class Notion(ABC):
@@ -35,7 +34,7 @@ class Notion(ABC):
     def _epsilon(self, log_deltas: Floats) -> Floats:
         """The least ε with δ(ε) ≤ δ, rounded up, ∞ where there is none, for a flat array of log δ."""
         high = np.full_like(log_deltas, 1.0)
-        while (short := (self._log_delta(high) > log_deltas) & (high < _LARGEST_EPSILON)).any():
+        while (short := (self._log_delta(high) > log_deltas) & (high < FARTHEST)).any():
             high = np.where(short, 2 * high, high)
         root = decreasing_root(lambda x: self._log_delta(x) - log_deltas, np.zeros_like(high), high)
         return np.where(self._log_delta(root) <= log_deltas, root, np.inf)

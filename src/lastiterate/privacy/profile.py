@@ -16,7 +16,9 @@ from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.notion import Notion
 
-_LARGEST_IN_HULL = 600.0  # e^ε must stay finite; larger ε are answered by the function or the last point
+LARGEST_TABLED = 600.0
+"""Tables and hulls are interpolated in e^ε, which must stay finite, as must slopes and products: e^709 would overflow.
+Larger ε are answered by a function or by the last point."""
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -79,7 +81,7 @@ class Profile(Notion):
         """
         if self._points is None:
             return np.array([0.0]), np.array([1.0])
-        epsilons, deltas = (array[self._points[0] <= _LARGEST_IN_HULL] for array in self._points)
+        epsilons, deltas = (array[self._points[0] <= LARGEST_TABLED] for array in self._points)
         x = np.concatenate([[0.0], np.exp(-epsilons), np.exp(epsilons)])
         y = np.concatenate([[1.0], 1 - np.exp(-epsilons) * (1 - deltas), deltas])
         order = np.lexsort((y, x))
@@ -92,7 +94,7 @@ class Profile(Notion):
         epsilons, deltas = super()._table
         if self._points is None:
             return epsilons, deltas
-        known = self._points[0][self._points[0] <= _LARGEST_IN_HULL]
+        known = self._points[0][self._points[0] <= LARGEST_TABLED]
         return np.append(epsilons, known), np.append(deltas, self._interpolated(known))
 
     def _interpolated(self, epsilons: Floats) -> Floats:
@@ -101,7 +103,7 @@ class Profile(Notion):
         known_epsilons, known_deltas = self._points
         last = np.searchsorted(known_epsilons, epsilons, side="right")
         at_last = np.append(1.0, np.minimum.accumulate(known_deltas))[last]
-        inner = up(np.interp(np.exp(np.minimum(epsilons, _LARGEST_IN_HULL)), *self._hull), operations=50)
+        inner = up(np.interp(np.exp(np.minimum(epsilons, LARGEST_TABLED)), *self._hull), operations=50)
         return np.minimum(np.minimum(inner, at_last), 1.0)
 
 

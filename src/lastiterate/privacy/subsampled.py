@@ -49,12 +49,16 @@ from lastiterate.privacy.adjacency import (
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 
+# Ten times what docs/numerics.md shows with a bracket below 1e-8; a step's errors are multiplied by it.
 MOST_STEPS = 10**10
+# The range in which integrals are certified and tested. Above μ = 50 a record in the batch makes ε about μ²/2 > 1000;
+# with smaller mu, raised to 1e-6, even the most steps come to μ = 0.1 without sampling.
 _SMALLEST_MU, _LARGEST_MU, _SMALLEST_INCLUSION = 1e-6, 50.0, 1e-9
-_FEW_STEPS = 30
+_FEW_STEPS = 30  # a guess: with more, basic composition loses too much to be worth its evaluation
 _MANY_STEPS = 300  # up to here a lattice is quicker than contours
+# Then ε is about half of it, which nobody claims; it is well inside the range that is searched, 1e15.
 _LARGEST_VARIANCE = 1e12
-_FAR = 12.0
+_FAR = 12.0  # standard deviations: δ is within 1e-32 of 1, and no float tells that from 1
 _ONLY_REPLACE_ONE = (
     "fixed-size batches are analysed under replace-one only: adding a record changes every inclusion probability. "
     "Got adjacency=li.ADD_OR_REMOVE_ONE. Use adjacency=li.REPLACE_ONE, or sampling=li.notions.POISSON."

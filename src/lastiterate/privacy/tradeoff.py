@@ -14,7 +14,9 @@ from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.conversions import polygon_to_delta, tradeoff_to_delta
 from lastiterate.privacy.notion import Notion
 
-_ROUNDING = 4e-15  # a type II error near 1 is known no better, and so is a small δ
+_ROUNDING = 4e-15  # 18 ulps of 1: a type II error near 1 is known no better, and so is a small δ
+# Where a function is evaluated. Errors below 1e-18 matter for ε above 40 alone. 4000 points in 15 decades are 1 %
+# apart, 6000 above 1e-3 are closer; a choice of effort: more would bring the polygon nearer to the function.
 _GRID = np.concatenate([np.geomspace(1e-18, 1e-3, 4000), np.linspace(1e-3, 1.0, 6001)[1:]])
 
 

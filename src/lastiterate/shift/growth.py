@@ -21,7 +21,7 @@ from lastiterate.numerics.rounding import up
 from lastiterate.shift.amplification import amplification
 from lastiterate.shift.optimise import schedule_from
 
-_MOST_ENDS = 200
+_MOST_ENDS = 200  # each is valid: on a ladder of so many the best is missed by little, and steps may be billions
 
 
 @dataclass(frozen=True, eq=False)

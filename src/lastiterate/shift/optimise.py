@@ -26,8 +26,8 @@ from lastiterate.shift.start import best_start
 
 PooledBlock = tuple[float, float, float, int]  # logarithms of pushes and weights at its end, of its factor; its length
 
-_FEW = 40  # so few steps are pooled one by one
-_HOPELESS = 1e100  # times the noise
+_FEW = 40  # so few steps are pooled one by one: the call of scipy takes as long as forty of them
+_HOPELESS = 1e100  # times the noise: its square is a float; no schedule makes a μ of that size worth anything
 
 
 def best_schedule(steps: Steps) -> tuple[float, Schedule]:

@@ -10,10 +10,13 @@ import numpy as np
 from lastiterate.kernel.steps import Counts, Steps
 from lastiterate.numerics.arrays import Floats
 
-_GROWING = 1 + 1e-12  # what is meant to be paid in full must be, if what rounding leaves could grow
+# What is meant to be paid in full must be, if what rounding leaves could grow; costs a part 1e-12 of μ.
+_GROWING = 1 + 1e-12
 LOG_RANGE = 300.0  # of products of factors within a chunk: their squares stay within the range of floats
-_SHORT_PIECE = 1000
-_NEGLIGIBLE = 1e-25  # of the largest payment of a block
+# Steps: a loop in Python over shorter ones is slower than a copy; longer ones save the memory of a copy.
+_SHORT_PART = 1000
+# Of the largest payment of a block: far below an ulp of all that it pays, so that to wait costs nothing.
+_NEGLIGIBLE = 1e-25
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +74,7 @@ def _paid_at(schedule: Schedule, tail: Steps, factors: Floats) -> Floats:
     levels = schedule.levels * (_GROWING if tail.lipschitz.max() > 1 else 1.0)
     due = np.square(tail.noise)
     due *= factors
-    _for_each_piece(np.multiply, levels, due, starts)
+    _for_each_part(np.multiply, levels, due, starts)
     due[ends] = np.inf
     return due
 
@@ -91,18 +94,18 @@ def relative_products(lipschitz: Floats, lengths: Counts) -> Floats:
     for first, last in pairwise([*chunks.tolist(), len(inside)]):
         np.cumsum(inside[first:last], out=inside[first:last])
     blocks = np.cumsum(lengths) - lengths
-    pieces = np.union1d(chunks, blocks)
-    base = before[np.searchsorted(chunks, pieces, side="right") - 1]
-    lowest = np.minimum.reduceat(base + np.minimum.reduceat(inside, pieces), np.searchsorted(pieces, blocks))
-    ceilings = np.asarray(lowest[np.searchsorted(blocks, pieces, side="right") - 1] - base, float)
-    _for_each_piece(np.subtract, ceilings, inside, pieces)
+    parts = np.union1d(chunks, blocks)
+    base = before[np.searchsorted(chunks, parts, side="right") - 1]
+    lowest = np.minimum.reduceat(base + np.minimum.reduceat(inside, parts), np.searchsorted(parts, blocks))
+    ceilings = np.asarray(lowest[np.searchsorted(blocks, parts, side="right") - 1] - base, float)
+    _for_each_part(np.subtract, ceilings, inside, parts)
     return np.exp(inside, out=inside)
 
 
-def _for_each_piece(function: np.ufunc, values: Floats, entries: Floats, starts: Counts) -> None:
-    """entries ← function(value of the piece, entries), in place; without a copy of the whole where pieces are long."""
+def _for_each_part(function: np.ufunc, values: Floats, entries: Floats, starts: Counts) -> None:
+    """entries ← function(value of the part, entries), in place; without a copy of the whole where parts are long."""
     ends = np.append(starts[1:], len(entries))
-    if len(values) * _SHORT_PIECE > len(entries):
+    if len(values) * _SHORT_PART > len(entries):
         function(np.repeat(values, ends - starts), entries, out=entries)
         return
     for value, first, last in zip(values.tolist(), starts.tolist(), ends.tolist(), strict=True):

@@ -16,6 +16,7 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import down
 from lastiterate.shift.schedule import LOG_RANGE
 
+# Starts that are looked at together: within a chunk all pairs are compared, over chunks a loop runs in Python.
 _CHUNK = 128
 
 

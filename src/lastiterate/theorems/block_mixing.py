@@ -30,9 +30,10 @@ from lastiterate.theorems.sampled import BOUNDED_RECORDS, sampled_window
 from lastiterate.theorems.shift_engine import shift_evidence
 from lastiterate.theorems.theorem import Assumption, Theorem
 
-_LARGEST_APART = 4.5  # in units of the noise: farther apart, a block hides next to nothing
-_LONGEST = 20_000  # steps in a block
-_RATIO = 1.3
+# In units of the noise: farther apart, a block hides next to nothing; here the laws overlap by 2 %.
+_LARGEST_APART = 4.5
+# Steps in a block: a limit of effort; longer ones hide more of what was before, and reveal more themselves.
+_LONGEST = 20_000
 
 
 def blocks_of(whole: Process, length: int) -> Notion:
@@ -105,7 +106,7 @@ def lengths(process: Process) -> tuple[int, ...]:
         most = min(most, 1)
     doubled = rungs(most, 2.0) if most else ()
     least = next((length for length in doubled if _hidden(process, length * each) <= _LARGEST_APART), None)
-    return () if least is None else rungs(most, _RATIO, least)
+    return () if least is None else rungs(most, least=least)
 
 
 def _hidden(process: Process, steps: int) -> float:

@@ -53,12 +53,12 @@ def _passes_composition(process: Process) -> Evidence:
     Attained by: linear losses in one batch, and a single step.
     Reference: Bok et al. 2024, Theorem 4.4.
     """
-    every = process.batches.per_epoch
+    per_epoch = process.batches.per_epoch
     if process.constant:
-        turns = -(-len(process) // every)
+        turns = -(-len(process) // per_epoch)
         return Evidence(GaussianDP(up(process.step_mu * math.sqrt(turns))))
-    squares = np.square(np.append(process.sensitivity / process.noise, np.zeros(-len(process) % every)))
-    table = squares.reshape(-1, every)
+    squares = np.square(np.append(process.sensitivity / process.noise, np.zeros(-len(process) % per_epoch)))
+    table = squares.reshape(-1, per_epoch)
     worst = table.max(axis=1).sum() if process.batches.reshuffled else table.sum(axis=0).max()
     return Evidence(GaussianDP(up(math.sqrt(float(worst)))))
 
@@ -92,9 +92,9 @@ def _contracting_cyclic(process: Process) -> Evidence:
     Attained by: quadratic losses, three epochs of four batches, to 3 %.
     Reference: Bok et al. 2024, Theorem 4.5.
     """
-    c, every = process.contraction, process.batches.per_epoch
-    lost = _lost(c, len(process) - every)
-    repeated = c ** (2 * every - 2) * (1 - c) * (1 + c) / _lost(c, every) ** 2 * lost / (2 - lost)
+    c, per_epoch = process.contraction, process.batches.per_epoch
+    lost = _lost(c, len(process) - per_epoch)
+    repeated = c ** (2 * per_epoch - 2) * (1 - c) * (1 + c) / _lost(c, per_epoch) ** 2 * lost / (2 - lost)
     return Evidence(GaussianDP(up(math.sqrt(1 + repeated) * process.step_mu)))
 
 
@@ -111,8 +111,9 @@ def _bounded_cyclic(process: Process) -> Evidence:
     Reference: Bok et al. 2024, Theorem 4.6.
     """
     s, d, noise = float(process.sensitivity[0]), process.diameter, float(process.noise[0])
-    every = process.batches.per_epoch
-    return Evidence(GaussianDP(up(math.sqrt(3 * s * d / every + s**2 + s**2 / every * math.ceil(d / s)) / noise)))
+    per_epoch = process.batches.per_epoch
+    square = 3 * s * d / per_epoch + s**2 + s**2 / per_epoch * math.ceil(d / s)
+    return Evidence(GaussianDP(up(math.sqrt(square) / noise)))
 
 
 FULL_COMPOSITION = Theorem(

@@ -18,8 +18,8 @@ def _fixed_batches(process: Process) -> Evidence:
     Attained by: linear losses in one batch, to 5 %.
     Reference: Boninsegna 2023, section VI-A, corrected.
     """
-    every = process.batches.per_epoch
-    return Evidence(RenyiDP(rho=up(process.step_mu**2 / 2 * (1 + (len(process) // every - 1) / every))))
+    per_epoch = process.batches.per_epoch
+    return Evidence(RenyiDP(rho=up(process.step_mu**2 / 2 * (1 + (len(process) // per_epoch - 1) / per_epoch))))
 
 
 FIXED_BATCHES = Theorem(

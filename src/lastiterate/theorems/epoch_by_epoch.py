@@ -23,10 +23,12 @@ from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, SHUFFLED, batches
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.theorem import Assumption, Theorem
 
-_MOST_GROUPS = 6  # of epochs that are counted as alike
-_MOST_LEVELS = 100  # of μ within an epoch
+# Of epochs that are counted as alike: each is one more transform, and fewer count more epochs as the worst.
+_MOST_GROUPS = 6
+_MOST_LEVELS = 100  # of μ within an epoch: rounded up to the next, by less than 10 %; each is a term of every sum
+# With ∞ here the next step might make NaN of it; a shift that is hidden so well costs nothing either way.
 _LARGEST_HIDDEN = 1e280
-_LARGEST_MU, _MOST_STEPS = 8.0, 10**7
+_LARGEST_MU, _MOST_STEPS = 8.0, 10**7  # ε is 65 there, at δ = 1e-5; and a run of so many steps is held in a few arrays
 
 
 def mus_by_place(sensitivity: Floats, noise: Floats, lipschitz: Floats) -> Floats:
@@ -46,8 +48,8 @@ def mus_by_place(sensitivity: Floats, noise: Floats, lipschitz: Floats) -> Float
 
 def epoch_average(process: Process) -> AveragedGaussianDP:
     """One whole epoch in a random order, from a common state."""
-    every = process.batches.per_epoch
-    return _average(_mus(process, 0, every, every)[0], every)
+    per_epoch = process.batches.per_epoch
+    return _average(_mus(process, 0, per_epoch, per_epoch)[0], per_epoch)
 
 
 def _composed(process: Process) -> Evidence:
@@ -59,21 +61,21 @@ def _composed(process: Process) -> Evidence:
     Attained by: one epoch of two batches, to 1 %.
     Reference: a composition of averages (docs/proofs.md).
     """
-    every = process.batches.per_epoch
-    whole, rest = divmod(len(process), every)
-    parts: list[tuple[Notion, int]] = []
+    per_epoch = process.batches.per_epoch
+    whole, rest = divmod(len(process), per_epoch)
+    counted: list[tuple[Notion, int]] = []
     if whole:
-        shown = every if process.constant else whole * every
-        for mus, count in _groups(_mus(process, 0, shown, every), whole):
-            parts.append((_average(mus, every), count))
+        shown = per_epoch if process.constant else whole * per_epoch
+        for mus, count in _groups(_mus(process, 0, shown, per_epoch), whole):
+            counted.append((_average(mus, per_epoch), count))
     if rest:
-        parts.append((_average(_mus(process, len(process) - rest, len(process), rest)[0], every), 1))
-    return Evidence(compose_counted(parts))
+        counted.append((_average(_mus(process, len(process) - rest, len(process), rest)[0], per_epoch), 1))
+    return Evidence(compose_counted(counted))
 
 
-def _mus(process: Process, first: int, last: int, every: int) -> Floats:
+def _mus(process: Process, first: int, last: int, places: int) -> Floats:
     values = (process.sensitivity, process.noise, process.lipschitz)
-    return mus_by_place(*(np.array(array[first:last]).reshape(-1, every) for array in values))
+    return mus_by_place(*(np.array(array[first:last]).reshape(-1, places) for array in values))
 
 
 def _groups(mus: Floats, epochs: int) -> list[tuple[Floats, int]]:
@@ -83,11 +85,11 @@ def _groups(mus: Floats, epochs: int) -> list[tuple[Floats, int]]:
     return [(group.max(axis=0), len(group)) for group in np.array_split(mus, min(_MOST_GROUPS, epochs))]
 
 
-def _average(mus: Floats, every: int) -> AveragedGaussianDP:
-    """Each place with probability 1/every, none with the rest; many values of μ are rounded up to a few."""
+def _average(mus: Floats, per_epoch: int) -> AveragedGaussianDP:
+    """Each place with probability 1/per_epoch, none with the rest; many values of μ are rounded up to a few."""
     values, counts = few_levels(mus, _MOST_LEVELS, 1e-4)
-    absent = 1 - len(mus) / every
-    return AveragedGaussianDP(mus=np.append(values, 0.0), weights=np.append(counts / every, max(absent, 0.0)))
+    absent = 1 - len(mus) / per_epoch
+    return AveragedGaussianDP(mus=np.append(values, 0.0), weights=np.append(counts / per_epoch, max(absent, 0.0)))
 
 
 def _new_orders(process: Process) -> str | None:
@@ -113,10 +115,10 @@ def _some_protection(process: Process) -> str | None:
     """With less, composing takes long and is worth little."""
     if len(process) > _MOST_STEPS:
         return f"it needs at most {_MOST_STEPS:g} steps, but there are {len(process):g}"
-    every = min(process.batches.per_epoch, len(process))
-    epochs = len(process) // every
-    shown = every if process.constant else epochs * every
-    mus = _mus(process, 0, shown, every)
+    places = min(process.batches.per_epoch, len(process))
+    epochs = len(process) // places
+    shown = places if process.constant else epochs * places
+    mus = _mus(process, 0, shown, places)
     worst = max(float(mus.max()), math.sqrt(epochs * float(np.square(mus).mean())))
     if worst <= _LARGEST_MU:
         return None

@@ -33,8 +33,8 @@ class NoFiniteBound(Unavailable):
 
 
 @dataclass(frozen=True)
-class Part:
-    """One stretch between two releases: the schedule and the μ it certifies; no schedule where the record is absent."""
+class Stretch:
+    """Between two releases: the schedule and the μ it certifies; no schedule where the record is absent."""
 
     mu: float
     schedule: Schedule | None
@@ -42,16 +42,16 @@ class Part:
 
 @dataclass(frozen=True)
 class RecordSchedules:
-    """For a record whose turn is at this place: its parts, and how likely that place is."""
+    """For a record whose turn is at this place: its stretches, and how likely that place is."""
 
     place: int
     weight: float
-    parts: tuple[Part, ...]
+    stretches: tuple[Stretch, ...]
 
     @property
     def mu(self) -> float:
         """Everything released, together."""
-        return up(math.hypot(*(part.mu for part in self.parts)), operations=5)
+        return up(math.hypot(*(stretch.mu for stretch in self.stretches)), operations=5)
 
 
 @dataclass(frozen=True, eq=False)

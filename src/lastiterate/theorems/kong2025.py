@@ -37,9 +37,9 @@ def _unbounded(process: Process) -> Evidence:
     Attained by: one step that sees the record, to 1 %.
     Reference: Kong and Ribero 2025, Theorem 2.3, corrected.
     """
-    every = process.batches.per_epoch
-    turns = -(-len(process) // every)
-    left = amplification(process.contraction, every)
+    per_epoch = process.batches.per_epoch
+    turns = -(-len(process) // per_epoch)
+    left = amplification(process.contraction, per_epoch)
     return Evidence(GaussianDP(up(process.step_mu * math.sqrt(1 + (turns - 1) * left))))
 
 

@@ -18,8 +18,9 @@ from lastiterate.theorems.assumptions import ALIKE, CONTRACTING, ONLY_THE_LAST, 
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.theorem import Assumption, Theorem
 
-_MOST_STEPS = 200_000
-_LOOK_EVERY, _PATIENCE = 100, 10_000  # orders that have not settled by then are given up, if others have
+_MOST_STEPS = 200_000  # gone through one after the other, in Python: a limit of patience
+_LOOK_EVERY = 100  # to look costs a step: 1 % of the work
+_PATIENCE = 10_000  # orders that have not settled by then are given up, if others have: any set of orders is valid
 
 
 def _full(process: Process) -> Evidence:
@@ -79,13 +80,13 @@ def _shuffled(process: Process) -> Evidence:
     Attained by: the last batch of a pass, to 5 %.
     Reference: Ye and Shokri 2022, 3.3, shuffle and partition; proof: docs/proofs.md.
     """
-    every, square = process.batches.per_epoch, process.contraction**2
-    epochs = len(process) // every
-    half = every - every // 2
+    per_epoch, square = process.batches.per_epoch, process.contraction**2
+    epochs = len(process) // per_epoch
+    half = per_epoch - per_epoch // 2
     rho = (
         process.step_mu**2
         / 2
-        * (_hidden(square, 1) + _hidden(square, every // 2) * _repeated(square**half, epochs - 1))
+        * (_hidden(square, 1) + _hidden(square, per_epoch // 2) * _repeated(square**half, epochs - 1))
     )
     return Evidence(RenyiDP(rho=up(rho)))
 

@@ -7,6 +7,7 @@ from lastiterate.kernel.places import MOST_PLACES, NewOrders, Places
 from lastiterate.kernel.steps import Steps
 
 _OVERHEAD = 500  # one place costs about as much as so many steps
+# Steps, far beyond every limit: then it is not asked whether steps can be merged, which takes time itself.
 _TOO_MANY = 1e10
 
 
@@ -51,7 +52,7 @@ def work(places: Places) -> float:
 
 def work_of_turns(places: Places, count: int) -> float:
     """The same for so many places, each with its own turns."""
-    if count * _OVERHEAD > _TOO_MANY or places.parts[0].dense:
+    if count * _OVERHEAD > _TOO_MANY or places.whole_stretches[0].dense:
         return len(places.steps) * count
     turns = 2 * len(places.steps) / places.every
-    return count * (turns + _OVERHEAD * len(places.parts))
+    return count * (turns + _OVERHEAD * len(places.whole_stretches))

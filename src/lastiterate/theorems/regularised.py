@@ -26,7 +26,8 @@ from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.sampled import BOUNDED_RECORDS
 from lastiterate.theorems.theorem import Assumption, Theorem
 
-_LOST = 1e-14  # the probability that some iterate leaves the ball
+# The probability that some iterate leaves the ball; δ grows by 1 + e^ε times it, and less makes a larger ball, as √log.
+_LOST = 1e-14
 
 
 def in_a_ball(process: Process) -> tuple[Process, float]:

@@ -19,6 +19,7 @@ from lastiterate.theorems.assumptions import batches
 from lastiterate.theorems.theorem import Assumption
 
 RANDOM = batches("random batches", Turns.FRESH)
+# Each is integrated by itself; a step is rounded up to the next, by 11 % at most and usually far less.
 _MOST_LEVELS = 200
 
 

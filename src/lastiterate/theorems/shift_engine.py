@@ -22,12 +22,12 @@ from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.progress import tracked
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, SHUFFLED, batches
-from lastiterate.theorems.evidence import About, Evidence, NoFiniteBound, Part, RecordSchedules
+from lastiterate.theorems.evidence import About, Evidence, NoFiniteBound, RecordSchedules, Stretch
 from lastiterate.theorems.places import new_orders, places_of, work, work_of_turns
 from lastiterate.theorems.theorem import Assumption, Theorem
 
-_MOST_WORK = 40_000_000
-_MOST_GROWN = 100.0
+_MOST_WORK = 40_000_000  # steps: a third of a second a million, a quarter of a minute in all; a limit of patience
+_MOST_GROWN = 100.0  # times the noise: such a μ is ε = 5000; far beyond, numbers would be absurd and overflow
 
 
 def shift_evidence(process: Process, averaged: bool) -> Evidence:
@@ -44,13 +44,13 @@ def shift_evidence(process: Process, averaged: bool) -> Evidence:
 
 def _schedules(places: Places, wanted: dict[int, float]) -> tuple[RecordSchedules, ...]:
     return tuple(
-        RecordSchedules(place, weight, tuple(_best_part(steps) for steps in places.stretches(place)))
+        RecordSchedules(place, weight, tuple(_best_stretch(steps) for steps in places.stretches(place)))
         for place, weight in tracked(list(wanted.items()), "records")
     )
 
 
-def _best_part(steps: Steps | None) -> Part:
-    return Part(0.0, None) if steps is None else Part(*best_schedule(steps))
+def _best_stretch(steps: Steps | None) -> Stretch:
+    return Stretch(0.0, None) if steps is None else Stretch(*best_schedule(steps))
 
 
 def own_evidence(process: Process) -> Evidence:

@@ -25,9 +25,13 @@ from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM, sampled_window
 from lastiterate.theorems.theorem import Assumption, Theorem
 
+# That a distance is exceeded: 1e-2, 1e-4, … Beyond 1e-30 the largest distance counts; finer steps are slower and gain
+# little.
 _LOG_PROBABILITIES = np.log(10.0) * -np.arange(2.0, 31.0, 2.0)
-_MOST_WEIGHTS = 2_000
+_MOST_WEIGHTS = 2_000  # different pushes, each counted as the largest of its group: fewer are looser, more take longer
+# Steps of a window, besides all of them: a limit of effort, where steps differ and are gone through.
 _LONGEST = 1_000_000
+# What a push has shrunk to when the rest is charged as one sum; more pushes would take longer.
 _NEGLIGIBLE = math.log(1e-18)
 
 
