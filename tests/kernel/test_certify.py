@@ -292,6 +292,44 @@ def test_steps_overflow_at_the_end_only() -> None:
     assert RecordSteps(steps_of(np.ones(6), 1.0, between), 3).dense
 
 
+@ways
+def test_no_factor_is_too_large_to_be_counted(pay: object) -> None:
+    """A finite one counts in full, however it shrinks afterwards; what an infinite one makes of anything is infinite."""
+    shrinking = [1e-16] * 19
+    for largest, exact in ((1e305, Fraction(1e305)), (1.7e308, Fraction(1.7e308)), (math.inf, None)):
+        steps = steps_of([1.0] + [0.0] * 20, 1.0, [1.0, largest, *shrinking])
+        mu = _cost(steps, 0, np.zeros(21), pay)  # type: ignore[arg-type]
+        assert mu == math.inf if exact is None else holds(mu, (exact * math.prod(map(Fraction, shrinking))) ** 2)
+        assert _cost(steps, 0, np.array([1.0] + [0.0] * 20), pay) >= 1.0  # type: ignore[arg-type]
+
+
+def test_an_infinite_factor_of_nothing_is_nothing() -> None:
+    steps = steps_of([1.0, 2.0, 3.0], 1.0, [1.0, math.inf, math.inf])
+    assert certify(steps, 0, np.full(3, math.inf)) == pytest.approx(math.sqrt(14))
+    assert certify(steps, 0, np.array([math.inf, 1.0, math.inf])) == math.inf
+
+
+@pytest.mark.parametrize("growing", [1, 20, 40])
+def test_what_underflows_between_two_turns_does_not_come_back_smaller(growing: int) -> None:
+    """Products that leave the range of floats below, and come back: no factor too small, no noise too large."""
+    for order in (1, -1):
+        lipschitz = np.array([1e16] * growing + [1e-16] * 25)[::order]
+        noise = np.array([1e90] * growing + [1e-90] * 25)[::order]
+        exact, square = Fraction(1), Fraction(0)
+        for factor, one in zip(lipschitz.tolist(), noise.tolist(), strict=True):
+            exact, square = exact * Fraction(factor), square * Fraction(factor) ** 2 + Fraction(one) ** 2
+        tables = windows(lipschitz, noise, len(noise))
+        for factor, together in (whole(lipschitz, noise), (float(tables[0][0]), float(tables[1][0]))):
+            assert factor == math.inf or (Fraction(factor) >= exact and Fraction(together) ** 2 <= square)
+
+
+def test_squares_that_underflow_do_not_add_noise() -> None:
+    """(1.6e-162)² is no normal number, and by itself would be rounded to twice as much."""
+    lipschitz, noise = np.array([1.0, 1.0, 1.6e-81, 1e-81]), np.array([1e100, 1e100, 1e-100, 1e-100])
+    together = float(windows(lipschitz, noise, 4)[1][0])
+    assert together == pytest.approx(math.sqrt(2) * 1e100 * 1.6e-81 * 1e-81, rel=1e-12)
+
+
 @pytest.mark.parametrize("constant", [True, False])
 def test_a_turn_is_carried_to_the_end_of_its_piece(constant: bool) -> None:
     """The largest of push·(factors after it), rounded up; pieces of different lengths."""

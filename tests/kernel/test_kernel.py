@@ -63,6 +63,15 @@ def test_delta_is_rounded_up_and_by_little() -> None:
         assert exact <= found <= exact + 3e-12 * (1 + abs(exact)) / min(mu, 1.0)
 
 
+def test_delta_is_rounded_up_where_epsilon_is_near_half_the_square_of_a_huge_mu() -> None:
+    """There ε/μ − μ/2 is near 0, and known to as many ulps as μ is large."""
+    source = np.random.default_rng(32)
+    for _ in range(300):
+        mu = 10 ** source.uniform(2, 9)
+        epsilon = mu * (mu / 2 + source.normal() * 10 ** source.uniform(-9, 0.7))
+        assert float(log_delta(epsilon, np.array([mu]))[0]) >= exact_log_delta(epsilon, mu)
+
+
 @pytest.mark.parametrize(
     ("epsilon", "mu", "most"),
     [(0.0, 1e-150, -346.0), (1.0, 1e-150, -1e290), (0.0, 1e150, 0.0), (5.0, 1e3, 0.0), (1.0, math.inf, 0.0)],

@@ -208,8 +208,8 @@ MUTANTS = (
     Mutant(
         "the trusted checker forgets the Lipschitz constant",
         "kernel/certify.py",
-        "        owed = factor * rest + push\n",
-        "        owed = min(factor, 1.0) * rest + push\n",
+        "        owed = factor * rest + push if rest",
+        "        owed = min(factor, 1.0) * rest + push if rest",
         "tests/kernel/test_certify.py",
     ),
     Mutant(

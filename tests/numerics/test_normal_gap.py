@@ -57,6 +57,17 @@ def test_rounding_goes_to_the_stated_side() -> None:
         assert mp.mpf(float(log_gap_below(threshold, shift))) <= exact <= mp.mpf(float(log_gap_above(threshold, shift)))
 
 
+def test_rounding_goes_to_the_stated_side_near_half_the_square_of_a_huge_shift() -> None:
+    """There t/r − r/2 is near 0, and known to as many ulps as r is large."""
+    draw = np.random.default_rng(8)
+    for _ in range(200):
+        shift = 10 ** draw.uniform(4, 9)
+        threshold = shift * (shift / 2 + draw.normal() * 10 ** draw.uniform(-9, 0.7))
+        exact = exact_log_gap(threshold, shift)
+        assert log_gap_below(threshold, shift) <= exact <= log_gap_above(threshold, shift)
+    assert threshold_above(np.log(0.4), 1e17) > 1e17**2 / 2
+
+
 def test_mills_descent_is_continuous_where_the_series_takes_over() -> None:
     with mp.workdps(40):
         for t in (11.9999, 12.0001, 40.0):

@@ -17,7 +17,6 @@ from .steps import Floats, Refused, Steps
 
 _UP = 1 + 2.0**-50  # a step rounds at most seven times, by half an ulp each
 _LEAST = 1e-150  # in units of the noise: less than this is paid at once, so that no product underflows
-_MOST = 1e300  # an infinite factor times nothing is nothing; times anything else it is beyond every bound
 _SUM_UP = 1 + 1e-14  # squares and pairwise sums of 2¹⁴ of them lose at most 50 halves of an ulp
 _CHUNK = 16_384
 _SHRINK, _HIGH, _LOW = 2.0**-900, 1e200, 1e-70
@@ -50,7 +49,8 @@ def _cost(steps: Steps, start: int, payments: Floats, pay: Pay, along: Along = i
         due = payments[first - start : first - start + _CHUNK] / unit
         if first + _CHUNK >= len(steps):
             due[-1] = math.inf
-        factors = np.where(part.lipschitz, np.clip(part.lipschitz * _UP, _LEAST, _MOST), 0.0)
+        with np.errstate(over="ignore"):
+            factors = np.where(part.lipschitz, np.maximum(part.lipschitz * _UP, _LEAST), 0.0)
         pushes = np.where(part.sensitivity, np.maximum(part.sensitivity / unit * _UP, _LEAST), 0.0)
         paid, left = pay(factors, pushes, due, left)
         with np.errstate(all="ignore"):
@@ -64,7 +64,7 @@ def _pay(factors: Floats, pushes: Floats, due: Floats, left: Left) -> tuple[Floa
     """Go through the steps; what is really paid, and what is left, rounded up throughout."""
     rest, least, settled = left[0], _LEAST, []
     for at, factor, push, payment in _rows(factors, pushes, due):
-        owed = factor * rest + push
+        owed = factor * rest + push if rest else push  # an infinite factor times nothing is nothing
         rest = owed - payment
         if not rest >= least:
             settled.append((at, owed))
@@ -77,7 +77,7 @@ def _pay_widely(factors: Floats, pushes: Floats, due: Floats, left: Left) -> tup
     (rest, shrunk), settled = left, []
     for at, factor, push, payment in _rows(factors, pushes, due):
         unit = _SHRINK**shrunk
-        owed = factor * rest + (max(push * unit, _LEAST) if push else 0.0)
+        owed = (factor * rest if rest else 0.0) + (max(push * unit, _LEAST) if push else 0.0)
         rest = owed - (payment if math.isinf(payment) else payment * unit)
         if not rest >= _LEAST:
             settled.append((at, owed / unit if unit else math.inf))

@@ -23,8 +23,8 @@ def log_delta(epsilon: float, mus: Floats) -> Floats:
         middle = epsilon / mus
         near, far = middle - mus / 2, middle + mus / 2
         gap = _mills(near) * (1 + _MILLS) - _mills(far) * (1 - _MILLS)
-        # One ulp in each of ε/μ and μ/2 moves a²/2 by |a|·b ulps, and one in a² by as much again.
-        error = _ULP * (16 + 4 * np.abs(near) * far)
+        # One ulp of ε/μ may move a by b ulps: a²/2 by |a| times as much, and where a is near 0, the tail by as much.
+        error = _ULP * (16 + far * (4 + 4 * np.abs(near) + _ULP * far))
         logs = np.log(gap) - np.square(near) / 2 - _LOG_SQRT_2PI + error
         at_most = np.minimum(np.log(mus) - _LOG_SQRT_2PI + _ULP * (4 + 2 * np.abs(np.log(mus))), 0.0)
     return np.fmin(logs, at_most)  # where a² overflows, or an infinity meets another, the simple bound remains

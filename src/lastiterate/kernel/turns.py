@@ -16,7 +16,7 @@ import numpy as np
 from .steps import Counts, Floats, Steps, greatest
 
 _HALF_ULP = 2.0**-53
-_LEAST, _MOST, _LEAST_SQUARE = 1e-150, 1e150, 1e-280  # below the last, terms of a sum may have lost digits
+_LEAST, _LOG_MOST, _LEAST_SQUARE = 1e-150, 345.388, 1e-280  # below the last, terms of a sum may have lost digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,7 @@ def windows(lipschitz: Floats, noise: Floats, length: int) -> tuple[Floats, Floa
                 found = _joined(power, found, width)
             remaining >>= 1
             if not remaining:
-                return _rounded(*found, length)
+                return _rounded(*found, length, lipschitz)
             power, width = _joined(power, power, width), 2 * width
 
 
@@ -109,24 +109,24 @@ def whole(lipschitz: Floats, noise: Floats) -> tuple[float, float]:
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         after = np.cumprod(np.append(1.0, lipschitz[::-1]))
         square = np.square(noise[::-1] * after[:-1]).sum(keepdims=True)
-        factor, together = _rounded(after[-1:], square, len(noise))
+        factor, together = _rounded(after[-1:], square, len(noise), lipschitz)
     return float(factor[0]), float(together[0])
 
 
 def _joined(first: tuple[Floats, Floats], then: tuple[Floats, Floats], width: int) -> tuple[Floats, Floats]:
     count = min(len(first[0]), len(then[0]) - width)
     factor, square = (values[width : width + count] for values in then)
-    return first[0][:count] * factor, first[1][:count] * np.square(factor) + square
+    return first[0][:count] * factor, first[1][:count] * factor * factor + square  # a square by itself may underflow
 
 
-def _rounded(factor: Floats, square: Floats, length: int) -> tuple[Floats, Floats]:
+def _rounded(factor: Floats, square: Floats, length: int, lipschitz: Floats) -> tuple[Floats, Floats]:
     """A product of n numbers is off by n half ulps at most, a sum of such squares by 4n, its root by 2n."""
     slack = 4 * (length + 1) * _HALF_ULP
-    usable = (factor <= _MOST) & (square < math.inf) & (square >= _LEAST_SQUARE)
-    return (
-        np.where(usable, np.maximum(factor * (1 + slack), _LEAST), math.inf),
-        np.where(usable, np.sqrt(square) * (1 - slack), math.nan),
-    )
+    # What underflows on its way has lost its digits: it must not grow by more than _LOG_MOST, and stays below _LEAST.
+    grown = np.cumsum(np.append(0.0, np.log(np.maximum(lipschitz, 1.0))))
+    usable = (grown[length:] - grown[:-length] <= _LOG_MOST) & (square < math.inf) & (square >= _LEAST_SQUARE)
+    factor = np.where(usable, np.maximum(factor * (1 + slack), _LEAST), math.inf)
+    return factor, np.where(usable, np.sqrt(square) * (1 - slack), math.nan)
 
 
 def latest_turns(steps: Steps, ends: Counts) -> Floats:
