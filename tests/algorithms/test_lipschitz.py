@@ -131,6 +131,12 @@ def test_the_clipped_constant_of_many_steps_at_once() -> None:
     assert clipped_constant(0.1, 1.0, sizes).tolist() == one_by_one
 
 
+@pytest.mark.parametrize(("weak", "top"), [(0.0, 1.0), (0.5, 2.0), (1.0, 1.0), (2.0, 0.5)])
+def test_the_clipped_constant_of_enormous_steps(weak: float, top: float) -> None:
+    """Nothing overflows on the way; what is left is the plain constant."""
+    assert clipped_constant(weak, top, np.array([1e300])).tolist() == [1e300 * max(weak, top)]
+
+
 @pytest.mark.parametrize("decay", [0.0, 0.3, 1.0, 1.4, 2.6])
 @pytest.mark.parametrize("step_size", [0.2, 0.7])
 def test_a_clipped_step_with_any_decay(decay: float, step_size: float) -> None:
