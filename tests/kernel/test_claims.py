@@ -263,13 +263,23 @@ def test_a_record_may_have_a_single_turn_in_the_whole_run(every: int) -> None:
         proved(proof)
 
 
-WRONG_LISTS = [[], {"pattern": []}, [[1.0, 0], [1.0, 2]], [[1.0, -1], [1.0, 3]], {"pattern": [[1.0, 3]]}, [[1.0, 1]]]
+WRONG_LISTS = [
+    [],
+    [[1.0, 1]],
+    [[1.0, 3]],
+    [[1.0, 1], [1.0, 2]],
+    [[1.0, 0], [1.0, 2]],
+    [[1.0, -1], [1.0, 3]],
+    {"pattern": []},
+    {"pattern": [[1.0, 3]]},
+    {"pattern": [[1.0, 1], [1.0, 2]]},
+]
 
 
 @pytest.mark.parametrize("given", WRONG_LISTS, ids=str)
 @pytest.mark.parametrize("name", ["sensitivity", "noise", "lipschitz"])
 def test_packed_lists_have_to_fit(name: str, given: Any) -> None:
-    """Above all an empty pattern is no push of nothing."""
+    """Above all an empty pattern is no push of nothing, and what is too long is not cut off."""
     proof = full_batches([1.0, 1.0], [])
     proof["steps"][name] = given
     with pytest.raises(Refused):
