@@ -131,6 +131,12 @@ def test_the_clipped_constant_of_many_steps_at_once() -> None:
     assert clipped_constant(0.1, 1.0, sizes).tolist() == one_by_one
 
 
+@pytest.mark.parametrize(("weak", "top"), [(0.0, 1.0), (0.5, 2.0), (1.0, 1.0), (2.0, 0.5)])
+def test_the_clipped_constant_of_enormous_steps(weak: float, top: float) -> None:
+    """Nothing overflows on the way; what is left is the plain constant."""
+    assert clipped_constant(weak, top, np.array([1e300])).tolist() == [1e300 * max(weak, top)]
+
+
 @pytest.mark.parametrize("decay", [0.0, 0.3, 1.0, 1.4, 2.6])
 @pytest.mark.parametrize("step_size", [0.2, 0.7])
 def test_a_clipped_step_with_any_decay(decay: float, step_size: float) -> None:
@@ -171,3 +177,10 @@ def test_constants_are_not_rounded_down() -> None:
         assert exact <= Fraction(found) <= exact * (1 + Fraction(1, 10**14))
     convex = li.losses.general(smoothness=1.0, strong_convexity=0.0, gradient_sensitivity=1.0)
     assert step_lipschitz(convex, False, np.array([0.7]), np.zeros(1), (1.0, 1.0))[0] == 1.0
+
+
+def test_constants_are_rounded_up_by_two_ulps_and_two_of_what_is_taken_from_1() -> None:
+    """One half and four are exact: nothing but the slack is seen."""
+    loss = li.losses.general(smoothness=1.0, strong_convexity=1.0, gradient_sensitivity=1.0)
+    found = step_lipschitz(loss, False, np.array([0.5, 1.0, 5.0]), np.zeros(3), (1.0, 1.0))
+    assert found.tolist() == [0.5 + 2.0**-51, 2.0**-52, 4.0 + 2.0**-49]

@@ -18,7 +18,7 @@ import lastiterate
 from lastiterate.kernel import check as entry
 from lastiterate.kernel.check import Proved, check, payments, proved
 from lastiterate.kernel.gaussian import log_average, log_delta
-from lastiterate.kernel.steps import Refused, greatest
+from lastiterate.kernel.steps import Refused, Steps, greatest
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.shift.schedule import Schedule, blocks
 from lastiterate.shift.schedule import payments as meant
@@ -246,3 +246,22 @@ def test_patterns_repeat_and_equal_numbers_are_stored_once() -> None:
     assert not steps_of([1.0, 2.0], 1.0, 1.0).alike
     assert steps_of([2.0], 1.0, 1.0).alike
     assert greatest(np.broadcast_to(3.0, 5)) == greatest(np.array([1.0, 3.0, 2.0])) == 3.0
+
+
+def test_only_what_is_stored_once_is_alike() -> None:
+    """Not numbers that are stored backwards, whose stride is below zero."""
+    backwards = np.array([3.0, 2.0, 1.0])[::-1]
+    assert not Steps(backwards, np.ones(3), np.ones(3)).alike
+    level = np.broadcast_to(1.0, 3)
+    assert Steps(level, level, level).alike
+    for place in range(3):
+        one_backwards = [level, level, level]
+        one_backwards[place] = backwards
+        assert not Steps(*one_backwards).alike
+    assert greatest(backwards) == 3.0
+
+
+def test_equal_numbers_stored_once_are_looked_at_once() -> None:
+    """To look at a trillion would take an hour."""
+    assert greatest(np.broadcast_to(3.0, 10**12)) == 3.0
+    assert greatest(np.broadcast_to(3.0, 1)) == 3.0

@@ -39,10 +39,9 @@ def clipped_constant(weak_convexity: float, smoothness: float, step_sizes: Float
     """The exact Lipschitz constant of x ↦ x − η·clip(∇f(x)) over all f with Hessian in [−weak_convexity, smoothness]."""
     half_gap, half_sum = (smoothness - weak_convexity) / 2, (smoothness + weak_convexity) / 2
     plain = np.maximum(1 + step_sizes * weak_convexity, step_sizes * smoothness - 1)
-    if half_gap <= 0:
-        return plain
-    gap, total = step_sizes * (half_gap / 2), step_sizes * (half_sum / 2)  # in units of 2/η: no square can overflow
-    product = np.where(gap < 1, gap * (1 - np.minimum(gap, 1.0)), 0.0)
+    # In units of 2/η, so that no square can overflow; outside (0, 1) the gap gives no product: the plain constant is left.
+    gap, total = np.clip(step_sizes * (half_gap / 2), 0.0, 1.0), step_sizes * (half_sum / 2)
+    product = gap * (1 - gap)
     curved = (product > 0) & (total * np.abs(2 * gap - 1) <= 2 * product)
     inside = np.where(curved, total, 0.0)
     return np.where(curved, np.sqrt(1 + inside * (inside / np.where(curved, product, 1.0))), plain)

@@ -31,7 +31,7 @@ class Proved:
     def log_delta(self, epsilon: float) -> float:
         """log δ at this ε, rounded up."""
         mus, weights = np.array(self.mus), np.array(self.weights)
-        kept = (mus > 0) & (weights > 0)
+        kept = mus > 0
         if self.averaged:
             return log_average(epsilon, mus[kept], weights[kept]) if kept.any() else -math.inf
         return float(log_delta(epsilon, mus.max(keepdims=True))[0]) if mus.any() else -math.inf
@@ -74,7 +74,7 @@ def _mu(place: int, stretches: list[Steps | None], schedules: list[Any] | None) 
     mus = [0.0]
     for steps, schedule in zip(stretches, schedules, strict=True):
         if steps is not None:
-            start = _count(schedule["start"], 0, len(steps) - 1)
+            start = _count(schedule["start"], 0)
             mus.append(certify(steps, start, payments(steps.part(start, len(steps)), schedule["blocks"])))
     return math.hypot(*mus) * _UP
 
@@ -88,7 +88,7 @@ def payments(steps: Steps, blocks: list[list[Any]]) -> Floats:
         ratios = np.append(1.0, np.square(steps.noise[1:] / steps.noise[:-1]) / steps.lipschitz[1:])
         due, at = np.zeros(len(steps)), 0
         for size, waiting, first, often in blocks:
-            length, times = _count(size, 1, len(steps) - at), _count(often, 1, len(steps) - at)
+            length, times = _count(size, 1), _count(often, 1)
             wait, end = _count(waiting, 0, length - 1), min(at + length * times, len(steps))
             for begin in range(at + wait, end if wait < length - 1 else 0, length):
                 due[begin] = _number(first)

@@ -31,11 +31,9 @@ def log_delta(epsilon: float, mus: Floats) -> Floats:
 
 
 def log_average(epsilon: float, mus: Floats, weights: Floats) -> float:
-    """log Σ weight·δ(ε), rounded up: μ is drawn, and not from the data, and so it is for a mixture."""
+    """log Σ weight·δ(ε), no weight 0, rounded up: μ is drawn, and not from the data, and so it is for a mixture."""
     logs = log_delta(epsilon, mus) + np.log(weights)
     top = float(logs.max())
-    if top == -math.inf:
-        return top
     total = float(np.exp(logs - top).sum())
     return min(top + math.log(total) + _ULP * (len(mus) + 8 + 2 * abs(top)), 0.0)
 
