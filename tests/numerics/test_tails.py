@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.stats import binom
 
+from lastiterate.numerics import tails
 from lastiterate.numerics.tails import CoinSum, binomial_range
 
 
@@ -43,3 +45,20 @@ def test_weighted_coins_by_simulation() -> None:
     for probability in (0.1, 0.01, 0.001):
         assert (sums > coins.exceeded(math.log(probability))).mean() <= probability
     assert coins.exceeded(math.log(1e-6)) < 0.3 * weights.sum()
+
+
+@pytest.mark.parametrize("count", [10**3, 10**6, 10**8, 10**10, 10**14])
+@pytest.mark.parametrize("rate", [0.5, 0.01, 1e-6])
+def test_a_divergence_is_rounded_down_however_many_coins_there_are(count: int, rate: float) -> None:
+    source = np.random.default_rng(3)
+    for _ in range(40):
+        number = min(max(round(count * rate + source.normal() * 10 * math.sqrt(count * rate)), 0), count)
+        with mpmath.workdps(50):
+            share, q = mpmath.mpf(number) / count, mpmath.mpf(rate)
+            exact = sum(
+                (p * mpmath.log(p / r) for p, r in ((share, q), (1 - share, 1 - q)) if p),
+                mpmath.mpf(0),
+            )
+        found = tails._divergence(number, count, rate)
+        assert found <= exact
+        assert found >= float(exact) - 32 * 2.0**-52 * (1 + float(exact))

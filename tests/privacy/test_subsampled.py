@@ -270,3 +270,10 @@ def test_a_whole_curve_is_above_every_lower_end_and_nearly_as_sharp(
     lower, upper = given.delta_bracket(epsilons)
     assert (curve >= lower).all()
     assert (curve <= upper * 1.03 + 1e-17).all()
+
+
+@pytest.mark.parametrize(("delta", "inclusion", "times"), [(1e-30, 0.5, 3), (1e-9, 0.01, 1), (1e-300, 0.3, 100)])
+def test_a_mu_that_is_not_known_to_meet_the_target_is_not_returned(delta: float, inclusion: float, times: int) -> None:
+    """At epsilon = 0 bounds on sampled steps have a floor, which no noise gets below."""
+    with pytest.raises(li.Unavailable, match="no noise is known to meet epsilon = 0"):
+        li.notions.largest_mu(epsilon=0.0, delta=delta, inclusion=inclusion, times=times)

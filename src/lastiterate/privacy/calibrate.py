@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, RATE, checked_choice, checked_count, checked_number
+from lastiterate.errors import (
+    INSIDE_UNIT,
+    NON_NEGATIVE,
+    RATE,
+    Unavailable,
+    checked_choice,
+    checked_count,
+    checked_number,
+)
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.roots import decreasing_crossing
 from lastiterate.numerics.rounding import down
@@ -70,4 +78,10 @@ def _least_log_noise(composed: Callable[[float], SubsampledGaussians], epsilon: 
         log_noise, value = moved, at_moved
     if -_CLOSENESS <= value <= 0:
         return log_noise
-    return decreasing_crossing(excess, _LOWEST, _HIGHEST, log_noise, 0.01, _CLOSENESS)
+    found = decreasing_crossing(excess, _LOWEST, _HIGHEST, log_noise, 0.01, _CLOSENESS)
+    if not excess(found) <= 0:
+        raise Unavailable(
+            f"no noise is known to meet epsilon = {epsilon:g} at delta = {math.exp(log_delta):g}: what can be shown of "
+            "sampled steps does not reach that far. Take a larger epsilon or delta."
+        )
+    return found
