@@ -67,10 +67,12 @@ def test_irregular_turns_look_up_what_they_can(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_record_that_has_every_turn_meets_the_steps_themselves() -> None:
     """Not a copy: equal steps stay stored once."""
-    steps = steps_of(np.ones(6), 1.0, np.broadcast_to(0.9, 6))
+    steps = stored_once(steps_of(np.ones(6), 1.0, 0.9))
     found = RecordSteps(steps, 1).regular(2)
     assert len(found) == 4
+    assert found.alike
     assert np.shares_memory(found.lipschitz, steps.lipschitz)
+    assert np.shares_memory(found.sensitivity, steps.sensitivity)
 
 
 def test_a_turn_that_is_carried_is_rounded_up_by_more_than_it_can_lose() -> None:
