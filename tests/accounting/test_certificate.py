@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
+from lastiterate.accounting import certificate as certificates
 from lastiterate.accounting.certificate import certificate_of
 from lastiterate.algorithms.encode import run_from_dict
 from lastiterate.kernel.check import check
@@ -261,3 +262,28 @@ def test_every_records_own_guarantee_has_that_of_everybody() -> None:
     assert verdict.accepted
     assert verdict.epsilon == pytest.approx(records.worst, rel=1e-10)
     assert verdict.epsilon >= records.worst
+
+
+def test_after_one_assumption_that_fails_no_other_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some take long, and a refusal should not."""
+    certificate = li.account(run_with(li.FullBatch(records=100), 20), DELTA).certificate
+    fails = li.theorems.Assumption("never", lambda process: "it never holds")
+    slow = li.theorems.Assumption("slow", lambda process: pytest.fail("looked at"))
+    theorem = replace(SHIFT_ENGINE, assumptions=(fails, slow))
+    monkeypatch.setitem(certificates._THEOREMS, certificate["theorem"], theorem)
+    assert li.verify(certificate).reason == "it never holds"
+
+
+def test_a_run_that_leaves_the_range_of_floats_between_two_turns() -> None:
+    """Factors shrink a distance below all floats, after it has grown: its exact μ, of a quadratic loss, is 707."""
+    etas, stds = [1.0, *[1e16] * 40, *[1 + 2.0**-49] * 25], [1e-3, *[1e13] * 40, *[1e3] * 25]
+    run = li.Run(
+        loss=li.losses.general(smoothness=1.0, strong_convexity=1.0, gradient_sensitivity=1.0),
+        batches=li.Cyclic(records=70, batch_size=1),
+        step_size=etas,
+        noise=li.OnIterate(std=stds),
+        steps=66,
+    )
+    report = li.account(run, DELTA)
+    assert report.epsilon >= li.GaussianDP(707.1).epsilon(DELTA)
+    assert li.verify(report.certificate, run).accepted
