@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 import lastiterate as li
+from lastiterate.accounting import certificate as certificates
 from lastiterate.accounting.certificate import certificate_of
-from lastiterate.algorithms.encode import run_from_dict
+from lastiterate.accounting.describe import promises
+from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.kernel.check import check
 from lastiterate.kernel.steps import Refused
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE, shift_evidence
@@ -271,3 +273,42 @@ def test_a_certificate_that_was_changed_leaves_the_report_alone() -> None:
     run.loss.arguments["feature_norm"] = 5.0
     assert report.certificate["claim"]["epsilon"] > 0
     assert run.loss.arguments["feature_norm"] == 1.0
+
+
+def test_after_one_assumption_that_fails_no_other_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some take long, and a refusal should not."""
+    certificate = li.account(run_with(li.FullBatch(records=100), 20), DELTA).certificate
+    fails = li.theorems.Assumption("never", lambda process: "it never holds")
+    slow = li.theorems.Assumption("slow", lambda process: pytest.fail("looked at"))
+    theorem = replace(SHIFT_ENGINE, assumptions=(fails, slow))
+    monkeypatch.setitem(certificates._THEOREMS, certificate["theorem"], theorem)
+    assert li.verify(certificate).reason == "it never holds"
+
+
+def test_a_run_that_leaves_the_range_of_floats_between_two_turns() -> None:
+    """Factors shrink a distance below all floats, after it has grown: its exact μ, of a quadratic loss, is 707."""
+    etas, stds = [1.0, *[1e16] * 40, *[1 + 2.0**-49] * 25], [1e-3, *[1e13] * 40, *[1e3] * 25]
+    run = li.Run(
+        loss=li.losses.general(smoothness=1.0, strong_convexity=1.0, gradient_sensitivity=1.0),
+        batches=li.Cyclic(records=70, batch_size=1),
+        step_size=etas,
+        noise=li.OnIterate(std=stds),
+        steps=66,
+    )
+    report = li.account(run, DELTA)
+    assert report.epsilon >= li.GaussianDP(707.1).epsilon(DELTA)
+    assert li.verify(report.certificate, run).accepted
+
+
+@pytest.mark.parametrize("rung", [21, 100_000, 1_000_000])
+def test_a_small_file_cannot_ask_for_a_long_block(rung: int) -> None:
+    """In new orders a round is an epoch: a million of them would be a billion steps."""
+    run = run_with(li.Shuffled(records=1_000_000, batch_size=1000), 1_000_000, domain=li.Ball(radius=1.0))
+    block_mixing = next(one for one in li.CATALOGUE if one.name == "block-mixing")
+    assert not block_mixing.failures(run.process)
+    certificate = copy.deepcopy(li.account(run_with(li.FullBatch(records=100), 20), DELTA).certificate)
+    certificate.pop("proof")
+    claim = {**certificate["claim"], "mu": None}
+    content = {**certificate, "grade": "recomputed", "theorem": "block-mixing", "claim": claim, "rung": rung}
+    verdict = li.verify({**content, "run": run_to_dict(run), "assumptions": promises(run, ())})
+    assert verdict.reason == f"it is no certificate: blocks must have at most 20 rounds. Got {rung}."

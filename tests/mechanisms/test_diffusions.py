@@ -89,6 +89,19 @@ def test_a_kappa_of_ones_own(time: float) -> None:
     assert li.mechanisms.Diffusion(kappa=kappa).guarantee(time).rdp(2.0) >= 2 * OU.intrinsic_sensitivity(time)
 
 
+def test_a_sum_over_cells_is_rounded_to_its_side() -> None:
+    """Where κ ends within the first cell, its width is the whole sum."""
+    seen: list[np.ndarray] = []
+
+    def kappa(times: np.ndarray) -> np.ndarray:
+        seen.append(times)
+        return np.where(times > times[0], 0.0, 1.0)
+
+    lower, upper = li.mechanisms.Diffusion(kappa=kappa).bracket(1.0)
+    assert lower == 0
+    assert upper >= (seen[0][1] - seen[0][0]) * (1 + 0.9e-9)
+
+
 @pytest.mark.parametrize(
     "kappa", [lambda t: 1 / t, lambda t: -1 / t**2, lambda t: np.full_like(t, np.nan), lambda t: 1.0]
 )

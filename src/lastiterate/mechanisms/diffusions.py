@@ -176,7 +176,7 @@ class Diffusion:
         widths = np.diff(times)
         tail = values[-1] * times[-1]
         upper = float(widths @ values[:-1]) + tail
-        return down(float(widths @ values[1:]), by=1e-9), up(float(upper), by=1e-100)
+        return down(float(widths @ values[1:]), by=1e-9), up(float(upper), by=1e-9)
 
     def guarantee(self, time: float) -> RenyiDP:
         """(α, αΛ(t))-RDP for every α."""
