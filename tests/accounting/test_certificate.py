@@ -15,7 +15,8 @@ import pytest
 import lastiterate as li
 from lastiterate.accounting import certificate as certificates
 from lastiterate.accounting.certificate import certificate_of
-from lastiterate.algorithms.encode import run_from_dict
+from lastiterate.accounting.describe import promises
+from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.kernel.check import check
 from lastiterate.kernel.steps import Refused
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE, shift_evidence
@@ -287,3 +288,17 @@ def test_a_run_that_leaves_the_range_of_floats_between_two_turns() -> None:
     report = li.account(run, DELTA)
     assert report.epsilon >= li.GaussianDP(707.1).epsilon(DELTA)
     assert li.verify(report.certificate, run).accepted
+
+
+@pytest.mark.parametrize("rung", [21, 100_000, 1_000_000])
+def test_a_small_file_cannot_ask_for_a_long_block(rung: int) -> None:
+    """In new orders a round is an epoch: a million of them would be a billion steps."""
+    run = run_with(li.Shuffled(records=1_000_000, batch_size=1000), 1_000_000, domain=li.Ball(radius=1.0))
+    block_mixing = next(one for one in li.CATALOGUE if one.name == "block-mixing")
+    assert not block_mixing.failures(run.process)
+    certificate = copy.deepcopy(li.account(run_with(li.FullBatch(records=100), 20), DELTA).certificate)
+    certificate.pop("proof")
+    claim = {**certificate["claim"], "mu": None}
+    content = {**certificate, "grade": "recomputed", "theorem": "block-mixing", "claim": claim, "rung": rung}
+    verdict = li.verify({**content, "run": run_to_dict(run), "assumptions": promises(run, ())})
+    assert verdict.reason == f"it is no certificate: blocks must have at most 20 rounds. Got {rung}."

@@ -16,6 +16,7 @@ import numpy as np
 from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
+from lastiterate.errors import InvalidInput
 from lastiterate.mixing.blocks import mixed_profile
 from lastiterate.mixing.ends import Ends
 from lastiterate.privacy.gaussian import GaussianDP
@@ -42,6 +43,8 @@ def blocks_of(whole: Process, length: int) -> Notion:
 
 def blocks_of_alike(process: Process, length: int) -> Notion:
     """The same for steps that are all alike and batches of usual size."""
+    if length > (most := _most_rounds(process)):  # a small file must not ask for hours
+        raise InvalidInput(f"blocks must have at most {most} rounds. Got {length}.")
     ends = ends_of(process, length)
     blocks = -(-len(process) // (length * _round(process)))
     return mixed_profile(ends.common_delta, ends.apart_delta, blocks)
@@ -94,13 +97,17 @@ def _round(process: Process) -> int:
     return process.batches.per_epoch if process.batches.passes else 1
 
 
+def _most_rounds(process: Process) -> int:
+    return max(_LONGEST // _round(process), 1)
+
+
 def lengths(process: Process) -> tuple[int, ...]:
     """Of blocks that are worth a try, in rounds: long enough to hide something, short enough to be gone through.
 
     A block may be longer than the run, whose first steps are then steps of both runs before the record's first turn.
     """
     each = _round(process)
-    most = min(-(-len(process) // each), max(_LONGEST // each, 1))
+    most = min(-(-len(process) // each), _most_rounds(process))
     if process.batches.reshuffled and process.contraction > 1:
         most = min(most, 1)
     doubled = rungs(most, 2.0) if most else ()
