@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tracemalloc
 from dataclasses import replace
 from fractions import Fraction
@@ -16,6 +17,7 @@ from lastiterate.numerics.norms import at_least, length, row_norms
 from lastiterate.numerics.randomness import Source
 from lastiterate.privacy.displaced import Displaced, as_computed
 from lastiterate.training.data import linear_data
+from lastiterate.training.linear import _surely_short
 from lastiterate.training.objectives import EachRecord, LinearModel, linear_arithmetic
 from lastiterate.training.walk import TrainingStep
 
@@ -332,3 +334,16 @@ def test_displaced_gaussians_meet_the_exact_triangle() -> None:
     averaged = as_computed(li.notions.AveragedGaussianDP(mus=[0.0, 0.5], weights=[0.5, 0.5]), 1e-3)
     half = (np.asarray(exact.delta(epsilons)) + np.asarray(li.GaussianDP(2e-3).delta(epsilons))) / 2
     assert np.asarray(averaged.delta(epsilons)) == pytest.approx(half, rel=1e-9)
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_nothing_that_is_too_long_is_taken_for_short(precision: type) -> None:
+    """Gradients just above what they may be, tiny slopes on long rows, and numbers that overflow are looked at closely."""
+    for slope, norm in ((1.0, 1.0), (1e-25, 1e25), (1e-40, 1e30), (1e25, 1e-10), (1e30, 1.0)):
+        slopes, norms = np.full((5, 3), slope, precision), np.full(5, norm, precision)
+        exact = math.sqrt(3) * float(slopes[0, 0]) * float(norms[0])
+        for most in (exact * 0.5, exact * (1 - 1e-6), exact):
+            assert not _surely_short(slopes, norms, most)
+    assert _surely_short(np.full((5, 3), 1.0, precision), np.ones(5, precision), 2.0)
+    assert not _surely_short(np.full((5, 3), np.nan, precision), np.ones(5, precision), 2.0)
+    assert not _surely_short(np.zeros((0, 3), precision), np.zeros(0, precision), 2.0)

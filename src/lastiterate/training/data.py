@@ -46,9 +46,10 @@ class Records:
         if self.scales is None:
             return Records(rows, self.targets, norms, None)
         far = self.scales < _FAR
-        if far.any():
-            rows = rows.copy()
-            rows[far] = self.features[far].astype(np.float64) * self.scales[far, None]
+        if not far.any():
+            return Records(rows, self.targets, norms, self.scales.astype(precision))
+        rows = rows.copy()
+        rows[far] = self.features[far].astype(np.float64) * self.scales[far, None]
         return Records(rows, self.targets, norms, np.where(far, 1.0, self.scales).astype(precision))
 
 

@@ -32,7 +32,7 @@ def leaves(
     if scale < _SMALLEST:
         raise InvalidInput(f"noise must be at least {_SMALLEST:g}. Got {scale:g}; take other units.", field="noise")
     with np.errstate(over="ignore"):
-        near = bool((np.abs(value * (factor / scale)) < _FARTHEST).all())
+        near = not value.size or float(np.abs(value).max()) * abs(factor / scale) < _FARTHEST
     if near:
         return nearest_multiples(value, public_grid(scale, finer), noises, source, factor)
     if source.private:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import numpy as np
-
 from lastiterate.algorithms.arithmetic import STRAYING
 from lastiterate.algorithms.per_step import extremes, spread
 from lastiterate.algorithms.run import Run
@@ -75,8 +73,8 @@ class TrainingStep:
         total = self.objective.gradient_sum(weights, chosen, clip)
         kept = 1 - size * self.decay
         moved = kept * weights - (size / self._divisor(chosen)) * total
-        self._check_range(moved)
         prox, lengths = self.run.prox, max(1.0, abs(kept)) * length(weights) + length(moved)
+        self._check_range(lengths)
         self._check_heard(noise, lengths * (1.0 if prox is None else prox.roundings(weights.shape)))
         moved = leaves_with_normal_noise(moved, noise, self.source, RELEASED if seen else self.finer)
         return self.run.domain.projected(moved if prox is None else prox.mapped(moved, size))
@@ -102,8 +100,8 @@ class TrainingStep:
         batches = self.run.batches
         return batches.divisor if isinstance(chosen, slice) else batches.divisor_of(len(chosen))
 
-    def _check_range(self, moved: Floats) -> None:
-        if not np.isfinite(moved).all():
+    def _check_range(self, lengths: float) -> None:
+        if not math.isfinite(lengths):
             raise InvalidInput("the iterates left the range of numbers: the step size or the l2 term is far too large.")
 
     def _check_heard(self, noise: float, lengths: float) -> None:
