@@ -38,7 +38,12 @@ _SLOW = {
 }
 _LOSSES = ("general", "logistic", "softmax", "ridge", "huber", "smooth_hinge", "network")
 # Drawing takes a second each; the others are how a run becomes a process, on arrays that the library has checked.
-_SKIPPED = ("plot", "plot_comparison", "plot_errors", "save", "on_iterate", "inclusion")
+_SKIPPED = ("plot", "plot_comparison", "plot_errors", "save")
+# What a kind says to the library, with arrays and sources that were checked before.
+_BETWEEN_KINDS = (
+    *("batch", "order", "place", "divisor_of", "inclusion", "sampled_change", "reason", "clip_promise"),
+    *("update", "on_iterate", "at", "mapped", "value", "roundings", "projected"),
+)
 _GOOD = li.Run(li.losses.logistic(feature_norm=1.0, l2=0.1), li.Cyclic(20, 5), 0.1, li.OnIterate(std=1.0), 8)
 
 
@@ -94,7 +99,7 @@ class Call:
         """Some public attribute of it, called if it can be."""
         if not type(thing).__module__.startswith("lastiterate") or isinstance(thing, enum.Enum | Exception):
             return None
-        names = [name for name in dir(thing) if not name.startswith("_") and name not in _SKIPPED]
+        names = [name for name in dir(thing) if not name.startswith("_") and name not in (*_SKIPPED, *_BETWEEN_KINDS)]
         if not names:
             return None
         name = self.source.choice([*names, "__str__", "__repr__"])
