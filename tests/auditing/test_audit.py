@@ -161,3 +161,8 @@ def test_a_trainer_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main(["audit", str(file)]) == 2
     assert "It lacks train, neighbour." in capsys.readouterr().err
     assert main(["audit", str(tmp_path / "none.py")]) == 2
+
+
+def test_a_score_that_is_no_number_is_refused_in_a_sentence() -> None:
+    with pytest.raises(li.InvalidInput, match="score must be a function from an iterate to a number"):
+        li.audit(lambda data, seed: "x", data=0.0, neighbour=1.0, delta=1e-5, runs=60, score=float)

@@ -174,3 +174,12 @@ def test_below_its_last_point_a_table_is_not_believed(delta: float) -> None:
 def test_a_table_is_not_asked_where_a_formula_or_the_guarantee_itself_is_quick() -> None:
     assert Tabled(li.GaussianDP(1.0))._table is None
     assert Tabled(li.GaussianDP(1e4)).reach == 600.0
+
+
+def test_a_table_of_next_to_no_protection_is_quick_and_valid() -> None:
+    """A record whose every turn is seen, now and then: a lattice of such steps took a quarter of a minute."""
+    step = li.notions.subsampled_gaussian(
+        mu=40.0, inclusion=0.05, sampling=li.notions.FIXED_SIZE, adjacency=li.REPLACE_ONE
+    )
+    table = Tabled(step.compose(50))
+    assert table.delta(np.array([0.0, 10.0, 600.0])).tolist() == pytest.approx([1.0, 1.0, 1.0])

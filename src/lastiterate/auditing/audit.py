@@ -127,7 +127,7 @@ def _scored(one: list[Any], two: list[Any], learning: int, score: Score | None) 
     if score is not None:
         try:
             found = [np.array([float(score(iterate)) for iterate in side]) for side in (one, two)]
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise InvalidInput(
                 f"score must be a function from an iterate to a number. {error}.", field="score"
             ) from error

@@ -20,6 +20,7 @@ _POINTS = 96  # chords lie above: with fewer points by more; each costs a contou
 _SMALLEST = 1e-19
 # For so small a δ a lattice takes long; to give up the credit for sampling is quick, and valid.
 _FAR_OUT = math.log(1e-40)
+_HOPELESS = math.log(1e-3)  # of δ where the table ends, at ε = 600: nothing in such a table would protect anybody
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +71,8 @@ class Tabled:
         if self._composed is None:
             return None
         points = self.reach * np.linspace(0.0, 1.0, _POINTS) ** 1.5
+        if self._composed.log_delta_estimate(LARGEST_TABLED) > _HOPELESS:
+            return points, np.ones(_POINTS)  # valid, and no lattice is needed to say that nothing is left
         return points, np.minimum.accumulate(self._composed.delta_curve(points, math.log(_SMALLEST)))
 
 
