@@ -65,3 +65,9 @@ def test_sizes_are_positive_numbers(wrong: object) -> None:
             make(wrong)  # type: ignore[operator]
     with pytest.raises(li.InvalidInput, match="clip"):
         li.OnGradientSum(1.0, wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("noise", [li.OnIterate(std=[0.1, 0.2]), li.OnGradientSum(multiplier=[1.0, 2.0], clip=1.0)])
+def test_the_first_steps_are_a_number_of_them(noise: li.OnIterate | li.OnGradientSum) -> None:
+    with pytest.raises(li.InvalidInput, match="steps must be an integer"):
+        noise.first(float("nan"))  # type: ignore[arg-type]

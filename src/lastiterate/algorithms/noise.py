@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lastiterate.algorithms.per_step import PerStep, checked_per_step, each, first_steps, per_step_shown, spread, times
-from lastiterate.errors import POSITIVE, checked_number
+from lastiterate.errors import POSITIVE, checked_count, checked_number
 from lastiterate.numerics.arrays import Floats
 
 
@@ -68,7 +68,8 @@ class Noise(ABC):
 
     def first(self, steps: int) -> Any:
         """The noise of the first so many steps."""
-        return replace(self, **{self.size: first_steps(getattr(self, self.size), steps)})  # type: ignore[type-var]
+        count = checked_count("steps", steps)
+        return replace(self, **{self.size: first_steps(getattr(self, self.size), count)})  # type: ignore[type-var]
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,8 @@ class OnGradientSum(Noise):
         return x - step_size / divisor * (gradient_sum + self.at(step) * clip * normal)
 
     def first(self, steps: int) -> OnGradientSum:
-        return OnGradientSum(first_steps(self.multiplier, steps), first_steps(self.clip, steps))
+        count = checked_count("steps", steps)
+        return OnGradientSum(first_steps(self.multiplier, count), first_steps(self.clip, count))
 
 
 @dataclass(frozen=True)
