@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import lastiterate as li
+from benchmarks.timing import EVERY_NAME, numpy_and_scipy, said_by, seconds_of_a_process
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "lastiterate"
-SCIENCE = "import numpy.typing, numpy.fft, scipy.special, scipy.optimize, scipy.linalg, scipy.signal, scipy.stats"
-EVERYTHING = "import lastiterate as li\nfor name in li.__all__: getattr(li, name)"
 HELP = (
     "import sys, io, contextlib\nfrom lastiterate.cli import main\n"
     "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()): main(['--help'])"
@@ -22,15 +19,16 @@ KINDS = "FullBatch|Cyclic|Shuffled|FixedSize|Poisson|PoissonMean"
 
 def main() -> None:
     kernel = [path.read_text().splitlines() for path in (SOURCE / "kernel").glob("*.py")]
+    every_name, science = seconds_of_a_process(EVERY_NAME), seconds_of_a_process(numpy_and_scipy())
     rows = {
         "files for a new noise, loss, batches, theorem": f"{files_of_walks()}, and a line in a list each",
         "tests of the class of batches": f"{tests_of_a_class()}",
         "lines to believe": f"{sum(map(len, kernel))} in {len(kernel)} files",
         "modules of ours that the kernel's check loads": f"{modules_loaded()}",
         "names at the top": f"{len(li.__all__)}",
-        "CPU seconds: import lastiterate": f"{cpu_seconds('import lastiterate'):.2f}",
-        "CPU seconds: lastiterate --help": f"{cpu_seconds(HELP):.2f}",
-        "CPU seconds: every public name, beyond numpy and scipy": f"{cpu_seconds(EVERYTHING) - cpu_seconds(SCIENCE):.2f}",
+        "CPU seconds: import lastiterate": f"{seconds_of_a_process('import lastiterate'):.2f}",
+        "CPU seconds: lastiterate --help": f"{seconds_of_a_process(HELP):.2f}",
+        "CPU seconds: every public name, beyond numpy and scipy": f"{every_name - science:.2f}",
     }
     for name, value in rows.items():
         print(f"{name:56}{value}")
@@ -50,15 +48,9 @@ def tests_of_a_class() -> int:
 def modules_loaded() -> int:
     code = "import lastiterate.kernel.check, sys; print(sum(m.startswith('lastiterate.kernel') for m in sys.modules))"
     loaded = "print(sum(m.startswith('lastiterate.') for m in sys.modules))"
-    inside, all_of_ours = subprocess.check_output([sys.executable, "-c", f"{code}; {loaded}"], text=True).split()
+    inside, all_of_ours = said_by(f"{code}; {loaded}").split()
     assert inside == all_of_ours
     return int(all_of_ours)
-
-
-def cpu_seconds(code: str) -> float:
-    """Of a process of its own, the least of five."""
-    timed = f"import time\n{code}\nprint(time.process_time())"
-    return min(float(subprocess.check_output([sys.executable, "-c", timed], text=True)) for _ in range(5))
 
 
 if __name__ == "__main__":

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import ast
 import importlib
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from benchmarks.timing import EVERY_NAME, numpy_and_scipy, said_by, seconds_of_a_process
 
 import lastiterate as li
 from lastiterate import _MODULES, _ROOMS
 
 LIMIT = 0.5  # seconds of CPU beyond numpy's and scipy's own
-EVERYTHING = "import lastiterate as li\nfor name in li.__all__: getattr(li, name)"
 
 
 def imported_for_readers() -> dict[str, str]:
@@ -22,23 +20,6 @@ def imported_for_readers() -> dict[str, str]:
     tree = ast.parse(Path(str(li.__file__)).read_text())
     found = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and str(node.module)[:5] == "lasti")
     return {name.name: str(node.module) for node in found for name in node.names}
-
-
-def science() -> str:
-    """The import of what the library loads of numpy and scipy."""
-    code = f"{EVERYTHING}\nimport sys; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
-    public = [name for name in loaded if name.split(".")[0] in ("numpy", "scipy") and "._" not in name]
-    return "import " + ", ".join(name for name in public if name.count(".") < 2)
-
-
-def cpu_seconds(code: str) -> float:
-    """Of a process of its own, the lesser of two."""
-    timed = f"import time\n{code}\nprint(time.process_time())"
-    return min(
-        float(subprocess.run([sys.executable, "-c", timed], check=True, capture_output=True, text=True).stdout)
-        for _ in range(2)
-    )
 
 
 def test_what_is_loaded_is_what_type_checkers_see() -> None:
@@ -69,10 +50,11 @@ def test_other_names_are_refused() -> None:
 
 def test_nothing_is_loaded_before_it_is_used() -> None:
     code = "import lastiterate, sys; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    loaded = said_by(code).split()
     assert [name for name in loaded if name.split(".")[0] in ("lastiterate", "numpy", "scipy")] == ["lastiterate"]
 
 
 def test_all_names_take_half_a_second_beyond_numpy_and_scipy() -> None:
-    assert cpu_seconds(EVERYTHING) - cpu_seconds(science()) < LIMIT
-    assert cpu_seconds("import lastiterate") < LIMIT
+    every_name, science = (seconds_of_a_process(code, repeats=2) for code in (EVERY_NAME, numpy_and_scipy()))
+    assert every_name - science < LIMIT
+    assert seconds_of_a_process("import lastiterate", repeats=2) < LIMIT

@@ -50,9 +50,9 @@ def rho_of(name: str, *arguments: object, **more: object) -> float:
     return float(notion.rdp(2.0)) / 2
 
 
-def just_above(found: float, exact: object) -> None:
+def is_just_above(found: float, exact: object) -> bool:
     """Equal, and rounded up if at all."""
-    assert exact <= found <= exact * (1 + mpmath.mpf("1e-9"))  # type: ignore[operator]
+    return bool(exact <= found <= exact * (1 + mpmath.mpf("1e-9")))  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(
@@ -61,23 +61,25 @@ def just_above(found: float, exact: object) -> None:
 def test_closed_forms_for_contracting_steps(s: float, noise: float, c: float, steps: int) -> None:
     r, q, n = mpmath.mpf(s) / noise, mpmath.mpf(c), steps // 4
     power = q**steps
-    just_above(
+    assert is_just_above(
         mu_of("bok2024/full-batch/strongly-convex", FULL, steps, s, noise, c),
         r * mpmath.sqrt((1 - power) / (1 + power) * (1 + q) / (1 - q)),
     )
     last = q ** (4 * (n - 1))
     repeated = q**6 * (1 - q**2) / (1 - q**4) ** 2 * (1 - last) / (1 + last)
-    just_above(mu_of("bok2024/cyclic/strongly-convex", CYCLIC, steps, s, noise, c), r * mpmath.sqrt(1 + repeated))
+    assert is_just_above(
+        mu_of("bok2024/cyclic/strongly-convex", CYCLIC, steps, s, noise, c), r * mpmath.sqrt(1 + repeated)
+    )
     left = q**6 / mpmath.fsum(q ** (2 * j) for j in range(4))
-    just_above(mu_of("kong2025/cyclic", CYCLIC, steps, s, noise, c), r * mpmath.sqrt(1 + (n - 1) * left))
+    assert is_just_above(mu_of("kong2025/cyclic", CYCLIC, steps, s, noise, c), r * mpmath.sqrt(1 + (n - 1) * left))
     lost = 1 - q
-    just_above(
+    assert is_just_above(
         rho_of("chourasia2021/full-batch", FULL, steps, s, noise, c),
         4 / lost * r**2 / 2 * (1 - mpmath.exp(-lost * steps / 2)),
     )
     # Ye2022 3.3, l = 4: h = 2; earlier epochs cost ε_2·(1 − c^{4(K−1)})/(1 − c⁴), the last ε_1.
     second = q**2 * (1 - q**2) / (1 - q**4)
-    just_above(
+    assert is_just_above(
         rho_of("ye2022/shuffled", CYCLIC, steps, s, noise, c),
         r**2 / 2 * (1 + second * (1 - q ** (4 * (n - 1))) / (1 - q**4)),
     )
@@ -86,31 +88,31 @@ def test_closed_forms_for_contracting_steps(s: float, noise: float, c: float, st
 @pytest.mark.parametrize(("s", "noise", "steps"), [(0.7, 1.3, 12), (2.0, 0.5, 4), (0.1, 1.0, 400)])
 def test_closed_forms_for_convex_steps(s: float, noise: float, steps: int) -> None:
     r, turns = mpmath.mpf(s) / noise, steps // 4
-    just_above(mu_of("bok2024/full-batch/composition", FULL, steps, s, noise), r * mpmath.sqrt(steps))
-    just_above(mu_of("bok2024/cyclic/composition", CYCLIC, steps, s, noise), r * mpmath.sqrt(turns))
-    just_above(
+    assert is_just_above(mu_of("bok2024/full-batch/composition", FULL, steps, s, noise), r * mpmath.sqrt(steps))
+    assert is_just_above(mu_of("bok2024/cyclic/composition", CYCLIC, steps, s, noise), r * mpmath.sqrt(turns))
+    assert is_just_above(
         rho_of("boninsegna2023/fixed-batches", CYCLIC, steps, s, noise), r**2 / 2 * (1 + (turns - mpmath.mpf(1)) / 4)
     )
     for name in ("feldman2018/one-pass", "balle2019/one-pass/convex", "balle2019/one-pass/strongly-convex"):
-        just_above(rho_of(name, CYCLIC, 4, s, noise, 0.9), r**2 / 2)
+        assert is_just_above(rho_of(name, CYCLIC, 4, s, noise, 0.9), r**2 / 2)
 
 
 @pytest.mark.parametrize(("s", "noise", "diameter"), [(0.5, 1.3, 1.0), (0.5, 0.7, 1.2), (2.0, 1.0, 0.3)])
 def test_closed_forms_for_bounded_domains(s: float, noise: float, diameter: float) -> None:
     t, d = mpmath.mpf(s), mpmath.mpf(diameter)
     turns = math.ceil(diameter / s)
-    just_above(
+    assert is_just_above(
         mu_of("bok2024/full-batch/constrained", FULL, 40, s, noise, diameter=diameter),
         mpmath.sqrt(3 * t * d + t**2 * turns) / noise,
     )
-    just_above(
+    assert is_just_above(
         mu_of("bok2024/cyclic/constrained", CYCLIC, 40, s, noise, diameter=diameter),
         mpmath.sqrt(3 * t * d / 4 + t**2 + t**2 / 4 * turns) / noise,
     )
     for c, drift in ((0.6, 0.9), (1.5, 0.9), (1.5, math.inf)):
         given = process(FULL, 5, s, noise, c, diameter, drift=s + drift)
         reach = min(c * diameter + s, diameter + s + drift)
-        just_above(BY_NAME["kong2025/bounded-domain"].notion(given).mu, mpmath.mpf(reach) / noise)  # type: ignore[attr-defined]
+        assert is_just_above(BY_NAME["kong2025/bounded-domain"].notion(given).mu, mpmath.mpf(reach) / noise)  # type: ignore[attr-defined]
         assert sharper_ratio(given) == pytest.approx(reach / noise, rel=1e-9)
         assert sharper_ratio(given) >= reach / noise
         assert printed_ratio(given) == pytest.approx((diameter + s + drift) / noise, rel=1e-9)
@@ -128,7 +130,7 @@ def test_ye2022_is_its_recursion(rate: int, s: float, c: float, steps: int) -> N
                 total = p * mpmath.exp(a * (a - 1) * mpmath.mpf(s) ** 2 / 2) * total + (1 - p) * total ** (
                     mpmath.mpf(c) ** 2
                 )
-            just_above(float(notion.rdp(at)), mpmath.log(total) / (a - 1))
+            assert is_just_above(float(notion.rdp(at)), mpmath.log(total) / (a - 1))
 
 
 EPSILONS = (0.2, 0.7, 1.5, 3.0)

@@ -104,7 +104,7 @@ def _length_checks(source: str) -> set[tuple[int, int]]:
     return {(value.lineno, value.col_offset) for value in given}
 
 
-def tested(source: Path, module: Module, limit: float) -> tuple[bool, str, float]:
+def met_tests(source: Path, module: Module, limit: float) -> tuple[bool, str, float]:
     """Whether the tests of this module pass, what they said, and how long they took: in a fork of this process.
 
     Time is that of the processor, so that nothing depends on what else the machine does.
@@ -162,7 +162,7 @@ def study(module: Module, source: Path, again: bool, most: int | None) -> None:
     waiting = [item for item in items if item.job_id in wanted & among]
     if not waiting:
         return
-    passed, said, seconds = tested(source, module, 600.0)
+    passed, said, seconds = met_tests(source, module, 600.0)
     if not passed:
         raise SystemExit(f"the tests of {module.file} fail without any mistake:\n{said}")
     print(f"{module.file}: {len(waiting)} mutants, {seconds:.1f} s each at most", flush=True)
@@ -180,7 +180,7 @@ def met(module: Module, path: Path, source: Path, original: str, item: WorkItem,
     if code is None:
         return WorkResult(WorkerOutcome.NO_TEST)
     planted(code, path)
-    passed, said, _ = tested(source, module, limit)
+    passed, said, _ = met_tests(source, module, limit)
     change = "".join(difflib.unified_diff(original.splitlines(True), code.splitlines(True), n=0))
     outcome = TestOutcome.SURVIVED if passed else TestOutcome.KILLED
     return WorkResult(WorkerOutcome.NORMAL, said[-600:], outcome, change)

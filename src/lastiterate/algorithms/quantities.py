@@ -54,8 +54,11 @@ class Quantities:
     @cached_property
     def squeeze(self) -> Floats:
         """What the proximal map leaves of a length; a number without unit."""
-        modulus = 0.0 if self.run.prox is None else self.run.prox.strong_convexity
-        return each(lambda eta: 1 / (1 + eta * modulus), self.step_sizes)
+        return each(lambda eta: 1 / (1 + eta * self._modulus), self.step_sizes)
+
+    @property
+    def _modulus(self) -> float:
+        return 0.0 if self.run.prox is None else self.run.prox.strong_convexity
 
     @cached_property
     def gradient_change(self) -> Floats | float:
@@ -115,7 +118,6 @@ class Quantities:
     @property
     def retain(self) -> Floats:
         """What the l2 term leaves of a distance; a number without unit. Nothing is rounded where nothing is taken away."""
-        modulus = 0.0 if self.run.prox is None else self.run.prox.strong_convexity
-        exact = self.run.decay == modulus == 0
+        exact = self.run.decay == self._modulus == 0
         found = each(lambda eta, q: q * np.abs(1 - eta * self.run.decay), self.step_sizes, self.squeeze)
         return found if exact else each(lambda kept: up(kept, operations=3), found)

@@ -11,8 +11,6 @@ from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.process import Process
 from lastiterate.theorems.theorem import Assumption
 
-SHUFFLED = (Turns.ONE_ORDER, Turns.NEW_ORDERS)
-
 
 @dataclass(frozen=True)
 class KindOfBatches(Assumption):

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Turns
+from lastiterate.algorithms.batches import ONCE_AN_EPOCH, Turns
 from lastiterate.algorithms.per_step import each, is_constant
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.rounding import up
@@ -22,7 +22,6 @@ from lastiterate.theorems.assumptions import (
     LONG_ENOUGH,
     NONEXPANSIVE,
     ONLY_THE_LAST,
-    SHUFFLED,
     WHOLE_EPOCHS,
     batches,
 )
@@ -30,7 +29,7 @@ from lastiterate.theorems.evidence import About, Evidence
 from lastiterate.theorems.theorem import Theorem
 
 _FULL = batches("full batches", Turns.EVERY_STEP)
-_PASSES = batches("passes over the data", Turns.FIXED_ORDER, *SHUFFLED)
+_PASSES = batches("passes over the data", *ONCE_AN_EPOCH)
 
 
 def _full_composition(process: Process) -> Evidence:

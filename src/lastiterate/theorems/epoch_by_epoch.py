@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Turns
+from lastiterate.algorithms.batches import SHUFFLED, Turns
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.levels import few_levels
@@ -19,7 +19,7 @@ from lastiterate.numerics.rounding import down, up
 from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.notion import Notion
-from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, SHUFFLED, batches
+from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, batches
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.theorem import Assumption, Theorem
 

@@ -9,12 +9,12 @@ import math
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Turns
+from lastiterate.algorithms.batches import ONCE_AN_EPOCH, Turns
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.renyi import DEFAULT_ORDERS, RenyiDP
-from lastiterate.theorems.assumptions import ALIKE, CONTRACTING, ONLY_THE_LAST, SHUFFLED, WHOLE_EPOCHS, batches
+from lastiterate.theorems.assumptions import ALIKE, CONTRACTING, ONLY_THE_LAST, WHOLE_EPOCHS, batches
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.theorem import Assumption, Theorem
 
@@ -140,7 +140,7 @@ PASSES = Theorem(
     "Ye and Shokri 2022, shuffle and partition",
     "strongly convex, passes in one order, worst record",
     (
-        batches("passes in one order", Turns.FIXED_ORDER, *SHUFFLED),
+        batches("passes in one order", *ONCE_AN_EPOCH),
         Assumption("one order for the whole run", _one_order),
         Assumption("two batches or more in an epoch", _several_batches),
         ALIKE,

@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from lastiterate.algorithms.batches import SHUFFLED
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
 from lastiterate.errors import InvalidInput
@@ -21,7 +22,7 @@ from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.progress import tracked
 from lastiterate.shift.optimise import best_schedule
-from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, SHUFFLED, batches
+from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, batches
 from lastiterate.theorems.evidence import About, Evidence, NoFiniteBound, RecordSchedules, Stretch
 from lastiterate.theorems.places import new_orders, places_of, work, work_of_turns
 from lastiterate.theorems.theorem import Assumption, Theorem

@@ -28,6 +28,10 @@ class Turns(Enum):
     FRESH = auto()  # at each step by chance, independently of all others
 
 
+SHUFFLED = (Turns.ONE_ORDER, Turns.NEW_ORDERS)
+ONCE_AN_EPOCH = (Turns.FIXED_ORDER, *SHUFFLED)
+
+
 @dataclass(frozen=True)
 class Sizes:
     """How large batches are. The gradient sum of a batch with the record is divided by `divisor`, or by more.
@@ -130,7 +134,7 @@ class Batches(ABC):
     @property
     def shuffled(self) -> bool:
         """Whether there is a secret order of the records."""
-        return self.turns in (Turns.ONE_ORDER, Turns.NEW_ORDERS)
+        return self.turns in SHUFFLED
 
     @property
     def reshuffled(self) -> bool:
@@ -140,7 +144,7 @@ class Batches(ABC):
     @property
     def passes(self) -> bool:
         """Whether each record is used once an epoch."""
-        return self.turns is Turns.FIXED_ORDER or self.shuffled
+        return self.turns in ONCE_AN_EPOCH
 
 
 def checked_records(records: int) -> int:
