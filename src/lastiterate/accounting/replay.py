@@ -9,22 +9,33 @@ import numpy as np
 
 from lastiterate.algorithms.process import Process
 from lastiterate.kernel.places import NewOrders, Places
-from lastiterate.kernel.steps import Steps
+from lastiterate.kernel.prepaid import FACTS, Smooth
+from lastiterate.kernel.steps import Refused, Steps
 from lastiterate.numerics.arrays import Floats
-from lastiterate.shift.schedule import blocks
-from lastiterate.theorems.evidence import RecordSchedules, Stretch
+from lastiterate.shift.schedule import Schedule, blocks
+from lastiterate.theorems.evidence import Evidence, Path, Stretch
+
+CHOSEN = ("slack", "largest")  # of what a proof says of prepayment: any choice is valid
 
 
-def proof_of(process: Process, places: Places, found: tuple[RecordSchedules, ...]) -> dict[str, Any]:
+def proof_of(process: Process, places: Places, evidence: Evidence) -> dict[str, Any]:
     """The steps, the turns, and the schedules for each place."""
+    prepaying, found = evidence.prepaying, evidence.schedules
+    if prepaying is not None:
+        stated = statement(process, places, prepaying.functions)
+        stated["prepaid"] |= {"slack": prepaying.slack, "largest": prepaying.largest}
+        return {**stated, "schedules": [{"place": one.place, "parts": _paths(one.stretches)} for one in found]}
     schedules = [{"place": one.place, "parts": _written(places.stretches(one.place), one.stretches)} for one in found]
     return {**statement(process, places), "schedules": schedules}
 
 
-def statement(process: Process, places: Places) -> dict[str, Any]:
-    """What a proof has to be about: the steps of the process, and when a record takes its turns."""
+def statement(process: Process, places: Places, functions: int = 0) -> dict[str, Any]:
+    """What a proof has to be about: the steps of the process, and when a record takes its turns; how its push may turn."""
     given, period = places.steps, process.batches.per_epoch
+    smooth = process.smooth
+    prepaid = {"prepaid": {**_facts(smooth, period), "functions": functions}} if functions and smooth else {}
     return {
+        **prepaid,
         "steps": {
             "count": len(process),
             "sensitivity": packed(given.sensitivity, period),
@@ -42,10 +53,24 @@ def statement(process: Process, places: Places) -> dict[str, Any]:
     }
 
 
+def _facts(smooth: Smooth | str, period: int) -> dict[str, Any]:
+    if isinstance(smooth, str):
+        raise Refused(f"nothing can be prepaid, because {smooth}")
+    arrays = {name: packed(getattr(smooth, name), period) for name in FACTS}
+    return {**arrays, "turning": smooth.turning, "rank": smooth.rank, "start": smooth.start}
+
+
+def _paths(found: tuple[Stretch, ...]) -> list[dict[str, Any] | None]:
+    paths = [stretch.schedule for stretch in found]
+    return [{"segments": [list(one) for one in path.segments]} if isinstance(path, Path) else None for path in paths]
+
+
 def _written(met: list[Steps | None], found: tuple[Stretch, ...]) -> list[dict[str, Any] | None]:
     pairs = [(steps, stretch.schedule) for steps, stretch in zip(met, found, strict=True)]
     return [
-        None if steps is None or schedule is None else {"start": schedule.start, "blocks": blocks(steps, schedule)}
+        {"start": schedule.start, "blocks": blocks(steps, schedule)}
+        if steps is not None and isinstance(schedule, Schedule)
+        else None
         for steps, schedule in pairs
     ]
 

@@ -6,6 +6,7 @@ That the steps are those of a run, and the turns those of its batches, is for ot
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,22 +15,42 @@ import numpy as np
 from .certify import certify
 from .gaussian import log_average, log_delta
 from .places import NewOrders, Places
+from .prepaid import FACTS, Smooth, kept, prepaid_mu, prepaid_places
 from .steps import Floats, Refused, Steps
 
 _MOST_STEPS = 50_000_000  # so that no small file asks for hours
 _UP = 1 + 1e-15  # of a root, a product and a sum
+_FAR = 16.0  # times the displacement: beyond it, what is computed and what is proved differ with probability 1e-56
 
 
 @dataclass(frozen=True)
 class Proved:
-    """μ of a record at each place that counts, with its probability; without one, the worst counts."""
+    """μ of a record at each place that counts, with its probability; without one, the worst counts.
+
+    It holds but for a probability `slack`; what is computed is `displacement`-GDP away from it, on either data set.
+    """
 
     mus: tuple[float, ...]
     weights: tuple[float, ...]
     averaged: bool
+    slack: float = 0.0
+    displacement: float = 0.0
 
     def log_delta(self, epsilon: float) -> float:
-        """log δ at this ε, rounded up."""
+        """log δ at this ε, rounded up: δ'(ε + 2a) ≤ e^a·(δ(ε) + slack) + (1 + e^{a+ε})·θ_a(displacement)."""
+        if not self.slack:
+            return self._log_delta(epsilon)
+        moved = _FAR * self.displacement
+        if epsilon < 2 * moved:
+            return 0.0
+        before = epsilon - 2 * moved
+        inner = float(np.logaddexp(self._log_delta(before), math.log(self.slack))) + moved
+        if self.displacement:
+            apart = float(log_delta(moved, np.array([self.displacement]))[0])
+            inner = float(np.logaddexp(inner, apart + np.logaddexp(0.0, moved + before)))
+        return min(inner + 1e-15 * (1 + abs(inner)), 0.0)
+
+    def _log_delta(self, epsilon: float) -> float:
         mus, weights = np.array(self.mus), np.array(self.weights)
         kept = mus > 0
         if self.averaged:
@@ -47,7 +68,7 @@ def check(proof: dict[str, Any], claim: dict[str, Any]) -> None:
     if not (epsilon >= 0 and 0 < delta < 1):
         raise Refused("epsilon must be >= 0, and delta inside (0, 1).")
     found = proved(proof)
-    mu = math.inf if found.averaged else max(found.mus)
+    mu = math.inf if found.averaged or found.slack else max(found.mus)
     if not mu <= _number(claim["mu"]):  # null, that is infinity, is no claim
         raise Refused(f"it claims mu = {claim['mu']}, but proves {mu:.12g}")
     if not found.implies(epsilon, delta):
@@ -61,22 +82,62 @@ def proved(proof: dict[str, Any]) -> Proved:
     if not 0 <= (displacement := _number(proof["displacement"])) < math.inf:
         raise Refused("displacement must be >= 0.")
     given = {_count(entry["place"], -1): entry["parts"] for entry in proof["schedules"]}
-    mus = [_mu(place, places.stretches(place), given.get(place)) for place in places.wanted]
+    if "prepaid" in proof:
+        return _proved_with_prepayment(places, proof["prepaid"], given, displacement)
+    mus = [_mu(place, places.stretches(place), given.get(place), _by_blocks) for place in places.wanted]
     if displacement:  # the computed iterates are this far from those of the proof, on both data sets
         mus = [(mu + 2 * displacement) * _UP for mu in mus]
     return Proved(tuple(mus), tuple(places.wanted.values()), places.averaged)
 
 
-def _mu(place: int, stretches: list[Steps | None], schedules: list[Any] | None) -> float:
+def _proved_with_prepayment(
+    places: Places, content: dict[str, Any], given: dict[int, list[Any]], displacement: float
+) -> Proved:
+    """The same for paths that may prepay: all steps count, those before the first turn, too."""
+    smooth, slack = _smooth(content, len(places.steps)), _number(content["slack"])
+    largest, functions = _number(content["largest"]), _count(content["functions"], 1)
+    keeping, wanted = (
+        kept(smooth, places.steps.noise, largest, slack, functions),
+        prepaid_places(places, smooth, largest),
+    )
+
+    def by_segments(steps: Steps, schedule: Any, ends: tuple[int, int]) -> float:
+        segments = [(_count(size, 1), bool(off), _number(r), bool(done)) for size, off, r, done in schedule["segments"]]
+        return prepaid_mu(steps, smooth.part(*ends), keeping.part(*ends), segments, largest)
+
+    mus = []
+    for place in wanted:
+        stretches = [steps if steps.sensitivity.any() else None for steps in places.dense(place)]
+        mus.append(_mu(place, stretches, given.get(place), by_segments, places.ends))
+    return Proved(tuple(mus), tuple(wanted.values()), places.averaged, slack, displacement)
+
+
+def _mu(
+    place: int,
+    stretches: list[Steps | None],
+    schedules: list[Any] | None,
+    measure: Callable[..., float],
+    ends: list[tuple[int, int]] | None = None,
+) -> float:
     """Everything released, together."""
     if schedules is None or len(schedules) != len(stretches):
         raise Refused(f"there is no schedule for place {place}, or not one for each of {len(stretches)} stretches.")
-    mus = [0.0]
-    for steps, schedule in zip(stretches, schedules, strict=True):
-        if steps is not None:
-            start = _count(schedule["start"], 0)
-            mus.append(certify(steps, start, payments(steps.part(start, len(steps)), schedule["blocks"])))
-    return math.hypot(*mus) * _UP
+    more = [()] * len(stretches) if ends is None else [(one,) for one in ends]
+    met = zip(stretches, schedules, more, strict=True)
+    return math.hypot(*(measure(steps, part, *rest) for steps, part, rest in met if steps is not None)) * _UP
+
+
+def _by_blocks(steps: Steps, schedule: Any) -> float:
+    start = _count(schedule["start"], 0)
+    return certify(steps, start, payments(steps.part(start, len(steps)), schedule["blocks"]))
+
+
+def _smooth(content: dict[str, Any], count: int) -> Smooth:
+    arrays = {name: _values(content[name], count) for name in FACTS}
+    if not all((values >= 0).all() for values in arrays.values()):
+        raise Refused("what is known of the gradients must be >= 0.")
+    turning, start = _number(content["turning"]), _number(content["start"])
+    return Smooth(**arrays, turning=turning, rank=_count(content["rank"], 1), start=start)
 
 
 def payments(steps: Steps, blocks: list[list[Any]]) -> Floats:

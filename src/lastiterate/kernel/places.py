@@ -42,6 +42,20 @@ class Places:
         given = zip(self.whole_stretches, offsets, strict=True)
         return [stretch.regular(offset) if offset < len(stretch.steps) else None for stretch, offset in given]
 
+    def turns(self, place: int) -> list[tuple[Counts, Floats]]:
+        """For each stretch the steps that see a record at this place, and how far it pushes there."""
+        found = [np.arange((place - first) % self.every, last - first, self.every) for first, last in self.ends]
+        return [
+            (turns, stretch.steps.sensitivity[turns])
+            for turns, stretch in zip(found, self.whole_stretches, strict=True)
+        ]
+
+    def dense(self, place: int) -> list[Steps]:
+        """All steps of each stretch, those before the first turn included."""
+        return [
+            stretch.dense_at(*turns) for stretch, turns in zip(self.whole_stretches, self.turns(place), strict=True)
+        ]
+
     @property
     def alike(self) -> bool:
         return self.steps.alike and not self.releases
@@ -85,17 +99,19 @@ class NewOrders(Places):
         return self.steps.alike and greatest(self.steps.lipschitz) <= 1
 
     def stretches(self, place: int) -> list[Steps | None]:
-        *earlier, last = zip(self.whole_stretches, self._last_steps, self.worst_pushes, strict=True)
-        return [stretch.at(turns, pushes) for stretch, turns, pushes in earlier] + [self._with_last(*last, place)]
+        given = zip(self.whole_stretches, self.turns(place), strict=True)
+        return [stretch.at(*turns) if turns[0].size else None for stretch, turns in given]
 
-    def _with_last(self, stretch: RecordSteps, turns: Counts, pushes: Floats, place: int) -> Steps | None:
+    def turns(self, place: int) -> list[tuple[Counts, Floats]]:
         """Earlier pieces at their worst; the last at this place, or at its worst, or without the record."""
+        *earlier, (turns, pushes) = zip(self._last_steps, self.worst_pushes, strict=True)
         if place < 0:
             turns, pushes = turns[:-1], pushes[:-1]
         elif self.averaged:
-            turn = len(stretch.steps) - self.last_piece + place
-            turns, pushes = np.append(turns[:-1], turn), np.append(pushes[:-1], stretch.steps.sensitivity[turn])
-        return stretch.at(turns, pushes) if turns.size else None
+            stretch = self.whole_stretches[-1].steps
+            turn = len(stretch) - self.last_piece + place
+            turns, pushes = np.append(turns[:-1], turn), np.append(pushes[:-1], stretch.sensitivity[turn])
+        return [*earlier, (turns, pushes)]
 
     @cached_property
     def _last_steps(self) -> list[Counts]:

@@ -13,6 +13,7 @@ from lastiterate.theorems import (
     feldman2018,
     kong2025,
     langevin,
+    prepayment,
     regularised,
     shift_engine,
     window_tail,
@@ -22,6 +23,8 @@ from lastiterate.theorems.theorem import Theorem
 CATALOGUE: tuple[Theorem, ...] = (
     shift_engine.SHIFT_ENGINE,
     shift_engine.RANDOM_ORDER,
+    prepayment.PREPAYMENT,
+    prepayment.PREPAID_ORDER,
     epoch_by_epoch.EPOCH_BY_EPOCH,
     block_mixing.BLOCK_MIXING,
     regularised.REGULARISED_MIXING,

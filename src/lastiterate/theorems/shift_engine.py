@@ -127,14 +127,14 @@ def _tame(process: Process) -> str | None:
     return f"a turn may grow to {grown:.3g} times the noise within its epoch, because {process.reason}"
 
 
-_TAME = Assumption("where each epoch has a new order, little growth within an epoch", _tame)
+TAME = Assumption("where each epoch has a new order, little growth within an epoch", _tame)
 _KNOWN = Assumption("a known Lipschitz constant, where each epoch has a new order", _finite_when_reshuffled)
 
 SHIFT_ENGINE = Theorem(
     "shift-engine",
     "lastiterate, after Bok et al. 2024, Theorem C.3",
     "any schedule and any Lipschitz constants, worst record",
-    (_KNOWN, _TAME, _little_enough(averaged=False)),
+    (_KNOWN, TAME, _little_enough(averaged=False)),
     _worst,
     places=partial(places_of, averaged=False),
 )
@@ -142,7 +142,7 @@ RANDOM_ORDER = Theorem(
     "random-order",
     "lastiterate, the shift engine averaged over the order",
     "the order is random and secret: the average over the record's place",
-    (batches("shuffled batches", *SHUFFLED), FINITE_LIPSCHITZ, _TAME, _little_enough(averaged=True)),
+    (batches("shuffled batches", *SHUFFLED), FINITE_LIPSCHITZ, TAME, _little_enough(averaged=True)),
     _averaged,
     places=partial(places_of, averaged=True),
 )
