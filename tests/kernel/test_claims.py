@@ -89,11 +89,11 @@ def test_exactly_the_delta_that_is_proved_may_be_claimed_and_a_hair_less_is_refu
     """Four ulps of log δ are kept back, because it is rounded itself."""
     least = math.log(delta) * (1 + 4 * 2.0**-52)
     assert Fraction(4) <= (Fraction(least) / Fraction(math.log(delta)) - 1) / ULP + 1 <= 6
-    assert Known((1.0,), (0.0,), False, least).implies(1.0, delta)
-    assert Known((1.0,), (0.0,), False, math.nextafter(least, -math.inf)).implies(1.0, delta)
+    assert Known((1.0,), (0.0,), False, known=least).implies(1.0, delta)
+    assert Known((1.0,), (0.0,), False, known=math.nextafter(least, -math.inf)).implies(1.0, delta)
     for more in (math.nextafter(least, 0.0), math.log(delta)):
-        assert not Known((1.0,), (0.0,), False, more).implies(1.0, delta)
-        assert Known((1.0,), (0.0,), False, more).implies(math.inf, delta)
+        assert not Known((1.0,), (0.0,), False, known=more).implies(1.0, delta)
+        assert Known((1.0,), (0.0,), False, known=more).implies(math.inf, delta)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 3.0])

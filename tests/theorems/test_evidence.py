@@ -49,6 +49,7 @@ def test_which_theorems_are_compositions() -> None:
     assert {theorem.name for theorem in li.CATALOGUE if theorem.grade is Grade.REPLAYED} == {
         "shift-engine",
         "random-order",
+        "hidden-place",
     }
 
 

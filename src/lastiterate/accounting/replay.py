@@ -11,14 +11,31 @@ from lastiterate.algorithms.process import Process
 from lastiterate.kernel.places import NewOrders, Places
 from lastiterate.kernel.steps import Steps
 from lastiterate.numerics.arrays import Floats
+from lastiterate.privacy.hidden_place import HiddenPlaceDP
 from lastiterate.shift.schedule import blocks
-from lastiterate.theorems.evidence import RecordSchedules, Stretch
+from lastiterate.theorems.evidence import Evidence, Stretch
 
 
-def proof_of(process: Process, places: Places, found: tuple[RecordSchedules, ...]) -> dict[str, Any]:
-    """The steps, the turns, and the schedules for each place."""
-    schedules = [{"place": one.place, "parts": _written(places.stretches(one.place), one.stretches)} for one in found]
-    return {**statement(process, places), "schedules": schedules}
+def proof_of(process: Process, places: Places, evidence: Evidence, epsilon: float) -> dict[str, Any]:
+    """The steps, the turns, the schedules for each place; and where the place is hidden, what is best at this ε."""
+    schedules = [
+        {"place": one.place, "parts": _written(places.stretches(one.place), one.stretches)}
+        for one in evidence.schedules
+    ]
+    return {**statement(process, places), "schedules": schedules, **_hidden(places, evidence, epsilon)}
+
+
+def _hidden(places: Places, evidence: Evidence, epsilon: float) -> dict[str, Any]:
+    if not isinstance(evidence.notion, HiddenPlaceDP):
+        return {}
+    shares = evidence.notion.shares(epsilon)
+    pairs = [
+        {"places": list(one.places), "parts": _written(places.stretches(*one.places), one.stretches)}
+        for one in evidence.pairs
+        if (shares > 1).any()
+    ]
+    named = [[one.place, share] for one, share in zip(evidence.schedules, shares.tolist(), strict=True)]
+    return {"hidden": {"shares": named, "pairs": pairs}}
 
 
 def statement(process: Process, places: Places) -> dict[str, Any]:

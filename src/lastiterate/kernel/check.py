@@ -6,13 +6,16 @@ That the steps are those of a run, and the turns those of its batches, is for ot
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .certify import certify
 from .gaussian import log_average, log_delta
+from .hidden import HiddenPlaces, pair_mus
 from .places import NewOrders, Places
 from .steps import Floats, Refused, Steps
 
@@ -27,10 +30,13 @@ class Proved:
     mus: tuple[float, ...]
     weights: tuple[float, ...]
     averaged: bool
+    hidden: HiddenPlaces | None = None
 
     def log_delta(self, epsilon: float) -> float:
         """log δ at this ε, rounded up."""
         mus, weights = np.array(self.mus), np.array(self.weights)
+        if self.hidden is not None:
+            return self.hidden.log_delta(epsilon, mus, weights)
         kept = mus > 0
         if self.averaged:
             return log_average(epsilon, mus[kept], weights[kept]) if kept.any() else -math.inf
@@ -60,14 +66,34 @@ def proved(proof: dict[str, Any]) -> Proved:
     places = _places(proof["steps"], proof["turns"])
     if not 0 <= (displacement := _number(proof["displacement"])) < math.inf:
         raise Refused("displacement must be >= 0.")
+    moved = partial(_as_computed, displacement=displacement)
     given = {_count(entry["place"], -1): entry["parts"] for entry in proof["schedules"]}
-    mus = [_mu(place, places.stretches(place), given.get(place)) for place in places.wanted]
-    if displacement:  # the computed iterates are this far from those of the proof, on both data sets
-        mus = [(mu + 2 * displacement) * _UP for mu in mus]
-    return Proved(tuple(mus), tuple(places.wanted.values()), places.averaged)
+    mus = {place: moved(_mu(places.stretches(place), given.get(place), place)) for place in places.wanted}
+    hidden = _hidden(places, mus, proof["hidden"], moved) if "hidden" in proof else None
+    return Proved(tuple(mus.values()), tuple(places.wanted.values()), places.averaged, hidden)
 
 
-def _mu(place: int, stretches: list[Steps | None], schedules: list[Any] | None) -> float:
+def _as_computed(mu: float, displacement: float) -> float:
+    """The computed iterates are this far from those of the proof, on both data sets."""
+    return (mu + 2 * displacement) * _UP if displacement else mu
+
+
+def _hidden(places: Places, own: dict[int, float], content: Any, moved: Callable[[float], float]) -> HiddenPlaces:
+    if not places.averaged:
+        raise Refused("a place that is not random is not hidden.")
+    shares = {_count(place, -1): _number(share) for place, share in content["shares"]}
+    if list(shares) != list(own) or not all(0 <= share < math.inf for share in shares.values()):
+        raise Refused("there must be a share of at least 0 for each place.")
+    pairs = {}
+    for entry in content["pairs"]:
+        first, second = (_count(place, 0, places.count - 1) for place in entry["places"])
+        if not first < second:
+            raise Refused(f"a pair must be of two places, in order. Got {first} and {second}.")
+        pairs[first, second] = moved(_mu(places.stretches(first, second), entry["parts"], f"{first} and {second}"))
+    return HiddenPlaces(np.array(list(shares.values())), pair_mus(places, own, pairs))
+
+
+def _mu(stretches: list[Steps | None], schedules: list[Any] | None, place: object) -> float:
     """Everything released, together."""
     if schedules is None or len(schedules) != len(stretches):
         raise Refused(f"there is no schedule for place {place}, or not one for each of {len(stretches)} stretches.")

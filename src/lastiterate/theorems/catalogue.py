@@ -11,6 +11,7 @@ from lastiterate.theorems import (
     boninsegna2023,
     epoch_by_epoch,
     feldman2018,
+    hidden_place,
     kong2025,
     langevin,
     regularised,
@@ -22,6 +23,7 @@ from lastiterate.theorems.theorem import Theorem
 CATALOGUE: tuple[Theorem, ...] = (
     shift_engine.SHIFT_ENGINE,
     shift_engine.RANDOM_ORDER,
+    hidden_place.HIDDEN_PLACE,
     epoch_by_epoch.EPOCH_BY_EPOCH,
     block_mixing.BLOCK_MIXING,
     regularised.REGULARISED_MIXING,
