@@ -40,7 +40,7 @@ class HiddenPlaces:
             logs = [_log_gap(levels, mus) + np.log(weights / np.maximum(self.shares, 1.0))]
             if hard.any():
                 easy = given > 0
-                parts = np.log((taken / self.shares)[hard])[:, None] + np.log(given[easy] / given.sum())
+                parts = np.log(taken[hard] / self.shares[hard])[:, None] + np.log(given[easy] / given.sum())
                 logs.append((_log_gap(levels[hard, None], self.pair_mus[np.ix_(hard, easy)]) + parts).ravel())
         terms = np.concatenate(logs)
         top = float(terms.max())

@@ -6,7 +6,7 @@ easy to see may be compared with other places of the neighbour, whose law it the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +17,7 @@ from lastiterate.errors import NON_NEGATIVE, UNIT, InvalidInput, checked_array, 
 from lastiterate.numerics.arrays import ROUNDOFF, Floats
 from lastiterate.numerics.normal_gap import log_gap_above
 from lastiterate.numerics.roots import decreasing_root
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.notion import Notion
@@ -30,6 +31,7 @@ _FEW_MIXES = (0.25, 0.75)  # where there are many places
 _MOST_COLUMNS = 48  # other places, or groups of them, that a place is compared with
 _STEPS = 6  # of Newton's method, for a root that only has to be near: what is found is made valid afterwards
 _KEPT = 1 - 1e-12  # of what is given away, so that no rounding takes more than there is
+_TABLED = 65  # points of a table for trade-offs
 _NEAR = 1e-12  # of ε: closer, the choice itself would have to be known better
 
 
@@ -41,7 +43,7 @@ class HiddenPlaceDP(Notion):
     """
 
     mus: Floats
-    pair_mus: Floats
+    pair_mus: Floats = field(repr=False)
     weights: Floats
     adjacency: Adjacency
 
@@ -80,6 +82,16 @@ class HiddenPlaceDP(Notion):
 
     def _log_delta(self, epsilons: Floats) -> Floats:
         return np.minimum(self.average._log_delta(epsilons), [self._hidden(epsilon) for epsilon in epsilons.tolist()])
+
+    def _tradeoff(self, type_i_errors: Floats) -> Floats:
+        return np.maximum(super()._tradeoff(type_i_errors), self.average._tradeoff(type_i_errors))
+
+    @cached_property
+    def _table(self) -> tuple[Floats, Floats]:
+        """Of fewer ε than usual: each takes its time."""
+        largest = min(float(self.average._epsilon(np.array([np.log(1e-14)]))[0]), 700.0)
+        epsilons = largest * np.linspace(0.0, 1.0, _TABLED) ** 1.5
+        return epsilons, up(np.exp(self._log_delta(epsilons)), operations=50)
 
     def _hidden(self, epsilon: float) -> float:
         return self._sorted.log_delta(epsilon, self._sorted.shares(epsilon))

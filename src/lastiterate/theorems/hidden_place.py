@@ -18,7 +18,7 @@ from lastiterate.kernel.places import Places
 from lastiterate.privacy.hidden_place import HiddenPlaceDP
 from lastiterate.progress import tracked
 from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, batches
-from lastiterate.theorems.evidence import Evidence, NoFiniteBound, PairSchedules
+from lastiterate.theorems.evidence import Evidence, NoFiniteBound, PairSchedules, RecordSchedules
 from lastiterate.theorems.places import places_of, work, work_of_turns
 from lastiterate.theorems.shift_engine import MOST_WORK, TAME, best_stretches, schedules_of
 from lastiterate.theorems.theorem import Assumption, Theorem
@@ -29,20 +29,30 @@ _FARTHER = 1.15  # times as far from the end is the next that stands for others,
 _NOT_COMPARED = 1e100  # a μ that stands for ∞: a place beside itself, which is not asked for
 
 
-def hidden_evidence(process: Process) -> Evidence:
-    """The best schedules for each place, and for a record at one place and its neighbour at another."""
+def hidden_notion(process: Process) -> HiddenPlaceDP:
+    """What the best schedules prove, for each place and for a record at one place and its neighbour at another."""
     places = places_of(process, averaged=True)
-    own = schedules_of(places, places.wanted)
-    pairs = tuple(
-        PairSchedules(pair, best_stretches(places, *pair)) for pair in tracked(representative_pairs(places), "pairs")
-    )
+    return _notion(places, schedules_of(places, places.wanted), _pairs(places))
+
+
+def hidden_evidence(process: Process) -> Evidence:
+    """The same, with the schedules."""
+    places = places_of(process, averaged=True)
+    own, pairs = schedules_of(places, places.wanted), _pairs(places)
+    return Evidence(_notion(places, own, pairs), schedules=own, pairs=pairs)
+
+
+def _pairs(places: Places) -> tuple[PairSchedules, ...]:
+    pairs = tracked(representative_pairs(places), "pairs")
+    return tuple(PairSchedules(pair, best_stretches(places, *pair)) for pair in pairs)
+
+
+def _notion(places: Places, own: tuple[RecordSchedules, ...], pairs: tuple[PairSchedules, ...]) -> HiddenPlaceDP:
     mus = {one.place: one.mu for one in own}
     if not all(map(math.isfinite, mus.values())):
         raise NoFiniteBound("no schedule has a finite cost.")
-    matrix = pair_mus(places, mus, {pair.places: pair.mu for pair in pairs})
-    matrix = np.where(np.isfinite(matrix), matrix, _NOT_COMPARED)
-    notion = HiddenPlaceDP(mus=list(mus.values()), pair_mus=matrix, weights=[one.weight for one in own])
-    return Evidence(notion, schedules=own, pairs=pairs)
+    found = np.minimum(pair_mus(places, mus, {pair.places: pair.mu for pair in pairs}), _NOT_COMPARED)
+    return HiddenPlaceDP(mus=list(mus.values()), pair_mus=found, weights=[one.weight for one in own])
 
 
 def representative_pairs(places: Places) -> list[tuple[int, int]]:
