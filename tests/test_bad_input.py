@@ -166,6 +166,18 @@ CASES: list[tuple[Callable[..., Any], dict[str, Any], str, Bad]] = [
         Bad(([-1.0], [math.nan], [math.inf], [1.0, 2.0], "x", None, [],)),
     ),
     (li.notions.AveragedGaussianDP, {"mus": [1.0]}, "weights", Bad(([0.5], [-1.0], [math.nan], [0.5, 0.5], "x", None, [],))),
+    (
+        li.notions.HiddenPlaceDP, {"weights": [1.0], "pair_mus": [[0.0]]}, "mus",
+        Bad(([-1.0], [math.nan], [math.inf], [1.0, 2.0], "x", None, [],)),
+    ),
+    (
+        li.notions.HiddenPlaceDP, {"mus": [1.0], "pair_mus": [[0.0]]}, "weights",
+        Bad(([0.5], [-1.0], [math.nan], [0.5, 0.5], "x", None, [],)),
+    ),
+    (
+        li.notions.HiddenPlaceDP, {"mus": [1.0], "weights": [1.0]}, "pair_mus",
+        Bad(([[-1.0]], [[math.nan]], [[math.inf]], [1.0], [[1.0, 2.0]], "x", None, [],)),
+    ),
     *((li.losses.general, GENERAL, name, Bad((-1.0, math.nan, math.inf, "x", [1.0],))) for name in GENERAL),
     (li.losses.general, {"smoothness": 1.0, "clip": 1.0}, "weak_convexity", Bad((-1.0, math.nan, math.inf, "x", [1.0],))),
     (li.losses.general, {"smoothness": 1.0}, "gradient_sensitivity", NOT_POSITIVE),

@@ -10,7 +10,7 @@ import json
 import sys
 from itertools import pairwise
 
-from mpmath import e, erfc, gammainc, inf, log, mp, mpf, sqrt
+from mpmath import e, erfc, exp, gammainc, inf, log, mp, mpf, sqrt
 
 mp.dps = 50
 
@@ -69,11 +69,11 @@ def cost(steps, diameter, schedule):
     return total
 
 
-def turns_of(place, first, last, proof, steps):
-    """{turn: push} of a record at this place, between two releases; its worst, where each epoch has a new order."""
+def turns_of(places, first, last, proof, steps):
+    """{turn: push} of a record at these places, between two releases; its worst, where each epoch has a new order."""
     every, count = proof["turns"]["every"], proof["steps"]["count"]
     if proof["turns"]["order"] == "fixed":
-        return {at: steps[at][0] for at in range(first, last) if at % every == place}
+        return {at: steps[at][0] for at in range(first, last) if at % every in places}
     ends = [*range((first // every + 1) * every, last, every), last]
     found = {}
     for begin, end in pairwise([first, *ends]):
@@ -83,9 +83,10 @@ def turns_of(place, first, last, proof, steps):
         found[end - 1] = carried
     if last == count and proof["turns"]["averaged"]:
         del found[last - 1]
-        if place >= 0:
-            at = (ends[-2] if len(ends) > 1 else first) + place
-            found[at] = steps[at][0]
+        for place in places:
+            if place >= 0:
+                at = (ends[-2] if len(ends) > 1 else first) + place
+                found[at] = steps[at][0]
     return found
 
 
@@ -162,21 +163,21 @@ def cost_of_path(steps, kept, segments, rough, largest, decaying):
     return sqrt(total) + sqrt(more)
 
 
-def prepaid_mu(place, parts, proof, steps, kept, decaying):
+def prepaid_mu(places, parts, proof, steps, kept, decaying):
     total = mpf(0)
     rough, largest = values(proof["prepaid"]["rough"], len(steps)), mpf(proof["prepaid"]["largest"])
     for (first, last), part in zip(pairwise([0, *proof["turns"]["releases"], len(steps)]), parts, strict=True):
-        if pushes := turns_of(place, first, last, proof, steps):
+        if pushes := turns_of(places, first, last, proof, steps):
             stretch = [(pushes.get(at, mpf(0)), *steps[at][1:]) for at in range(first, last)]
             cut = slice(first, last)
             total += cost_of_path(stretch, kept[cut], part["segments"], rough[cut], largest, decaying) ** 2
     return sqrt(total)
 
 
-def mu(place, parts, proof, steps, diameter):
+def mu(places, parts, proof, steps, diameter):
     total = mpf(0)
     for (first, last), part in zip(pairwise([0, *proof["turns"]["releases"], len(steps)]), parts, strict=True):
-        if pushes := {at - first: push for at, push in turns_of(place, first, last, proof, steps).items()}:
+        if pushes := {at - first: push for at, push in turns_of(places, first, last, proof, steps).items()}:
             stretch = [(noise, factor) for _, noise, factor in steps[first:last]]
             total += min(cost(layout, diameter, part) for layout in layouts(stretch, pushes) if part)
     return sqrt(total) + 2 * mpf(proof["displacement"])
@@ -213,6 +214,42 @@ def prepaid_classes(proof, steps, kept):
     return [range(at, at + 1) for at in range(places)], 0
 
 
+def pair_finder(pairs, given, groups, steps):
+    """μ of a record at one place against its neighbour at another: of a pair of places that both are no earlier."""
+    if not all(0 <= first < second for first, second in pairs):
+        raise ValueError("a pair is not of two places, in order")
+
+    def stands(later, place):
+        return later == place or (
+            place < later and steps[0][2] <= 1 and any({place, later} <= {*one} for one in groups)
+        )
+
+    def found(*places):
+        low, high = sorted(places)
+        proved = [shift for (first, second), shift in pairs.items() if stands(first, low) and stands(second, high)]
+        return given[high] if low < 0 else min(proved, default=inf)
+
+    return found
+
+
+def hidden(epsilon, weights, given, listed, pair):
+    """δ if y = share·e^ε: places with less than 1 give the rest to those with more, to all in the same proportions."""
+    shares = {place: mpf(share) for place, share in listed}
+    spare = {place: weight * (1 - shares[place]) for place, weight in weights.items() if shares[place] < 1}
+    asked = sum(weight * (shares[place] - 1) for place, weight in weights.items() if shares[place] > 1)
+    if asked > sum(spare.values()) or min(shares.values()) < 0 or not weights:
+        return mpf(1)
+    total = mpf(0)
+    for place, weight in weights.items():
+        share = shares[place]
+        level = epsilon + log(share) if share else -inf
+        total += weight / max(share, 1) * gap(level, given[place])
+        if share > 1:
+            others = sum(part * gap(level, pair(place, other)) for other, part in spare.items())
+            total += weight * (1 - 1 / share) * others / sum(spare.values())
+    return total
+
+
 def check(certificate):
     """The reason why it is rejected, or nothing."""
     proof, claim = certificate["proof"], certificate["claim"]
@@ -221,42 +258,51 @@ def check(certificate):
         zip(*(values(proof["steps"][name], count) for name in ("sensitivity", "noise", "lipschitz")), strict=True)
     )
     diameter = number(proof["steps"]["diameter"])
-    schedules = {one["place"]: one["parts"] for one in proof["schedules"]}
     if "prepaid" in proof:
         kept = keeping(proof, steps)
-        given = {place: prepaid_mu(place, parts, proof, steps, *kept) for place, parts in schedules.items()}
         groups, absent = prepaid_classes(proof, steps, kept[0])
     else:
-        given = {place: mu(place, parts, proof, steps, diameter) for place, parts in schedules.items()}
-        groups, absent = classes(proof, steps)
+        kept, (groups, absent) = None, classes(proof, steps)
+
+    def measured(places, parts):
+        if kept is None:
+            return mu(places, parts, proof, steps, diameter)
+        return prepaid_mu(places, parts, proof, steps, *kept)
+
+    given = {one["place"]: measured([one["place"]], one["parts"]) for one in proof["schedules"]}
     if not turns["averaged"]:
         last = (count - 1) % turns["every"]  # with all steps alike the worst place is that of the last step
         wanted = [last] if groups == [range(1)] else [at for group in groups for at in group]
-        weighted = [(1, max(given.get(at, inf) for at in wanted))]
+        worst, weights = max(given.get(at, inf) for at in wanted), {}
     else:
-        weighted = [(mpf(absent) / turns["every"], given[-1])] if absent else []
+        worst, weights = inf, {-1: mpf(absent) / turns["every"]} if absent else {}
         for group in groups:
             for at in group:
-                later = [place for place in given if place in group and place >= at]
-                weighted.append((mpf(1) / turns["every"], given[min(later)] if later else inf))
+                later = min(place for place in given if place in group and place >= at)
+                weights[later] = weights.get(later, mpf(0)) + mpf(1) / turns["every"]
     slack = mpf(proof["prepaid"]["slack"]) if "prepaid" in proof else mpf(0)
-    if claim["mu"] is not None and (slack or turns["averaged"] or not weighted[0][1] <= mpf(claim["mu"])):
+    if not (inf if slack else worst) <= number(claim["mu"]):
         return "mu is not proved"
     epsilon, delta = number(claim["epsilon"]), mpf(claim["delta"])
     away = 16 * mpf(proof["displacement"]) if slack else mpf(0)  # what is computed is a little away from what is proved
     before = epsilon - 2 * away
-    total = e**away * (sum(weight * gap(before, shift) for weight, shift in weighted) + slack)
-    if away:
-        total += (1 + e ** (away + before)) * gap(away, mpf(proof["displacement"]))
     if before < 0:
         return "epsilon is too small for what rounding adds"
+    listed = proof.get("hidden", {"shares": [(at, 1) for at in weights], "pairs": []})
+    pairs = {(*one["places"],): measured(one["places"], one["parts"]) for one in listed["pairs"]}
+    finder = pair_finder(pairs, given, groups, steps)
+    averaged = turns["averaged"] or "hidden" in proof
+    total = hidden(before, weights, given, listed["shares"], finder) if averaged else gap(before, worst)
+    total = e**away * (total + slack)
+    if away:
+        total += (1 + e ** (away + before)) * gap(away, mpf(proof["displacement"]))
     return "" if epsilon >= 0 and total <= delta < 1 else f"at this epsilon it proves delta = {float(total)}"
 
 
 def gap(epsilon, shift):
     """How far N(shift, 1) sticks out of e^ε·N(0, 1)."""
-    if shift in (0, inf) or epsilon == inf:
-        return mpf(shift == inf and epsilon < inf)
+    if shift in (0, inf) or epsilon in (-inf, inf):
+        return mpf(epsilon < inf) if shift == inf else max(1 - exp(epsilon), mpf(0))
     tail = [erfc((epsilon / shift + sign * shift / 2) / sqrt(2)) / 2 for sign in (-1, 1)]
     return tail[0] - (e ** (epsilon + log(tail[1])) if tail[1] else 0)
 

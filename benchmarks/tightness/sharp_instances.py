@@ -197,6 +197,8 @@ INSTANCES: dict[str, tuple[tuple[Sharp, ...], float]] = {
     "prepayment": ((HIDDEN_BY_ALL,), 0.99),
     "prepayment/random-order": ((TWO_PREPAID,), 0.99),
     "random-order/epoch-by-epoch": ((GROWING,), 0.99),
+    "hidden-place": ((TWO_PLACES,), 0.99),
+    "hidden-place/epoch-by-epoch": ((GROWING,), 0.97),
     "block-mixing": ((TINY_FULL, TINY_SAMPLED), 0.97),
     "regularised-mixing": ((FORGOTTEN, FORGOTTEN_SAMPLED), 0.97),
     "nonlinear-contraction": ((TINY_FULL, TINY_SAMPLED), 0.97),

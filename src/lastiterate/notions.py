@@ -6,6 +6,7 @@ from lastiterate.privacy.best import best
 from lastiterate.privacy.calibrate import largest_mu
 from lastiterate.privacy.compose import compose
 from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.hidden_place import HiddenPlaceDP
 from lastiterate.privacy.loss import PrivacyLoss
 from lastiterate.privacy.profile import Profile
 from lastiterate.privacy.renyi import RenyiDP
@@ -20,6 +21,7 @@ __all__ = [
     "Adjacency",
     "AveragedGaussianDP",
     "GaussianDP",
+    "HiddenPlaceDP",
     "PrivacyLoss",
     "Profile",
     "RenyiDP",

@@ -127,7 +127,7 @@ def _still_true(
         return found.epsilon(verdict.delta) <= verdict.epsilon * (1 + 1e-9)  # type: ignore[union-attr]
     if path[0] == "claim" and path[1] == "delta":
         return verdict.delta >= DELTA
-    chosen = path[:2] == ("proof", "schedules") or (
+    chosen = path[:2] in (("proof", "schedules"), ("proof", "hidden")) or (
         path[:2] == ("proof", "prepaid") and path[2] in ("slack", "largest")
     )
     if path[0] in ("claim", "rung") or chosen:

@@ -13,8 +13,9 @@ import pytest
 
 from lastiterate.kernel import check as entry
 from lastiterate.kernel.certify import certify
-from lastiterate.kernel.check import Proved, check, payments, proved
+from lastiterate.kernel.check import Proved, check, proved
 from lastiterate.kernel.gaussian import log_delta
+from lastiterate.kernel.read import read_payments as payments
 from lastiterate.kernel.steps import Refused
 from processes import steps_of
 

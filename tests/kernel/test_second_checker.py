@@ -104,7 +104,34 @@ CERTIFICATES = {
     "prepaid, new orders, released": certificate(
         li.Shuffled(records=60, batch_size=10), 40, (14,), theorem="prepayment/random-order"
     ),
+    "hidden in one order": certificate(
+        li.Shuffled(records=60, batch_size=10, each_epoch=False), 20, theorem="hidden-place", noise=LOUD
+    ),
+    "hidden in new orders": certificate(li.Shuffled(records=60, batch_size=10), 18, theorem="hidden-place", noise=LOUD),
+    "hidden, released": certificate(
+        li.Shuffled(records=60, batch_size=10), 24, (4, 12), theorem="hidden-place", noise=LOUD
+    ),
+    "absent at the end, hidden": certificate(
+        li.Shuffled(records=60, batch_size=10), 22, (4, 20), theorem="hidden-place", noise=LOUD
+    ),
+    "hidden, one order released": certificate(
+        li.Shuffled(records=60, batch_size=10, each_epoch=False), 20, (5,), theorem="hidden-place", noise=LOUD
+    ),
+    "hidden, steps that differ": certificate(
+        li.Shuffled(records=60, batch_size=10),
+        24,
+        theorem="hidden-place",
+        step_size=np.linspace(0.1, 0.6, 24),
+        noise=LOUD,
+    ),
+    "hidden, some for all": certificate(
+        li.Shuffled(records=300, batch_size=10), 60, theorem="hidden-place", noise=LOUD
+    ),
+    "hidden in one order, some for all": certificate(
+        li.Shuffled(records=300, batch_size=10, each_epoch=False), 40, theorem="hidden-place", noise=LOUD
+    ),
 }
+HIDDEN = [name for name in CERTIFICATES if name.startswith("hidden")]
 
 
 @pytest.mark.parametrize("name", CERTIFICATES)
@@ -160,6 +187,64 @@ def test_both_checkers_reject(name: str, change: Any) -> None:
         check(twin["proof"], twin["claim"])
 
 
+def _larger_share(content: Any) -> None:
+    listed = content["proof"]["hidden"]["shares"]
+    hardest = max(listed, key=lambda pair: pair[1])
+    hardest[1] *= 1.001
+
+
+def _no_pairs(content: Any) -> None:
+    content["proof"]["hidden"]["pairs"] = []
+
+
+def _a_pair_is_missing(content: Any) -> None:
+    """That of the place with the largest share, and of one that gives; without it nothing stands for them."""
+    listed = dict(content["proof"]["hidden"]["shares"])
+    hardest = max(listed, key=lambda place: listed[place])
+    pairs = content["proof"]["hidden"]["pairs"]
+    content["proof"]["hidden"]["pairs"] = [one for one in pairs if hardest not in one["places"]]
+
+
+def _one_place_for_two(content: Any) -> None:
+    """The push at one place only."""
+    for pair in content["proof"]["hidden"]["pairs"]:
+        pair["places"] = [max(pair["places"])] * 2
+        pair["parts"] = next(one["parts"] for one in content["proof"]["schedules"] if one["place"] == pair["places"][0])
+
+
+def _schedules_of_one_place(content: Any) -> None:
+    """What pays for one push pays for no more: what is left is paid at the end, or the blocks do not fit."""
+    own = {one["place"]: one["parts"] for one in content["proof"]["schedules"]}
+    for pair in content["proof"]["hidden"]["pairs"]:
+        pair["parts"] = own[max(pair["places"])]
+
+
+def _no_share(content: Any) -> None:
+    content["proof"]["hidden"]["shares"].pop()
+
+
+def _a_share_below_zero(content: Any) -> None:
+    for pair in content["proof"]["hidden"]["shares"]:
+        pair[1] = -1.0 if pair[1] < 1 else pair[1]
+
+
+HIDDEN_TAMPERED = (
+    _larger_share, _no_pairs, _a_pair_is_missing, _one_place_for_two, _schedules_of_one_place, _no_share, _a_share_below_zero
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("change", HIDDEN_TAMPERED, ids=lambda change: change.__name__.strip("_"))
+@pytest.mark.parametrize("name", HIDDEN)
+def test_both_checkers_reject_what_hides_too_much(name: str, change: Any) -> None:
+    twin = copy.deepcopy(CERTIFICATES[name])
+    assert max(share for _, share in twin["proof"]["hidden"]["shares"]) > 1
+    change(twin)
+    assert not li.verify(twin).accepted
+    assert checker.judged(twin) != ""
+    with pytest.raises((Refused, LookupError, ValueError)):
+        check(twin["proof"], twin["claim"])
+
+
 def test_it_is_a_program(tmp_path: Path) -> None:
     for name, code in (("cyclic", 0), ("tampered", 1), ("recomputed", 1)):
         content = copy.deepcopy(CERTIFICATES["cyclic"])
@@ -179,4 +264,4 @@ def test_it_uses_nothing_of_ours() -> None:
     assert "lastiterate" not in [
         line.split()[1] for line in TOOL.read_text().splitlines() if line.startswith(("import", "from"))
     ]
-    assert len(TOOL.read_text().splitlines()) < 350
+    assert len(TOOL.read_text().splitlines()) < 400

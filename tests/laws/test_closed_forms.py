@@ -39,7 +39,7 @@ def test_the_engine_is_never_above_a_closed_form(batches: object) -> None:
 
 @pytest.mark.parametrize("batches", BATCHES[:4], ids=repr)
 def test_every_guarantee_is_above_the_quadratic_that_attains_it(batches: object) -> None:
-    """The record that the last step sees, in one order; only an average over orders may lie below it."""
+    """The record that the last step sees, in one order; only what knows of a random order may lie below it."""
     source = np.random.default_rng(9)
     in_order = li.Cyclic(records=120, batch_size=30) if isinstance(batches, li.Shuffled) else batches
     for _ in range(60):
@@ -48,5 +48,5 @@ def test_every_guarantee_is_above_the_quadratic_that_attains_it(batches: object)
         given = replace(drawn, diameter=math.inf, drift=np.broadcast_to(np.inf, len(drawn)))
         exact = li.GaussianDP(exact_mu_of_quadratics(replace(given, batches=in_order)))
         for one in guarantees(given):
-            if not one.theorem.name.startswith("random-order"):
+            if not one.theorem.name.startswith(("random-order", "hidden-place")):
                 assert one.notion.delta(1.0) >= exact.delta(1.0) * (1 - 1e-9), one.theorem.name

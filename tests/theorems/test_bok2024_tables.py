@@ -17,6 +17,7 @@ from lastiterate.reproduction.bok2024_reference import (
     TABLES_10_TO_12,
 )
 from lastiterate.theorems import bok2024, boninsegna2023
+from lastiterate.theorems.hidden_place import HIDDEN_PLACE
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE
 from lastiterate.theorems.theorem import Guarantee, Theorem
 from processes import process
@@ -138,5 +139,8 @@ def test_mnist_at_fifty_epochs() -> None:
     assert worst.epsilon == pytest.approx(4.339, abs=5e-4)
     assert worst.composition == pytest.approx(30.506, abs=5e-4)
     assert shuffled.epsilon == pytest.approx(3.483, abs=5e-4)
-    assert shuffled.best.theorem is RANDOM_ORDER
+    assert shuffled.best.theorem is RANDOM_ORDER  # a hidden place adds nothing here
+    new_orders = li.account(mnist(0.002, 50, li.Shuffled(60_000, 1_500)), delta=1e-5)
+    assert new_orders.epsilon == pytest.approx(3.281, abs=5e-4)
+    assert new_orders.best.theorem is HIDDEN_PLACE
     assert shuffled.mu is None

@@ -51,6 +51,7 @@ def test_which_theorems_are_compositions() -> None:
         "random-order",
         "prepayment",
         "prepayment/random-order",
+        "hidden-place",
     }
 
 

@@ -44,11 +44,11 @@ def account(run: Run, delta: float, releases: Iterable[int] = ()) -> Report:
     )
 
 
-def _rank(epsilon: float, guarantee: Guarantee) -> tuple[float, bool, bool, str]:
-    """Of bounds that agree to nine digits: replayed before recomputed, every iterate before the last, then by name."""
+def _rank(epsilon: float, guarantee: Guarantee) -> tuple[float, bool, bool, bool, str]:
+    """Of bounds that agree to nine digits: replayed first, every iterate before the last, without pairs; then by name."""
     evidence = guarantee.evidence
     recomputed, last_alone = evidence.grade is not Grade.REPLAYED, evidence.about is not About.EVERY_ITERATE
-    return float(f"{epsilon:.9g}"), recomputed, last_alone, guarantee.theorem.name
+    return float(f"{epsilon:.9g}"), recomputed, last_alone, bool(evidence.pairs), guarantee.theorem.name
 
 
 def _commonest(refused: list[Inapplicable]) -> str:

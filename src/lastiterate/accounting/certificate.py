@@ -79,11 +79,11 @@ def certificate_of(
 
 def _found(process: Process, guarantee: Guarantee, delta: float) -> dict[str, Any]:
     """The grade, the claim, and what a search has found."""
-    theorem, evidence = guarantee.theorem, guarantee.evidence.for_delta(delta)
-    epsilon = _rounded_up(guarantee.epsilon(delta))
+    theorem, evidence, least = guarantee.theorem, guarantee.evidence.for_delta(delta), guarantee.epsilon(delta)
+    epsilon = _rounded_up(least)
     named = {"grade": evidence.grade.value, "theorem": theorem.name}
     if theorem.places is not None and evidence.schedules:
-        proof = proof_of(process, theorem.places(process), evidence)
+        proof = proof_of(process, theorem.places(process), evidence, least)
         found = proved(proof)
         mu = None if found.averaged or found.slack else _rounded_up(max(found.mus))
         return {**named, "claim": _claim(process, _admitted(found, epsilon, delta), delta, mu), "proof": proof}

@@ -13,6 +13,7 @@ from lastiterate.accounting.describe import described
 from lastiterate.algorithms.per_step import each, extremes
 from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.hidden_place import HiddenPlaceDP
 from lastiterate.privacy.profile import Profile
 from lastiterate.privacy.subsampled import subsampled_gaussian
 from lastiterate.theorems.assumptions import KindOfBatches
@@ -51,7 +52,7 @@ def _between(sandwich: Sandwich) -> str:
 def _type_ii_error(report: Report, type_i_error: float) -> float:
     """At least this: by the best guarantee where that is quick, else by ε at `delta` alone."""
     notion = report.best.notion
-    if not isinstance(notion, GaussianDP | AveragedGaussianDP):
+    if not isinstance(notion, GaussianDP | AveragedGaussianDP | HiddenPlaceDP):
         if not math.isfinite(report.epsilon):
             return 0.0
         notion = Profile(epsilons=[report.epsilon], deltas=[report.delta], adjacency=notion.adjacency)

@@ -12,21 +12,34 @@ from lastiterate.kernel.places import NewOrders, Places
 from lastiterate.kernel.prepaid import FACTS, Smooth
 from lastiterate.kernel.steps import Refused, Steps
 from lastiterate.numerics.arrays import Floats
+from lastiterate.privacy.hidden_place import HiddenPlaceDP
 from lastiterate.shift.schedule import Schedule, blocks
-from lastiterate.theorems.evidence import Evidence, Path, Stretch
+from lastiterate.theorems.evidence import Evidence, PairSchedules, Path, RecordSchedules
 
 CHOSEN = ("slack", "largest")  # of what a proof says of prepayment: any choice is valid
 
 
-def proof_of(process: Process, places: Places, evidence: Evidence) -> dict[str, Any]:
-    """The steps, the turns, and the schedules for each place."""
-    prepaying, found = evidence.prepaying, evidence.schedules
+def proof_of(process: Process, places: Places, evidence: Evidence, epsilon: float) -> dict[str, Any]:
+    """The steps, the turns, the schedules for each place; and where the place is hidden, what is best at this ε."""
+    prepaying = evidence.prepaying
+    stated = statement(process, places, 0 if prepaying is None else prepaying.functions)
     if prepaying is not None:
-        stated = statement(process, places, prepaying.functions)
         stated["prepaid"] |= {"slack": prepaying.slack, "largest": prepaying.largest}
-        return {**stated, "schedules": [{"place": one.place, "parts": _paths(one.stretches)} for one in found]}
-    schedules = [{"place": one.place, "parts": _written(places.stretches(one.place), one.stretches)} for one in found]
-    return {**statement(process, places), "schedules": schedules}
+    schedules = [{"place": one.place, "parts": _parts(places, (one.place,), one)} for one in evidence.schedules]
+    return {**stated, "schedules": schedules, **_hidden(places, evidence, epsilon)}
+
+
+def _hidden(places: Places, evidence: Evidence, epsilon: float) -> dict[str, Any]:
+    if not isinstance(evidence.notion, HiddenPlaceDP):
+        return {}
+    shares = evidence.notion.shares(epsilon)
+    pairs = [
+        {"places": list(one.places), "parts": _parts(places, one.places, one)}
+        for one in evidence.pairs
+        if (shares > 1).any()
+    ]
+    named = [[one.place, share] for one, share in zip(evidence.schedules, shares.tolist(), strict=True)]
+    return {"hidden": {"shares": named, "pairs": pairs}}
 
 
 def statement(process: Process, places: Places, functions: int = 0) -> dict[str, Any]:
@@ -60,19 +73,22 @@ def _facts(smooth: Smooth | str, period: int) -> dict[str, Any]:
     return {**arrays, "turning": smooth.turning, "rank": smooth.rank, "start": smooth.start}
 
 
-def _paths(found: tuple[Stretch, ...]) -> list[dict[str, Any] | None]:
-    paths = [stretch.schedule for stretch in found]
-    return [{"segments": [list(one) for one in path.segments]} if isinstance(path, Path) else None for path in paths]
+def _parts(places: Places, at: tuple[int, ...], found: RecordSchedules | PairSchedules) -> list[dict[str, Any] | None]:
+    """One for each stretch; None where the record is absent."""
+    schedules = [stretch.schedule for stretch in found.stretches]
+    if any(isinstance(schedule, Path) for schedule in schedules):
+        return [_path(schedule) for schedule in schedules]
+    return [_schedule(*pair) for pair in zip(places.stretches(*at), schedules, strict=True)]
 
 
-def _written(met: list[Steps | None], found: tuple[Stretch, ...]) -> list[dict[str, Any] | None]:
-    pairs = [(steps, stretch.schedule) for steps, stretch in zip(met, found, strict=True)]
-    return [
-        {"start": schedule.start, "blocks": blocks(steps, schedule)}
-        if steps is not None and isinstance(schedule, Schedule)
-        else None
-        for steps, schedule in pairs
-    ]
+def _path(schedule: Schedule | Path | None) -> dict[str, Any] | None:
+    return {"segments": [list(one) for one in schedule.segments]} if isinstance(schedule, Path) else None
+
+
+def _schedule(steps: Steps | None, schedule: Schedule | Path | None) -> dict[str, Any] | None:
+    if steps is None or not isinstance(schedule, Schedule):
+        return None
+    return {"start": schedule.start, "blocks": blocks(steps, schedule)}
 
 
 def packed(values: Floats, period: int = 0) -> Any:

@@ -14,25 +14,31 @@ import numpy as np
 
 from .certify import certify
 from .gaussian import log_average, log_delta
-from .places import NewOrders, Places
-from .prepaid import FACTS, Smooth, kept, prepaid_mu, prepaid_places
-from .steps import Floats, Refused, Steps
+from .hidden import HiddenPlaces, pair_mus
+from .places import Places
+from .prepaid import Smooth, kept, prepaid_mu, prepaid_places
+from .read import count_of, number, read_payments, read_places, read_segments, read_smooth
+from .steps import Refused
 
-_MOST_STEPS = 50_000_000  # so that no small file asks for hours
 _UP = 1 + 1e-15  # of a root, a product and a sum
 _FAR = 16.0  # times the displacement: beyond it, what is computed and what is proved differ with probability 1e-56
+
+Parts = list[Any]
+Price = Callable[[tuple[int, ...], Parts], list[float]]  # μ of each stretch, for a record at these places
 
 
 @dataclass(frozen=True)
 class Proved:
     """μ of a record at each place that counts, with its probability; without one, the worst counts.
 
-    It holds but for a probability `slack`; what is computed is `displacement`-GDP away from it, on either data set.
+    `hidden`: places may be compared with others. It holds but for a probability `slack`; what is computed is
+    `displacement`-GDP away from it, on either data set.
     """
 
     mus: tuple[float, ...]
     weights: tuple[float, ...]
     averaged: bool
+    hidden: HiddenPlaces | None = None
     slack: float = 0.0
     displacement: float = 0.0
 
@@ -52,6 +58,8 @@ class Proved:
 
     def _log_delta(self, epsilon: float) -> float:
         mus, weights = np.array(self.mus), np.array(self.weights)
+        if self.hidden is not None:
+            return self.hidden.log_delta(epsilon, mus, weights)
         kept = mus > 0
         if self.averaged:
             return log_average(epsilon, mus[kept], weights[kept]) if kept.any() else -math.inf
@@ -64,12 +72,12 @@ class Proved:
 
 def check(proof: dict[str, Any], claim: dict[str, Any]) -> None:
     """Nothing, if the schedules prove this ε at this δ, and this μ; else `Refused`."""
-    epsilon, delta = _number(claim["epsilon"]), _number(claim["delta"])
+    epsilon, delta = number(claim["epsilon"]), number(claim["delta"])
     if not (epsilon >= 0 and 0 < delta < 1):
         raise Refused("epsilon must be >= 0, and delta inside (0, 1).")
     found = proved(proof)
     mu = math.inf if found.averaged or found.slack else max(found.mus)
-    if not mu <= _number(claim["mu"]):  # null, that is infinity, is no claim
+    if not mu <= number(claim["mu"]):  # null, that is infinity, is no claim
         raise Refused(f"it claims mu = {claim['mu']}, but proves {mu:.12g}")
     if not found.implies(epsilon, delta):
         least = math.exp(found.log_delta(epsilon))
@@ -78,122 +86,68 @@ def check(proof: dict[str, Any], claim: dict[str, Any]) -> None:
 
 def proved(proof: dict[str, Any]) -> Proved:
     """What these schedules prove: every place that counts has to be there."""
-    places = _places(proof["steps"], proof["turns"])
-    if not 0 <= (displacement := _number(proof["displacement"])) < math.inf:
+    places = read_places(proof["steps"], proof["turns"])
+    if not 0 <= (displacement := number(proof["displacement"])) < math.inf:
         raise Refused("displacement must be >= 0.")
-    given = {_count(entry["place"], -1): entry["parts"] for entry in proof["schedules"]}
+    given = {count_of(entry["place"], -1): entry["parts"] for entry in proof["schedules"]}
     if "prepaid" in proof:
-        return _proved_with_prepayment(places, proof["prepaid"], given, displacement)
-    mus = [_mu(place, places.stretches(place), given.get(place), _by_blocks) for place in places.wanted]
-    if displacement:  # the computed iterates are this far from those of the proof, on both data sets
-        mus = [(mu + 2 * displacement) * _UP for mu in mus]
-    return Proved(tuple(mus), tuple(places.wanted.values()), places.averaged)
+        smooth, slack = read_smooth(proof["prepaid"], len(places.steps)), number(proof["prepaid"]["slack"])
+        largest = number(proof["prepaid"]["largest"])
+        wanted, price = prepaid_places(places, smooth, largest), _by_segments(places, smooth, proof["prepaid"])
+    else:
+        wanted, price, slack = places.wanted, _by_blocks(places, displacement), 0.0
+    mus = {place: _mu((place,), given.get(place), price) for place in wanted}
+    hidden = _hidden(places, mus, proof["hidden"], price) if "hidden" in proof else None
+    return Proved(tuple(mus.values()), tuple(wanted.values()), places.averaged, hidden, slack, displacement)
 
 
-def _proved_with_prepayment(
-    places: Places, content: dict[str, Any], given: dict[int, list[Any]], displacement: float
-) -> Proved:
-    """The same for paths that may prepay: all steps count, those before the first turn, too."""
-    smooth, slack = _smooth(content, len(places.steps)), _number(content["slack"])
-    largest, functions = _number(content["largest"]), _count(content["functions"], 1)
-    keeping, wanted = (
-        kept(smooth, places.steps.noise, largest, slack, functions),
-        prepaid_places(places, smooth, largest),
-    )
-
-    def by_segments(steps: Steps, schedule: Any, ends: tuple[int, int]) -> float:
-        segments = [(_count(size, 1), bool(off), _number(r), bool(done)) for size, off, r, done in schedule["segments"]]
-        return prepaid_mu(steps, smooth.part(*ends), keeping.part(*ends), segments, largest)
-
-    mus = []
-    for place in wanted:
-        stretches = [steps if steps.sensitivity.any() else None for steps in places.dense(place)]
-        mus.append(_mu(place, stretches, given.get(place), by_segments, places.ends))
-    return Proved(tuple(mus), tuple(wanted.values()), places.averaged, slack, displacement)
-
-
-def _mu(
-    place: int,
-    stretches: list[Steps | None],
-    schedules: list[Any] | None,
-    measure: Callable[..., float],
-    ends: list[tuple[int, int]] | None = None,
-) -> float:
+def _mu(at: tuple[int, ...], parts: Parts | None, price: Price) -> float:
     """Everything released, together."""
-    if schedules is None or len(schedules) != len(stretches):
-        raise Refused(f"there is no schedule for place {place}, or not one for each of {len(stretches)} stretches.")
-    more = [()] * len(stretches) if ends is None else [(one,) for one in ends]
-    met = zip(stretches, schedules, more, strict=True)
-    return math.hypot(*(measure(steps, part, *rest) for steps, part, rest in met if steps is not None)) * _UP
+    if parts is None:
+        raise Refused(f"there is no schedule for place {' and '.join(map(str, at))}.")
+    return math.hypot(*price(at, parts)) * _UP
 
 
-def _by_blocks(steps: Steps, schedule: Any) -> float:
-    start = _count(schedule["start"], 0)
-    return certify(steps, start, payments(steps.part(start, len(steps)), schedule["blocks"]))
+def _by_blocks(places: Places, displacement: float) -> Price:
+    """Payments after the turns. The computed iterates are a little away from those of the proof, on both data sets."""
+
+    def price(at: tuple[int, ...], parts: Parts) -> list[float]:
+        mus = []
+        for steps, part in zip(places.stretches(*at), parts, strict=True):
+            if steps is not None:
+                start = count_of(part["start"], 0)
+                mus.append(certify(steps, start, read_payments(steps.part(start, len(steps)), part["blocks"])))
+        return [math.hypot(*mus) + 2 * displacement]
+
+    return price
 
 
-def _smooth(content: dict[str, Any], count: int) -> Smooth:
-    arrays = {name: _values(content[name], count) for name in FACTS}
-    if not all((values >= 0).all() for values in arrays.values()):
-        raise Refused("what is known of the gradients must be >= 0.")
-    turning, start = _number(content["turning"]), _number(content["start"])
-    return Smooth(**arrays, turning=turning, rank=_count(content["rank"], 1), start=start)
+def _by_segments(places: Places, smooth: Smooth, content: dict[str, Any]) -> Price:
+    """Paths that may prepay: all steps count, those before the first turn, too."""
+    slack, largest, functions = number(content["slack"]), number(content["largest"]), count_of(content["functions"], 1)
+    keeping = kept(smooth, places.steps.noise, largest, slack, functions)
+
+    def price(at: tuple[int, ...], parts: Parts) -> list[float]:
+        mus = [0.0]
+        for steps, ends, part in zip(places.dense(*at), places.ends, parts, strict=True):
+            if steps.sensitivity.any():
+                segments = read_segments(part["segments"])
+                mus.append(prepaid_mu(steps, smooth.part(*ends), keeping.part(*ends), segments, largest))
+        return mus
+
+    return price
 
 
-def payments(steps: Steps, blocks: list[list[Any]]) -> Floats:
-    """[length, wait, first, how often] is a block: nothing for `wait` steps, then `first`, at its end all that is left.
-
-    Between, payments are in proportion to noise²·(product of the Lipschitz constants that follow). Any payments are valid.
-    """
-    with np.errstate(all="ignore"):
-        ratios = np.append(1.0, np.square(steps.noise[1:] / steps.noise[:-1]) / steps.lipschitz[1:])
-        due, at = np.zeros(len(steps)), 0
-        for size, waiting, first, often in blocks:
-            length, times = _count(size, 1), _count(often, 1)
-            wait, end = _count(waiting, 0, length - 1), min(at + length * times, len(steps))
-            for begin in range(at + wait, end if wait < length - 1 else 0, length):
-                due[begin] = _number(first)
-                last = begin - wait + length - 1
-                if last > begin + 1:
-                    due[begin + 1 : last] = due[begin] * np.cumprod(ratios[begin + 1 : last])
-            due[at + length - 1 : end : length] = math.inf
-            at += length * times
-    if at != len(steps):
-        raise Refused(f"the blocks of a schedule must have {len(steps)} steps. Got {at}.")
-    return due
-
-
-def _places(steps: dict[str, Any], turns: dict[str, Any]) -> Places:
-    count = _count(steps["count"], 1, _MOST_STEPS)
-    sensitivity, noise, lipschitz = (_values(steps[name], count) for name in ("sensitivity", "noise", "lipschitz"))
-    diameter = _number(steps["diameter"])
-    if not ((sensitivity >= 0) & (noise > 0) & (noise < math.inf) & (lipschitz >= 0)).all() or not diameter > 0:
-        raise Refused("sensitivity and lipschitz must be >= 0, noise and diameter > 0.")
-    releases = tuple(_count(release, 1, count - 1) for release in turns["releases"])
-    if list(releases) != sorted(set(releases)) or not isinstance(turns["averaged"], bool):
-        raise Refused("releases must be in order, and averaged true or false.")
-    kind = {"fixed": Places, "new each epoch": NewOrders}[turns["order"]]
-    return kind(Steps(sensitivity, noise, lipschitz, diameter), _count(turns["every"], 1), releases, turns["averaged"])
-
-
-def _values(content: Any, length: int) -> Floats:
-    """[[value, how often], …]; or {"pattern": such a list}, which repeats."""
-    repeats = isinstance(content, dict)
-    pairs = content["pattern"] if repeats else content
-    values, counts = [_number(value) for value, _ in pairs], [_count(count, 1, length) for _, count in pairs]
-    if sum(counts) != length and not (repeats and 0 < sum(counts) < length):
-        raise Refused(f"a packed list must have {length} entries. Got {sum(counts)}.")
-    return np.broadcast_to(values[0], length) if len(values) == 1 else np.resize(np.repeat(values, counts), length)
-
-
-def _number(value: Any) -> float:
-    """JSON has no infinity; null stands for it."""
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-        raise Refused(f"a number must be a number. Got {value!r:.40}.")
-    return math.inf if value is None else float(value)
-
-
-def _count(value: Any, least: int, most: int = 1 << 53) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise Refused(f"a count must be an integer from {least} to {most}. Got {value!r:.40}.")
-    return value
+def _hidden(places: Places, own: dict[int, float], content: Any, price: Price) -> HiddenPlaces:
+    if not places.averaged:
+        raise Refused("a place that is not random is not hidden.")
+    shares = {count_of(place, -1): number(share) for place, share in content["shares"]}
+    if list(shares) != list(own) or not all(0 <= share < math.inf for share in shares.values()):
+        raise Refused("there must be a share of at least 0 for each place.")
+    pairs = {}
+    for entry in content["pairs"]:
+        first, second = (count_of(place, 0, places.count - 1) for place in entry["places"])
+        if not first < second:
+            raise Refused(f"a pair must be of two places, in order. Got {first} and {second}.")
+        pairs[first, second] = _mu((first, second), entry["parts"], price)
+    return HiddenPlaces(np.array(list(shares.values())), pair_mus(places, own, pairs))

@@ -17,7 +17,7 @@ _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _MILLS = 8 * _ULP  # erfcx, its argument, and the product, together; erfcx itself is good to two ulps
 
 
-def log_delta(epsilon: float, mus: Floats) -> Floats:
+def log_delta(epsilon: float | Floats, mus: Floats) -> Floats:
     """log δ(ε) for each μ > 0, rounded up. For tiny μ the difference is known to few digits, and the bound is larger."""
     with np.errstate(all="ignore"):
         middle = epsilon / mus

@@ -32,33 +32,49 @@ class Places:
             # With all steps alike, an earlier place is a later one followed by steps that do not see the record.
             return {(steps - 1) % self.every: 0.0} if self.alike else dict.fromkeys(range(min(self.every, steps)), 0.0)
         if self.alike and self.every > MOST_PLACES:
-            once_more = steps % self.every  # so many places have one turn more than the others
-            return {**groups(0, once_more, self.every), **groups(once_more, self.every, self.every)}
+            return {**groups(0, self.more_turns, self.every), **groups(self.more_turns, self.every, self.every)}
         return dict.fromkeys(range(self.every), 1 / self.every)
 
-    def stretches(self, place: int) -> list[Steps | None]:
-        """What a record at this place meets between one release and the next; None where it takes no part."""
-        offsets = [(place - first) % self.every for first, _ in self.ends]
-        given = zip(self.whole_stretches, offsets, strict=True)
-        return [stretch.regular(offset) if offset < len(stretch.steps) else None for stretch, offset in given]
+    def stretches(self, *places: int) -> list[Steps | None]:
+        """What a record at this place meets between one release and the next; None where it takes no part.
 
-    def turns(self, place: int) -> list[tuple[Counts, Floats]]:
-        """For each stretch the steps that see a record at this place, and how far it pushes there."""
-        found = [np.arange((place - first) % self.every, last - first, self.every) for first, last in self.ends]
-        return [
-            (turns, stretch.steps.sensitivity[turns])
-            for turns, stretch in zip(found, self.whole_stretches, strict=True)
-        ]
+        At two places: what the runs meet of a record that is at one of them, and of its neighbour that is at the other.
+        """
+        given = zip(self.whole_stretches, self.ends, strict=True)
+        return [stretch.regular(*((place - ends[0]) % self.every for place in places)) for stretch, ends in given]
 
-    def dense(self, place: int) -> list[Steps]:
+    def dense(self, *places: int) -> list[Steps]:
         """All steps of each stretch, those before the first turn included."""
-        return [
-            stretch.dense_at(*turns) for stretch, turns in zip(self.whole_stretches, self.turns(place), strict=True)
-        ]
+        given = zip(self.whole_stretches, self.turns(*places), strict=True)
+        return [stretch.dense_at(*turns) for stretch, turns in given]
+
+    def turns(self, *places: int) -> list[tuple[Counts, Floats]]:
+        """For each stretch the steps that see a record at one of these places, and how far it pushes there."""
+        found = []
+        for stretch, (first, last) in zip(self.whole_stretches, self.ends, strict=True):
+            each = [np.arange((place - first) % self.every, last - first, self.every) for place in places]
+            turns = np.sort(np.concatenate(each))
+            found.append((turns, stretch.steps.sensitivity[turns]))
+        return found
 
     @property
     def alike(self) -> bool:
         return self.steps.alike and not self.releases
+
+    @property
+    def later_is_no_better(self) -> bool:
+        """Whether a turn, or one of two, that is moved to a later place with as many turns is at least as easy to see."""
+        return self.alike and greatest(self.steps.lipschitz) <= 1
+
+    @property
+    def count(self) -> int:
+        """So many places there are where a record may take a turn."""
+        return self.every
+
+    @property
+    def more_turns(self) -> int:
+        """So many of them, the first, have one turn more than the others."""
+        return len(self.steps) % self.every
 
     @cached_property
     def ends(self) -> list[tuple[int, int]]:
@@ -98,19 +114,30 @@ class NewOrders(Places):
         """So it is if nothing grows and all steps are alike (docs/proofs.md)."""
         return self.steps.alike and greatest(self.steps.lipschitz) <= 1
 
-    def stretches(self, place: int) -> list[Steps | None]:
-        given = zip(self.whole_stretches, self.turns(place), strict=True)
+    @property
+    def count(self) -> int:
+        """Those of the last piece."""
+        return self.last_piece
+
+    @property
+    def more_turns(self) -> int:
+        """Each has its turn there."""
+        return 0
+
+    def stretches(self, *places: int) -> list[Steps | None]:
+        given = zip(self.whole_stretches, self.turns(*places), strict=True)
         return [stretch.at(*turns) if turns[0].size else None for stretch, turns in given]
 
-    def turns(self, place: int) -> list[tuple[Counts, Floats]]:
-        """Earlier pieces at their worst; the last at this place, or at its worst, or without the record."""
+    def turns(self, *places: int) -> list[tuple[Counts, Floats]]:
+        """Earlier pieces at their worst; the last at this place, or at both, or at its worst, or without the record."""
         *earlier, (turns, pushes) = zip(self._last_steps, self.worst_pushes, strict=True)
-        if place < 0:
-            turns, pushes = turns[:-1], pushes[:-1]
-        elif self.averaged:
+        if self.averaged:
             stretch = self.whole_stretches[-1].steps
-            turn = len(stretch) - self.last_piece + place
-            turns, pushes = np.append(turns[:-1], turn), np.append(pushes[:-1], stretch.sensitivity[turn])
+            present = np.array(sorted(place for place in places if place >= 0), np.intp)
+            last = len(stretch) - self.last_piece + present
+            turns, pushes = np.append(turns[:-1], last), np.append(pushes[:-1], stretch.sensitivity[last])
+        elif min(places) < 0:
+            turns, pushes = turns[:-1], pushes[:-1]
         return [*earlier, (turns, pushes)]
 
     @cached_property

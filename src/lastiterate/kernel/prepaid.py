@@ -215,6 +215,8 @@ def prepaid_places(places: Places, smooth: Smooth, largest: float) -> dict[int, 
     Where some places stand for others, the payments of these are bounded as well.
     """
     alike = places.steps.alike and smooth.alike
+    if places.averaged and places.later_is_no_better and not smooth.alike:
+        raise Refused("a place can stand for others only if all steps are alike.")
     if isinstance(places, NewOrders) and not alike:
         raise Refused("with a new order each epoch all steps have to be alike.")
     if isinstance(places, NewOrders) or (alike and greatest(places.steps.lipschitz) <= 1):

@@ -30,11 +30,15 @@ class RecordSteps:
     steps: Steps
     every: int
 
-    def regular(self, first: int) -> Steps:
-        """What a record meets that takes part at `first`, `first` + every, …; what comes before is left out."""
+    def regular(self, *firsts: int) -> Steps | None:
+        """What a record meets that takes part at `first`, `first` + every, …; what comes before is left out.
+
+        With two of them, at both. None where all come too late.
+        """
         if self.every == 1 and not self.unknown:
-            return self.steps.part(first, len(self.steps))  # as they are: equal steps stay stored once
-        return self.at(np.arange(first, len(self.steps), self.every))
+            return self.steps.part(firsts[0], len(self.steps))  # as they are: equal steps stay stored once
+        turns = np.sort(np.concatenate([np.arange(first, len(self.steps), self.every) for first in firsts]))
+        return self.at(turns) if turns.size else None
 
     def at(self, turns: Counts, pushes: Floats | None = None) -> Steps:
         """What a record meets that takes part at these steps only, with the steps' own pushes or with others."""
@@ -72,15 +76,21 @@ class RecordSteps:
         usual = ends - starts == self.every - 1  # these are looked up
         at = np.zeros(usual.sum(), np.intp) if self.steps.alike else starts[usual]
         factors[usual], noises[usual] = self._windows[0][at], self._windows[1][at]
-        for index in np.flatnonzero(~usual & (ends > starts)):
-            stretch = slice(starts[index], ends[index])
-            factors[index], noises[index] = whole(self.steps.lipschitz[stretch], self.steps.noise[stretch])
+        others = np.flatnonzero(~usual & (ends > starts))
+        # Where all steps are alike, one stretch of each length is enough.
+        kinds = (ends - starts)[others] if self.steps.alike else others
+        _, which, of = np.unique(kinds, return_index=True, return_inverse=True)
+        found = [self._whole(starts[index], ends[index]) for index in others[which]]
+        factors[others], noises[others] = np.array(found).reshape(-1, 2)[of].T
         if not np.isfinite(factors).all():
             return None
         kept, nothing = np.column_stack([ends > turns, ends > starts]), np.zeros(len(turns))
         pairs = (pushes, nothing), (self.steps.noise[turns], noises), (self.steps.lipschitz[turns], factors)
         sensitivity, noise, lipschitz = (np.column_stack(pair)[kept] for pair in pairs)
         return Steps(sensitivity, noise, lipschitz, self.steps.diameter)
+
+    def _whole(self, first: int, last: int) -> tuple[float, float]:
+        return whole(self.steps.lipschitz[first:last], self.steps.noise[first:last])
 
     @cached_property
     def _windows(self) -> tuple[Floats, Floats]:

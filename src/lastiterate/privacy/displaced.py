@@ -13,6 +13,7 @@ from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.hidden_place import HiddenPlaceDP
 from lastiterate.privacy.notion import Notion
 
 _FAR = 16.0
@@ -74,4 +75,7 @@ def as_computed(notion: Notion, displacement: float) -> Notion:
         mus, weights = (*notion.mus, 0.0), (*notion.weights, free)
         moved = [up(mu + 2 * displacement, operations=5) for mu in mus]
         return AveragedGaussianDP(mus=moved, weights=weights, adjacency=notion.adjacency)
+    if isinstance(notion, HiddenPlaceDP):
+        own, pairs = (up(values + 2 * displacement, operations=5) for values in (notion.mus, notion.pair_mus))
+        return HiddenPlaceDP(mus=own, pair_mus=pairs, weights=notion.weights, adjacency=notion.adjacency)
     return Displaced(notion, displacement)

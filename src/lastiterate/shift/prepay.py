@@ -17,7 +17,7 @@ from lastiterate.shift.slopes import best_slopes
 
 _TIED = 1e-11  # in parts of r: neighbours in proportion to a bound, up to rounding
 _ROOM = 100.0  # times the longest gap: r at the last turn, over what it can be where nothing pulls it up
-_FEW, _GAPS = 8, 4  # turns that are worth no shortcut, and so many gaps more at both ends: to be near the best
+_FEW, _GAPS = 8, 2  # turns that are worth no shortcut, and so many gaps more at both ends: to be near the best
 
 
 def best_path(steps: Steps, given: Kept) -> list[Segment]:

@@ -27,12 +27,15 @@ from lastiterate.shift.growth import last_maps, remaining_mu
 from lastiterate.theorems.assumptions import BOUNDED, ONLY_THE_LAST, WHOLE_EPOCHS
 from lastiterate.theorems.epoch_by_epoch import epoch_average
 from lastiterate.theorems.evidence import Evidence
+from lastiterate.theorems.hidden_epochs import FEW_ENOUGH, tabled, whole_epoch
+from lastiterate.theorems.hidden_place import HIDDEN_PLACE, hidden_notion
 from lastiterate.theorems.sampled import BOUNDED_RECORDS, sampled_window
 from lastiterate.theorems.shift_engine import shift_evidence
 from lastiterate.theorems.theorem import Assumption, Theorem
 
 # In units of the noise: farther apart, a block hides next to nothing; here the laws overlap by 2 %.
 _LARGEST_APART = 4.5
+_POINTS = 64  # of a hidden place's profile: each takes its time
 # Steps in a block: a limit of effort; longer ones hide more of what was before, and reveal more themselves.
 _LONGEST = 20_000
 
@@ -73,10 +76,18 @@ def _every_step(process: Process) -> Ends:
 def _in_new_orders(process: Process) -> Ends:
     """Whole epochs, each with an order of its own."""
     maps = last_maps(process, len(process)).without_record()
-    alone = len(process) == _round(process)
+    return Ends(_from_a_common_state(process), math.inf, math.inf, remaining_mu(maps, process.diameter))
+
+
+def _from_a_common_state(process: Process) -> Notion:
+    """Whole epochs: the place of the record in the last of them is hidden, where that can be gone through."""
+    if len(process) == _round(process):
+        averaged = FEW_ENOUGH.failure(process) is not None
+        return epoch_average(process) if averaged else tabled(whole_epoch(process), _POINTS)
     unbounded = replace(process, diameter=math.inf)
-    common = epoch_average(process) if alone else shift_evidence(unbounded, averaged=True).notion
-    return Ends(common, math.inf, math.inf, remaining_mu(maps, process.diameter))
+    if HIDDEN_PLACE.failures(unbounded):
+        return shift_evidence(unbounded, averaged=True).notion
+    return tabled(hidden_notion(unbounded), _POINTS)
 
 
 def _at_random(process: Process) -> Ends:

@@ -8,6 +8,7 @@ mechanisms; epochs compose. Nothing grows from one epoch into the next, whatever
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
@@ -66,8 +67,9 @@ def _composed(process: Process) -> Evidence:
     counted: list[tuple[Notion, int]] = []
     if whole:
         shown = per_epoch if process.constant else whole * per_epoch
-        for mus, count in _groups(_mus(process, 0, shown, per_epoch), whole):
-            counted.append((_average(mus, per_epoch), count))
+        mus = _mus(process, 0, shown, per_epoch)
+        for first, last, count in groups_of_epochs(len(mus), whole):
+            counted.append((_average(mus[first:last].max(axis=0), per_epoch), count))
     if rest:
         counted.append((_average(_mus(process, len(process) - rest, len(process), rest)[0], per_epoch), 1))
     return Evidence(compose_counted(counted))
@@ -78,11 +80,12 @@ def _mus(process: Process, first: int, last: int, places: int) -> Floats:
     return mus_by_place(*(np.array(array[first:last]).reshape(-1, places) for array in values))
 
 
-def _groups(mus: Floats, epochs: int) -> list[tuple[Floats, int]]:
-    """A few groups of consecutive epochs, each counted as one that is no better than any of them at any place."""
-    if len(mus) == 1:
-        return [(mus[0], epochs)]
-    return [(group.max(axis=0), len(group)) for group in np.array_split(mus, min(_MOST_GROUPS, epochs))]
+def groups_of_epochs(shown: int, epochs: int) -> list[tuple[int, int, int]]:
+    """A few groups of consecutive epochs, from one to another, and of how many: all, where one is shown for all."""
+    if shown == 1:
+        return [(0, 1, epochs)]
+    edges = [int(part[0]) for part in np.array_split(np.arange(shown), min(_MOST_GROUPS, shown))]
+    return [(first, last, last - first) for first, last in pairwise([*edges, shown])]
 
 
 def _average(mus: Floats, per_epoch: int) -> AveragedGaussianDP:
@@ -125,17 +128,22 @@ def _some_protection(process: Process) -> str | None:
     return f"it needs a mu of {_LARGEST_MU:g} at most, of a turn and in all, but there is {worst:.3g}: hardly any protection"
 
 
+NEW_ORDERS = Assumption("each epoch has a new order", _new_orders)
+RELEASED_WITH_EPOCHS = Assumption("releases at the end of epochs", _released_with_epochs)
+GROWING = Assumption("some step moves iterates apart", _growing)
+SOME_PROTECTION = Assumption("some protection", _some_protection)
+
 EPOCH_BY_EPOCH = Theorem(
     "random-order/epoch-by-epoch",
     "lastiterate, a composition of epochs in random orders",
     "a new secret order each epoch, any Lipschitz constants",
     (
         batches("shuffled batches", *SHUFFLED),
-        Assumption("each epoch has a new order", _new_orders),
-        Assumption("releases at the end of epochs", _released_with_epochs),
+        NEW_ORDERS,
+        RELEASED_WITH_EPOCHS,
         FINITE_LIPSCHITZ,
-        Assumption("some step moves iterates apart", _growing),
-        Assumption("some protection", _some_protection),
+        GROWING,
+        SOME_PROTECTION,
     ),
     _composed,
 )

@@ -69,7 +69,25 @@ class RecordSchedules:
     @property
     def mu(self) -> float:
         """Everything released, together."""
-        return up(math.hypot(*(stretch.mu for stretch in self.stretches)), operations=5)
+        return together(self.stretches)
+
+
+@dataclass(frozen=True)
+class PairSchedules:
+    """For a record at the first of two places, and its neighbour at the second."""
+
+    places: tuple[int, int]
+    stretches: tuple[Stretch, ...]
+
+    @property
+    def mu(self) -> float:
+        """Everything released, together."""
+        return together(self.stretches)
+
+
+def together(stretches: tuple[Stretch, ...]) -> float:
+    """μ of all of them, rounded up."""
+    return up(math.hypot(*(stretch.mu for stretch in stretches)), operations=5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +95,13 @@ class Evidence:
     """A proved notion. `ladder`: the guarantees of which it is the best. `schedules`: what proves it, place by place.
 
     `at_delta`: what proves it best for one log δ, where that is not the same for all.
+    `pairs`: where the place is hidden, for a record and its neighbour at different places.
     """
 
     notion: Notion
     ladder: Ladder | None = None
     schedules: tuple[RecordSchedules, ...] = ()
+    pairs: tuple[PairSchedules, ...] = ()
     about: About = About.LAST_ITERATE
     prepaying: Prepaying | None = None
     at_delta: Callable[[float], Evidence] | None = None

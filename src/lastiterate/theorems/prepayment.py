@@ -7,6 +7,7 @@ the turn comes, a little at every step, and the turn then brings both together. 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -20,11 +21,18 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.chosen_slack import ChosenSlack
 from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.notion import Notion
 from lastiterate.progress import tracked
 from lastiterate.shift.prepay import best_path
 from lastiterate.theorems.assumptions import batches
-from lastiterate.theorems.evidence import Evidence, Path, Prepaying, RecordSchedules, Stretch
+from lastiterate.theorems.evidence import (
+    Evidence,
+    NoFiniteBound,
+    Path,
+    Prepaying,
+    RecordSchedules,
+    Stretch,
+    together,
+)
 from lastiterate.theorems.places import places_of
 from lastiterate.theorems.shift_engine import TAME
 from lastiterate.theorems.theorem import Assumption, Theorem
@@ -44,34 +52,33 @@ def prepaid_evidence(process: Process, averaged: bool, slack: float) -> Evidence
     """The best paths for a record at each place that matters, but for a probability `slack`."""
     places = places_of(process, averaged)
     wanted = prepaid_places(places, smooth_of(process), math.inf)
-    found, prepaying = prepaid_schedules(process, places, wanted, slack, functions=1)
-    mus = [record.mu for record in found]
-    weights = [record.weight for record in found]
+    stretches, prepaying = prepaid_stretches(process, places, [(place,) for place in wanted], slack, functions=1)
+    found = tuple(RecordSchedules(place, weight, stretches[(place,)]) for place, weight in wanted.items())
+    mus, weights = [record.mu for record in found], [record.weight for record in found]
     notion = AveragedGaussianDP(mus=mus, weights=weights) if averaged else GaussianDP(max(mus))
     return Evidence(notion, schedules=found, prepaying=prepaying)
 
 
-def prepaid_schedules(
-    process: Process, places: Places, wanted: dict[int, float], slack: float, functions: int
-) -> tuple[tuple[RecordSchedules, ...], Prepaying]:
-    """For each of these places its paths; no payment that prepays is larger than the largest push, or it is tried again."""
+def prepaid_stretches(
+    process: Process, places: Places, asked: list[tuple[int, ...]], slack: float, functions: int
+) -> tuple[dict[tuple[int, ...], tuple[Stretch, ...]], Prepaying]:
+    """For a record at each of these places, or at each two, its paths; tried again if a payment is too large."""
     smooth = smooth_of(process)
     largest = largest_payment(places.steps, smooth)
     for _ in range(3):
         keeping = kept(smooth, process.noise, largest, slack, functions)
         try:
-            found = tuple(
-                RecordSchedules(place, weight, _stretches(places, place, smooth, keeping, largest))
-                for place, weight in tracked(list(wanted.items()), "records")
-            )
+            found = {at: _stretches(places, at, smooth, keeping, largest) for at in tracked(asked, "records")}
             return found, Prepaying(functions, slack, largest)
         except Refused:
             largest *= 4.0
-    raise Refused("no payments are small enough.")
+    raise NoFiniteBound("no payments are small enough.")
 
 
-def _stretches(places: Places, place: int, smooth: Smooth, keeping: Kept, largest: float) -> tuple[Stretch, ...]:
-    met = zip(places.dense(place), places.ends, strict=True)
+def _stretches(
+    places: Places, at: tuple[int, ...], smooth: Smooth, keeping: Kept, largest: float
+) -> tuple[Stretch, ...]:
+    met = zip(places.dense(*at), places.ends, strict=True)
     return tuple(_stretch(steps, smooth.part(*ends), keeping.part(*ends), largest) for steps, ends in met)
 
 
@@ -82,21 +89,20 @@ def _stretch(steps: Steps, smooth: Smooth, keeping: Kept, largest: float) -> Str
     return Stretch(prepaid_mu(steps, smooth, keeping, segments, largest), Path(tuple(segments)))
 
 
-def _evidence(process: Process, averaged: bool) -> Evidence:
-    def at(slack: float) -> Notion:
-        return prepaid_evidence(process, averaged, slack).notion
-
-    def for_delta(log_delta: float) -> Evidence:
-        return prepaid_evidence(process, averaged, 10.0 ** -ChosenSlack.power(log_delta))
-
-    return Evidence(ChosenSlack(at), at_delta=for_delta)
+def for_any_slack(evidence: Callable[[float], Evidence]) -> Evidence:
+    """With an exception that is chosen for the δ that is asked for."""
+    return Evidence(
+        ChosenSlack(lambda slack: evidence(slack).notion),
+        at_delta=lambda log_delta: evidence(10.0 ** -ChosenSlack.power(log_delta)),
+    )
 
 
 def own_prepaid_mus(process: Process, slack: float) -> Floats:
     """μ of a record of each batch of a fixed order, but for a probability `slack`; 0 where the run ends before its turn."""
     places = places_of(process, averaged=False)
-    found, _ = prepaid_schedules(process, places, dict.fromkeys(range(places.every), 0.0), slack, functions=1)
-    return np.array([record.mu for record in found])
+    asked: list[tuple[int, ...]] = [(place,) for place in range(places.every)]
+    found, _ = prepaid_stretches(process, places, asked, slack, functions=1)
+    return np.array([together(found[at]) for at in asked])
 
 
 def _worst(process: Process) -> Evidence:
@@ -110,7 +116,7 @@ def _worst(process: Process) -> Evidence:
     Attained by: quadratic losses with curvature that changes over time, where the push does not turn.
     Reference: docs/proofs.md, "Prepayment".
     """
-    return _evidence(process, averaged=False)
+    return for_any_slack(partial(prepaid_evidence, process, False))
 
 
 def _averaged(process: Process) -> Evidence:
@@ -122,7 +128,7 @@ def _averaged(process: Process) -> Evidence:
     Attained by: quadratic losses, where the push does not turn and the place is known.
     Reference: prepayment, averaged over the order (docs/proofs.md).
     """
-    return _evidence(process, averaged=True)
+    return for_any_slack(partial(prepaid_evidence, process, True))
 
 
 def _smooth(process: Process) -> str | None:
@@ -142,18 +148,25 @@ def _several(process: Process) -> str | None:
 
 def _little_enough(averaged: bool) -> Assumption:
     def failure(process: Process) -> str | None:
-        if _smooth(process) or _alike_if_new(process) or TAME.failure(process):
+        if any(one.failure(process) is not None for one in (SMOOTH, ALIKE_IF_NEW, TAME)):
             return None
-        alike = process.constant and isinstance(process.smooth, Smooth) and process.smooth.alike
-        count = process.batches.per_epoch if averaged or not alike or process.contraction > 1 else 1
-        needed, most = len(process) * count, _MOST_ALIKE if alike and process.contraction <= 1 else _MOST_DIFFERENT
-        return (
-            None
-            if needed <= most
-            else f"it would have to look at {needed:.3g} steps of single records, more than {most:.3g}"
-        )
+        one_for_all = not averaged and _quick(process)
+        return too_much_to_prepay(process, 1 if one_for_all else process.batches.per_epoch)
 
     return Assumption("the run is short enough to go through", failure)
+
+
+def too_much_to_prepay(process: Process, records: int) -> str | None:
+    needed, most = len(process) * records, _MOST_ALIKE if _quick(process) else _MOST_DIFFERENT
+    if needed <= most:
+        return None
+    return f"it would have to look at {needed:.3g} steps of single records, more than {most:.3g}"
+
+
+def _quick(process: Process) -> bool:
+    """All steps alike that bring nothing apart: the best path is found without going through all of them."""
+    alike = process.constant and isinstance(process.smooth, Smooth) and process.smooth.alike
+    return alike and process.contraction <= 1
 
 
 SMOOTH = Assumption("a smooth push: no projection, no proximal map, bounded gradients, known smoothness", _smooth)

@@ -27,14 +27,14 @@ from lastiterate.theorems.evidence import About, Evidence, NoFiniteBound, Record
 from lastiterate.theorems.places import new_orders, places_of, work, work_of_turns
 from lastiterate.theorems.theorem import Assumption, Theorem
 
-_MOST_WORK = 40_000_000  # steps: a third of a second a million, a quarter of a minute in all; a limit of patience
+MOST_WORK = 40_000_000  # steps: a third of a second a million, a quarter of a minute in all; a limit of patience
 _MOST_GROWN = 100.0  # times the noise: such a μ is ε = 5000; far beyond, numbers would be absurd and overflow
 
 
 def shift_evidence(process: Process, averaged: bool) -> Evidence:
     """The best schedules for a record at each place that matters, over all stretches between releases."""
     places = places_of(process, averaged)
-    found = _schedules(places, places.wanted)
+    found = schedules_of(places, places.wanted)
     mus = [record.mu for record in found]
     if not all(map(math.isfinite, mus)):
         raise NoFiniteBound("no schedule has a finite cost.")
@@ -43,11 +43,17 @@ def shift_evidence(process: Process, averaged: bool) -> Evidence:
     return Evidence(notion, schedules=found)
 
 
-def _schedules(places: Places, wanted: dict[int, float]) -> tuple[RecordSchedules, ...]:
+def schedules_of(places: Places, wanted: dict[int, float]) -> tuple[RecordSchedules, ...]:
+    """The best for each of these places, with its probability."""
     return tuple(
-        RecordSchedules(place, weight, tuple(_best_stretch(steps) for steps in places.stretches(place)))
+        RecordSchedules(place, weight, best_stretches(places, place))
         for place, weight in tracked(list(wanted.items()), "records")
     )
+
+
+def best_stretches(places: Places, *at: int) -> tuple[Stretch, ...]:
+    """The best schedules for a record at this place, or for one at two places."""
+    return tuple(_best_stretch(steps) for steps in places.stretches(*at))
 
 
 def _best_stretch(steps: Steps | None) -> Stretch:
@@ -57,12 +63,12 @@ def _best_stretch(steps: Steps | None) -> Stretch:
 def own_evidence(process: Process) -> Evidence:
     """For a record of each batch of a fixed order; nothing is paid where the run ends before the record's turn."""
     places = places_of(process, averaged=False)
-    if (needed := work_of_turns(places, places.every)) > _MOST_WORK:
+    if (needed := work_of_turns(places, places.every)) > MOST_WORK:
         raise InvalidInput(
             f"the run must be shorter, or have fewer batches: every record's own guarantee would take {needed:.3g} "
-            f"steps, more than {_MOST_WORK:.3g}."
+            f"steps, more than {MOST_WORK:.3g}."
         )
-    found = _schedules(places, dict.fromkeys(range(places.every), 0.0))
+    found = schedules_of(places, dict.fromkeys(range(places.every), 0.0))
     worst = max(record.mu for record in found)
     if not math.isfinite(worst):
         raise NoFiniteBound(f"no schedule has a finite cost, because {process.reason}.")
@@ -103,9 +109,9 @@ def _little_enough(averaged: bool) -> Assumption:
         if _finite_when_reshuffled(process) is not None:
             return None
         needed = work(places_of(process, averaged))
-        if needed <= _MOST_WORK:
+        if needed <= MOST_WORK:
             return None
-        return f"it would have to look at {needed:.3g} steps of single records, more than {_MOST_WORK:.3g}"
+        return f"it would have to look at {needed:.3g} steps of single records, more than {MOST_WORK:.3g}"
 
     return Assumption("the run is short enough to go through", failure)
 

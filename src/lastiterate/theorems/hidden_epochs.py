@@ -1,0 +1,153 @@
+"""Epochs composed, in each of which the place of a record is hidden: for steps that move iterates apart.
+
+As epoch by epoch; but an epoch in a secret order, from a common state, hides more than the average over its places.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lastiterate.algorithms.batches import SHUFFLED
+from lastiterate.algorithms.process import Process
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.rounding import up
+from lastiterate.privacy.compose import compose_counted
+from lastiterate.privacy.hidden_place import HiddenPlaceDP
+from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.profile import LARGEST_TABLED, Profile
+from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, batches
+from lastiterate.theorems.epoch_by_epoch import (
+    GROWING,
+    NEW_ORDERS,
+    RELEASED_WITH_EPOCHS,
+    SOME_PROTECTION,
+    groups_of_epochs,
+    mus_by_place,
+)
+from lastiterate.theorems.evidence import Evidence
+from lastiterate.theorems.theorem import Assumption, Theorem
+
+_MOST_PLACES = 2048  # of an epoch: every pair of them is looked at
+_MOST_GROUPED = 96  # groups of places: each counts as its worst
+_POINTS = 160  # of an epoch's profile: chords lie above it, with fewer by more
+_LOG_SMALLEST = -48.0  # of δ: a table ends there, below what is followed in compositions and recursions
+
+
+def pair_mus_by_place(sensitivity: Floats, noise: Floats, lipschitz: Floats) -> Floats:
+    """μ of a push at place k and another at j, for each two places of an epoch: the least of two ways to pay, rounded up.
+
+    One after the other: the first push is hidden by the steps before the second, the second by the rest. Or both schedules
+    at once, each as if its push were alone: then the shifts add up, step by step.
+    """
+    own = mus_by_place(sensitivity[None], noise[None], lipschitz[None])[0]
+    count = len(own)
+    first_alone = np.full((count, count), np.inf)
+    with np.errstate(divide="ignore", over="ignore", under="ignore"):
+        for place in range(count - 1):
+            factors = np.cumprod(np.append(1.0, lipschitz[place + 1 : -1]))
+            hidden = np.cumsum(np.square(noise[place:-1] / factors))
+            first_alone[place, place + 1 :] = sensitivity[place] / np.sqrt(np.minimum(hidden, 1e280))
+    in_turn = np.hypot(first_alone, own)
+    found = np.minimum(in_turn, own[:, None] + own)
+    return np.asarray(up(np.minimum(found, found.T)))
+
+
+def hidden_epoch(pairs: Floats, mus: Floats, per_epoch: int) -> HiddenPlaceDP:
+    """One epoch in a secret order, from a common state; `mus` of its places, and of each two of them.
+
+    With fewer steps than batches, the record may be absent: beside another place, only that place costs anything.
+    """
+    order = np.argsort(-mus, kind="stable")
+    starts = _starts(len(mus))
+    pairs = pairs[np.ix_(order, order)]
+    pairs = np.maximum.reduceat(np.maximum.reduceat(pairs, starts, axis=0), starts, axis=1)
+    own, counts = mus[order][starts], np.diff(np.append(starts, len(mus)))
+    if (absent := per_epoch - len(mus)) > 0:
+        pairs = np.block([[pairs, own[:, None]], [own[None, :], np.zeros((1, 1))]])
+        own, counts = np.append(own, 0.0), np.append(counts, absent)
+    return HiddenPlaceDP(mus=own, pair_mus=np.minimum(pairs, 1e100), weights=counts / per_epoch)
+
+
+def _starts(count: int) -> NDArray[np.intp]:
+    """Places, the hardest first, in groups: the first alone, the others more and more together."""
+    if count <= _MOST_GROUPED:
+        return np.arange(count)
+    return np.unique((np.geomspace(1, count, _MOST_GROUPED) - 1).astype(np.intp))
+
+
+def tabled(notion: HiddenPlaceDP, points: int = _POINTS) -> Profile:
+    """Its profile, between points by chords, which lie above."""
+    largest = min(float(notion.average._epsilon(np.array([_LOG_SMALLEST]))[0]), LARGEST_TABLED)
+    epsilons = largest * np.linspace(0.0, 1.0, points) ** 1.5
+    return Profile(epsilons=epsilons, deltas=notion.delta(epsilons), adjacency=notion.adjacency)
+
+
+def whole_epoch(process: Process) -> HiddenPlaceDP:
+    """One whole epoch in a random order, from a common state, of steps that are alike."""
+    per_epoch = process.batches.per_epoch
+    return _one_epoch(_rows(process, 0, per_epoch, per_epoch), per_epoch)
+
+
+def _one_epoch(rows: tuple[Floats, Floats, Floats], per_epoch: int) -> HiddenPlaceDP:
+    """These epochs, counted as one that is no better than any of them at any place."""
+    sensitivity, noise, lipschitz = rows
+    pairs = pair_mus_by_place(sensitivity.max(axis=0), noise.min(axis=0), lipschitz.max(axis=0))
+    return hidden_epoch(pairs, mus_by_place(*rows).max(axis=0), per_epoch)
+
+
+def _composed(process: Process) -> Evidence:
+    """Update: X ← φ(X) + N(0, ν²), a new secret order each epoch.
+    Bound: epochs composed, each with δ(ε) = Σ_k w_k·Σ_j (W_kj/y_k)·θ_{log y_k}(μ_kj), as where one place is hidden.
+        Within an epoch μ_kk = s/√(ν² + Σ_i ν²/L^{2i}), over the steps that follow the record's turn; μ_kj is the least of
+        √(μ_jj² + s²/h²), h² what the steps from k to j hide, and μ_kk + μ_jj. Where steps differ, epochs are counted in a
+        few groups, each as one that is no better than any of its epochs at any place.
+    Assumes: a known Lipschitz constant, above 1 somewhere; releases at the end of epochs alone; at most 2048 batches.
+    Attained by: one epoch of two batches, to 2 %.
+    Reference: a composition of hidden places (docs/proofs.md).
+    """
+    per_epoch = process.batches.per_epoch
+    whole, rest = divmod(len(process), per_epoch)
+    counted: list[tuple[Notion, int]] = []
+    if whole:
+        shown = per_epoch if process.constant else whole * per_epoch
+        sensitivity, noise, lipschitz = _rows(process, 0, shown, per_epoch)
+        for first, last, count in groups_of_epochs(len(noise), whole):
+            part = slice(first, last)
+            counted.append((tabled(_one_epoch((sensitivity[part], noise[part], lipschitz[part]), per_epoch)), count))
+    if rest:
+        counted.append((tabled(_one_epoch(_rows(process, len(process) - rest, len(process), rest), per_epoch)), 1))
+    return Evidence(compose_counted(counted))
+
+
+def _rows(process: Process, first: int, last: int, places: int) -> tuple[Floats, Floats, Floats]:
+    sensitivity, noise, lipschitz = (
+        np.array(values[first:last]).reshape(-1, places)
+        for values in (process.sensitivity, process.noise, process.lipschitz)
+    )
+    return sensitivity, noise, lipschitz
+
+
+def _few_enough(process: Process) -> str | None:
+    if process.batches.per_epoch <= _MOST_PLACES:
+        return None
+    return f"it needs at most {_MOST_PLACES} batches an epoch, but there are {process.batches.per_epoch}"
+
+
+FEW_ENOUGH = Assumption("few enough batches an epoch", _few_enough)
+
+HIDDEN_EPOCHS = Theorem(
+    "hidden-place/epoch-by-epoch",
+    "lastiterate, a composition of epochs with hidden places",
+    "a new secret order each epoch, any Lipschitz constants: a place is compared with other places, too",
+    (
+        batches("shuffled batches", *SHUFFLED),
+        NEW_ORDERS,
+        RELEASED_WITH_EPOCHS,
+        FINITE_LIPSCHITZ,
+        GROWING,
+        FEW_ENOUGH,
+        SOME_PROTECTION,
+    ),
+    _composed,
+)
