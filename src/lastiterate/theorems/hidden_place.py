@@ -29,21 +29,21 @@ _FARTHER = 1.15  # times as far from the end is the next that stands for others,
 _NOT_COMPARED = 1e100  # a μ that stands for ∞: a place beside itself, which is not asked for
 
 
-def hidden_notion(process: Process) -> HiddenPlaceDP:
-    """What the best schedules prove, for each place and for a record at one place and its neighbour at another."""
+def hidden_notion(process: Process, most: int) -> HiddenPlaceDP:
+    """What the best schedules prove, for each place and for pairs of places, of which about so many stand for others."""
     places = places_of(process, averaged=True)
-    return _notion(places, schedules_of(places, places.wanted), _pairs(places))
+    return _notion(places, schedules_of(places, places.wanted), _pairs(places, most))
 
 
 def hidden_evidence(process: Process) -> Evidence:
-    """The same, with the schedules."""
+    """The best schedules for each place, and for a record at one place and its neighbour at another."""
     places = places_of(process, averaged=True)
     own, pairs = schedules_of(places, places.wanted), _pairs(places)
     return Evidence(_notion(places, own, pairs), schedules=own, pairs=pairs)
 
 
-def _pairs(places: Places) -> tuple[PairSchedules, ...]:
-    pairs = tracked(representative_pairs(places), "pairs")
+def _pairs(places: Places, most: int = MOST_REPRESENTED) -> tuple[PairSchedules, ...]:
+    pairs = tracked(representative_pairs(places, most), "pairs")
     return tuple(PairSchedules(pair, best_stretches(places, *pair)) for pair in pairs)
 
 
@@ -55,23 +55,23 @@ def _notion(places: Places, own: tuple[RecordSchedules, ...], pairs: tuple[PairS
     return HiddenPlaceDP(mus=list(mus.values()), pair_mus=found, weights=[one.weight for one in own])
 
 
-def representative_pairs(places: Places) -> list[tuple[int, int]]:
+def representative_pairs(places: Places, most: int = MOST_REPRESENTED) -> list[tuple[int, int]]:
     """So that every two places can be counted as one of these: both as later ones, or as themselves.
 
     Two places that are counted as the same one can be counted as that and the place before it.
     """
-    chosen = representatives(places)
+    chosen = representatives(places, most)
     before = [(place - 1, place) for place in chosen if place and place - 1 not in chosen]
     return [(first, second) for first in chosen for second in chosen if first < second] + before
 
 
-def representatives(places: Places) -> list[int]:
+def representatives(places: Places, most: int = MOST_REPRESENTED) -> list[int]:
     """All places, or some that stand for those before them; more towards the end."""
     present = [place for place in places.wanted if place >= 0]
-    if not places.later_is_no_better or len(present) <= MOST_REPRESENTED:
+    if not places.later_is_no_better or len(present) <= most:
         return sorted(present)
     parts = [part for part in (range(places.more_turns), range(places.more_turns, places.count)) if part]
-    return [place for part in parts for place in _towards_the_end(part, MOST_REPRESENTED // len(parts))]
+    return [place for part in parts for place in _towards_the_end(part, most // len(parts))]
 
 
 def _towards_the_end(part: range, most: int) -> list[int]:
