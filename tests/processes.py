@@ -11,6 +11,7 @@ import numpy as np
 import lastiterate as li
 from lastiterate.algorithms.process import Process
 from lastiterate.kernel.steps import Steps
+from lastiterate.shift.optimise import best_schedule
 
 
 def spread(value: Any, steps: int) -> np.ndarray:
@@ -52,6 +53,15 @@ def random_steps(source: np.random.Generator, count: int, bounded: bool) -> Step
     lipschitz = np.where(source.random(count) < 0.5, lipschitz, lipschitz * source.random(count))
     noise = 10 ** source.uniform(-1.5, 1.5, count)
     return steps_of(sensitivity, noise, lipschitz, float(10 ** source.uniform(-1, 1)) if bounded else math.inf)
+
+
+def mu_with_turns(given: Process, turns: list[int]) -> float:
+    """Composed over the stretches between releases, on the steps as they are."""
+    pushes = np.zeros(len(given))
+    pushes[turns] = given.sensitivity[turns]
+    whole = Steps(pushes, given.noise, given.lipschitz, given.diameter)
+    parts = [best_schedule(whole.part(*ends))[0] for ends in given.stretches]
+    return math.sqrt(math.fsum(mu**2 for mu in parts))
 
 
 def best_by_enumeration(steps: Steps) -> float:

@@ -667,7 +667,7 @@ MUTANTS = (
         "privacy/hidden_place.py",
         "return np.where(levels < 0, missing, above)",
         "return above",
-        "tests/privacy/test_hidden_place.py",
+        "tests/privacy/test_hidden_notion.py",
     ),
     Mutant(
         "a certificate may be about other steps than its run's",

@@ -7,12 +7,12 @@ import math
 
 import numpy as np
 import pytest
-from test_hidden_place import EPSILONS, exact_delta, means, random_pushes
 
 import lastiterate as li
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.theorems.epoch_by_epoch import EPOCH_BY_EPOCH, mus_by_place
 from lastiterate.theorems.hidden_epochs import HIDDEN_EPOCHS, hidden_epoch, pair_mus_by_place, tabled, whole_epoch
+from mixtures import EPSILONS, exact_delta, means, random_pushes
 from processes import process, steps_of
 
 

@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from test_places import mu_with_turns
 
 import lastiterate as li
 from lastiterate.algorithms.process import Process
@@ -17,9 +16,8 @@ from lastiterate.shift.optimise import best_schedule
 from lastiterate.theorems.hidden_place import HIDDEN_PLACE, MOST_REPRESENTED, representative_pairs, representatives
 from lastiterate.theorems.places import places_of
 from lastiterate.theorems.shift_engine import RANDOM_ORDER
-from processes import process
-
-EPSILONS = np.array([0.0, 0.1, 0.3, 0.6, 1.0, 2.0])
+from mixtures import EPSILONS, exact_delta, means, random_pushes
+from processes import mu_with_turns, process
 
 
 def shuffled(batches: int, each_epoch: bool = True) -> li.Shuffled:
@@ -30,56 +28,6 @@ def hidden(given: Process) -> HiddenPlaceDP:
     notion = HIDDEN_PLACE.notion(given)
     assert isinstance(notion, HiddenPlaceDP)
     return notion
-
-
-# Every record pushes a linear chain at every step, by an amount of its own: the last iterate is a mixture of Gaussians.
-
-
-def means(pushes: np.ndarray, factor: float, each_epoch: bool) -> np.ndarray:
-    """pushes[record, epoch, step]: the mean of the last iterate for every order, or every sequence of orders."""
-    records, epochs, steps = pushes.shape
-    factors = (factor ** np.arange(epochs * steps)[::-1]).reshape(epochs, steps)
-    orders = [list(order) for order in itertools.permutations(range(records))]
-    by_epoch = [
-        np.array([(factors[epoch] * pushes[order, epoch, range(steps)]).sum() for order in orders])
-        for epoch in range(epochs)
-    ]
-    if not each_epoch:
-        return np.sum(by_epoch, axis=0)
-    found = np.zeros(1)
-    for one in by_epoch:
-        found = (found[:, None] + one).ravel()
-    return found
-
-
-def exact_delta(first: np.ndarray, second: np.ndarray, deviation: float) -> np.ndarray:
-    """δ(ε) of the first mixture against the second, by the trapezoidal rule; the error is far below 1e-6 of a δ of 1e-5."""
-    low, high = min(first.min(), second.min()), max(first.max(), second.max())
-    x = np.linspace(low - 9 * deviation, high + 9 * deviation, 6001)
-
-    def density(given: np.ndarray) -> np.ndarray:
-        values, counts = np.unique(given.round(13), return_counts=True)
-        return (
-            np.exp(-0.5 * ((x[:, None] - values) / deviation) ** 2) @ counts / (len(given) * deviation * math.tau**0.5)
-        )
-
-    p, q = density(first), density(second)
-    return np.array([np.trapezoid(np.maximum(p - math.exp(e) * q, 0.0), x) for e in EPSILONS])
-
-
-def random_pushes(source: np.random.Generator, records: int, steps: int, kind: str) -> np.ndarray:
-    """Of the records, of the first of which there are two: any two differ by 1 at most."""
-    pushes = source.choice([-0.5, 0.5], (records + 1, steps))
-    if kind == "one-sided":  # of a record, the same at all steps
-        pushes[:] = pushes[:, :1]
-        pushes[records] = -pushes[0]
-    elif kind == "opposite":  # the record and its replacement pull apart wherever they are
-        pushes[0], pushes[records] = 0.5, -0.5
-    elif kind == "exchanged":  # and at the last place of an epoch, the others pull the other way
-        late = np.arange(steps) % records == records - 1
-        pushes[:] = np.where(late, -0.5, 0.5)
-        pushes[0], pushes[records] = 0.5, -0.5
-    return pushes
 
 
 @pytest.mark.parametrize("kind", ["one-sided", "opposite", "exchanged", "any"])

@@ -10,21 +10,10 @@ import pytest
 
 import lastiterate as li
 from lastiterate.algorithms.process import Process
-from lastiterate.kernel.steps import Steps
-from lastiterate.shift.optimise import best_schedule
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE
-from processes import process
+from processes import mu_with_turns, process
 
 EPSILONS = np.array([0.0, 0.3, 1.0, 2.0])
-
-
-def mu_with_turns(given: Process, turns: list[int]) -> float:
-    """Composed over the stretches between releases, on the steps as they are."""
-    pushes = np.zeros(len(given))
-    pushes[turns] = given.sensitivity[turns]
-    whole = Steps(pushes, given.noise, given.lipschitz, given.diameter)
-    parts = [best_schedule(whole.part(*ends))[0] for ends in given.stretches]
-    return math.sqrt(math.fsum(mu**2 for mu in parts))
 
 
 def random_process(

@@ -137,7 +137,7 @@ class HardestFirst:
             terms.append((gaps + taken[:, None] + split).ravel())
         logs = np.concatenate(terms)
         top = max(float(logs.max()), -1e300)
-        with np.errstate(under="ignore"):
+        with np.errstate(under="ignore", divide="ignore"):
             total = float(np.log(np.exp(logs - top).sum()))
         return min(top + total + ROUNDOFF * (len(logs) + 40 + 8 * abs(top)), 0.0)
 

@@ -35,7 +35,10 @@ from lastiterate.theorems.theorem import Assumption, Theorem
 
 # In units of the noise: farther apart, a block hides next to nothing; here the laws overlap by 2 %.
 _LARGEST_APART = 4.5
-_POINTS = 64  # of a hidden place's profile: each takes its time
+_POINTS, _REPRESENTED = (
+    40,
+    10,
+)  # of a hidden place: points of its profile, and places that stand for others; each takes its time
 # Steps in a block: a limit of effort; longer ones hide more of what was before, and reveal more themselves.
 _LONGEST = 20_000
 
@@ -87,7 +90,7 @@ def _from_a_common_state(process: Process) -> Notion:
     unbounded = replace(process, diameter=math.inf)
     if HIDDEN_PLACE.failures(unbounded):
         return shift_evidence(unbounded, averaged=True).notion
-    return tabled(hidden_notion(unbounded), _POINTS)
+    return tabled(hidden_notion(unbounded, _REPRESENTED), _POINTS)
 
 
 def _at_random(process: Process) -> Ends:

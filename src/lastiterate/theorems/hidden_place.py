@@ -40,14 +40,14 @@ _FARTHER = 1.15  # times as far from the end is the next that stands for others,
 _NOT_COMPARED = 1e100  # a μ that stands for ∞: a place beside itself, which is not asked for
 
 
-def hidden_notion(process: Process) -> HiddenPlaceDP:
-    """What the best schedules prove, for each place and for a record at one place and its neighbour at another."""
+def hidden_notion(process: Process, most: int) -> HiddenPlaceDP:
+    """What the best schedules prove, for each place and for pairs of places, of which about so many stand for others."""
     places = places_of(process, averaged=True)
-    return _notion(places, schedules_of(places, places.wanted), _pairs(places))
+    return _notion(places, schedules_of(places, places.wanted), _pairs(places, most))
 
 
 def hidden_evidence(process: Process) -> Evidence:
-    """The same, with the schedules."""
+    """The best schedules for each place, and for a record at one place and its neighbour at another."""
     places = places_of(process, averaged=True)
     own, pairs = schedules_of(places, places.wanted), _pairs(places)
     return Evidence(_notion(places, own, pairs), schedules=own, pairs=pairs)
@@ -64,8 +64,8 @@ def prepaid_hidden_evidence(process: Process, slack: float) -> Evidence:
     return Evidence(_notion(places, own, pairs), schedules=own, pairs=pairs, prepaying=prepaying)
 
 
-def _pairs(places: Places) -> tuple[PairSchedules, ...]:
-    pairs = tracked(representative_pairs(places), "pairs")
+def _pairs(places: Places, most: int = MOST_REPRESENTED) -> tuple[PairSchedules, ...]:
+    pairs = tracked(representative_pairs(places, most), "pairs")
     return tuple(PairSchedules(pair, best_stretches(places, *pair)) for pair in pairs)
 
 
