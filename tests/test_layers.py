@@ -30,7 +30,7 @@ ALLOWED = {
     "shift": "algorithms kernel numerics progress",
     "mixing": "numerics privacy",
     "theorems": "algorithms errors kernel mixing numerics privacy progress shift",
-    "auditing": "algorithms errors kernel numerics plots privacy progress",
+    "auditing": "algorithms errors kernel numerics plots privacy progress shift",
     "accounting": "algorithms auditing errors kernel numerics plots privacy progress shift theorems",
     "training": "accounting algorithms errors numerics progress",
     "mechanisms": "accounting algorithms errors numerics plots privacy training",
