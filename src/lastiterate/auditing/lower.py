@@ -20,7 +20,10 @@ _NONE = "no instance is known for such a run"
 
 @dataclass(frozen=True)
 class LowerBound:
-    """On `instance` the run costs at least `epsilon` at `delta`, whatever is proved."""
+    """On `instance` the run costs at least `epsilon` at `delta`, whatever is proved.
+
+    Where the instance is a supremum, some loss near it does: what is printed is rounded down.
+    """
 
     epsilon: float
     delta: float
