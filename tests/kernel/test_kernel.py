@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import lastiterate
-from lastiterate.kernel import check as entry
+from lastiterate.kernel import read as reading
 from lastiterate.kernel.check import Proved, check, proved
 from lastiterate.kernel.gaussian import log_average, log_delta
 from lastiterate.kernel.read import read_payments as payments
@@ -234,15 +234,15 @@ def test_a_small_file_does_not_ask_for_hours() -> None:
     many = copy.deepcopy(PROOF)
     many["steps"] = {name: [[1.0, 10**9]] for name in ("sensitivity", "noise", "lipschitz")} | {"diameter": None}
     many["steps"]["count"] = 10**9
-    assert entry._MOST_STEPS < 10**9
+    assert reading._MOST_STEPS < 10**9
     with pytest.raises(Refused):
         proved(many)
 
 
 def test_patterns_repeat_and_equal_numbers_are_stored_once() -> None:
-    assert entry._values({"pattern": [[1.0, 1], [2.0, 2]]}, 7).tolist() == [1.0, 2.0, 2.0, 1.0, 2.0, 2.0, 1.0]
-    assert entry._values([[None, 3]], 3).tolist() == [math.inf] * 3
-    assert entry._values([[0.5, 1000]], 1000).strides == (0,)
+    assert reading._values({"pattern": [[1.0, 1], [2.0, 2]]}, 7).tolist() == [1.0, 2.0, 2.0, 1.0, 2.0, 2.0, 1.0]
+    assert reading._values([[None, 3]], 3).tolist() == [math.inf] * 3
+    assert reading._values([[0.5, 1000]], 1000).strides == (0,)
     assert stored_once(steps_of(np.ones(3), 1.0, 1.0)).alike
     assert not steps_of([1.0, 2.0], 1.0, 1.0).alike
     assert steps_of([2.0], 1.0, 1.0).alike

@@ -52,6 +52,7 @@ def test_which_theorems_are_compositions() -> None:
         "prepayment",
         "prepayment/random-order",
         "hidden-place",
+        "hidden-place/prepaid",
     }
 
 

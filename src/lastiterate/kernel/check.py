@@ -96,15 +96,16 @@ def proved(proof: dict[str, Any]) -> Proved:
         wanted, price = prepaid_places(places, smooth, largest), _by_segments(places, smooth, proof["prepaid"])
     else:
         wanted, price, slack = places.wanted, _by_blocks(places, displacement), 0.0
-    mus = {place: _mu((place,), given.get(place), price) for place in wanted}
+    mus = {place: _mu(places, (place,), given.get(place), price) for place in wanted}
     hidden = _hidden(places, mus, proof["hidden"], price) if "hidden" in proof else None
     return Proved(tuple(mus.values()), tuple(wanted.values()), places.averaged, hidden, slack, displacement)
 
 
-def _mu(at: tuple[int, ...], parts: Parts | None, price: Price) -> float:
+def _mu(places: Places, at: tuple[int, ...], parts: Parts | None, price: Price) -> float:
     """Everything released, together."""
-    if parts is None:
-        raise Refused(f"there is no schedule for place {' and '.join(map(str, at))}.")
+    if parts is None or len(parts) != len(places.ends):
+        named = " and ".join(map(str, at))
+        raise Refused(f"there is no schedule for place {named}, or not one for each of {len(places.ends)} stretches.")
     return math.hypot(*price(at, parts)) * _UP
 
 
@@ -149,5 +150,5 @@ def _hidden(places: Places, own: dict[int, float], content: Any, price: Price) -
         first, second = (count_of(place, 0, places.count - 1) for place in entry["places"])
         if not first < second:
             raise Refused(f"a pair must be of two places, in order. Got {first} and {second}.")
-        pairs[first, second] = _mu((first, second), entry["parts"], price)
+        pairs[first, second] = _mu(places, (first, second), entry["parts"], price)
     return HiddenPlaces(np.array(list(shares.values())), pair_mus(places, own, pairs))
