@@ -47,8 +47,9 @@ tables: $(READY)  ## Tables 1, 3 and 7 to 12 of Bok2024 beside ours
 random-batches: $(READY)  ## random batches, bounded domains, non-convex losses: the papers, ours, a lower bound
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.random_batches
 
-chain: $(READY)  ## every theorem against exact one-dimensional chains
+chain: $(READY)  ## every theorem against exact one-dimensional chains; prepayment against chains whose pushes turn
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.against_chain $(CHAIN)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.against_turning $(TURNING)
 
 lower: $(READY)  ## exact instances beside what is proved, and the speed of a chain
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.lower_side

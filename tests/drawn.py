@@ -13,6 +13,7 @@ import numpy as np
 import lastiterate as li
 from lastiterate.algorithms.process import Process
 from lastiterate.auditing.instances import Instance, random_instance
+from lastiterate.kernel.prepaid import Smooth
 from processes import process
 
 BATCHES = (
@@ -46,7 +47,30 @@ def random_process(source: np.random.Generator, batches: Any, alike: bool, most_
     }
     values = {name: value[0] if alike else value for name, value in numbers.items()}
     diameter, dimension = float(source.choice([math.inf, 0.3, 2.0, 10.0])), source.choice([None, 3])
-    return process(batches, steps, diameter=diameter, dimension=dimension, **values)
+    found = process(batches, steps, diameter=diameter, dimension=dimension, **values)
+    smooth = (
+        random_smooth(source, found, alike) if math.isinf(diameter) and source.random() < 0.8 else "it was drawn so"
+    )
+    return replace(found, smooth=smooth)
+
+
+def random_smooth(source: np.random.Generator, given: Process, alike: bool) -> Smooth:
+    """A push that turns slowly, and steps that keep nearly all of what is prepaid."""
+    size = 1 if alike else len(given)
+    radius = np.broadcast_to(
+        source.uniform(0.0, 0.08, size)[0] if alike else source.uniform(0.0, 0.08, size), len(given)
+    )
+    center = changed_values(given.lipschitz, lambda values: values - radius[: len(values)])
+    return Smooth(
+        center=center,
+        radius=radius,
+        movement=changed_values(given.sensitivity, lambda values: values * 5.0),
+        decay=np.broadcast_to(source.choice([0.0, 0.0, 0.05]), len(given)),
+        rough=changed_values(given.sensitivity, lambda values: values * source.choice([0.0, 1e-4])),
+        turning=float(source.choice([0.0, 0.01])),
+        rank=2,
+        start=float(source.choice([0.0, 3.0])),
+    )
 
 
 def any_process(source: np.random.Generator) -> Process:
@@ -55,7 +79,7 @@ def any_process(source: np.random.Generator) -> Process:
     if source.random() < 0.15:
         batches = li.Cyclic(records=600, batch_size=10)  # long enough for one pass
     if source.random() < 0.05:
-        batches = li.Cyclic(records=30, batch_size=30)
+        batches = (li.Cyclic, li.Shuffled)[int(source.random() < 0.4)](records=30, batch_size=30)
     given = random_process(source, batches, alike=bool(source.random() < 0.7))
     if source.random() < 0.1:
         given = replace(given, releases=(1,) if len(given) > 1 else ())
@@ -120,10 +144,20 @@ def slack(theorem: li.theorems.Theorem) -> float:
 
 def changed(given: Process, change: Callable[[np.ndarray], np.ndarray], *names: str) -> Process:
     """The process with these quantities changed; what is stored once stays so."""
-    return replace(given, **{name: _kept_alike(getattr(given, name), change) for name in names})
+    return replace(given, **{name: changed_values(getattr(given, name), change) for name in names})
 
 
-def _kept_alike(values: np.ndarray, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+def in_other_units(given: Process, factor: float) -> Process:
+    """All lengths on the iterate times this factor."""
+    scaled = changed(given, lambda values: values * factor, "sensitivity", "noise", "drift", "sampled")
+    smooth = given.smooth
+    if isinstance(smooth, Smooth):
+        lengths = {name: changed_values(getattr(smooth, name), lambda x: x * factor) for name in ("movement", "rough")}
+        smooth = replace(smooth, turning=smooth.turning / factor, start=smooth.start * factor, **lengths)
+    return replace(scaled, diameter=given.diameter * factor, smooth=smooth)
+
+
+def changed_values(values: np.ndarray, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     if values.strides == (0,):
         return np.broadcast_to(change(values[:1])[0], values.shape)
     return change(values)

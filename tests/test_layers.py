@@ -26,11 +26,11 @@ ALLOWED = {
     "privacy": "errors numerics",
     "notions": "privacy",
     "baselines": "privacy",
-    "algorithms": "errors numerics privacy",  # privacy: by which law batches are sampled
+    "algorithms": "errors kernel numerics privacy",  # privacy: by which law batches are sampled
     "shift": "algorithms kernel numerics progress",
     "mixing": "numerics privacy",
     "theorems": "algorithms errors kernel mixing numerics privacy progress shift",
-    "auditing": "algorithms errors numerics plots privacy progress",
+    "auditing": "algorithms errors kernel numerics plots privacy progress shift",
     "accounting": "algorithms auditing errors kernel numerics plots privacy progress shift theorems",
     "training": "accounting algorithms errors numerics progress",
     "mechanisms": "accounting algorithms errors numerics plots privacy training",

@@ -26,7 +26,8 @@ def noise(batches: object) -> li.OnIterate:
 def run(loss: object, batches: object, diameter: float | None = None, decay: float = 0.0, steps: int = 2000) -> li.Run:
     """`diameter` in units of the noise."""
     std = noise(batches)
-    domain = li.Unbounded(dimension=1) if diameter is None else li.Ball(radius=float(std.std) * diameter / 2)  # type: ignore[arg-type]
+    unbounded = li.Unbounded(dimension=1) if decay else li.Unbounded()
+    domain = unbounded if diameter is None else li.Ball(radius=float(std.std) * diameter / 2)  # type: ignore[arg-type]
     return li.Run(loss, batches, 1.0, std, steps, domain, weight_decay=decay)  # type: ignore[arg-type]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from scipy.special import ndtr
 
 import lastiterate as li
 from lastiterate.algorithms.process import Process
+from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
 
 Delta = Callable[[float], float]
@@ -129,6 +130,14 @@ def two_places(c: float, what: str) -> Sharp:
     return Sharp(what, given, average([c / noise, 1.0 / noise]), (0.0,))
 
 
+def without_turning(instance: Sharp, batches: Any) -> Sharp:
+    """The push is the same everywhere, and a linear step keeps what is prepaid."""
+    given = instance.process
+    nothing = np.broadcast_to(0.0, len(given))
+    smooth = Smooth(given.lipschitz, nothing, nothing, nothing, nothing, turning=0.0, rank=1, start=0.0)
+    return replace(instance, process=replace(given, batches=batches, smooth=smooth))
+
+
 TINY_FULL = interval(FULL, 5, 1.0, 0.01, "a tiny interval, full batches")
 TINY_SAMPLED = Sharp(
     "a tiny interval, one step on three records of ten",
@@ -145,6 +154,10 @@ ACROSS = Sharp(
 WIDE_FULL = interval(FULL, 6, 2.0, 2.0, "from end to end of an interval, full batches")
 WIDE_CYCLIC = interval(li.Cyclic(records=10, batch_size=10), 6, 2.0, 2.0, "from end to end of an interval, one batch")
 TWO_PLACES = two_places(0.8, "one epoch of two batches in a random order")
+HIDDEN_BY_ALL = without_turning(
+    _on(CYCLIC, 12, 1.0, 0.97, LAST_OF_FOUR, "quadratic losses, all noise hides the record"), CYCLIC
+)
+TWO_PREPAID = without_turning(TWO_PLACES, li.Shuffled(records=20, batch_size=10, each_epoch=False))
 GROWING = two_places(1.3, "one epoch of two batches that move iterates apart, in a random order")
 FORGOTTEN = Sharp(
     "full decay: the last step alone",
@@ -181,6 +194,9 @@ ALWAYS = Sharp(
 INSTANCES: dict[str, tuple[tuple[Sharp, ...], float]] = {
     "shift-engine": ((THIRTY, MANY, COMPOSED, SCHEDULED, TURNS), 0.999),
     "random-order": ((TWO_PLACES,), 0.99),
+    "prepayment": ((HIDDEN_BY_ALL,), 0.99),
+    "prepayment/random-order": ((TWO_PREPAID,), 0.99),
+    "hidden-place/prepaid": ((TWO_PREPAID,), 0.99),
     "random-order/epoch-by-epoch": ((GROWING,), 0.99),
     "hidden-place": ((TWO_PLACES,), 0.99),
     "hidden-place/epoch-by-epoch": ((GROWING,), 0.97),

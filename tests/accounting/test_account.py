@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
+from lastiterate.theorems.shift_engine import SHIFT_ENGINE
 
 
 def convex_run(**changes: object) -> li.Run:
@@ -206,9 +207,9 @@ def test_a_bounded_domain_that_contracts_fast(batches: object, l2: float, step_s
         "step_size": step_size,
         "steps": steps,
     }
-    bounded = li.account(convex_run(**values, domain=li.Ball(radius=5.0)), delta=1e-5)
-    unbounded = li.account(convex_run(**values, domain=li.Unbounded()), delta=1e-5)
-    assert bounded.epsilon <= unbounded.epsilon
+    processes = [convex_run(**values, domain=domain).process for domain in (li.Ball(radius=5.0), li.Unbounded())]
+    bounded, unbounded = (SHIFT_ENGINE.notion(process).epsilon(1e-5) for process in processes)
+    assert bounded <= unbounded
 
 
 def test_what_a_theorem_cannot_bound_does_not_stop_the_others() -> None:

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lastiterate.kernel import check as entry
+from lastiterate.kernel import read as reading
 from lastiterate.kernel.certify import certify
-from lastiterate.kernel.check import Proved, check, payments, proved
+from lastiterate.kernel.check import Proved, check, proved
 from lastiterate.kernel.gaussian import log_delta
+from lastiterate.kernel.read import read_payments as payments
 from lastiterate.kernel.steps import Refused
 from processes import steps_of
 
@@ -160,7 +161,7 @@ def test_a_block_forgets_the_noise_and_the_factor_of_its_first_step() -> None:
 def test_blocks_that_pay_at_their_end_alone_are_not_gone_through_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a short file with millions of steps is read at once."""
     looked: list[Any] = []
-    monkeypatch.setattr(entry, "_number", lambda value: looked.append(value) or 1.0)
+    monkeypatch.setattr(reading, "number", lambda value: looked.append(value) or 1.0)
     for given in ([[1, 0, 0.0, 600]], [[3, 2, 0.0, 200]]):
         payments(steps_of(np.ones(600), 1.0, 1.0), given)
         assert looked == []
@@ -286,10 +287,10 @@ def test_packed_lists_have_to_fit(name: str, given: Any) -> None:
 
 
 def test_patterns_may_be_as_long_as_the_run_or_shorter() -> None:
-    assert entry._values({"pattern": [[1.0, 1], [2.0, 1]]}, 2).tolist() == [1.0, 2.0]
-    assert entry._values({"pattern": [[3.0, 1]]}, 2).tolist() == [3.0, 3.0]
-    assert entry._values({"pattern": [[3.0, 1]]}, 2).strides == (0,)
-    assert entry._values([[3.0, 1], [4.0, 2]], 3).tolist() == [3.0, 4.0, 4.0]
+    assert reading._values({"pattern": [[1.0, 1], [2.0, 1]]}, 2).tolist() == [1.0, 2.0]
+    assert reading._values({"pattern": [[3.0, 1]]}, 2).tolist() == [3.0, 3.0]
+    assert reading._values({"pattern": [[3.0, 1]]}, 2).strides == (0,)
+    assert reading._values([[3.0, 1], [4.0, 2]], 3).tolist() == [3.0, 4.0, 4.0]
 
 
 @pytest.mark.parametrize(
@@ -352,9 +353,11 @@ def test_fifty_million_steps_are_read_and_one_more_is_not() -> None:
     level = [[1.0, 50_000_000]]
     steps = {"count": 50_000_000, "sensitivity": level, "noise": level, "lipschitz": level, "diameter": None}
     turns = {"order": "fixed", "every": 50_000_000, "averaged": False, "releases": []}
-    assert len(entry._places(steps, turns).steps) == 50_000_000
+    assert len(reading.read_places(steps, turns).steps) == 50_000_000
     more = [[1.0, 50_000_001]]
     with pytest.raises(Refused, match="from 1 to 50000000"):
-        entry._places({**steps, "count": 50_000_001, "sensitivity": more, "noise": more, "lipschitz": more}, turns)
+        reading.read_places(
+            {**steps, "count": 50_000_001, "sensitivity": more, "noise": more, "lipschitz": more}, turns
+        )
     with pytest.raises(Refused, match="from 1 to"):
-        entry._places({**steps, "count": 0}, turns)
+        reading.read_places({**steps, "count": 0}, turns)

@@ -34,7 +34,9 @@ def _loaded() -> Any:
 checker = _loaded()
 
 
-def certificate(batches: object, steps: int, releases: tuple[int, ...] = (), theorem: str = "", **changes: Any) -> Any:
+def certificate(
+    batches: object, steps: int, releases: tuple[int, ...] = (), theorem: str = "shift-engine", **changes: Any
+) -> Any:
     values: dict[str, Any] = {
         "loss": li.losses.logistic(feature_norm=1.0, l2=0.01),
         "batches": batches,
@@ -43,8 +45,6 @@ def certificate(batches: object, steps: int, releases: tuple[int, ...] = (), the
         "steps": steps,
     }
     report = li.account(li.Run(**{**values, **changes}), DELTA, releases)
-    if report.certificate["grade"] == "replayed" and theorem in ("", report.best.theorem.name):
-        return json.loads(json.dumps(report.certificate))
     named = next(one for one in report.guarantees if one.theorem.name == theorem)
     twin = replace(report, guarantees=(named,), epsilons=(named.epsilon(DELTA),))
     return json.loads(json.dumps(twin.certificate))
@@ -79,6 +79,30 @@ CERTIFICATES = {
     "new orders, released": certificate(li.Shuffled(records=60, batch_size=10), 22, (4, 12), theorem="random-order"),
     "new orders, steps that differ": certificate(
         li.Shuffled(records=60, batch_size=10), 20, theorem="random-order", step_size=np.linspace(0.1, 0.6, 20)
+    ),
+    "prepaid": certificate(CYCLIC, 21, theorem="prepayment", loss=li.losses.logistic(feature_norm=1.0)),
+    "prepaid, many steps": certificate(CYCLIC, 1200, theorem="prepayment", step_size=0.1),
+    "prepaid, decaying": certificate(CYCLIC, 21, theorem="prepayment", start_norm=2.0),
+    "prepaid, steps that differ": certificate(CYCLIC, 20, theorem="prepayment", step_size=np.linspace(0.6, 0.1, 20)),
+    "prepaid, released": certificate(CYCLIC, 40, (13, 25), theorem="prepayment"),
+    "prepaid, growing": certificate(
+        CYCLIC,
+        30,
+        theorem="prepayment",
+        loss=li.losses.network(clip=1.0, smoothness=0.5),
+        step_size=0.05,
+        domain=li.Unbounded(dimension=5),
+    ),
+    "prepaid, executed": certificate(
+        CYCLIC, 24, theorem="prepayment", arithmetic=li.training.Arithmetic(1.0002, displacement=2.0**-19)
+    ),
+    "prepaid, one order": certificate(
+        li.Shuffled(records=60, batch_size=10, each_epoch=False), 20, theorem="prepayment/random-order"
+    ),
+    "prepaid, new orders": certificate(li.Shuffled(records=60, batch_size=10), 20, theorem="prepayment/random-order"),
+    "prepaid, new orders, worst": certificate(li.Shuffled(records=60, batch_size=10), 20, theorem="prepayment"),
+    "prepaid, new orders, released": certificate(
+        li.Shuffled(records=60, batch_size=10), 40, (14,), theorem="prepayment/random-order"
     ),
     "hidden in one order": certificate(
         li.Shuffled(records=60, batch_size=10, each_epoch=False), 20, theorem="hidden-place", noise=LOUD
@@ -123,7 +147,7 @@ def _lower_epsilon(content: Any) -> None:
 
 
 def _lower_delta(content: Any) -> None:
-    content["claim"]["delta"] *= 1 - 1e-9
+    content["claim"]["delta"] *= 1 - 1e-8  # where rounding is charged, a part 1e-9 of it is kept for that
 
 
 def _scaled(content: Any, name: str, factor: float) -> None:
@@ -250,4 +274,4 @@ def test_it_uses_nothing_of_ours() -> None:
     assert "lastiterate" not in [
         line.split()[1] for line in TOOL.read_text().splitlines() if line.startswith(("import", "from"))
     ]
-    assert len(TOOL.read_text().splitlines()) < 220
+    assert len(TOOL.read_text().splitlines()) < 400

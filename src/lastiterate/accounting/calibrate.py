@@ -60,8 +60,8 @@ def calibrate(
 
     With free=li.NOISE the noise is scaled by one factor, up or down. With free=li.STEPS the run is made as long as the
     target allows, but not longer than `most_steps`: where the loss stops growing, any number of steps may do. The iterates
-    after `releases` steps leave as well, as far as the run gets there. Room is left for the rounding of a training, at most
-    three parts in ten thousand, unless the run states its arithmetic: executed by `li.train`, it still meets the target.
+    after `releases` steps leave as well, as far as the run gets there. Room is left for the rounding of a training, mostly
+    below a part in a thousand, unless the run states its arithmetic: executed by `li.train`, it still meets the target.
     """
     checked_run(run)
     executed = replace(run, arithmetic=run.expected_arithmetic) if run.arithmetic == EXACT else run

@@ -14,7 +14,7 @@ from typing import Any
 
 from lastiterate.accounting.describe import promises
 from lastiterate.accounting.releases import released
-from lastiterate.accounting.replay import proof_of, statement
+from lastiterate.accounting.replay import CHOSEN, proof_of, statement
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run
@@ -79,13 +79,13 @@ def certificate_of(
 
 def _found(process: Process, guarantee: Guarantee, delta: float) -> dict[str, Any]:
     """The grade, the claim, and what a search has found."""
-    theorem, evidence, least = guarantee.theorem, guarantee.evidence, guarantee.epsilon(delta)
+    theorem, evidence, least = guarantee.theorem, guarantee.evidence.for_delta(delta), guarantee.epsilon(delta)
     epsilon = _rounded_up(least)
     named = {"grade": evidence.grade.value, "theorem": theorem.name}
     if theorem.places is not None and evidence.schedules:
         proof = proof_of(process, theorem.places(process), evidence, least)
         found = proved(proof)
-        mu = None if found.averaged else _rounded_up(max(found.mus))
+        mu = None if found.averaged or found.slack else _rounded_up(max(found.mus))
         return {**named, "claim": _claim(process, _admitted(found, epsilon, delta), delta, mu), "proof": proof}
     searched = evidence.ladder if theorem.rung is not None else None
     rung = {} if searched is None else {"rung": searched.best_rung(math.log(delta))}
@@ -159,8 +159,14 @@ def _not_replayed(theorem: Theorem, process: Process, content: dict[str, Any]) -
     """Why the schedules do not prove the claim for this process."""
     if theorem.places is None:
         return f"{theorem.name} has no schedules that could be replayed"
-    for name, value in statement(process, theorem.places(process)).items():
-        if content["proof"][name] != value:
+    stated = statement(process, theorem.places(process), theorem.functions)
+    if ("prepaid" in content["proof"]) != ("prepaid" in stated):
+        return "what it says of prepayment is not what its theorem says"
+    for name, value in stated.items():
+        given = content["proof"][name]
+        if name == "prepaid":
+            given = {fact: entry for fact, entry in given.items() if fact not in CHOSEN}
+        if given != value:
             return f"its {name} are not those of its run"
     check(content["proof"], content["claim"])
     return None

@@ -57,6 +57,7 @@ def promises(run: Run, releases: tuple[int, ...]) -> list[str]:
         lines.append(
             "The l2 term acts on the iterate in full at every step" + (", after clipping." if run.clip else ".")
         )
+        lines.append(f"The first iterate has norm at most {run.start_norm:g}.")
     if math.isfinite(run.domain.diameter):
         lines.append("Every step ends with the projection on the domain.")
     return lines

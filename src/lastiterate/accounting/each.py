@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,12 +15,18 @@ from lastiterate.accounting.account import account
 from lastiterate.accounting.releases import checked_releases, released
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.batches import Turns
+from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.plots import draw_records
+from lastiterate.privacy.chosen_slack import ChosenSlack
+from lastiterate.privacy.displaced import as_computed
+from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.slack import with_slack
 from lastiterate.theorems.evidence import NoFiniteBound
+from lastiterate.theorems.prepayment import PREPAYMENT, own_prepaid_mus
 from lastiterate.theorems.shift_engine import own_mus
 
 
@@ -80,11 +87,24 @@ def account_each(run: Run, delta: float, releases: Iterable[int] = ()) -> Record
     target = checked_number("delta", delta, INSIDE_UNIT)
     places = checked_releases(releases)
     report = account(run, target, places)
+    process = released(run.process, places)
     if run.batches.turns is not Turns.FIXED_ORDER:
         return RecordReport(run, target, np.array([report.epsilon]), report)
+    return RecordReport(run, target, np.minimum(_own_epsilons(process, target), report.epsilon), report)
+
+
+def _own_epsilons(process: Process, delta: float) -> Floats:
+    """By the shift engine, and by prepayment where it applies."""
     try:
-        mus = own_mus(released(run.process, places)) + 2 * run.arithmetic.displacement
+        found = _epsilons(own_mus(process) + 2 * process.displacement, delta)
     except NoFiniteBound:
-        return RecordReport(run, target, np.full(run.batches.per_epoch, report.epsilon), report)
-    epsilons = np.where(mus > 0, threshold_above(np.log(target), np.maximum(mus, 1e-150)), 0.0)
-    return RecordReport(run, target, np.minimum(epsilons, report.epsilon), report)
+        found = np.full(process.batches.per_epoch, np.inf)
+    if PREPAYMENT.failures(process):
+        return found
+    slack = 10.0 ** -ChosenSlack.power(math.log(delta))
+    notions = [with_slack(GaussianDP(mu), slack) for mu in own_prepaid_mus(process, slack)]
+    return np.minimum(found, [float(as_computed(one, process.displacement).epsilon(delta)) for one in notions])
+
+
+def _epsilons(mus: Floats, delta: float) -> Floats:
+    return np.where(mus > 0, threshold_above(np.log(delta), np.maximum(mus, 1e-150)), 0.0)

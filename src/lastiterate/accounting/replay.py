@@ -9,20 +9,24 @@ import numpy as np
 
 from lastiterate.algorithms.process import Process
 from lastiterate.kernel.places import NewOrders, Places
-from lastiterate.kernel.steps import Steps
+from lastiterate.kernel.prepaid import FACTS, Smooth
+from lastiterate.kernel.steps import Refused, Steps
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.hidden_place import HiddenPlaceDP
-from lastiterate.shift.schedule import blocks
-from lastiterate.theorems.evidence import Evidence, Stretch
+from lastiterate.shift.schedule import Schedule, blocks
+from lastiterate.theorems.evidence import Evidence, PairSchedules, Path, RecordSchedules
+
+CHOSEN = ("slack", "largest")  # of what a proof says of prepayment: any choice is valid
 
 
 def proof_of(process: Process, places: Places, evidence: Evidence, epsilon: float) -> dict[str, Any]:
     """The steps, the turns, the schedules for each place; and where the place is hidden, what is best at this ε."""
-    schedules = [
-        {"place": one.place, "parts": _written(places.stretches(one.place), one.stretches)}
-        for one in evidence.schedules
-    ]
-    return {**statement(process, places), "schedules": schedules, **_hidden(places, evidence, epsilon)}
+    prepaying = evidence.prepaying
+    stated = statement(process, places, 0 if prepaying is None else prepaying.functions)
+    if prepaying is not None:
+        stated["prepaid"] |= {"slack": prepaying.slack, "largest": prepaying.largest}
+    schedules = [{"place": one.place, "parts": _parts(places, (one.place,), one)} for one in evidence.schedules]
+    return {**stated, "schedules": schedules, **_hidden(places, evidence, epsilon)}
 
 
 def _hidden(places: Places, evidence: Evidence, epsilon: float) -> dict[str, Any]:
@@ -30,7 +34,7 @@ def _hidden(places: Places, evidence: Evidence, epsilon: float) -> dict[str, Any
         return {}
     shares = evidence.notion.shares(epsilon)
     pairs = [
-        {"places": list(one.places), "parts": _written(places.stretches(*one.places), one.stretches)}
+        {"places": list(one.places), "parts": _parts(places, one.places, one)}
         for one in evidence.pairs
         if (shares > 1).any()
     ]
@@ -38,10 +42,13 @@ def _hidden(places: Places, evidence: Evidence, epsilon: float) -> dict[str, Any
     return {"hidden": {"shares": named, "pairs": pairs}}
 
 
-def statement(process: Process, places: Places) -> dict[str, Any]:
-    """What a proof has to be about: the steps of the process, and when a record takes its turns."""
+def statement(process: Process, places: Places, functions: int = 0) -> dict[str, Any]:
+    """What a proof has to be about: the steps of the process, and when a record takes its turns; how its push may turn."""
     given, period = places.steps, process.batches.per_epoch
+    smooth = process.smooth
+    prepaid = {"prepaid": {**_facts(smooth, period), "functions": functions}} if functions and smooth else {}
     return {
+        **prepaid,
         "steps": {
             "count": len(process),
             "sensitivity": packed(given.sensitivity, period),
@@ -59,12 +66,29 @@ def statement(process: Process, places: Places) -> dict[str, Any]:
     }
 
 
-def _written(met: list[Steps | None], found: tuple[Stretch, ...]) -> list[dict[str, Any] | None]:
-    pairs = [(steps, stretch.schedule) for steps, stretch in zip(met, found, strict=True)]
-    return [
-        None if steps is None or schedule is None else {"start": schedule.start, "blocks": blocks(steps, schedule)}
-        for steps, schedule in pairs
-    ]
+def _facts(smooth: Smooth | str, period: int) -> dict[str, Any]:
+    if isinstance(smooth, str):
+        raise Refused(f"nothing can be prepaid, because {smooth}")
+    arrays = {name: packed(getattr(smooth, name), period) for name in FACTS}
+    return {**arrays, "turning": smooth.turning, "rank": smooth.rank, "start": smooth.start}
+
+
+def _parts(places: Places, at: tuple[int, ...], found: RecordSchedules | PairSchedules) -> list[dict[str, Any] | None]:
+    """One for each stretch; None where the record is absent."""
+    schedules = [stretch.schedule for stretch in found.stretches]
+    if any(isinstance(schedule, Path) for schedule in schedules):
+        return [_path(schedule) for schedule in schedules]
+    return [_schedule(*pair) for pair in zip(places.stretches(*at), schedules, strict=True)]
+
+
+def _path(schedule: Schedule | Path | None) -> dict[str, Any] | None:
+    return {"segments": [list(one) for one in schedule.segments]} if isinstance(schedule, Path) else None
+
+
+def _schedule(steps: Steps | None, schedule: Schedule | Path | None) -> dict[str, Any] | None:
+    if steps is None or not isinstance(schedule, Schedule):
+        return None
+    return {"start": schedule.start, "blocks": blocks(steps, schedule)}
 
 
 def packed(values: Floats, period: int = 0) -> Any:

@@ -14,7 +14,7 @@ from lastiterate.algorithms.run import Epochs, Run
 from lastiterate.errors import InvalidInput, shown
 
 _REQUIRED = ("loss", "batches", "step_size", "noise", "steps")
-_KNOWN = (*_REQUIRED, "domain", "prox", "weight_decay", "arithmetic")
+_KNOWN = (*_REQUIRED, "domain", "prox", "weight_decay", "arithmetic", "start_norm")
 
 
 class BadEntry(InvalidInput):
@@ -39,6 +39,8 @@ def run_to_dict(run: Run) -> dict[str, Any]:
             plain[section] = _section_to_dict(section, value)
     if run.arithmetic != EXACT:
         plain["arithmetic"] = vars(run.arithmetic)
+    if run.start_norm:
+        plain["start_norm"] = run.start_norm
     return plain
 
 

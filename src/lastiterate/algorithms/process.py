@@ -10,6 +10,7 @@ import numpy as np
 
 from lastiterate.algorithms.batches import Batches
 from lastiterate.algorithms.per_step import extremes, is_constant
+from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 
@@ -22,6 +23,8 @@ class Process:
     ‖φ_t(x) − φ'_t(y)‖ ≤ retain·‖x − y‖ + drift whatever the curvature (∞ where gradients are not bounded). On a random
     batch, `sampled` is the sensitivity that the law of sampling takes. A contracting proximal map is counted into its own
     step: it scales all of these. `releases`: after so many steps the iterate is published, the end of the run left out.
+
+    `smooth`: how a record's push turns as the iterate moves; or, in words, why that is not known.
 
     `displacement`: what is computed differs from all this by a Gaussian mechanism with this mu.
 
@@ -40,6 +43,7 @@ class Process:
     releases: tuple[int, ...] = ()
     dimension: int | None = None
     displacement: float = 0.0
+    smooth: Smooth | str = "it is not known how a push turns"
     usual: Process | None = None
     rare: float = 0.0
 
@@ -79,7 +83,8 @@ class Process:
 
     def like_the_first(self, steps: int) -> Process:
         """So many steps, each like the first."""
-        return self._each(lambda values, _: np.broadcast_to(values[0], steps))
+        smooth = self.smooth if isinstance(self.smooth, str) else self.smooth.like_the_first(steps)
+        return replace(self._each(lambda values, _: np.broadcast_to(values[0], steps)), smooth=smooth)
 
     def _each(self, change: Callable[[Floats, int], Floats]) -> Process:
         """`change` gets the quantities of all steps, and whether the least (0) or the greatest (1) of them is the worst."""
@@ -92,6 +97,7 @@ class Process:
             retain=change(self.retain, 1),
             sampled=change(self.sampled, 1),
             releases=(),
+            smooth="its steps are counted as the worst of them",
             usual=None,
         )
 

@@ -12,6 +12,7 @@ from lastiterate.algorithms.batches import Sizes
 from lastiterate.algorithms.lipschitz import step_lipschitz
 from lastiterate.algorithms.per_step import each, spread
 from lastiterate.algorithms.process import Process
+from lastiterate.algorithms.smooth_push import smooth_push
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 
@@ -44,6 +45,7 @@ class Quantities:
             reason=run.reason(self.lipschitz),
             dimension=run.domain.dimension if run.prox is None else None,
             displacement=run.arithmetic.displacement,
+            smooth=smooth_push(self),
         )
 
     @cached_property

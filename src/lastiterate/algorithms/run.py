@@ -48,7 +48,8 @@ class Run:
 
     `step_size`, the size of the noise and the clip may be one number or one per step. `weight_decay` is that of
     torch.optim.SGD; an l2 term of the loss does the same. Only the last iterate is released. `arithmetic` is what rounding
-    adds where the run was executed; `li.train` states it in the run that it returns.
+    adds where the run was executed; `li.train` states it in the run that it returns. The first iterate does not depend on
+    the data, and its norm is at most `start_norm`; this matters only where weights decay.
     """
 
     loss: Loss
@@ -60,6 +61,7 @@ class Run:
     prox: Prox | None
     weight_decay: float
     arithmetic: Arithmetic
+    start_norm: float
 
     def __init__(
         self,
@@ -72,6 +74,7 @@ class Run:
         prox: Prox | None = None,
         weight_decay: float = 0.0,
         arithmetic: Arithmetic = EXACT,
+        start_norm: float = 0.0,
         **others: Any,
     ) -> None:
         for name in others:
@@ -97,6 +100,7 @@ class Run:
             "prox": prox,
             "weight_decay": checked_number("weight_decay", weight_decay, NON_NEGATIVE),
             "arithmetic": arithmetic,
+            "start_norm": checked_number("start_norm", start_norm, NON_NEGATIVE),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -116,6 +120,10 @@ class Run:
             return (
                 worst if usual == every else replace(worst, usual=replace(Quantities(self, usual).process, rare=RARE))
             )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was computed: numbers that are stored once for all steps would come back as many."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     @property
     def clip(self) -> PerStep | None:

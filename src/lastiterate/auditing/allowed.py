@@ -40,3 +40,14 @@ def allowed_splits(run: Run) -> tuple[tuple[float, float], ...]:
     if not run.batches.constant_size and not run.batches.own_mean and math.isfinite(half_gradient(run)):
         return (opposite,)
     return opposite, one_sided
+
+
+def curvature_may_change(run: Run) -> bool:
+    """Whether quadratic losses whose Hessian is another one at each step are a limit of losses that the run allows.
+
+    One fixed loss gets there if a second coordinate tells the time (docs/proofs.md, "A loss with a clock"). All records move
+    that coordinate, without bound, and their loss is no loss of linear scores.
+    """
+    unbounded = math.isinf(half_gradient(run)) and math.isinf(run.domain.diameter) and run.domain.dimension != 1
+    free = run.loss.model is None and run.prox is None and run.loss.curvature < run.loss.smoothness
+    return unbounded and free and run.batches.constant_size and math.isfinite(run.loss.curvature)

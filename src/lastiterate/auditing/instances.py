@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,10 +11,12 @@ import numpy as np
 from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, FullBatch, Poisson, Shuffled
 from lastiterate.algorithms.process import Process
 from lastiterate.auditing.chain import Chain, Map, cyclic_hazard, iid_hazard, shuffled_hazard
+from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
 
 _WIDE = 60.0  # in units of the noise, for runs without a domain
 _RECORDS = 100
+_ROUNDED = 1e-12
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ class _MapShape:
     drift: float
     retain: float
     bounded: bool
+    linear: bool = False
 
 
 def random_instance(source: np.random.Generator, most_steps: int = 120) -> Instance:
@@ -75,12 +79,21 @@ def _process(batches: Batches, steps: int, push: float, shape: _MapShape, diamet
         diameter=diameter,
         reason="of its map",
         dimension=1,
+        smooth=_smooth(shape, alike) if math.isinf(diameter) else "iterates are projected",
     )
+
+
+def _smooth(shape: _MapShape, alike: Callable[[float], Floats]) -> Smooth | str:
+    """A linear map keeps what is prepaid, and the push does not turn."""
+    if not shape.linear:
+        return "the map is not smooth"
+    nothing = alike(0.0)
+    return Smooth(alike(shape.lipschitz), alike(_ROUNDED), nothing, nothing, nothing, turning=0.0, rank=1, start=0.0)
 
 
 def _linear(source: np.random.Generator, push: float) -> _MapShape:
     factor = float(source.choice([1.0, 1 - 10 ** source.uniform(-3, -0.3)]))
-    return _MapShape(lambda x: factor * x, factor, math.inf, 1.0, False)
+    return _MapShape(lambda x: factor * x, factor, math.inf, 1.0, False, linear=True)
 
 
 def _drifting(source: np.random.Generator, push: float) -> _MapShape:

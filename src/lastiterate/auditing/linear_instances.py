@@ -25,7 +25,7 @@ _VANISHED = 1e-18  # of the noise: far below what a cell is rounded by
 def two_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, str]]:
     """For batches that are not random (Bok et al. 2024, Theorems 4.2 and C.17)."""
     hessians = allowed_hessians(run)
-    if hessians is None or not _known(run.batches) or math.isfinite(run.domain.diameter):
+    if hessians is None or not as_known(run.batches) or math.isfinite(run.domain.diameter):
         return
     if run.steps > _MOST_STEPS and (releases or not steps_of(run, hessians[0]).alike):
         return
@@ -34,23 +34,23 @@ def two_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator
     # The factor 1 − η·hessian is rounded, once for each step that is not yet forgotten; 1 is exact.
     lost = 1 - extremes(steps_of(run, where).factor)[1]
     rounded = min(run.steps, 1 / lost) if lost > 0 else 0.0
-    yield _epsilon(mu * (1 - 1e-13 - 4e-16 * rounded), delta), f"quadratic losses with Hessian {where:g}"
+    yield epsilon_of(mu * (1 - 1e-13 - 4e-16 * rounded), delta), f"quadratic losses with Hessian {where:g}"
 
 
-def _known(batches: Batches) -> bool:
+def as_known(batches: Batches) -> bool:
     """Whether it is known which batches have the record."""
     once = batches.shuffled and batches.per_epoch == 1
     return batches.turns in (Turns.EVERY_STEP, Turns.FIXED_ORDER) or once or float(batches.inclusion(1)[0]) == 1
 
 
-def _epsilon(mu: float, delta: float) -> float:
+def epsilon_of(mu: float, delta: float) -> float:
     return float(GaussianDP(max(mu, 0.0)).bracket(delta)[0])  # type: ignore[arg-type]
 
 
 def random_pushes(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, str]]:
     """For random batches and random orders."""
     hessians = allowed_hessians(run)
-    if hessians is None or _known(run.batches) or run.batches.own_mean or math.isfinite(run.domain.diameter):
+    if hessians is None or as_known(run.batches) or run.batches.own_mean or math.isfinite(run.domain.diameter):
         return
     for hessian in sorted(set(hessians)):
         pushes = _random_sum(run.batches, steps_of(run, hessian), run.steps)
@@ -73,7 +73,7 @@ def _random_sum(batches: Batches, steps: QuadraticSteps, count: int) -> RandomSu
     weights = weights_of(steps.factor)
     values, deviation = weights * steps.push, math.sqrt(float(np.sum(np.square(weights * steps.noise))))
     if batches.shuffled:
-        return _orders(values, batches, deviation)
+        return orders(values, batches, deviation)
     gone = np.cumsum(np.sort(np.abs(values))) < _VANISHED * deviation
     return _coins(values[np.argsort(np.abs(values))[~gone]], batches, deviation)
 
@@ -84,7 +84,7 @@ def _coins(values: Floats, batches: Batches, deviation: float, times: int = 1) -
     return RandomSum(values[:, None], np.broadcast_to(rate, (len(values), 1)), deviation, times)
 
 
-def _orders(values: Floats, batches: Batches, deviation: float) -> RandomSum:
+def orders(values: Floats, batches: Batches, deviation: float) -> RandomSum:
     """One push of each epoch, or one place for all epochs; the last epoch may be cut short."""
     per_epoch = batches.per_epoch
     places = np.concatenate([values, np.zeros(-len(values) % per_epoch)]).reshape(-1, per_epoch)

@@ -10,16 +10,20 @@ from dataclasses import dataclass
 
 from lastiterate.algorithms.run import Run
 from lastiterate.auditing.chain_instances import on_an_interval, two_wells
+from lastiterate.auditing.changing_instances import best_gaussians, last_step_apart
 from lastiterate.auditing.linear_instances import random_pushes, two_gaussians
 from lastiterate.progress import tracked
 
-_FAMILIES = (two_gaussians, random_pushes, on_an_interval, two_wells)
+_FAMILIES = (two_gaussians, random_pushes, best_gaussians, last_step_apart, on_an_interval, two_wells)
 _NONE = "no instance is known for such a run"
 
 
 @dataclass(frozen=True)
 class LowerBound:
-    """On `instance` the run costs at least `epsilon` at `delta`, whatever is proved."""
+    """On `instance` the run costs at least `epsilon` at `delta`, whatever is proved.
+
+    Where the instance is a supremum, some loss near it does: what is printed is rounded down.
+    """
 
     epsilon: float
     delta: float

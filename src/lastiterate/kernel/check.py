@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,25 +15,49 @@ import numpy as np
 from .certify import certify
 from .gaussian import log_average, log_delta
 from .hidden import HiddenPlaces, pair_mus
-from .places import NewOrders, Places
-from .steps import Floats, Refused, Steps
+from .places import Places
+from .prepaid import Smooth, kept, prepaid_mu, prepaid_places
+from .read import count_of, number, read_payments, read_places, read_segments, read_smooth
+from .steps import Refused
 
-_MOST_STEPS = 50_000_000  # so that no small file asks for hours
-_MOST_PAIRS = 1000  # the others are not looked at
+_MOST_PAIRS = 1000  # the others are not looked at: no small file asks for hours
 _UP = 1 + 1e-15  # of a root, a product and a sum
+_FAR = 16.0  # times the displacement: beyond it, what is computed and what is proved differ with probability 1e-56
+
+Parts = list[Any]
+Price = Callable[[tuple[int, ...], Parts], list[float]]  # μ of each stretch, for a record at these places
 
 
 @dataclass(frozen=True)
 class Proved:
-    """μ of a record at each place that counts, with its probability; without one, the worst counts."""
+    """μ of a record at each place that counts, with its probability; without one, the worst counts.
+
+    `hidden`: places may be compared with others. It holds but for a probability `slack`; what is computed is
+    `displacement`-GDP away from it, on either data set.
+    """
 
     mus: tuple[float, ...]
     weights: tuple[float, ...]
     averaged: bool
     hidden: HiddenPlaces | None = None
+    slack: float = 0.0
+    displacement: float = 0.0
 
     def log_delta(self, epsilon: float) -> float:
-        """log δ at this ε, rounded up."""
+        """log δ at this ε, rounded up: δ'(ε + 2a) ≤ e^a·(δ(ε) + slack) + (1 + e^{a+ε})·θ_a(displacement)."""
+        if not self.slack:
+            return self._log_delta(epsilon)
+        moved = _FAR * self.displacement
+        if epsilon < 2 * moved:
+            return 0.0
+        before = epsilon - 2 * moved
+        inner = float(np.logaddexp(self._log_delta(before), math.log(self.slack))) + moved
+        if self.displacement:
+            apart = float(log_delta(moved, np.array([self.displacement]))[0])
+            inner = float(np.logaddexp(inner, apart + np.logaddexp(0.0, moved + before)))
+        return min(inner + 1e-15 * (1 + abs(inner)), 0.0)
+
+    def _log_delta(self, epsilon: float) -> float:
         mus, weights = np.array(self.mus), np.array(self.weights)
         if self.hidden is not None:
             return self.hidden.log_delta(epsilon, mus, weights)
@@ -50,12 +73,12 @@ class Proved:
 
 def check(proof: dict[str, Any], claim: dict[str, Any]) -> None:
     """Nothing, if the schedules prove this ε at this δ, and this μ; else `Refused`."""
-    epsilon, delta = _number(claim["epsilon"]), _number(claim["delta"])
+    epsilon, delta = number(claim["epsilon"]), number(claim["delta"])
     if not (epsilon >= 0 and 0 < delta < 1):
         raise Refused("epsilon must be >= 0, and delta inside (0, 1).")
     found = proved(proof)
-    mu = math.inf if found.averaged else max(found.mus)
-    if not mu <= _number(claim["mu"]):  # null, that is infinity, is no claim
+    mu = math.inf if found.averaged or found.slack else max(found.mus)
+    if not mu <= number(claim["mu"]):  # null, that is infinity, is no claim
         raise Refused(f"it claims mu = {claim['mu']}, but proves {mu:.12g}")
     if not found.implies(epsilon, delta):
         least = math.exp(found.log_delta(epsilon))
@@ -64,102 +87,69 @@ def check(proof: dict[str, Any], claim: dict[str, Any]) -> None:
 
 def proved(proof: dict[str, Any]) -> Proved:
     """What these schedules prove: every place that counts has to be there."""
-    places = _places(proof["steps"], proof["turns"])
-    if not 0 <= (displacement := _number(proof["displacement"])) < math.inf:
+    places = read_places(proof["steps"], proof["turns"])
+    if not 0 <= (displacement := number(proof["displacement"])) < math.inf:
         raise Refused("displacement must be >= 0.")
-    moved = partial(_as_computed, displacement=displacement)
-    given = {_count(entry["place"], -1): entry["parts"] for entry in proof["schedules"]}
-    mus = {place: moved(_mu(places.stretches(place), given.get(place), place)) for place in places.wanted}
-    hidden = _hidden(places, mus, proof["hidden"], moved) if "hidden" in proof else None
-    return Proved(tuple(mus.values()), tuple(places.wanted.values()), places.averaged, hidden)
+    given = {count_of(entry["place"], -1): entry["parts"] for entry in proof["schedules"]}
+    if "prepaid" in proof:
+        smooth, slack = read_smooth(proof["prepaid"], len(places.steps)), number(proof["prepaid"]["slack"])
+        largest = number(proof["prepaid"]["largest"])
+        wanted, price = prepaid_places(places, smooth, largest), _by_segments(places, smooth, proof["prepaid"])
+    else:
+        wanted, price, slack = places.wanted, _by_blocks(places, displacement), 0.0
+    mus = {place: _mu(places, (place,), given.get(place), price) for place in wanted}
+    hidden = _hidden(places, mus, proof["hidden"], price) if "hidden" in proof else None
+    return Proved(tuple(mus.values()), tuple(wanted.values()), places.averaged, hidden, slack, displacement)
 
 
-def _as_computed(mu: float, displacement: float) -> float:
-    """The computed iterates are this far from those of the proof, on both data sets."""
-    return (mu + 2 * displacement) * _UP if displacement else mu
+def _mu(places: Places, at: tuple[int, ...], parts: Parts | None, price: Price) -> float:
+    """Everything released, together."""
+    if parts is None or len(parts) != len(places.ends):
+        named = " and ".join(map(str, at))
+        raise Refused(f"there is no schedule for place {named}, or not one for each of {len(places.ends)} stretches.")
+    return math.hypot(*price(at, parts)) * _UP
 
 
-def _hidden(places: Places, own: dict[int, float], content: Any, moved: Callable[[float], float]) -> HiddenPlaces:
+def _by_blocks(places: Places, displacement: float) -> Price:
+    """Payments after the turns. The computed iterates are a little away from those of the proof, on both data sets."""
+
+    def price(at: tuple[int, ...], parts: Parts) -> list[float]:
+        mus = []
+        for steps, part in zip(places.stretches(*at), parts, strict=True):
+            if steps is not None:
+                start = count_of(part["start"], 0)
+                mus.append(certify(steps, start, read_payments(steps.part(start, len(steps)), part["blocks"])))
+        return [math.hypot(*mus) + 2 * displacement]
+
+    return price
+
+
+def _by_segments(places: Places, smooth: Smooth, content: dict[str, Any]) -> Price:
+    """Paths that may prepay: all steps count, those before the first turn, too."""
+    slack, largest, functions = number(content["slack"]), number(content["largest"]), count_of(content["functions"], 1)
+    keeping = kept(smooth, places.steps.noise, largest, slack, functions)
+
+    def price(at: tuple[int, ...], parts: Parts) -> list[float]:
+        mus = [0.0]
+        for steps, ends, part in zip(places.dense(*at), places.ends, parts, strict=True):
+            if steps.sensitivity.any():
+                segments = read_segments(part["segments"])
+                mus.append(prepaid_mu(steps, smooth.part(*ends), keeping.part(*ends), segments, largest))
+        return mus
+
+    return price
+
+
+def _hidden(places: Places, own: dict[int, float], content: Any, price: Price) -> HiddenPlaces:
     if not places.averaged:
         raise Refused("a place that is not random is not hidden.")
-    shares = {_count(place, -1): _number(share) for place, share in content["shares"]}
+    shares = {count_of(place, -1): number(share) for place, share in content["shares"]}
     if list(shares) != list(own) or not all(0 <= share < math.inf for share in shares.values()):
         raise Refused("there must be a share of at least 0 for each place.")
     pairs = {}
     for entry in content["pairs"][:_MOST_PAIRS]:
-        first, second = (_count(place, 0, places.count - 1) for place in entry["places"])
+        first, second = (count_of(place, 0, places.count - 1) for place in entry["places"])
         if not first < second:
             raise Refused(f"a pair must be of two places, in order. Got {first} and {second}.")
-        pairs[first, second] = moved(_mu(places.stretches(first, second), entry["parts"], f"{first} and {second}"))
+        pairs[first, second] = _mu(places, (first, second), entry["parts"], price)
     return HiddenPlaces(np.array(list(shares.values())), pair_mus(places, own, pairs))
-
-
-def _mu(stretches: list[Steps | None], schedules: list[Any] | None, place: object) -> float:
-    """Everything released, together."""
-    if schedules is None or len(schedules) != len(stretches):
-        raise Refused(f"there is no schedule for place {place}, or not one for each of {len(stretches)} stretches.")
-    mus = [0.0]
-    for steps, schedule in zip(stretches, schedules, strict=True):
-        if steps is not None:
-            start = _count(schedule["start"], 0)
-            mus.append(certify(steps, start, payments(steps.part(start, len(steps)), schedule["blocks"])))
-    return math.hypot(*mus) * _UP
-
-
-def payments(steps: Steps, blocks: list[list[Any]]) -> Floats:
-    """[length, wait, first, how often] is a block: nothing for `wait` steps, then `first`, at its end all that is left.
-
-    Between, payments are in proportion to noise²·(product of the Lipschitz constants that follow). Any payments are valid.
-    """
-    with np.errstate(all="ignore"):
-        ratios = np.append(1.0, np.square(steps.noise[1:] / steps.noise[:-1]) / steps.lipschitz[1:])
-        due, at = np.zeros(len(steps)), 0
-        for size, waiting, first, often in blocks:
-            length, times = _count(size, 1), _count(often, 1)
-            wait, end = _count(waiting, 0, length - 1), min(at + length * times, len(steps))
-            for begin in range(at + wait, end if wait < length - 1 else 0, length):
-                due[begin] = _number(first)
-                last = begin - wait + length - 1
-                if last > begin + 1:
-                    due[begin + 1 : last] = due[begin] * np.cumprod(ratios[begin + 1 : last])
-            due[at + length - 1 : end : length] = math.inf
-            at += length * times
-    if at != len(steps):
-        raise Refused(f"the blocks of a schedule must have {len(steps)} steps. Got {at}.")
-    return due
-
-
-def _places(steps: dict[str, Any], turns: dict[str, Any]) -> Places:
-    count = _count(steps["count"], 1, _MOST_STEPS)
-    sensitivity, noise, lipschitz = (_values(steps[name], count) for name in ("sensitivity", "noise", "lipschitz"))
-    diameter = _number(steps["diameter"])
-    if not ((sensitivity >= 0) & (noise > 0) & (noise < math.inf) & (lipschitz >= 0)).all() or not diameter > 0:
-        raise Refused("sensitivity and lipschitz must be >= 0, noise and diameter > 0.")
-    releases = tuple(_count(release, 1, count - 1) for release in turns["releases"])
-    if list(releases) != sorted(set(releases)) or not isinstance(turns["averaged"], bool):
-        raise Refused("releases must be in order, and averaged true or false.")
-    kind = {"fixed": Places, "new each epoch": NewOrders}[turns["order"]]
-    return kind(Steps(sensitivity, noise, lipschitz, diameter), _count(turns["every"], 1), releases, turns["averaged"])
-
-
-def _values(content: Any, length: int) -> Floats:
-    """[[value, how often], …]; or {"pattern": such a list}, which repeats."""
-    repeats = isinstance(content, dict)
-    pairs = content["pattern"] if repeats else content
-    values, counts = [_number(value) for value, _ in pairs], [_count(count, 1, length) for _, count in pairs]
-    if sum(counts) != length and not (repeats and 0 < sum(counts) < length):
-        raise Refused(f"a packed list must have {length} entries. Got {sum(counts)}.")
-    return np.broadcast_to(values[0], length) if len(values) == 1 else np.resize(np.repeat(values, counts), length)
-
-
-def _number(value: Any) -> float:
-    """JSON has no infinity; null stands for it."""
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-        raise Refused(f"a number must be a number. Got {value!r:.40}.")
-    return math.inf if value is None else float(value)
-
-
-def _count(value: Any, least: int, most: int = 1 << 53) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise Refused(f"a count must be an integer from {least} to {most}. Got {value!r:.40}.")
-    return value

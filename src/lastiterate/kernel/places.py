@@ -43,6 +43,20 @@ class Places:
         given = zip(self.whole_stretches, self.ends, strict=True)
         return [stretch.regular(*((place - ends[0]) % self.every for place in places)) for stretch, ends in given]
 
+    def dense(self, *places: int) -> list[Steps]:
+        """All steps of each stretch, those before the first turn included."""
+        given = zip(self.whole_stretches, self.turns(*places), strict=True)
+        return [stretch.dense_at(*turns) for stretch, turns in given]
+
+    def turns(self, *places: int) -> list[tuple[Counts, Floats]]:
+        """For each stretch the steps that see a record at one of these places, and how far it pushes there."""
+        found = []
+        for stretch, (first, last) in zip(self.whole_stretches, self.ends, strict=True):
+            each = [np.arange((place - first) % self.every, last - first, self.every) for place in places]
+            turns = np.sort(np.concatenate(each))
+            found.append((turns, stretch.steps.sensitivity[turns]))
+        return found
+
     @property
     def alike(self) -> bool:
         return self.steps.alike and not self.releases
@@ -111,18 +125,20 @@ class NewOrders(Places):
         return 0
 
     def stretches(self, *places: int) -> list[Steps | None]:
-        *earlier, last = zip(self.whole_stretches, self._last_steps, self.worst_pushes, strict=True)
-        return [stretch.at(turns, pushes) for stretch, turns, pushes in earlier] + [self._with_last(*last, places)]
+        given = zip(self.whole_stretches, self.turns(*places), strict=True)
+        return [stretch.at(*turns) if turns[0].size else None for stretch, turns in given]
 
-    def _with_last(self, stretch: RecordSteps, turns: Counts, pushes: Floats, places: tuple[int, ...]) -> Steps | None:
+    def turns(self, *places: int) -> list[tuple[Counts, Floats]]:
         """Earlier pieces at their worst; the last at this place, or at both, or at its worst, or without the record."""
+        *earlier, (turns, pushes) = zip(self._last_steps, self.worst_pushes, strict=True)
         if self.averaged:
+            stretch = self.whole_stretches[-1].steps
             present = np.array(sorted(place for place in places if place >= 0), np.intp)
-            last = len(stretch.steps) - self.last_piece + present
-            turns, pushes = np.append(turns[:-1], last), np.append(pushes[:-1], stretch.steps.sensitivity[last])
+            last = len(stretch) - self.last_piece + present
+            turns, pushes = np.append(turns[:-1], last), np.append(pushes[:-1], stretch.sensitivity[last])
         elif min(places) < 0:
             turns, pushes = turns[:-1], pushes[:-1]
-        return stretch.at(turns, pushes) if turns.size else None
+        return [*earlier, (turns, pushes)]
 
     @cached_property
     def _last_steps(self) -> list[Counts]:

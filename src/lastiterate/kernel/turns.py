@@ -61,10 +61,13 @@ class RecordSteps:
         return growing or not np.isfinite(self._windows[0]).all()
 
     def _dense(self, turns: Counts, pushes: Floats) -> Steps:
+        return self.dense_at(turns, pushes).part(int(turns[0]), len(self.steps))
+
+    def dense_at(self, turns: Counts, pushes: Floats) -> Steps:
+        """All steps as they are, with these pushes at these turns and none elsewhere."""
         sensitivity = np.zeros(len(self.steps))
         sensitivity[turns] = pushes
-        dense = Steps(sensitivity, self.steps.noise, self.steps.lipschitz, self.steps.diameter)
-        return dense.part(int(turns[0]), len(dense))
+        return Steps(sensitivity, self.steps.noise, self.steps.lipschitz, self.steps.diameter)
 
     def _merged(self, turns: Counts, pushes: Floats) -> Steps | None:
         """The record's own steps, each followed by the merged steps up to the next, where there are any."""

@@ -15,6 +15,7 @@ from lastiterate.theorems import (
     hidden_place,
     kong2025,
     langevin,
+    prepayment,
     regularised,
     shift_engine,
     window_tail,
@@ -24,7 +25,10 @@ from lastiterate.theorems.theorem import Theorem
 CATALOGUE: tuple[Theorem, ...] = (
     shift_engine.SHIFT_ENGINE,
     shift_engine.RANDOM_ORDER,
+    prepayment.PREPAYMENT,
+    prepayment.PREPAID_ORDER,
     hidden_place.HIDDEN_PLACE,
+    hidden_place.PREPAID_HIDDEN_PLACE,
     epoch_by_epoch.EPOCH_BY_EPOCH,
     hidden_epochs.HIDDEN_EPOCHS,
     block_mixing.BLOCK_MIXING,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
 from lastiterate.errors import Unavailable
+from lastiterate.kernel.prepaid import Segment
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.ladder import Ladder
 from lastiterate.privacy.notion import Notion
@@ -33,11 +35,27 @@ class NoFiniteBound(Unavailable):
 
 
 @dataclass(frozen=True)
+class Path:
+    """A schedule that may prepay, as the kernel takes it."""
+
+    segments: tuple[Segment, ...]
+
+
+@dataclass(frozen=True)
+class Prepaying:
+    """What paths that prepay assume: so many different pushes, an exception of probability `slack`, no larger payment."""
+
+    functions: int
+    slack: float
+    largest: float
+
+
+@dataclass(frozen=True)
 class Stretch:
     """Between two releases: the schedule and the μ it certifies; no schedule where the record is absent."""
 
     mu: float
-    schedule: Schedule | None
+    schedule: Schedule | Path | None
 
 
 @dataclass(frozen=True)
@@ -76,6 +94,7 @@ def together(stretches: tuple[Stretch, ...]) -> float:
 class Evidence:
     """A proved notion. `ladder`: the guarantees of which it is the best. `schedules`: what proves it, place by place.
 
+    `at_delta`: what proves it best for one log δ, where that is not the same for all.
     `pairs`: where the place is hidden, for a record and its neighbour at different places.
     """
 
@@ -84,7 +103,13 @@ class Evidence:
     schedules: tuple[RecordSchedules, ...] = ()
     pairs: tuple[PairSchedules, ...] = ()
     about: About = About.LAST_ITERATE
+    prepaying: Prepaying | None = None
+    at_delta: Callable[[float], Evidence] | None = None
 
     @property
     def grade(self) -> Grade:
-        return Grade.REPLAYED if self.schedules else Grade.RECOMPUTED
+        return Grade.REPLAYED if self.schedules or self.at_delta else Grade.RECOMPUTED
+
+    def for_delta(self, delta: float) -> Evidence:
+        """What proves it best for this δ."""
+        return self if self.at_delta is None else self.at_delta(math.log(delta))

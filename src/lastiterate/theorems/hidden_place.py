@@ -15,15 +15,26 @@ from lastiterate.algorithms.batches import SHUFFLED
 from lastiterate.algorithms.process import Process
 from lastiterate.kernel.hidden import pair_mus
 from lastiterate.kernel.places import Places
+from lastiterate.kernel.prepaid import prepaid_places
 from lastiterate.privacy.hidden_place import HiddenPlaceDP
 from lastiterate.progress import tracked
 from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, batches
 from lastiterate.theorems.evidence import Evidence, NoFiniteBound, PairSchedules, RecordSchedules
 from lastiterate.theorems.places import places_of, work, work_of_turns
+from lastiterate.theorems.prepayment import (
+    ALIKE_IF_NEW,
+    SEVERAL,
+    SMOOTH,
+    for_any_slack,
+    prepaid_stretches,
+    smooth_of,
+    too_much_to_prepay,
+)
 from lastiterate.theorems.shift_engine import MOST_WORK, TAME, best_stretches, schedules_of
 from lastiterate.theorems.theorem import Assumption, Theorem
 
 MOST_REPRESENTED = 24  # places of which every pair is looked at; 276 pairs
+_MOST_PREPAID = 10  # the same where a pair takes longer to look at
 _NEAR_THE_END = 6  # places that count for themselves: there the record is easy to see
 _FARTHER = 1.15  # times as far from the end is the next that stands for others, unless there would be too many
 _NOT_COMPARED = 1e100  # a μ that stands for ∞: a place beside itself, which is not asked for
@@ -40,6 +51,17 @@ def hidden_evidence(process: Process) -> Evidence:
     places = places_of(process, averaged=True)
     own, pairs = schedules_of(places, places.wanted), _pairs(places)
     return Evidence(_notion(places, own, pairs), schedules=own, pairs=pairs)
+
+
+def prepaid_hidden_evidence(process: Process, slack: float) -> Evidence:
+    """The same with prepayment, but for a probability `slack`: three different pushes, of each two of three records."""
+    places = places_of(process, averaged=True)
+    wanted = prepaid_places(places, smooth_of(process), math.inf)
+    asked = [*((place,) for place in wanted), *representative_pairs(places, _MOST_PREPAID)]
+    found, prepaying = prepaid_stretches(process, places, asked, slack, functions=3)
+    own = tuple(RecordSchedules(place, wanted[place], found[(place,)]) for place in wanted)
+    pairs = tuple(PairSchedules(pair, found[pair]) for pair in asked[len(wanted) :] if len(pair) == 2)
+    return Evidence(_notion(places, own, pairs), schedules=own, pairs=pairs, prepaying=prepaying)
 
 
 def _pairs(places: Places, most: int = MOST_REPRESENTED) -> tuple[PairSchedules, ...]:
@@ -76,8 +98,9 @@ def representatives(places: Places, most: int = MOST_REPRESENTED) -> list[int]:
 
 def _towards_the_end(part: range, most: int) -> list[int]:
     """The last of them, and others before it, at most so many: farther away, farther apart."""
-    distances = list(range(min(_NEAR_THE_END, len(part))))
-    times = max(_FARTHER, (len(part) / _NEAR_THE_END) ** (1 / (most - _NEAR_THE_END)))
+    near = min(_NEAR_THE_END, most // 2)
+    distances = list(range(min(near, len(part))))
+    times = max(_FARTHER, (len(part) / near) ** (1 / (most - near)))
     while (following := math.ceil(distances[-1] * times)) < len(part) and len(distances) > 1:
         distances.append(following)
     return [part[-1] - distance for distance in reversed(distances)]
@@ -95,6 +118,17 @@ def _bound(process: Process) -> Evidence:
     Reference: a hidden place (docs/proofs.md).
     """
     return hidden_evidence(process)
+
+
+def _prepaid_bound(process: Process) -> Evidence:
+    """Update: X ← φ(X) + N(0, ν²), batches in a random and secret order, drawn once or each epoch, smooth losses.
+    Bound: δ(ε) = δ0 + Σ_k w_k·Σ_j (W_kj/y_k)·θ_{log y_k}(μ_kj), as for a hidden place, with μ_kk and μ_kj by prepayment.
+    Assumes: no projection and no proximal map, a known smoothness, bounded gradients, one clip for all steps; steps alike of
+        which none moves iterates apart, or few batches; a run that is short enough to go through.
+    Attained by: two batches of quadratic losses, where the push does not turn, to 1 %.
+    Reference: prepayment and a hidden place (docs/proofs.md).
+    """
+    return for_any_slack(partial(prepaid_hidden_evidence, process))
 
 
 def _comparable(process: Process) -> str | None:
@@ -120,6 +154,15 @@ def _little_enough(process: Process) -> str | None:
     return f"it would have to look at {needed:.3g} steps of pairs of places, more than {MOST_WORK:.3g}"
 
 
+def _little_enough_to_prepay(process: Process) -> str | None:
+    if any(one.failure(process) is not None for one in (FINITE_LIPSCHITZ, SMOOTH, ALIKE_IF_NEW, TAME, _COMPARABLE)):
+        return None
+    places = places_of(process, averaged=True)
+    return too_much_to_prepay(process, len(places.wanted) + len(representative_pairs(places, _MOST_PREPAID)))
+
+
+_COMPARABLE = Assumption("places that can stand for others, or few of them", _comparable)
+
 HIDDEN_PLACE = Theorem(
     "hidden-place",
     "lastiterate, a record's place in a secret order is hidden",
@@ -128,9 +171,26 @@ HIDDEN_PLACE = Theorem(
         batches("shuffled batches", *SHUFFLED),
         FINITE_LIPSCHITZ,
         TAME,
-        Assumption("places that can stand for others, or few of them", _comparable),
+        _COMPARABLE,
         Assumption("the run is short enough to go through", _little_enough),
     ),
     _bound,
     places=partial(places_of, averaged=True),
+)
+PREPAID_HIDDEN_PLACE = Theorem(
+    "hidden-place/prepaid",
+    "lastiterate, a hidden place and noise before a record's turn",
+    "shuffled batches, smooth losses: noise before the turn and other places hide a record",
+    (
+        batches("shuffled batches", *SHUFFLED),
+        SEVERAL,
+        SMOOTH,
+        ALIKE_IF_NEW,
+        TAME,
+        _COMPARABLE,
+        Assumption("the run is short enough to go through", _little_enough_to_prepay),
+    ),
+    _prepaid_bound,
+    places=partial(places_of, averaged=True),
+    functions=3,
 )

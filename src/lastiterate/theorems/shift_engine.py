@@ -87,7 +87,8 @@ def _worst(process: Process) -> Evidence:
         of all places of a record the worst counts.
     Assumes: where each epoch has a new order, a known Lipschitz constant and little growth within an epoch; a run that is
         short enough to go through.
-    Attained by: quadratic losses: it is exact for full batches, steps alike, L ≤ 1 and no domain.
+    Attained by: quadratic losses: it is exact for full batches, steps alike, L ≤ 1 and no domain; and without a domain for
+        batches in a fixed order, as a supremum over losses with a clock, if gradients have no bound and η·smoothness ≥ 1.
     Reference: docs/proofs.md, after Bok et al. 2024, Theorem C.3.
     """
     return shift_evidence(process, averaged=False)

@@ -26,8 +26,9 @@ class Theorem:
     """`bound` is only ever called where every assumption holds.
 
     How its evidence is found again from a certificate: with `places`, by the schedules for these places of a record, which
-    the kernel replays. With `rung`, the bound is the best of many, and one of them is rebuilt from its number. Else it is
-    computed once more. What its `about` says it is about, no name has to.
+    the kernel replays; they may prepay if there are `functions`, so many different pushes of a record. With `rung`, the
+    bound is the best of many, and one of them is rebuilt from its number. Else it is computed once more. What its `about`
+    says it is about, no name has to.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Theorem:
     about: About = About.LAST_ITERATE
     rung: Callable[[Process, int], Notion] | None = None
     places: Callable[[Process], Places] | None = None
+    functions: int = 0
 
     @property
     def grade(self) -> Grade:

@@ -18,7 +18,9 @@ from lastiterate.algorithms.losses.model import Model
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import FINITE, InvalidInput, checked_array, shown
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.norms import length
 from lastiterate.numerics.randomness import Source
+from lastiterate.numerics.rounding import up
 from lastiterate.training.checkpoint import Keeper
 from lastiterate.training.data import any_data, linear_data
 from lastiterate.training.objectives import EachRecord, LinearModel, Objective, RecordGradients
@@ -77,7 +79,8 @@ def train(
     checked_run(run)
     objective = _objective(run, data, loss, classes, dtype)
     weights = _start(run, objective, start)
-    run = replace(run, arithmetic=run.arithmetic.and_also(objective.arithmetic(run, weights.size)))
+    arithmetic = run.arithmetic.and_also(objective.arithmetic(run, weights.size))
+    run = replace(run, arithmetic=arithmetic, start_norm=_start_norm(run, weights))
     places = releases_before(run.steps, releases)
     source = Source(seed)
     training = Training(run, objective.data, weights, places, seed, loss, classes, objective.precision)
@@ -129,6 +132,11 @@ def _check_dimension(run: Run, parameters: int) -> None:
     declared = run.domain.dimension
     if declared is not None and declared != parameters:
         raise InvalidInput(f"the run's domain has dimension {declared}, but there are {parameters} weights.")
+
+
+def _start_norm(run: Run, weights: Floats) -> float:
+    """Which matters only where weights decay."""
+    return max(run.start_norm, up(length(weights))) if run.decay else run.start_norm
 
 
 def _start(run: Run, objective: Objective, start: Any) -> Floats:

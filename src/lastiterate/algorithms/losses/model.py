@@ -24,6 +24,11 @@ class Model(ABC):
         """Of the weights; None where they are a vector."""
         return None
 
+    @property
+    def directions(self) -> int | None:
+        """Of the weights, through which a record's gradient sees them; None where the number of classes is not known."""
+        return 1
+
     @abstractmethod
     def values(self, scores: Floats, targets: Floats) -> Floats:
         """Each record's loss, as it is written."""
@@ -97,6 +102,10 @@ class Classes(Model):
 
     @property
     def columns(self) -> int | None:
+        return self.classes
+
+    @property
+    def directions(self) -> int | None:
         return self.classes
 
     def known(self, targets: Floats) -> NDArray[np.bool_]:

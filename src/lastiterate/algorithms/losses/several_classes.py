@@ -66,6 +66,11 @@ class _Softmax(Classes):
 
     limit: PullLimit | None = None
 
+    @property
+    def directions(self) -> int | None:
+        """A number that is added to all scores changes nothing."""
+        return None if self.classes is None else self.classes - 1
+
     def with_classes(self, classes: int | None) -> Model:
         if self.classes is not None:
             return super().with_classes(classes)

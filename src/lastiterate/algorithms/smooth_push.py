@@ -1,0 +1,85 @@
+"""How a record's push turns as the iterate moves: what prepayment has to know of a run, or why it does not apply.
+
+At a turn the two runs differ by s·U(x). For smooth losses U is Lipschitz, and it sees the iterate through few directions if
+the loss is one of scores that are linear in the weights: those of the record and of its neighbour.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lastiterate.algorithms.per_step import each, extremes
+from lastiterate.kernel.prepaid import Smooth
+from lastiterate.numerics.rounding import up
+
+if TYPE_CHECKING:
+    from lastiterate.algorithms.quantities import Quantities
+
+_ROUNDED = 2.0**-49  # of numbers around 1: what the centre of a ball may be off by, and its radius
+
+
+def smooth_push(given: Quantities) -> Smooth | str:
+    """The facts, or the reason why there are none."""
+    if (reason := _missing(given)) is not None:
+        return reason
+    run = given.run
+    low, high, turning = _hessians(given)
+    rank = _rank(given)
+    assert rank is not None  # or it would be missing
+    change, eta, decay = extremes(np.asarray(given.gradient_change))[0], given.step_sizes, given.run.decay
+    middle, half = (low + high) / 2, (high - low) / 2
+    factor = run.arithmetic.factor
+    return Smooth(
+        center=each(lambda size: 1 - size * decay - size * middle, eta),
+        radius=each(lambda size: size * half + _ROUNDED * (1 + size * (decay + abs(middle) + half)), eta),
+        movement=each(lambda size, g: up(size * g * given.sizes.largest_share * factor), eta, given.gradient_bound),
+        decay=each(lambda size: up(size * decay), eta),
+        rough=each(lambda s: up(s * (factor - 1)), given.sensitivity),
+        turning=up(turning / change),
+        rank=rank,
+        start=run.start_norm if decay else 0.0,
+    )
+
+
+def _missing(given: Quantities) -> str | None:
+    run = given.run
+    if math.isfinite(run.domain.diameter):
+        return "iterates are projected; leave out the domain"
+    if run.prox is not None:
+        return "a proximal map follows the noise; leave out prox"
+    if not math.isfinite(run.loss.smoothness):
+        return "the loss has no known smoothness; give the loss its smoothness, or use a smoothed loss"
+    if not np.isfinite(given.gradient_bound).all():
+        return "gradients have no bound; clip them"
+    if run.clip is not None and not isinstance(run.clip, float):
+        return "the clip changes from step to step; use one clip"
+    if _rank(given) is None:
+        return "the number of parameters is not known; give domain=li.Unbounded(dimension=...)"
+    low, high, _ = _hessians(given)
+    largest = extremes(given.step_sizes)[1]
+    if not largest * run.decay <= 1:
+        return f"step_size times the l2 term is {largest * run.decay:g}, above 1; use a smaller step_size"
+    if not 1 - largest * (run.decay + (low + high) / 2) > 0:
+        return f"step_size {largest:g} turns the iterate round; use a smaller step_size"
+    return None
+
+
+def _hessians(given: Quantities) -> tuple[float, float, float]:
+    """Between which the Hessian of a batch lies, without decay, and how fast the difference of two gradients may turn."""
+    loss, clipped, share = given.run.loss, given.run.clip is not None, given.sizes.largest_share
+    steepest = max(abs(loss.curvature), loss.smoothness)
+    if clipped and not loss.keeps_convexity:
+        return -steepest * share, steepest * share, 2 * steepest
+    low = 0.0 if clipped else loss.curvature
+    ends = [bound * size for bound in (low, loss.smoothness) for size in (given.sizes.smallest_share, share)]
+    return min(ends), max(ends), loss.smoothness - low
+
+
+def _rank(given: Quantities) -> int | None:
+    """Two records, each seen through its own scores; any other loss through all of its parameters."""
+    model = given.run.loss.model
+    directions = None if model is None else model.directions
+    return given.run.domain.dimension if directions is None else 2 * directions

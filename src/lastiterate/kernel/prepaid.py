@@ -1,0 +1,234 @@
+"""Noise that came before a record's turn hides it, too: paths with prepayment, and what they cost.
+
+Two runs differ at a turn by s·U(x), |U| ≤ 1, and U turns by at most ℓ times the way that the iterate has gone. A path says
+what is kept between them after each step: b along the coming push, against it (prepaid), or ρ in any direction. A step maps
+b to c·b, give or take (ω + c·γ)·b, where γ bounds how far U turned, and ρ to at most L·ρ. So the step pays at most
+
+    a_t = max(0, s + b_t − c·b_{t−1} + q·b_{t−1} + L·ρ_{t−1} − ρ_t),   q = ω + c·γ,
+
+and μ² = Σ(a/ν)². Every path b, ρ ≥ 0 that is 0 at both ends and keeps b_t ≥ c·b_{t−1} − s is a proof, but for a probability
+δ0 that some step of the noise is longer than κ. (docs/proofs.md, "Prepayment")
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import chdtrc, chdtri
+
+from .places import NewOrders, Places
+from .steps import Floats, Refused, Steps, greatest
+
+_UP, _ULP = 1 + 2.0**-50, 2.0**-52
+_CANCELLED = 16 * _ULP  # of the largest term of a payment: what its sum of five products may have lost
+_SUM_UP = 1 + 1e-13  # squares and pairwise sums of up to 2⁵⁰ of them
+
+_CHUNK = 1 << 16
+
+FACTS = ("center", "radius", "movement", "decay", "rough")
+Segment = tuple[int, bool, float, bool]  # length, whether it pays off or prepays, its last r, whether nothing is left
+
+
+@dataclass(frozen=True, eq=False)
+class Smooth:
+    """One entry per step: c and ω of its ball, what gradients move the iterate by, what decay takes, what rounding adds.
+
+    `turning` is ℓ, `rank` the dimension that U sees, `start` the norm of the first iterate.
+    """
+
+    center: Floats
+    radius: Floats
+    movement: Floats
+    decay: Floats
+    rough: Floats
+    turning: float
+    rank: int
+    start: float
+
+    @property
+    def alike(self) -> bool:
+        """Whether one number for every step is all that is stored, and no step enlarges what is prepaid."""
+        arrays = [getattr(self, name) for name in FACTS]
+        return all(x.strides == (0,) or x.size == 1 for x in arrays) and float(self.center[0]) <= 1
+
+    def like_the_first(self, steps: int) -> Smooth:
+        """Of so many steps, each like the first."""
+        return self._each(lambda values: np.broadcast_to(values[0], steps))
+
+    def part(self, first: int, last: int) -> Smooth:
+        """Of steps `first` to `last`, the latter left out."""
+        return self._each(lambda values: values[first:last])
+
+    def _each(self, change: Callable[[Floats], Floats]) -> Smooth:
+        changed: dict[str, Any] = {name: change(getattr(self, name)) for name in FACTS}
+        return replace(self, **changed)
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """What each step keeps of what is prepaid: c, and q of a ball around it; without either, nothing may be prepaid."""
+
+    center: Floats
+    lost: Floats
+
+    @property
+    def least(self) -> Floats:
+        """What is surely kept."""
+        return np.maximum(self.center - self.lost, 0.0)
+
+    @property
+    def constant(self) -> bool:
+        """Whether every step that can keep anything keeps as much."""
+        return bool((self.lost[1:] == self.lost[-1]).all())
+
+    def part(self, first: int, last: int) -> Kept:
+        return Kept(self.center[first:last], self.lost[first:last])
+
+
+def kept(smooth: Smooth, noise: Floats, largest: float, slack: float, functions: int) -> Kept:
+    """For payments up to `largest`, with probability 1 − slack, and so many different U."""
+    if not (0 < slack < 1 and largest >= 0 and functions >= 1 and smooth.rank >= 1 and smooth.start >= 0):
+        raise Refused("slack must be inside (0, 1), payments and the start finite, functions and rank at least 1.")
+    if not ((smooth.center > 0) & (smooth.decay >= 0) & (smooth.decay <= 1)).all():
+        raise Refused("a step must keep its direction, and decay must be from 0 to 1.")
+    moved = _moved(smooth, noise, largest, longest(smooth.rank, slack / (len(noise) * functions)))
+    turned = smooth.turning * (moved if moved.strides == (0,) else np.append(0.0, moved[:-1])) * _UP
+    return Kept(smooth.center, (smooth.radius + smooth.center * turned) * _UP)
+
+
+def longest(rank: int, probability: float) -> float:
+    """Which a standard normal vector of this dimension exceeds with no greater probability, rounded up."""
+    found = float(np.sqrt(chdtri(rank, probability))) * (1 + 1e-9)
+    if chdtrc(rank, found * found) * (1 + 1e-9) <= probability:
+        return found
+    return (math.sqrt(rank) + math.sqrt(-2 * math.log(probability))) * _UP
+
+
+def _moved(smooth: Smooth, noise: Floats, largest: float, farthest: float) -> Floats:
+    """How far a step may take the iterate, as far as U sees it."""
+    if not smooth.decay.any():
+        once = smooth.movement.strides == noise.strides == (0,)
+        way, std = (smooth.movement[:1], noise[:1]) if once else (smooth.movement, noise)
+        return np.broadcast_to((way + largest + std * farthest) * _UP, len(noise))
+    if smooth.alike and noise.strides == (0,):
+        at = float(smooth.decay[0])
+        ends = 2 * (smooth.movement[:1] + largest) + at * smooth.start + noise[:1] * farthest * math.sqrt(2 / (2 - at))
+        return np.broadcast_to(ends * _UP, len(noise))
+    far, variance, moved = smooth.start, 0.0, []
+    for way, lost, std in zip(smooth.movement.tolist(), smooth.decay.tolist(), noise.tolist(), strict=True):
+        moved.append(way + largest + lost * far + farthest * math.sqrt(std * std + lost * lost * variance))
+        far = ((1 - lost) * far + way + largest) * _UP
+        variance = ((1 - lost) ** 2 * variance + std * std) * _UP
+    return np.array(moved) * (1 + 8 * _ULP)
+
+
+def walked(steps: Steps, given: Kept, segments: list[Segment]) -> Floats:
+    """A path, −b where something is prepaid and ρ where something is left: noise²·r is paid.
+
+    From the end of each segment backwards r falls by L or by what is kept. Any path is valid: nothing here needs belief.
+    """
+    least, left, at, path = given.least, 0.0, 0, np.zeros(len(steps))
+    for length, paying_off, last, settled in segments:
+        if at + length > len(steps):
+            break
+        rates = (steps.lipschitz if paying_off else least)[at : at + length]
+        due = np.cumprod(np.append(last, rates[:0:-1]))[::-1] * np.square(steps.noise[at : at + length])
+        for first in range(0, length, _CHUNK):
+            cut = slice(at + first, at + min(first + _CHUNK, length))
+            rows = (steps.sensitivity[cut], due[first : first + _CHUNK], steps.lipschitz[cut], least[cut])
+            found = []
+            for push, payment, up, down in zip(*(row.tolist() for row in rows), strict=True):
+                left = (up if left > 0 else down) * left + push - payment if left else push - payment
+                found.append(left)
+            path[cut] = found
+        at += length
+        if settled:
+            path[at - 1] = left = 0.0
+    if at != len(steps):
+        raise Refused(f"the segments of a schedule must have {len(steps)} steps.")
+    return _repaired(steps, given, path)
+
+
+def _repaired(steps: Steps, given: Kept, path: Floats) -> Floats:
+    """The same with b_t ≥ c·b_{t−1} − s, from the end backwards; and b = 0 where the next step keeps nothing."""
+    path[-1] = 0.0
+    path[:-1][(given.least[1:] <= 0) & (path[:-1] < 0)] = 0.0
+    prepaid = np.maximum(-path, 0.0)
+    most = (prepaid[1:] + steps.sensitivity[1:]) / given.center[1:]
+    if (prepaid[:-1] <= most * (1 - _CANCELLED)).all():
+        return path
+    rows = list(zip(prepaid.tolist(), steps.sensitivity.tolist(), given.center.tolist(), strict=True))
+    found, after = [0.0], 0.0
+    for (before, _, _), (_, push, center) in zip(rows[-2::-1], rows[:0:-1], strict=True):
+        after = min(before, (after + push) / center * (1 - _CANCELLED))
+        found.append(after)
+    return np.where(path < 0, -np.array(found[::-1]), path)
+
+
+def price(steps: Steps, given: Kept, path: Floats) -> tuple[float, float, float]:
+    """An upper bound on μ for this path; the largest payment of a step that leaves something prepaid, and of all steps."""
+    if len(path) != len(steps) or path[-1] != 0:
+        raise Refused("a path must have an entry for each step, and end with nothing.")
+    squares, prepaying, largest = [0.0], 0.0, 0.0
+    for first in range(0, len(steps), _CHUNK):
+        cut = slice(first, first + _CHUNK)
+        before = np.append(path[first - 1] if first else 0.0, path[cut][:-1])
+        paid = payments(steps.part(first, first + _CHUNK), given.part(first, first + _CHUNK), before, path[cut])
+        with np.errstate(over="ignore"):
+            squares.append(float(np.square(paid / steps.noise[cut]).sum()))
+        prepaying = max(prepaying, float(paid[path[cut] < 0].max(initial=0.0)))
+        largest = max(largest, float(paid.max()))
+    mu = math.sqrt(math.fsum(squares)) * _SUM_UP if math.isfinite(sum(squares)) else math.inf
+    return mu, prepaying, largest
+
+
+def payments(steps: Steps, given: Kept, before: Floats, after: Floats) -> Floats:
+    """What steps pay at most that start and end there, rounded up; refused where what is prepaid would be given back."""
+    prepaid, rest, kept_prepaid, left = (np.maximum(x, 0.0) for x in (-before, before, -after, after))
+    carried = given.center * prepaid
+    given_back = carried * (1 + 4 * _ULP) - steps.sensitivity * (1 - 4 * _ULP) > kept_prepaid
+    if given_back.any() or (prepaid[given.least <= 0] > 0).any() or np.isnan(after).any():
+        raise Refused("what is prepaid must be kept until the turn.")
+    with np.errstate(invalid="ignore"):
+        grown = np.where(rest > 0, steps.lipschitz * rest, 0.0) + given.lost * prepaid
+        paid = steps.sensitivity + kept_prepaid - carried + grown - left
+    return np.maximum(paid + _CANCELLED * (carried + steps.sensitivity + kept_prepaid + grown + left), 0.0)
+
+
+def prepaid_mu(steps: Steps, smooth: Smooth, given: Kept, segments: list[Segment], largest: float) -> float:
+    """μ of a stretch by this schedule. What rounding adds to a push, in whatever direction, is paid where it comes."""
+    mu, prepaying, most = price(steps, given, walked(steps, given, segments))
+    extra = np.where(steps.sensitivity > 0, smooth.rough, 0.0)
+    # Where weights decay, how far the iterate moves depends on all payments before; else on those that prepay alone.
+    if not (most if smooth.decay.any() else prepaying) + extra.max() <= largest:
+        raise Refused("a payment is larger than the largest that is named.")
+    return (mu + math.sqrt(float(np.square(extra / steps.noise).sum()))) * _SUM_UP
+
+
+def prepaid_places(places: Places, smooth: Smooth, largest: float) -> dict[int, float]:
+    """The places to look at: with all steps alike that bring nothing apart, a later one is no better (docs/proofs.md).
+
+    Where some places stand for others, the payments of these are bounded as well.
+    """
+    alike = places.steps.alike and smooth.alike
+    if places.averaged and places.later_is_no_better and not smooth.alike:
+        raise Refused("a place can stand for others only if all steps are alike.")
+    if isinstance(places, NewOrders) and not alike:
+        raise Refused("with a new order each epoch all steps have to be alike.")
+    if isinstance(places, NewOrders) or (alike and greatest(places.steps.lipschitz) <= 1):
+        if not largest >= largest_payment(places.steps, smooth):
+            raise Refused("the payments of other places may be larger than the largest that is named.")
+        return places.wanted
+    count = places.every if places.averaged else min(places.every, len(places.steps))
+    return dict.fromkeys(range(count), 1 / places.every if places.averaged else 0.0)
+
+
+def largest_payment(steps: Steps, smooth: Smooth) -> float:
+    """Of the best schedule, whatever the turns, with all steps alike: s, or s·(1 + L)/(1 + L^T) if L < 1."""
+    factor = float(steps.lipschitz[0])
+    more = 1.0 if factor >= 1 else (1 + factor) / (1 + factor ** len(steps)) * _UP
+    return (more * greatest(steps.sensitivity) + greatest(smooth.rough)) * _UP

@@ -1,0 +1,55 @@
+"""A guarantee that holds but for a probability which may be chosen: the best choice for what is asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lastiterate.numerics.arrays import Floats
+from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
+from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.slack import with_slack
+
+# Below δ, as powers of ten: what is left out costs little there, and a guarantee gets only slowly worse with them.
+_BELOW = 2.5
+_EVERY = 2  # so few powers are tried: halfway between two, either is within a part in a thousand of the best
+_LEAST, _MOST = 4, 300
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenSlack(Notion):
+    """`with_exception(p)` holds but for a probability p, which is added to δ; p is a power of ten that fits."""
+
+    with_exception: Callable[[float], Notion]
+    adjacency: Adjacency = REPLACE_ONE
+    _known: dict[int, Notion] = field(default_factory=dict, init=False, repr=False)
+
+    @staticmethod
+    def power(log_delta: float) -> int:
+        """The exception is 10 to minus this."""
+        wanted = -max(log_delta, -700.0) / math.log(10.0) + _BELOW
+        return min(max(_EVERY * math.ceil(wanted / _EVERY), _LEAST), _MOST)
+
+    def member(self, power: int) -> Notion:
+        if power not in self._known:
+            exception = 10.0**-power
+            self._known[power] = with_slack(self.with_exception(exception), exception)
+        return self._known[power]
+
+    def _epsilon(self, log_deltas: Floats) -> Floats:
+        powers = np.array([self.power(one) for one in log_deltas.tolist()])
+        found = np.empty_like(log_deltas)
+        for power in np.unique(powers).tolist():
+            found[powers == power] = self.member(power)._epsilon(log_deltas[powers == power])
+        return found
+
+    def _log_delta(self, epsilons: Floats) -> Floats:
+        """By any of its members; the first tells which others are worth a look."""
+        first = self.member(self.power(math.log(1e-5)))._log_delta(epsilons)
+        worth = {self.power(float(one)) for one in np.quantile(np.maximum(first, -60.0), [0.0, 0.5, 1.0])}
+        return np.asarray(
+            np.min([first, *(self.member(power)._log_delta(epsilons) for power in sorted(worth))], axis=0)
+        )

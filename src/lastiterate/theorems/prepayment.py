@@ -1,0 +1,200 @@
+"""Prepayment: noise that came before a record's turn hides it, too.
+
+The steps of a smooth loss nearly commute with what the record pushes, so a neighbour may be moved against the push before
+the turn comes, a little at every step, and the turn then brings both together. Proof: docs/proofs.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from lastiterate.algorithms.batches import ONCE_AN_EPOCH, SHUFFLED
+from lastiterate.algorithms.process import Process
+from lastiterate.kernel.places import Places
+from lastiterate.kernel.prepaid import Kept, Smooth, kept, largest_payment, prepaid_mu, prepaid_places
+from lastiterate.kernel.steps import Refused, Steps
+from lastiterate.numerics.arrays import Floats
+from lastiterate.privacy.averaged import AveragedGaussianDP
+from lastiterate.privacy.chosen_slack import ChosenSlack
+from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.progress import tracked
+from lastiterate.shift.prepay import best_path
+from lastiterate.theorems.assumptions import batches
+from lastiterate.theorems.evidence import (
+    Evidence,
+    NoFiniteBound,
+    Path,
+    Prepaying,
+    RecordSchedules,
+    Stretch,
+    together,
+)
+from lastiterate.theorems.places import places_of
+from lastiterate.theorems.shift_engine import TAME
+from lastiterate.theorems.theorem import Assumption, Theorem
+
+# Step by step in Python: a fifth of a microsecond where steps are alike, eight where they differ; ten seconds in all.
+_MOST_ALIKE, _MOST_DIFFERENT = 30_000_000, 1_200_000
+
+
+def smooth_of(process: Process) -> Smooth:
+    """Where the assumptions of these theorems hold."""
+    if isinstance(process.smooth, str):
+        raise Refused(process.smooth)
+    return process.smooth
+
+
+def prepaid_evidence(process: Process, averaged: bool, slack: float) -> Evidence:
+    """The best paths for a record at each place that matters, but for a probability `slack`."""
+    places = places_of(process, averaged)
+    wanted = prepaid_places(places, smooth_of(process), math.inf)
+    stretches, prepaying = prepaid_stretches(process, places, [(place,) for place in wanted], slack, functions=1)
+    found = tuple(RecordSchedules(place, weight, stretches[(place,)]) for place, weight in wanted.items())
+    mus, weights = [record.mu for record in found], [record.weight for record in found]
+    notion = AveragedGaussianDP(mus=mus, weights=weights) if averaged else GaussianDP(max(mus))
+    return Evidence(notion, schedules=found, prepaying=prepaying)
+
+
+def prepaid_stretches(
+    process: Process, places: Places, asked: list[tuple[int, ...]], slack: float, functions: int
+) -> tuple[dict[tuple[int, ...], tuple[Stretch, ...]], Prepaying]:
+    """For a record at each of these places, or at each two, its paths; tried again if a payment is too large."""
+    smooth = smooth_of(process)
+    largest = largest_payment(places.steps, smooth)
+    for _ in range(3):
+        keeping = kept(smooth, process.noise, largest, slack, functions)
+        try:
+            found = {at: _stretches(places, at, smooth, keeping, largest) for at in tracked(asked, "records")}
+            return found, Prepaying(functions, slack, largest)
+        except Refused:
+            largest *= 4.0
+    raise NoFiniteBound("no payments are small enough.")
+
+
+def _stretches(
+    places: Places, at: tuple[int, ...], smooth: Smooth, keeping: Kept, largest: float
+) -> tuple[Stretch, ...]:
+    met = zip(places.dense(*at), places.ends, strict=True)
+    return tuple(_stretch(steps, smooth.part(*ends), keeping.part(*ends), largest) for steps, ends in met)
+
+
+def _stretch(steps: Steps, smooth: Smooth, keeping: Kept, largest: float) -> Stretch:
+    if not steps.sensitivity.any():
+        return Stretch(0.0, None)
+    segments = best_path(steps, keeping)
+    return Stretch(prepaid_mu(steps, smooth, keeping, segments, largest), Path(tuple(segments)))
+
+
+def for_any_slack(evidence: Callable[[float], Evidence]) -> Evidence:
+    """With an exception that is chosen for the δ that is asked for."""
+    return Evidence(
+        ChosenSlack(lambda slack: evidence(slack).notion),
+        at_delta=lambda log_delta: evidence(10.0 ** -ChosenSlack.power(log_delta)),
+    )
+
+
+def own_prepaid_mus(process: Process, slack: float) -> Floats:
+    """μ of a record of each batch of a fixed order, but for a probability `slack`; 0 where the run ends before its turn."""
+    places = places_of(process, averaged=False)
+    asked: list[tuple[int, ...]] = [(place,) for place in range(places.every)]
+    found, _ = prepaid_stretches(process, places, asked, slack, functions=1)
+    return np.array([together(found[at]) for at in asked])
+
+
+def _worst(process: Process) -> Evidence:
+    """Update: X ← φ(X) + N(0, ν²), batches in passes, smooth losses; checkpoints released or not.
+    Bound: the least μ = √Σ(a_t/ν_t)² over paths b, ρ ≥ 0, zero at both ends and at releases, with b_t ≥ c·b_{t−1} − s_t, and
+        a_t = max(0, s_t + b_t − lo·b_{t−1} + L·ρ_{t−1} − ρ_t), lo = c − ω − c·γ; δ(ε) ≤ θ_ε(μ) + δ0.
+        φ maps differences into the ball around c·(x − y) of radius ω·|x − y|, and γ is how far the push can turn in one
+        step, but for a probability δ0, which is chosen. Of all places of a record the worst counts.
+    Assumes: no projection and no proximal map, a known smoothness, bounded gradients, one clip for all steps; where each
+        epoch has a new order, steps that are all alike and little growth within an epoch.
+    Attained by: quadratic losses with curvature that changes over time, where the push does not turn.
+    Reference: docs/proofs.md, "Prepayment".
+    """
+    return for_any_slack(partial(prepaid_evidence, process, False))
+
+
+def _averaged(process: Process) -> Evidence:
+    """Update: X ← φ(X) + N(0, ν²), batches in a random and secret order, drawn once or each epoch, smooth losses.
+    Bound: δ(ε) = δ0 + the average of θ_ε(μ_j) over the places j of a record, μ_j by prepayment for that place.
+        With a new order each epoch, all epochs but the last count at their worst place.
+    Assumes: no projection and no proximal map, a known smoothness, bounded gradients, one clip for all steps; where each
+        epoch has a new order, steps that are all alike and little growth within an epoch.
+    Attained by: quadratic losses, where the push does not turn and the place is known.
+    Reference: prepayment, averaged over the order (docs/proofs.md).
+    """
+    return for_any_slack(partial(prepaid_evidence, process, True))
+
+
+def _smooth(process: Process) -> str | None:
+    return None if isinstance(process.smooth, Smooth) else f"it needs a push that turns slowly, but {process.smooth}"
+
+
+def _alike_if_new(process: Process) -> str | None:
+    if not process.batches.reshuffled or not isinstance(process.smooth, Smooth):
+        return None
+    alike = process.constant and process.smooth.alike
+    return None if alike else "with a new order each epoch it needs all steps alike, but step sizes or noise change"
+
+
+def _several(process: Process) -> str | None:
+    return None if process.batches.per_epoch > 1 else "it needs several batches in an epoch, but there is one"
+
+
+def _little_enough(averaged: bool) -> Assumption:
+    def failure(process: Process) -> str | None:
+        if any(one.failure(process) is not None for one in (SMOOTH, ALIKE_IF_NEW, TAME)):
+            return None
+        one_for_all = not averaged and _quick(process)
+        return too_much_to_prepay(process, 1 if one_for_all else process.batches.per_epoch)
+
+    return Assumption("the run is short enough to go through", failure)
+
+
+def too_much_to_prepay(process: Process, records: int) -> str | None:
+    needed, most = len(process) * records, _MOST_ALIKE if _quick(process) else _MOST_DIFFERENT
+    if needed <= most:
+        return None
+    return f"it would have to look at {needed:.3g} steps of single records, more than {most:.3g}"
+
+
+def _quick(process: Process) -> bool:
+    """All steps alike that bring nothing apart: the best path is found without going through all of them."""
+    alike = process.constant and isinstance(process.smooth, Smooth) and process.smooth.alike
+    return alike and process.contraction <= 1
+
+
+SMOOTH = Assumption("a smooth push: no projection, no proximal map, bounded gradients, known smoothness", _smooth)
+ALIKE_IF_NEW = Assumption("where each epoch has a new order, all steps alike", _alike_if_new)
+SEVERAL = Assumption("several batches in an epoch", _several)
+
+PREPAYMENT = Theorem(
+    "prepayment",
+    "lastiterate, noise before a record's turn",
+    "passes over the data, smooth losses, any schedule in a fixed order; worst record",
+    (
+        batches("passes over the data", *ONCE_AN_EPOCH),
+        SEVERAL,
+        SMOOTH,
+        ALIKE_IF_NEW,
+        TAME,
+        _little_enough(averaged=False),
+    ),
+    _worst,
+    places=partial(places_of, averaged=False),
+    functions=1,
+)
+PREPAID_ORDER = Theorem(
+    "prepayment/random-order",
+    "lastiterate, noise before a record's turn, averaged over the order",
+    "shuffled batches, smooth losses: the average over the record's place",
+    (batches("shuffled batches", *SHUFFLED), SEVERAL, SMOOTH, ALIKE_IF_NEW, TAME, _little_enough(averaged=True)),
+    _averaged,
+    places=partial(places_of, averaged=True),
+    functions=1,
+)
