@@ -17,14 +17,14 @@ from processes import process, steps_of
 
 
 def test_pairs_are_the_engine_with_two_turns() -> None:
-    """Never below it, and above it by at most a tenth: blocks that would pay for both together are left out."""
+    """Never below it, and above it by about a tenth at most: blocks that would pay for both together are left out."""
     source = np.random.default_rng(90)
     for _ in range(30):
         push, noise, factor = source.uniform(0.1, 1, 7), source.uniform(0.5, 2, 7), source.uniform(0.5, 1.5, 7)
         found = pair_mus_by_place(push, noise, factor)
         for pair in itertools.combinations(range(7), 2):
             exact = best_schedule(steps_of(np.where(np.isin(np.arange(7), pair), push, 0.0), noise, factor))[0]
-            assert exact * (1 - 1e-11) <= found[pair] <= exact * 1.42
+            assert exact * (1 - 1e-11) <= found[pair] <= exact * 1.11
             assert found[pair] == found[pair[::-1]]
 
 
