@@ -245,6 +245,16 @@ def test_both_checkers_reject_what_hides_too_much(name: str, change: Any) -> Non
         check(twin["proof"], twin["claim"])
 
 
+def test_the_kernel_looks_at_a_thousand_pairs_and_no_more() -> None:
+    """So that no small file asks for hours."""
+    twin = copy.deepcopy(CERTIFICATES["hidden in new orders"])
+    listed = twin["proof"]["hidden"]["pairs"]
+    twin["proof"]["hidden"]["pairs"] = [listed[0]] * (1000 - len(listed)) + listed
+    assert li.verify(twin).accepted
+    twin["proof"]["hidden"]["pairs"] = [listed[0]] * 1000 + listed
+    assert not li.verify(twin).accepted
+
+
 def test_it_is_a_program(tmp_path: Path) -> None:
     for name, code in (("cyclic", 0), ("tampered", 1), ("recomputed", 1)):
         content = copy.deepcopy(CERTIFICATES["cyclic"])

