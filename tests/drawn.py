@@ -73,6 +73,17 @@ def random_smooth(source: np.random.Generator, given: Process, alike: bool) -> S
     )
 
 
+def slowly_growing(source: np.random.Generator, batches: Any) -> Process:
+    """Whole epochs of equal steps that may move iterates apart a little."""
+    steps, factor = batches.per_epoch * int(source.integers(1, 6)), float(source.uniform(1.001, 1.05))
+    sensitivity, noise = float(source.uniform(0.05, 0.5)), float(source.uniform(0.5, 2.0))
+    found = process(batches, steps, sensitivity, noise, factor)
+    decay = np.broadcast_to(source.choice([0.0, 0.0, 0.0, 0.05]), steps)
+    smooth = replace(random_smooth(source, found, alike=True), decay=decay)
+    center, radius = np.broadcast_to(1.0, steps), np.broadcast_to(factor - 1, steps)
+    return replace(found, smooth=replace(smooth, center=center, radius=radius))
+
+
 def any_process(source: np.random.Generator) -> Process:
     """Of any kind, with whole epochs, releases and unknown constants now and then."""
     batches = BATCHES[int(source.integers(len(BATCHES)))]
@@ -81,6 +92,8 @@ def any_process(source: np.random.Generator) -> Process:
     if source.random() < 0.05:
         batches = (li.Cyclic, li.Shuffled)[int(source.random() < 0.4)](records=30, batch_size=30)
     given = random_process(source, batches, alike=bool(source.random() < 0.7))
+    if source.random() < 0.03:
+        given = slowly_growing(source, BATCHES[3])
     if source.random() < 0.1:
         given = replace(given, releases=(1,) if len(given) > 1 else ())
     if source.random() < 0.1:
