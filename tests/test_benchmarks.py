@@ -84,7 +84,7 @@ def test_the_page_of_what_is_new_has_the_tables_that_its_command_prints(
         beside_poisson,
         earlier_noise.orders_table((0.4,), (1, 3)),
         earlier_noise.mnist_table(),
-        earlier_noise.no_prepayment_table(),
+        earlier_noise.hard_losses_table(),
         earlier_noise.network_table(),
     ]
     assert [line for rows in tables for line in earlier_noise.lines(rows) if line not in printed] == []
