@@ -109,6 +109,8 @@ def keeping(proof, steps):
     center, radius, movement, decay = (values(facts[name], count) for name in names)
     if not (0 < facts["slack"] < 1 and min(center) > 0 and max(decay) <= 1 and facts["functions"] >= 1):
         raise ValueError("what it says of prepayment makes no sense")
+    if "hidden" in proof and facts["functions"] < 3:
+        raise ValueError("two records that change places make three different pushes")
     longest = length_of_noise(facts["rank"], mpf(facts["slack"]) / (count * facts["functions"]))
     largest, far, variance, moved = mpf(facts["largest"]), mpf(facts["start"]), mpf(0), []
     alike = len({(*step, *rest) for step, *rest in zip(steps, movement, decay, center, radius, strict=True)}) == 1

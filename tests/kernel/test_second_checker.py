@@ -130,6 +130,16 @@ CERTIFICATES = {
     "hidden in one order, some for all": certificate(
         li.Shuffled(records=300, batch_size=10, each_epoch=False), 40, theorem="hidden-place", noise=LOUD
     ),
+    "hidden, prepaid": certificate(
+        li.Shuffled(records=100, batch_size=10, each_epoch=False),
+        10,
+        theorem="hidden-place/prepaid",
+        loss=li.losses.logistic(feature_norm=1.0),
+        step_size=1.0,
+    ),
+    "absent at the end, hidden, prepaid": certificate(
+        li.Shuffled(records=60, batch_size=10), 15, theorem="hidden-place/prepaid", step_size=1.0
+    ),
 }
 HIDDEN = [name for name in CERTIFICATES if name.startswith("hidden")]
 
@@ -243,6 +253,15 @@ def test_both_checkers_reject_what_hides_too_much(name: str, change: Any) -> Non
     assert checker.judged(twin) != ""
     with pytest.raises((Refused, LookupError, ValueError)):
         check(twin["proof"], twin["claim"])
+
+
+def test_two_records_that_change_places_make_three_pushes() -> None:
+    """Of a theorem without hidden places there is one push; its certificates may not hide places."""
+    twin = copy.deepcopy(CERTIFICATES["hidden, prepaid"])
+    twin["theorem"] = "prepayment/random-order"
+    twin["proof"]["prepaid"]["functions"] = 1
+    assert "3 different pushes" in li.verify(twin).reason
+    assert "three different pushes" in checker.judged(twin)
 
 
 def test_it_is_a_program(tmp_path: Path) -> None:
