@@ -187,6 +187,15 @@ def test_losses_with_parameters_and_clipped_networks() -> None:
     assert found[0] < 0.5 * SHIFT_ENGINE.notion(run.process).epsilon(DELTA)
 
 
+def test_pushes_whose_squares_underflow_still_cost_something() -> None:
+    noise = li.OnIterate(std=1e99)
+    process = logistic_run(CYCLIC, 1e-90, 2, noise=noise).process
+    assert 0 < process.step_mu < 1e-180
+    (found,) = PREPAYMENT.bound(process).for_delta(1e-250).schedules
+    assert process.step_mu < found.mu < 1e-149
+    assert PREPAYMENT.notion(process).epsilon(1e-250) > 0
+
+
 def test_schedules_releases_and_each_record() -> None:
     sizes = 0.2 / (1 + np.arange(80) / 20)
     run = logistic_run(CYCLIC, sizes, 4)

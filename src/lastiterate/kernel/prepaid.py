@@ -26,6 +26,7 @@ from .steps import Floats, Refused, Steps, greatest
 _UP, _ULP = 1 + 2.0**-50, 2.0**-52
 _CANCELLED = 16 * _ULP  # of the largest term of a payment: what its sum of five products may have lost
 _SUM_UP = 1 + 1e-13  # squares and pairwise sums of up to 2⁵⁰ of them
+_LEAST_SQUARE = 1e-300  # more than all squares that underflow come to
 
 _CHUNK = 1 << 16
 
@@ -179,7 +180,7 @@ def price(steps: Steps, given: Kept, path: Floats) -> tuple[float, float, float]
         before = np.append(path[first - 1] if first else 0.0, path[cut][:-1])
         paid = payments(steps.part(first, first + _CHUNK), given.part(first, first + _CHUNK), before, path[cut])
         with np.errstate(over="ignore"):
-            squares.append(float(np.square(paid / steps.noise[cut]).sum()))
+            squares.append(float(np.square(paid / steps.noise[cut]).sum()) + (_LEAST_SQUARE if paid.any() else 0.0))
         prepaying = max(prepaying, float(paid[path[cut] < 0].max(initial=0.0)))
         largest = max(largest, float(paid.max()))
     mu = math.sqrt(math.fsum(squares)) * _SUM_UP if math.isfinite(sum(squares)) else math.inf
