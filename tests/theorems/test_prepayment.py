@@ -196,6 +196,20 @@ def test_pushes_whose_squares_underflow_still_cost_something() -> None:
     assert PREPAYMENT.notion(process).epsilon(1e-250) > 0
 
 
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_one_loud_step_prepays_for_many_turns(decay: float) -> None:
+    """A hundred turns are prepaid at once, with a payment far above a push; without curvature it would be μ = 0.2."""
+    std = np.append(1000.0, np.ones(399))
+    batches = li.Cyclic(records=4, batch_size=1)
+    noise, loss = li.OnMeanGradient(std=std), li.losses.huber(feature_norm=1.0)
+    run = logistic_run(batches, 1e-6, 100, loss=loss, noise=noise, weight_decay=decay)
+    report = li.account(run, 1e-5)
+    assert report.certificate["proof"]["prepaid"]["largest"] > 50 * run.process.sensitivity[0]
+    assert li.verify(report.certificate, run).accepted
+    assert li.GaussianDP(0.2).epsilon(1e-5) < report.epsilon < 0.1 * SHIFT_ENGINE.notion(run.process).epsilon(1e-5)
+    assert li.account_each(run, 1e-5).worst <= report.epsilon
+
+
 def test_schedules_releases_and_each_record() -> None:
     sizes = 0.2 / (1 + np.arange(80) / 20)
     run = logistic_run(CYCLIC, sizes, 4)
