@@ -107,7 +107,9 @@ def keeping(proof, steps):
     facts, count = proof["prepaid"], len(steps)
     names = ("center", "radius", "movement", "decay")
     center, radius, movement, decay = (values(facts[name], count) for name in names)
-    if not (0 < facts["slack"] < 1 and min(center) > 0 and max(decay) <= 1 and facts["functions"] >= 1):
+    if not (0 < facts["slack"] < 1 and min(center) > 0 and max(decay) <= 1 and facts["functions"] >= 1) or (
+        min(facts["turning"], facts["start"], facts["largest"]) < 0
+    ):
         raise ValueError("what it says of prepayment makes no sense")
     if "hidden" in proof and facts["functions"] < 3:
         raise ValueError("two records that change places make three different pushes")

@@ -264,6 +264,29 @@ def test_two_records_that_change_places_make_three_pushes() -> None:
     assert "three different pushes" in checker.judged(twin)
 
 
+@pytest.mark.parametrize("fact", ["turning", "start", "largest"])
+def test_nothing_that_is_known_of_pushes_is_below_zero(fact: str) -> None:
+    twin = copy.deepcopy(CERTIFICATES["prepaid"])
+    twin["proof"]["prepaid"][fact] = -1e-9
+    assert checker.judged(twin) != ""
+    with pytest.raises(Refused):
+        check(twin["proof"], twin["claim"])
+
+
+def test_an_exception_that_has_lost_its_digits_is_refused() -> None:
+    twin = copy.deepcopy(CERTIFICATES["prepaid"])
+    twin["proof"]["prepaid"]["slack"] = 1e-310
+    with pytest.raises(Refused, match="slack must be from 1e-300"):
+        check(twin["proof"], twin["claim"])
+
+
+def test_no_more_than_a_thousand_pairs_are_gone_through() -> None:
+    """Else a small file, with one pair again and again, would take hours."""
+    twin = copy.deepcopy(CERTIFICATES["hidden in one order"])
+    twin["proof"]["hidden"]["pairs"] *= 1000
+    assert "at most 1000 pairs" in li.verify(twin).reason
+
+
 def test_it_is_a_program(tmp_path: Path) -> None:
     for name, code in (("cyclic", 0), ("tampered", 1), ("recomputed", 1)):
         content = copy.deepcopy(CERTIFICATES["cyclic"])

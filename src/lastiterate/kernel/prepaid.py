@@ -26,6 +26,7 @@ from .steps import Floats, Refused, Steps, greatest
 _UP, _ULP = 1 + 2.0**-50, 2.0**-52
 _CANCELLED = 16 * _ULP  # of the largest term of a payment: what its sum of five products may have lost
 _SUM_UP = 1 + 1e-13  # squares and pairwise sums of up to 2⁵⁰ of them
+_LEAST_SLACK = 1e-300  # shared among steps and functions it is still a number with all its digits, or nearly
 _LEAST_SQUARE = 1e-300  # more than all squares that underflow come to
 
 _CHUNK = 1 << 16
@@ -92,8 +93,12 @@ class Kept:
 
 def kept(smooth: Smooth, noise: Floats, largest: float, slack: float, functions: int) -> Kept:
     """For payments up to `largest`, with probability 1 − slack, and so many different U."""
-    if not (0 < slack < 1 and largest >= 0 and functions >= 1 and smooth.rank >= 1 and smooth.start >= 0):
-        raise Refused("slack must be inside (0, 1), payments and the start finite, functions and rank at least 1.")
+    if not (_LEAST_SLACK <= slack < 1 and largest >= 0 and functions >= 1 and smooth.rank >= 1 and smooth.start >= 0):
+        raise Refused(
+            f"slack must be from {_LEAST_SLACK:g} to 1, payments and the start at least 0, functions and rank at least 1."
+        )
+    if not smooth.turning >= 0:
+        raise Refused("how a push turns must be known, and at least 0.")
     if not ((smooth.center > 0) & (smooth.decay >= 0) & (smooth.decay <= 1)).all():
         raise Refused("a step must keep its direction, and decay must be from 0 to 1.")
     moved = _moved(smooth, noise, largest, longest(smooth.rank, slack / (len(noise) * functions)))
