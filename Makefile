@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # MNIST and Adult, which are not ours to give away: each in a folder of its name in the folder that this names.
 export LASTITERATE_DATA ?= $(abspath $(firstword $(wildcard data ../*/data) data))
 
-.PHONY: demo house test lint check quick bench bench-engine tables random-batches chain lower mechanisms mutate attack mutation-study sharpness audits accuracy mnist speed papers study docs comparison clean
+.PHONY: demo house test lint check quick bench bench-engine tables random-batches earlier-noise chain lower mechanisms mutate attack mutation-study sharpness audits accuracy mnist speed papers study docs comparison clean
 
 demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify, calibrate, plot; then a private model
 	$(BIN)/lastiterate account examples/mnist.toml --delta 1e-5 --certificate out/mnist-certificate.json --plot out/mnist.png
@@ -46,6 +46,9 @@ tables: $(READY)  ## Tables 1, 3 and 7 to 12 of Bok2024 beside ours
 
 random-batches: $(READY)  ## random batches, bounded domains, non-convex losses: the papers, ours, a lower bound
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.random_batches
+
+earlier-noise: $(READY)  ## prepayment and hidden places: the papers, ours, Poisson sampling, lower bounds (docs/new.md; a minute)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.earlier_noise
 
 chain: $(READY)  ## every theorem against exact one-dimensional chains; prepayment against chains whose pushes turn
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.against_chain $(CHAIN)

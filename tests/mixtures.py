@@ -11,16 +11,16 @@ EPSILONS = np.array([0.0, 0.1, 0.3, 0.6, 1.0, 2.0])
 
 
 def means(pushes: np.ndarray, factor: float, each_epoch: bool) -> np.ndarray:
-    """pushes[record, epoch, step]: the mean of the last iterate for every order, or every sequence of orders."""
-    records, epochs, steps = pushes.shape
-    factors = (factor ** np.arange(epochs * steps)[::-1]).reshape(epochs, steps)
+    """pushes[record, step]: the mean of the last iterate for every order, or every sequence of orders; batches of one."""
+    records, steps = pushes.shape
+    carried = pushes * factor ** np.arange(steps)[::-1]
     orders = [list(order) for order in itertools.permutations(range(records))]
-    by_epoch = [
-        np.array([(factors[epoch] * pushes[order, epoch, range(steps)]).sum() for order in orders])
-        for epoch in range(epochs)
-    ]
+    by_epoch = []
+    for first in range(0, steps, records):
+        count = min(records, steps - first)
+        by_epoch.append(np.array([carried[order[:count], range(first, first + count)].sum() for order in orders]))
     if not each_epoch:
-        return np.sum(by_epoch, axis=0)
+        return np.asarray(np.sum(by_epoch, axis=0))
     found = np.zeros(1)
     for one in by_epoch:
         found = (found[:, None] + one).ravel()

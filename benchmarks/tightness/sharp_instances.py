@@ -196,6 +196,7 @@ INSTANCES: dict[str, tuple[tuple[Sharp, ...], float]] = {
     "random-order": ((TWO_PLACES,), 0.99),
     "prepayment": ((HIDDEN_BY_ALL,), 0.99),
     "prepayment/random-order": ((TWO_PREPAID,), 0.99),
+    "hidden-place/prepaid": ((TWO_PREPAID,), 0.99),
     "random-order/epoch-by-epoch": ((GROWING,), 0.99),
     "hidden-place": ((TWO_PLACES,), 0.99),
     "hidden-place/epoch-by-epoch": ((GROWING,), 0.97),

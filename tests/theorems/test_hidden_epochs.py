@@ -17,28 +17,28 @@ from processes import process, steps_of
 
 
 def test_pairs_are_the_engine_with_two_turns() -> None:
-    """Never below it, and above it by at most a tenth: blocks that would pay for both together are left out."""
+    """Never below it, and above it by about a tenth at most: blocks that would pay for both together are left out."""
     source = np.random.default_rng(90)
     for _ in range(30):
         push, noise, factor = source.uniform(0.1, 1, 7), source.uniform(0.5, 2, 7), source.uniform(0.5, 1.5, 7)
         found = pair_mus_by_place(push, noise, factor)
         for pair in itertools.combinations(range(7), 2):
             exact = best_schedule(steps_of(np.where(np.isin(np.arange(7), pair), push, 0.0), noise, factor))[0]
-            assert exact * (1 - 1e-11) <= found[pair] <= exact * 1.42
+            assert exact * (1 - 1e-11) <= found[pair] <= exact * 1.11
             assert found[pair] == found[pair[::-1]]
 
 
 @pytest.mark.parametrize("kind", ["one-sided", "opposite", "exchanged", "any"])
-@pytest.mark.parametrize(("batches", "epochs"), [(2, 1), (4, 1), (2, 2), (3, 2)])
-def test_no_mixture_over_orders_is_above_the_bound(batches: int, epochs: int, kind: str) -> None:
-    source, steps = np.random.default_rng(91), batches * epochs
+@pytest.mark.parametrize(("batches", "steps"), [(2, 2), (4, 4), (2, 4), (3, 6), (3, 5)])
+def test_no_mixture_over_orders_is_above_the_bound(batches: int, steps: int, kind: str) -> None:
+    source = np.random.default_rng(91)
     for factor, push in itertools.product([1.0001, 1.2, 2.0], [0.3, 1.0]):
         given = process(li.Shuffled(records=batches, batch_size=1), steps, sensitivity=push, lipschitz=factor)
         bound = HIDDEN_EPOCHS.notion(given).delta(EPSILONS)
         deviation = math.sqrt(sum(factor ** (2 * step) for step in range(steps)))
         pushes = push * random_pushes(source, batches, steps, kind)
         replaced = np.append(pushes[-1:], pushes[1:-1], axis=0)
-        pair = [means(one.reshape(batches, epochs, batches), factor, True) for one in (pushes[:-1], replaced)]
+        pair = [means(one, factor, True) for one in (pushes[:-1], replaced)]
         for first, second in (pair, pair[::-1]):
             assert (exact_delta(first, second, deviation) <= bound * (1 + 1e-6) + 1e-9).all()
 
@@ -50,7 +50,7 @@ def test_one_epoch_meets_an_exact_mixture(factor: float) -> None:
     bound = whole_epoch(given).delta(EPSILONS)
     pushes = random_pushes(np.random.default_rng(0), 2, 2, "exchanged")
     replaced = np.append(pushes[-1:], pushes[1:-1], axis=0)
-    first, second = (means(one.reshape(2, 1, 2), factor, True) for one in (pushes[:-1], replaced))
+    first, second = (means(one, factor, True) for one in (pushes[:-1], replaced))
     exact = exact_delta(first, second, math.hypot(1.0, factor))
     assert (exact <= bound * (1 + 1e-6)).all()
     assert (exact >= 0.75 * bound).any()

@@ -32,21 +32,21 @@ def hidden(given: Process) -> HiddenPlaceDP:
 
 @pytest.mark.parametrize("kind", ["one-sided", "opposite", "exchanged", "any"])
 @pytest.mark.parametrize("each_epoch", [True, False])
-@pytest.mark.parametrize(("batches", "epochs"), [(2, 1), (4, 1), (2, 2), (3, 2), (2, 3)])
-def test_no_mixture_over_orders_is_above_the_bound(batches: int, epochs: int, each_epoch: bool, kind: str) -> None:
-    source, steps, closest = np.random.default_rng(70), batches * epochs, 0.0
+@pytest.mark.parametrize(("batches", "steps"), [(2, 2), (4, 4), (2, 4), (3, 6), (2, 6), (4, 2), (3, 5), (4, 6)])
+def test_no_mixture_over_orders_is_above_the_bound(batches: int, steps: int, each_epoch: bool, kind: str) -> None:
+    source, closest = np.random.default_rng(70), 0.0
     for factor, push in itertools.product([1.0, 0.9, 0.5, 0.2], [0.3, 1.0, 2.0]):
         given = process(shuffled(batches, each_epoch), steps, sensitivity=push, lipschitz=factor)
         bound = hidden(given).delta(EPSILONS)
         deviation = math.sqrt(sum(factor ** (2 * step) for step in range(steps)))
         pushes = push * random_pushes(source, batches, steps, kind)
         replaced = np.append(pushes[-1:], pushes[1:-1], axis=0)
-        pair = [means(one.reshape(batches, epochs, batches), factor, each_epoch) for one in (pushes[:-1], replaced)]
+        pair = [means(one, factor, each_epoch) for one in (pushes[:-1], replaced)]
         for first, second in (pair, pair[::-1]):
             exact = exact_delta(first, second, deviation)
             assert (exact <= bound * (1 + 1e-6) + 1e-9).all()
             closest = max(closest, float(exact[2] / bound[2]))
-    assert closest > (0.6 if kind in ("opposite", "exchanged") else 0.1)
+    assert closest > (0.5 if kind in ("opposite", "exchanged") else 0.1)
 
 
 @pytest.mark.parametrize("each_epoch", [True, False])
@@ -58,7 +58,7 @@ def test_a_swap_costs_at_both_places(each_epoch: bool) -> None:
     wrong = HiddenPlaceDP(mus=right.mus, pair_mus=once, weights=right.weights)
     pushes = random_pushes(np.random.default_rng(0), 2, 4, "exchanged")
     replaced = np.append(pushes[-1:], pushes[1:-1], axis=0)
-    first, second = (means(one.reshape(2, 2, 2), 0.2, each_epoch) for one in (pushes[:-1], replaced))
+    first, second = (means(one, 0.2, each_epoch) for one in (pushes[:-1], replaced))
     exact = exact_delta(first, second, math.sqrt(sum(0.04**step for step in range(4))))
     assert (exact > 1.2 * wrong.delta(EPSILONS)).any()
     assert (exact <= right.delta(EPSILONS) * (1 + 1e-6)).all()

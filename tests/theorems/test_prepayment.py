@@ -15,6 +15,7 @@ from lastiterate.kernel.prepaid import Kept, Smooth, kept, longest, price, walke
 from lastiterate.kernel.steps import Refused, Steps
 from lastiterate.shift.prepay import best_path
 from lastiterate.shift.slopes import best_slopes
+from lastiterate.theorems.hidden_place import HIDDEN_PLACE, PREPAID_HIDDEN_PLACE
 from lastiterate.theorems.prepayment import PREPAID_ORDER, PREPAYMENT
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE
 
@@ -295,3 +296,16 @@ def test_decay_step_by_step_is_no_worse_than_its_closed_form() -> None:
     at_once = kept(facts, np.broadcast_to(0.5, 200), 0.3, 1e-9, functions=1).least
     assert (one_by_one >= at_once * (1 - 1e-9)).all()
     assert one_by_one[-1] == pytest.approx(at_once[-1], rel=1e-2)
+
+
+def test_a_hidden_place_has_three_pushes() -> None:
+    """The record against its neighbour, and either against the record that is exchanged: each of them may turn."""
+    run = logistic_run(EACH, 0.4, 3)
+    evidence = PREPAID_HIDDEN_PLACE.bound(run.process).for_delta(DELTA)
+    assert evidence.prepaying is not None
+    assert evidence.prepaying.functions == 3
+    assert li.verify(li.account(run, DELTA).certificate).accepted
+    theorems = (PREPAID_HIDDEN_PLACE, PREPAID_ORDER, HIDDEN_PLACE)
+    both, prepaid, hidden = (theorem.notion(run.process).epsilon(DELTA) for theorem in theorems)
+    assert both < prepaid * 1.002
+    assert both < hidden

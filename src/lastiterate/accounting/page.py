@@ -12,6 +12,7 @@ import numpy as np
 from lastiterate.accounting.describe import described
 from lastiterate.algorithms.per_step import each, extremes
 from lastiterate.privacy.averaged import AveragedGaussianDP
+from lastiterate.privacy.chosen_slack import ChosenSlack
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.hidden_place import HiddenPlaceDP
 from lastiterate.privacy.profile import Profile
@@ -52,7 +53,7 @@ def _between(sandwich: Sandwich) -> str:
 def _type_ii_error(report: Report, type_i_error: float) -> float:
     """At least this: by the best guarantee where that is quick, else by ε at `delta` alone."""
     notion = report.best.notion
-    if not isinstance(notion, GaussianDP | AveragedGaussianDP | HiddenPlaceDP):
+    if not isinstance(notion, GaussianDP | AveragedGaussianDP | HiddenPlaceDP | ChosenSlack):
         if not math.isfinite(report.epsilon):
             return 0.0
         notion = Profile(epsilons=[report.epsilon], deltas=[report.delta], adjacency=notion.adjacency)

@@ -35,10 +35,8 @@ from lastiterate.theorems.theorem import Assumption, Theorem
 
 # In units of the noise: farther apart, a block hides next to nothing; here the laws overlap by 2 %.
 _LARGEST_APART = 4.5
-_POINTS, _REPRESENTED = (
-    40,
-    10,
-)  # of a hidden place: points of its profile, and places that stand for others; each takes its time
+# Of a hidden place: points of its profile, and places that stand for others; fewer are looser, more take longer.
+_POINTS, _REPRESENTED = 40, 10
 # Steps in a block: a limit of effort; longer ones hide more of what was before, and reveal more themselves.
 _LONGEST = 20_000
 
