@@ -122,7 +122,8 @@ def keeping(proof, steps):
             moved.append(2 * (way + largest) + back)
             continue
         moved.append(way + largest + lost * far + longest * sqrt(noise**2 + lost**2 * variance))
-        far, variance = (1 - lost) * far + way + largest, (1 - lost) ** 2 * variance + noise**2
+        stays = 1 - lost * (1 - mpf(10) ** -11)  # decay is rounded up
+        far, variance = stays * far + way + largest, stays**2 * variance + noise**2
     turned = [moved[0] if alike else mpf(0), *moved[:-1]]
     return [
         (c, w + c * number(facts["turning"]) * turn) for c, w, turn in zip(center, radius, turned, strict=True)

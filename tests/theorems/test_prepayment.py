@@ -289,6 +289,24 @@ def test_what_is_kept_is_written_out() -> None:
     assert decaying[50] == pytest.approx(0.9 - 0.05 - 0.9 * 0.01 * way, rel=1e-8)
 
 
+def test_what_decay_leaves_is_not_rounded_down() -> None:
+    """A decay just below 1 is rounded up to 1, but what it leaves of a start far away still moves."""
+    noise, start = np.full(3, 1.0), 1e14
+    facts = smooth(3, decay=1.0, start=start, movement=0.0, radius=0.0, turning=1e-9)
+    turned = kept(facts, noise, 0.0, 1e-9, functions=1).lost / facts.center
+    assert turned[1] == pytest.approx(1e-9 * start, rel=1e-6)
+    assert turned[2] > 1e-9 * start * 1e-12
+
+
+def test_a_decay_just_below_one_is_accounted_for() -> None:
+    loss, domain = li.losses.network(clip=1.0, smoothness=1e-3), li.Unbounded(dimension=2)
+    noise = li.OnMeanGradient(std=1.0)
+    run = logistic_run(CYCLIC, 1.0, 1, loss=loss, noise=noise, domain=domain, weight_decay=1 - 1e-13)
+    assert isinstance(run.process.smooth, Smooth)
+    assert run.process.smooth.decay[0] == 1.0
+    assert 0 < li.account(run, DELTA).epsilon < 1
+
+
 def test_decay_step_by_step_is_no_worse_than_its_closed_form() -> None:
     noise = np.full(200, 0.5)
     facts = smooth(200, decay=0.1, start=4.0)

@@ -26,6 +26,7 @@ from .steps import Floats, Refused, Steps, greatest
 _UP, _ULP = 1 + 2.0**-50, 2.0**-52
 _CANCELLED = 16 * _ULP  # of the largest term of a payment: what its sum of five products may have lost
 _SUM_UP = 1 + 1e-13  # squares and pairwise sums of up to 2⁵⁰ of them
+_DECAY_DOWN = 1 - 1e-11  # decay is rounded up, by less than this; what stays must not be rounded down with it
 _LEAST_SLACK = 1e-300  # shared among steps and functions it is still a number with all its digits, or nearly
 _LEAST_SQUARE = 1e-300  # more than all squares that underflow come to
 
@@ -127,8 +128,9 @@ def _moved(smooth: Smooth, noise: Floats, largest: float, farthest: float) -> Fl
     far, variance, moved = smooth.start, 0.0, []
     for way, lost, std in zip(smooth.movement.tolist(), smooth.decay.tolist(), noise.tolist(), strict=True):
         moved.append(way + largest + lost * far + farthest * math.sqrt(std * std + lost * lost * variance))
-        far = ((1 - lost) * far + way + largest) * _UP
-        variance = ((1 - lost) ** 2 * variance + std * std) * _UP
+        stays = 1 - lost * _DECAY_DOWN
+        far = (stays * far + way + largest) * _UP
+        variance = (stays * stays * variance + std * std) * _UP
     return np.array(moved) * (1 + 8 * _ULP)
 
 
