@@ -73,6 +73,19 @@ def random_smooth(source: np.random.Generator, given: Process, alike: bool) -> S
     )
 
 
+def slowly_growing(source: np.random.Generator) -> Process:
+    """Equal steps that may move iterates apart a little, mostly whole epochs of several batches."""
+    batches = BATCHES[3] if source.random() < 0.8 else li.Shuffled(records=30, batch_size=30)
+    more = int(source.random() < 0.2)
+    steps, factor = batches.per_epoch * int(source.integers(1, 6)) + more, float(source.uniform(1.001, 1.05))
+    sensitivity, noise = float(source.uniform(0.05, 0.5)), float(source.uniform(0.5, 2.0))
+    found = process(batches, steps, sensitivity, noise, factor)
+    decay = np.broadcast_to(source.choice([0.0, 0.0, 0.0, 0.05]), steps)
+    smooth = replace(random_smooth(source, found, alike=True), decay=decay)
+    center, radius = np.broadcast_to(1.0, steps), np.broadcast_to(factor - 1, steps)
+    return replace(found, smooth=replace(smooth, center=center, radius=radius))
+
+
 def any_process(source: np.random.Generator) -> Process:
     """Of any kind, with whole epochs, releases and unknown constants now and then."""
     batches = BATCHES[int(source.integers(len(BATCHES)))]
@@ -81,6 +94,8 @@ def any_process(source: np.random.Generator) -> Process:
     if source.random() < 0.05:
         batches = (li.Cyclic, li.Shuffled)[int(source.random() < 0.4)](records=30, batch_size=30)
     given = random_process(source, batches, alike=bool(source.random() < 0.7))
+    if source.random() < 0.03:
+        given = slowly_growing(source)
     if source.random() < 0.1:
         given = replace(given, releases=(1,) if len(given) > 1 else ())
     if source.random() < 0.1:
@@ -90,7 +105,8 @@ def any_process(source: np.random.Generator) -> Process:
     if source.random() < 0.1 and isinstance(batches, li.Poisson):
         given = replace(given, sampled=np.broadcast_to(np.inf, len(given)))
     if source.random() < 0.1:
-        given = changed(given, lambda values: values * source.choice([30.0, 1e40]), "lipschitz")
+        factor = source.choice([30.0, 1e40])
+        given = replace(changed(given, lambda values: values * factor, "lipschitz"), smooth="it is far from smooth")
     if source.random() < 0.05:
         given = changed(given, lambda values: values * 1e-3, "noise")
     return given

@@ -158,6 +158,17 @@ HIDDEN_BY_ALL = without_turning(
     _on(CYCLIC, 12, 1.0, 0.97, LAST_OF_FOUR, "quadratic losses, all noise hides the record"), CYCLIC
 )
 TWO_PREPAID = without_turning(TWO_PLACES, li.Shuffled(records=20, batch_size=10, each_epoch=False))
+NEARLY_STILL = Sharp(
+    "one epoch of two batches that may move iterates apart a little, and do not",
+    replace(
+        run(li.Shuffled(records=20, batch_size=10), 2, 1.0, 1.05),
+        smooth=Smooth(
+            *(np.broadcast_to(value, 2) for value in (1.0, 0.05, 0.0, 0.0, 0.0)), turning=0.0, rank=1, start=0.0
+        ),
+    ),
+    average([math.sqrt(0.5)] * 2),
+    (0.0,),
+)
 GROWING = two_places(1.3, "one epoch of two batches that move iterates apart, in a random order")
 FORGOTTEN = Sharp(
     "full decay: the last step alone",
@@ -196,6 +207,7 @@ INSTANCES: dict[str, tuple[tuple[Sharp, ...], float]] = {
     "random-order": ((TWO_PLACES,), 0.99),
     "prepayment": ((HIDDEN_BY_ALL,), 0.99),
     "prepayment/random-order": ((TWO_PREPAID,), 0.99),
+    "prepayment/epoch-by-epoch": ((NEARLY_STILL,), 0.97),
     "hidden-place/prepaid": ((TWO_PREPAID,), 0.99),
     "random-order/epoch-by-epoch": ((GROWING,), 0.99),
     "hidden-place": ((TWO_PLACES,), 0.99),

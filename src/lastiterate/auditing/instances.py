@@ -87,12 +87,18 @@ def _smooth(shape: _MapShape, alike: Callable[[float], Floats]) -> Smooth | str:
     """A linear map keeps what is prepaid, and the push does not turn."""
     if not shape.linear:
         return "the map is not smooth"
-    nothing = alike(0.0)
-    return Smooth(alike(shape.lipschitz), alike(_ROUNDED), nothing, nothing, nothing, turning=0.0, rank=1, start=0.0)
+    center, nothing = min(shape.lipschitz, 1.0), alike(0.0)
+    radius = alike(shape.lipschitz - center + _ROUNDED)
+    return Smooth(alike(center), radius, nothing, nothing, nothing, turning=0.0, rank=1, start=0.0)
 
 
 def _linear(source: np.random.Generator, push: float) -> _MapShape:
     factor = float(source.choice([1.0, 1 - 10 ** source.uniform(-3, -0.3)]))
+    return _MapShape(lambda x: factor * x, factor, math.inf, 1.0, False, linear=True)
+
+
+def _slowly_growing(source: np.random.Generator, push: float) -> _MapShape:
+    factor = float(1 + 10 ** source.uniform(-4, -2))
     return _MapShape(lambda x: factor * x, factor, math.inf, 1.0, False, linear=True)
 
 
@@ -113,7 +119,7 @@ def _steep(source: np.random.Generator, push: float) -> _MapShape:
     return _MapShape(lambda x: np.clip(factor * x, x - room, x + room), factor, 2 * room + push, 1.0, True)
 
 
-_SHAPES = (_linear, _linear, _drifting, _two_wells, _steep)
+_SHAPES = (_linear, _linear, _slowly_growing, _drifting, _two_wells, _steep)
 
 
 def _batches(source: np.random.Generator, steps: int) -> tuple[Batches, Floats, bool]:

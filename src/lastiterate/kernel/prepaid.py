@@ -36,6 +36,10 @@ FACTS = ("center", "radius", "movement", "decay", "rough")
 Segment = tuple[int, bool, float, bool]  # length, whether it pays off or prepays, its last r, whether nothing is left
 
 
+class TooLarge(Refused):
+    """A payment moves the iterate farther than was assumed."""
+
+
 @dataclass(frozen=True, eq=False)
 class Smooth:
     """One entry per step: c and ω of its ball, what gradients move the iterate by, what decay takes, what rounding adds.
@@ -153,12 +157,24 @@ def walked(steps: Steps, given: Kept, segments: list[Segment]) -> Floats:
                 left = (up if left > 0 else down) * left + push - payment if left else push - payment
                 found.append(left)
             path[cut] = found
+        if settled and paying_off and greatest(rates) > 1:  # rounding would grow on its way: from the end backwards
+            path[at : at + length] = _backwards(steps.part(at, at + length), due)
         at += length
         if settled:
             path[at - 1] = left = 0.0
     if at != len(steps):
         raise Refused(f"the segments of a schedule must have {len(steps)} steps.")
     return _repaired(steps, given, path)
+
+
+def _backwards(steps: Steps, due: Floats) -> list[float]:
+    """What is left after each of these steps if nothing is left after the last."""
+    left, found = 0.0, [0.0]
+    rows = (steps.sensitivity[:0:-1], due[:0:-1], steps.lipschitz[:0:-1])
+    for push, payment, up in zip(*(row.tolist() for row in rows), strict=True):
+        left = max((left + payment - push) / up, 0.0) if up else 0.0
+        found.append(left)
+    return found[::-1]
 
 
 def _repaired(steps: Steps, given: Kept, path: Floats) -> Floats:
@@ -207,13 +223,14 @@ def payments(steps: Steps, given: Kept, before: Floats, after: Floats) -> Floats
     return np.maximum(paid + _CANCELLED * (carried + steps.sensitivity + kept_prepaid + grown + left), 0.0)
 
 
+@np.errstate(all="ignore")  # what leaves the range of floats costs ∞, and what is then no number is refused
 def prepaid_mu(steps: Steps, smooth: Smooth, given: Kept, segments: list[Segment], largest: float) -> float:
     """μ of a stretch by this schedule. What rounding adds to a push, in whatever direction, is paid where it comes."""
     mu, prepaying, most = price(steps, given, walked(steps, given, segments))
     extra = np.where(steps.sensitivity > 0, smooth.rough, 0.0)
     # Where weights decay, how far the iterate moves depends on all payments before; else on those that prepay alone.
     if not (most if smooth.decay.any() else prepaying) + extra.max() <= largest:
-        raise Refused("a payment is larger than the largest that is named.")
+        raise TooLarge("a payment is larger than the largest that is named.")
     return (mu + math.sqrt(float(np.square(extra / steps.noise).sum()))) * _SUM_UP
 
 

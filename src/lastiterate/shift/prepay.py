@@ -20,6 +20,7 @@ _ROOM = 100.0  # times the longest gap: r at the last turn, over what it can be 
 _FEW, _GAPS = 8, 2  # turns that are worth no shortcut, and so many gaps more at both ends: to be near the best
 
 
+@np.errstate(all="ignore")
 def best_path(steps: Steps, given: Kept) -> list[Segment]:
     """For all steps between two releases, the pushes of one record among them."""
     ends = _ends(steps, given)
@@ -87,3 +88,15 @@ def _segments(slopes: Floats, highest: Floats, lowest: Floats) -> list[Segment]:
         found.append((end - start + 1, kind != 0, float(slopes[end]), links[end] < 0))
         start = end + 1
     return found
+
+
+def paid_at_once(steps: Steps) -> list[Segment]:
+    """Every push where it comes: whatever the factors, nothing is left that they could enlarge."""
+    found: list[Segment] = []
+    before = 0
+    for turn in np.flatnonzero(steps.sensitivity).tolist():
+        if turn > before:
+            found.append((turn - before, True, 0.0, True))
+        found.append((1, True, float(steps.sensitivity[turn]) / float(steps.noise[turn]) ** 2, True))
+        before = turn + 1
+    return [*found, (len(steps) - before, True, 0.0, True)] if before < len(steps) else found

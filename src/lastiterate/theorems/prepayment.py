@@ -14,19 +14,19 @@ import numpy as np
 
 from lastiterate.algorithms.batches import ONCE_AN_EPOCH, SHUFFLED
 from lastiterate.algorithms.process import Process
+from lastiterate.errors import Unavailable
 from lastiterate.kernel.places import Places
-from lastiterate.kernel.prepaid import Kept, Smooth, kept, largest_payment, prepaid_mu, prepaid_places
+from lastiterate.kernel.prepaid import Kept, Smooth, TooLarge, kept, largest_payment, prepaid_mu, prepaid_places
 from lastiterate.kernel.steps import Refused, Steps
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.chosen_slack import ChosenSlack
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.progress import tracked
-from lastiterate.shift.prepay import best_path
+from lastiterate.shift.prepay import best_path, paid_at_once
 from lastiterate.theorems.assumptions import batches
 from lastiterate.theorems.evidence import (
     Evidence,
-    NoFiniteBound,
     Path,
     Prepaying,
     RecordSchedules,
@@ -38,9 +38,10 @@ from lastiterate.theorems.shift_engine import TAME
 from lastiterate.theorems.theorem import Assumption, Theorem
 
 # Step by step in Python: a fifth of a microsecond where steps are alike, eight where they differ; ten seconds in all.
+_LARGER = 1 + 1e-6  # than composition: where factors are huge, rounding spoils what is found
 _MOST_ALIKE, _MOST_DIFFERENT = 30_000_000, 1_200_000
-# Payments than usual, at most; in the end so large that nothing is prepaid.
-_LARGER = (1.0, 4.0, 16.0, 256.0, 1e4, 1e20)
+# Times the usual payments, at most; in the end so large that nothing is prepaid.
+_PAYMENTS = (1.0, 4.0, 16.0, 256.0, 1e4, 1e20)
 
 
 def smooth_of(process: Process) -> Smooth:
@@ -66,15 +67,15 @@ def prepaid_stretches(
 ) -> tuple[dict[tuple[int, ...], tuple[Stretch, ...]], Prepaying]:
     """For a record at each of these places, or at each two, its paths; tried again if a payment is too large."""
     smooth = smooth_of(process)
-    for times in _LARGER:
+    for times in _PAYMENTS:
         largest = times * largest_payment(places.steps, smooth)
         keeping = kept(smooth, process.noise, largest, slack, functions)
         try:
             found = {at: _stretches(places, at, smooth, keeping, largest) for at in tracked(asked, "records")}
             return found, Prepaying(functions, slack, largest)
-        except Refused:
+        except TooLarge:
             continue
-    raise NoFiniteBound("no payments are small enough.")
+    raise Unavailable("no payments are small enough for prepayment.")
 
 
 def _stretches(
@@ -88,7 +89,16 @@ def _stretch(steps: Steps, smooth: Smooth, keeping: Kept, largest: float) -> Str
     if not steps.sensitivity.any():
         return Stretch(0.0, None)
     segments = best_path(steps, keeping)
-    return Stretch(prepaid_mu(steps, smooth, keeping, segments, largest), Path(tuple(segments)))
+    try:
+        mu = prepaid_mu(steps, smooth, keeping, segments, largest)
+    except TooLarge:
+        raise
+    except Refused:  # a path that leaves the range of floats
+        mu = math.inf
+    if mu > _LARGER * math.sqrt(float(np.square(steps.sensitivity / steps.noise).sum())):
+        segments = paid_at_once(steps)
+        mu = prepaid_mu(steps, smooth, keeping, segments, largest)
+    return Stretch(mu, Path(tuple(segments)))
 
 
 def for_any_slack(evidence: Callable[[float], Evidence]) -> Evidence:
