@@ -107,8 +107,12 @@ def keeping(proof, steps):
     facts, count = proof["prepaid"], len(steps)
     names = ("center", "radius", "movement", "decay")
     center, radius, movement, decay = (values(facts[name], count) for name in names)
-    if not (0 < facts["slack"] < 1 and min(center) > 0 and max(decay) <= 1 and facts["functions"] >= 1):
+    if not (0 < facts["slack"] < 1 and min(center) > 0 and max(decay) <= 1 and facts["functions"] >= 1) or (
+        min(facts["turning"], facts["start"], facts["largest"]) < 0
+    ):
         raise ValueError("what it says of prepayment makes no sense")
+    if "hidden" in proof and facts["functions"] < 3:
+        raise ValueError("two records that change places make three different pushes")
     longest = length_of_noise(facts["rank"], mpf(facts["slack"]) / (count * facts["functions"]))
     largest, far, variance, moved = mpf(facts["largest"]), mpf(facts["start"]), mpf(0), []
     alike = len({(*step, *rest) for step, *rest in zip(steps, movement, decay, center, radius, strict=True)}) == 1
@@ -118,7 +122,8 @@ def keeping(proof, steps):
             moved.append(2 * (way + largest) + back)
             continue
         moved.append(way + largest + lost * far + longest * sqrt(noise**2 + lost**2 * variance))
-        far, variance = (1 - lost) * far + way + largest, (1 - lost) ** 2 * variance + noise**2
+        stays = 1 - lost * (1 - mpf(10) ** -11)  # decay is rounded up
+        far, variance = stays * far + way + largest, stays**2 * variance + noise**2
     turned = [moved[0] if alike else mpf(0), *moved[:-1]]
     return [
         (c, w + c * number(facts["turning"]) * turn) for c, w, turn in zip(center, radius, turned, strict=True)

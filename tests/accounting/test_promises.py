@@ -48,6 +48,19 @@ def said(name: str) -> str:
     return " ".join(REPORTS[name].assumptions)
 
 
+SAME = "A record has the same features and target at each of its turns"
+
+
+def test_records_stay_the_same_where_noise_before_their_turns_counts() -> None:
+    assert all(SAME in said(name) for name in ("logistic", "clipped", "one-vs-rest", "hinges", "softmax", "pull"))
+    assert not any(
+        SAME in said(name) for name in ("convex", "network")
+    )  # a push may see all parameters, or nothing is known
+    logistic = LOSSES["logistic"]
+    for changes in ({"batches": li.FullBatch(40)}, {"domain": li.Ball(radius=1.0)}, {"batches": li.Poisson(40, 0.25)}):
+        assert SAME not in " ".join(li.account(a_run(logistic, **changes), DELTA).assumptions)
+
+
 @pytest.mark.parametrize("name", LOSSES)
 def test_every_report_and_certificate_says_where_it_starts(name: str) -> None:
     report = REPORTS[name]

@@ -38,6 +38,17 @@ def test_shifts_below_extreme_thresholds(threshold: float, delta: float) -> None
         assert float(log_gap_above(min(threshold, 1e100), shift)) <= np.log(delta) + 1e-12
 
 
+@pytest.mark.parametrize("batches", [li.FullBatch(20), li.Cyclic(20, 5), li.Shuffled(20, 5), li.Shuffled(20, 5, False)])
+def test_pushes_whose_squares_underflow_are_not_free(batches: li.Batches) -> None:
+    """s/ν is 1e-190 or more, so that δ(0) is above 1e-191: no theorem may say that ε = 0 at δ = 1e-250."""
+    loss = li.losses.logistic(feature_norm=1.0)
+    run = li.Run(loss, batches, 1e-90, li.OnIterate(std=1e99), 8)
+    assert 1e-190 <= run.process.step_mu < 1e-189
+    report = li.account(run, 1e-250)
+    assert all(epsilon > 0 for epsilon in report.epsilons)
+    assert 0 < report.epsilon < 1e-100
+
+
 def test_shifts_whose_squares_overflow() -> None:
     assert float(log_gap_above(1.0, 1e200)) == 0.0
     assert float(threshold_above(math.log(1e-5), 1e200)) == math.inf

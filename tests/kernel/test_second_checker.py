@@ -130,6 +130,16 @@ CERTIFICATES = {
     "hidden in one order, some for all": certificate(
         li.Shuffled(records=300, batch_size=10, each_epoch=False), 40, theorem="hidden-place", noise=LOUD
     ),
+    "hidden, prepaid": certificate(
+        li.Shuffled(records=100, batch_size=10, each_epoch=False),
+        10,
+        theorem="hidden-place/prepaid",
+        loss=li.losses.logistic(feature_norm=1.0),
+        step_size=1.0,
+    ),
+    "absent at the end, hidden, prepaid": certificate(
+        li.Shuffled(records=60, batch_size=10), 15, theorem="hidden-place/prepaid", step_size=1.0
+    ),
 }
 HIDDEN = [name for name in CERTIFICATES if name.startswith("hidden")]
 
@@ -242,6 +252,31 @@ def test_both_checkers_reject_what_hides_too_much(name: str, change: Any) -> Non
     assert not li.verify(twin).accepted
     assert checker.judged(twin) != ""
     with pytest.raises((Refused, LookupError, ValueError)):
+        check(twin["proof"], twin["claim"])
+
+
+def test_two_records_that_change_places_make_three_pushes() -> None:
+    """Of a theorem without hidden places there is one push; its certificates may not hide places."""
+    twin = copy.deepcopy(CERTIFICATES["hidden, prepaid"])
+    twin["theorem"] = "prepayment/random-order"
+    twin["proof"]["prepaid"]["functions"] = 1
+    assert "3 different pushes" in li.verify(twin).reason
+    assert "three different pushes" in checker.judged(twin)
+
+
+@pytest.mark.parametrize("fact", ["turning", "start", "largest"])
+def test_nothing_that_is_known_of_pushes_is_below_zero(fact: str) -> None:
+    twin = copy.deepcopy(CERTIFICATES["prepaid"])
+    twin["proof"]["prepaid"][fact] = -1e-9
+    assert checker.judged(twin) != ""
+    with pytest.raises(Refused):
+        check(twin["proof"], twin["claim"])
+
+
+def test_an_exception_that_has_lost_its_digits_is_refused() -> None:
+    twin = copy.deepcopy(CERTIFICATES["prepaid"])
+    twin["proof"]["prepaid"]["slack"] = 1e-310
+    with pytest.raises(Refused, match="slack must be from 1e-300"):
         check(twin["proof"], twin["claim"])
 
 

@@ -188,6 +188,29 @@ def test_losses_with_parameters_and_clipped_networks() -> None:
     assert found[0] < 0.5 * SHIFT_ENGINE.notion(run.process).epsilon(DELTA)
 
 
+def test_pushes_whose_squares_underflow_still_cost_something() -> None:
+    noise = li.OnIterate(std=1e99)
+    process = logistic_run(CYCLIC, 1e-90, 2, noise=noise).process
+    assert 0 < process.step_mu < 1e-180
+    (found,) = PREPAYMENT.bound(process).for_delta(1e-250).schedules
+    assert process.step_mu < found.mu < 1e-149
+    assert PREPAYMENT.notion(process).epsilon(1e-250) > 0
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_one_loud_step_prepays_for_many_turns(decay: float) -> None:
+    """A hundred turns are prepaid at once, with a payment far above a push; without curvature it would be μ = 0.2."""
+    std = np.append(1000.0, np.ones(399))
+    batches = li.Cyclic(records=4, batch_size=1)
+    noise, loss = li.OnMeanGradient(std=std), li.losses.huber(feature_norm=1.0)
+    run = logistic_run(batches, 1e-6, 100, loss=loss, noise=noise, weight_decay=decay)
+    report = li.account(run, 1e-5)
+    assert report.certificate["proof"]["prepaid"]["largest"] > 50 * run.process.sensitivity[0]
+    assert li.verify(report.certificate, run).accepted
+    assert li.GaussianDP(0.2).epsilon(1e-5) < report.epsilon < 0.1 * SHIFT_ENGINE.notion(run.process).epsilon(1e-5)
+    assert li.account_each(run, 1e-5).worst <= report.epsilon
+
+
 def test_schedules_releases_and_each_record() -> None:
     sizes = 0.2 / (1 + np.arange(80) / 20)
     run = logistic_run(CYCLIC, sizes, 4)
@@ -264,6 +287,24 @@ def test_what_is_kept_is_written_out() -> None:
     decaying = kept(smooth(100, decay=0.1, start=4.0), noise, 0.3, 1e-9, functions=3).least
     way = 2 * (2.0 + 0.3) + 0.1 * 4.0 + 0.5 * farthest * math.sqrt(2 / 1.9)
     assert decaying[50] == pytest.approx(0.9 - 0.05 - 0.9 * 0.01 * way, rel=1e-8)
+
+
+def test_what_decay_leaves_is_not_rounded_down() -> None:
+    """A decay just below 1 is rounded up to 1, but what it leaves of a start far away still moves."""
+    noise, start = np.full(3, 1.0), 1e14
+    facts = smooth(3, decay=1.0, start=start, movement=0.0, radius=0.0, turning=1e-9)
+    turned = kept(facts, noise, 0.0, 1e-9, functions=1).lost / facts.center
+    assert turned[1] == pytest.approx(1e-9 * start, rel=1e-6)
+    assert turned[2] > 1e-9 * start * 1e-12
+
+
+def test_a_decay_just_below_one_is_accounted_for() -> None:
+    loss, domain = li.losses.network(clip=1.0, smoothness=1e-3), li.Unbounded(dimension=2)
+    noise = li.OnMeanGradient(std=1.0)
+    run = logistic_run(CYCLIC, 1.0, 1, loss=loss, noise=noise, domain=domain, weight_decay=1 - 1e-13)
+    assert isinstance(run.process.smooth, Smooth)
+    assert run.process.smooth.decay[0] == 1.0
+    assert 0 < li.account(run, DELTA).epsilon < 1
 
 
 def test_decay_step_by_step_is_no_worse_than_its_closed_form() -> None:

@@ -18,6 +18,8 @@ _SECRECY = (
 _START = "The first iterate does not depend on the data, and lies in the domain."
 _NOISE = "The noise is Gaussian, fresh at every step and coordinate, from a generator nobody can predict."
 
+_SAME = "A record has the same features and target at each of its turns: no augmentation changes them."
+
 
 def described(run: Run) -> list[str]:
     """What was run, line by line."""
@@ -53,6 +55,8 @@ def promises(run: Run, releases: tuple[int, ...]) -> list[str]:
     lines.extend(_gradient_promises(run))
     lines.extend(run.loss.promises)
     lines.extend(_convexity_promise(run))
+    if _pushes_see_features(run):
+        lines.append(_SAME)
     if run.loss.l2 or run.weight_decay:
         lines.append(
             "The l2 term acts on the iterate in full at every step" + (", after clipping." if run.clip else ".")
@@ -61,6 +65,12 @@ def promises(run: Run, releases: tuple[int, ...]) -> list[str]:
     if math.isfinite(run.domain.diameter):
         lines.append("Every step ends with the projection on the domain.")
     return lines
+
+
+def _pushes_see_features(run: Run) -> bool:
+    """Whether noise before a turn may count, and the push sees the iterate through the record's features alone."""
+    several = run.batches.passes and run.batches.per_epoch > 1
+    return several and run.loss.linear and not isinstance(run.process.smooth, str)
 
 
 def _gradient_promises(run: Run) -> Iterator[str]:

@@ -36,7 +36,7 @@ def smooth_push(given: Quantities) -> Smooth | str:
         center=each(lambda size: 1 - size * decay - size * middle, eta),
         radius=each(lambda size: size * half + _ROUNDED * (1 + size * (decay + abs(middle) + half)), eta),
         movement=each(lambda size, g: up(size * g * given.sizes.largest_share * factor), eta, given.gradient_bound),
-        decay=each(lambda size: up(size * decay), eta),
+        decay=each(lambda size: np.minimum(up(size * decay), 1.0), eta),
         rough=each(lambda s: up(s * (factor - 1)), given.sensitivity),
         turning=up(turning / change),
         rank=rank,

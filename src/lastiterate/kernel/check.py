@@ -22,6 +22,7 @@ from .steps import Refused
 
 _MOST_PAIRS = 1000  # the others are not looked at: no small file asks for hours
 _UP = 1 + 1e-15  # of a root, a product and a sum
+_EXCHANGED = 3  # pushes of a record, its neighbour and one that changes places with either: of each two of them
 _FAR = 16.0  # times the displacement: beyond it, what is computed and what is proved differ with probability 1e-56
 
 Parts = list[Any]
@@ -94,6 +95,8 @@ def proved(proof: dict[str, Any]) -> Proved:
     if "prepaid" in proof:
         smooth, slack = read_smooth(proof["prepaid"], len(places.steps)), number(proof["prepaid"]["slack"])
         largest = number(proof["prepaid"]["largest"])
+        if "hidden" in proof and proof["prepaid"]["functions"] < _EXCHANGED:
+            raise Refused(f"where two records change places there are {_EXCHANGED} different pushes.")
         wanted, price = prepaid_places(places, smooth, largest), _by_segments(places, smooth, proof["prepaid"])
     else:
         wanted, price, slack = places.wanted, _by_blocks(places, displacement), 0.0

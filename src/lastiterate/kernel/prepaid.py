@@ -26,6 +26,9 @@ from .steps import Floats, Refused, Steps, greatest
 _UP, _ULP = 1 + 2.0**-50, 2.0**-52
 _CANCELLED = 16 * _ULP  # of the largest term of a payment: what its sum of five products may have lost
 _SUM_UP = 1 + 1e-13  # squares and pairwise sums of up to 2⁵⁰ of them
+_DECAY_DOWN = 1 - 1e-11  # decay is rounded up, by less than this; what stays must not be rounded down with it
+_LEAST_SLACK = 1e-300  # shared among steps and functions it is still a number with all its digits, or nearly
+_LEAST_SQUARE = 1e-300  # more than all squares that underflow come to
 
 _CHUNK = 1 << 16
 
@@ -95,8 +98,12 @@ class Kept:
 
 def kept(smooth: Smooth, noise: Floats, largest: float, slack: float, functions: int) -> Kept:
     """For payments up to `largest`, with probability 1 − slack, and so many different U."""
-    if not (0 < slack < 1 and largest >= 0 and functions >= 1 and smooth.rank >= 1 and smooth.start >= 0):
-        raise Refused("slack must be inside (0, 1), payments and the start finite, functions and rank at least 1.")
+    if not (_LEAST_SLACK <= slack < 1 and largest >= 0 and functions >= 1 and smooth.rank >= 1 and smooth.start >= 0):
+        raise Refused(
+            f"slack must be from {_LEAST_SLACK:g} to 1, payments and the start at least 0, functions and rank at least 1."
+        )
+    if not smooth.turning >= 0:
+        raise Refused("how a push turns must be known, and at least 0.")
     if not ((smooth.center > 0) & (smooth.decay >= 0) & (smooth.decay <= 1)).all():
         raise Refused("a step must keep its direction, and decay must be from 0 to 1.")
     moved = _moved(smooth, noise, largest, longest(smooth.rank, slack / (len(noise) * functions)))
@@ -125,8 +132,9 @@ def _moved(smooth: Smooth, noise: Floats, largest: float, farthest: float) -> Fl
     far, variance, moved = smooth.start, 0.0, []
     for way, lost, std in zip(smooth.movement.tolist(), smooth.decay.tolist(), noise.tolist(), strict=True):
         moved.append(way + largest + lost * far + farthest * math.sqrt(std * std + lost * lost * variance))
-        far = ((1 - lost) * far + way + largest) * _UP
-        variance = ((1 - lost) ** 2 * variance + std * std) * _UP
+        stays = 1 - lost * _DECAY_DOWN
+        far = (stays * far + way + largest) * _UP
+        variance = (stays * stays * variance + std * std) * _UP
     return np.array(moved) * (1 + 8 * _ULP)
 
 
@@ -195,7 +203,7 @@ def price(steps: Steps, given: Kept, path: Floats) -> tuple[float, float, float]
         before = np.append(path[first - 1] if first else 0.0, path[cut][:-1])
         paid = payments(steps.part(first, first + _CHUNK), given.part(first, first + _CHUNK), before, path[cut])
         with np.errstate(over="ignore"):
-            squares.append(float(np.square(paid / steps.noise[cut]).sum()))
+            squares.append(float(np.square(paid / steps.noise[cut]).sum()) + (_LEAST_SQUARE if paid.any() else 0.0))
         prepaying = max(prepaying, float(paid[path[cut] < 0].max(initial=0.0)))
         largest = max(largest, float(paid.max()))
     mu = math.sqrt(math.fsum(squares)) * _SUM_UP if math.isfinite(sum(squares)) else math.inf

@@ -9,6 +9,8 @@ from lastiterate.theorems.assumptions import ALIKE, FIXED_ORDER, NONEXPANSIVE, O
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.theorem import Theorem
 
+_LEAST_SQUARE = 1e-300  # of a mu: smaller ones lose their digits, and at last they would be 0
+
 
 def _fixed_batches(process: Process) -> Evidence:
     """Update: X ← φ(X) + N(0, ν²), whole epochs in a fixed order.
@@ -19,7 +21,8 @@ def _fixed_batches(process: Process) -> Evidence:
     Reference: Boninsegna 2023, section VI-A, corrected.
     """
     per_epoch = process.batches.per_epoch
-    return Evidence(RenyiDP(rho=up(process.step_mu**2 / 2 * (1 + (len(process) // per_epoch - 1) / per_epoch))))
+    square = max(process.step_mu**2, _LEAST_SQUARE)
+    return Evidence(RenyiDP(rho=up(square / 2 * (1 + (len(process) // per_epoch - 1) / per_epoch))))
 
 
 FIXED_BATCHES = Theorem(

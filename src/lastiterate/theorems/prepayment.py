@@ -40,6 +40,8 @@ from lastiterate.theorems.theorem import Assumption, Theorem
 # Step by step in Python: a fifth of a microsecond where steps are alike, eight where they differ; ten seconds in all.
 _LARGER = 1 + 1e-6  # than composition: where factors are huge, rounding spoils what is found
 _MOST_ALIKE, _MOST_DIFFERENT = 30_000_000, 1_200_000
+# Times the usual payments, at most; in the end so large that nothing is prepaid.
+_PAYMENTS = (1.0, 4.0, 16.0, 256.0, 1e4, 1e20)
 
 
 def smooth_of(process: Process) -> Smooth:
@@ -65,14 +67,14 @@ def prepaid_stretches(
 ) -> tuple[dict[tuple[int, ...], tuple[Stretch, ...]], Prepaying]:
     """For a record at each of these places, or at each two, its paths; tried again if a payment is too large."""
     smooth = smooth_of(process)
-    largest = largest_payment(places.steps, smooth)
-    for _ in range(3):
+    for times in _PAYMENTS:
+        largest = times * largest_payment(places.steps, smooth)
         keeping = kept(smooth, process.noise, largest, slack, functions)
         try:
             found = {at: _stretches(places, at, smooth, keeping, largest) for at in tracked(asked, "records")}
             return found, Prepaying(functions, slack, largest)
         except TooLarge:
-            largest *= 4.0
+            continue
     raise Unavailable("no payments are small enough for prepayment.")
 
 
