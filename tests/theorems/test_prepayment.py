@@ -289,6 +289,15 @@ def test_what_is_kept_is_written_out() -> None:
     assert decaying[50] == pytest.approx(0.9 - 0.05 - 0.9 * 0.01 * way, rel=1e-8)
 
 
+def test_an_exception_that_is_shared_among_epochs_is_not_too_small() -> None:
+    """At the smallest δ that are asked for: an answer, if only ∞."""
+    loss, domain = li.losses.network(clip=1.0, smoothness=0.5), li.Unbounded(dimension=5)
+    run = logistic_run(li.Shuffled(40, 10), 0.01, 3, loss=loss, noise=li.OnMeanGradient(std=1.0), domain=domain)
+    report = li.account(run, 1e-300)
+    assert "prepayment/epoch-by-epoch" in {one.theorem.name for one in report.guarantees}
+    assert 0 < report.epsilon < math.inf
+
+
 def test_what_decay_leaves_is_not_rounded_down() -> None:
     """A decay just below 1 is rounded up to 1, but what it leaves of a start far away still moves."""
     noise, start = np.full(3, 1.0), 1e14

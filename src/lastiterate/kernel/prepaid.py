@@ -27,7 +27,7 @@ _UP, _ULP = 1 + 2.0**-50, 2.0**-52
 _CANCELLED = 16 * _ULP  # of the largest term of a payment: what its sum of five products may have lost
 _SUM_UP = 1 + 1e-13  # squares and pairwise sums of up to 2⁵⁰ of them
 _DECAY_DOWN = 1 - 1e-11  # decay is rounded up, by less than this; what stays must not be rounded down with it
-_LEAST_SLACK = 1e-300  # shared among steps and functions it is still a number with all its digits, or nearly
+_LEAST_SLACK = 1e-305  # shared among steps and functions it keeps as many digits as are counted on
 _LEAST_SQUARE = 1e-300  # more than all squares that underflow come to
 
 _CHUNK = 1 << 16
