@@ -28,13 +28,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    items[:] = sampled(items, config.getoption("--sample"))
+    items[:] = _papers_at_the_ends(sampled(items, config.getoption("--sample")))
     for item in items:
         if "test_every_theorem.py" in item.nodeid and "[" in item.nodeid:  # examples are drawn for each theorem
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("[")[2].rstrip("]")))
-        if "shown" in getattr(item, "fixturenames", ()):  # all exhibits of the papers
-            item.add_marker(pytest.mark.xdist_group("papers"))
         for part, group in SHARED.items():
             if part in item.nodeid:
                 item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _papers_at_the_ends(items: list[pytest.Item]) -> list[pytest.Item]:
+    """All exhibits of the papers are made by the first test, and looked at by the last ones: so nobody waits for them."""
+    papers = [item for item in items if "shown" in getattr(item, "fixturenames", ())]
+    return [*papers[:1], *(item for item in items if "shown" not in getattr(item, "fixturenames", ())), *papers[1:]]
