@@ -101,7 +101,7 @@ def _own_epsilons(process: Process, delta: float) -> Floats:
         found = np.full(process.batches.per_epoch, np.inf)
     if PREPAYMENT.failures(process):
         return found
-    slack = 10.0 ** -ChosenSlack.power(math.log(delta))
+    slack = ChosenSlack.exception(ChosenSlack.power(math.log(delta)))
     notions = [with_slack(GaussianDP(mu), slack) for mu in own_prepaid_mus(process, slack)]
     return np.minimum(found, [float(as_computed(one, process.displacement).epsilon(delta)) for one in notions])
 

@@ -19,16 +19,17 @@ if TYPE_CHECKING:
     from lastiterate.algorithms.quantities import Quantities
 
 _ROUNDED = 2.0**-49  # of numbers around 1: what the centre of a ball may be off by, and its radius
+_UNCOUNTED = "the number of parameters is not known; give domain=li.Unbounded(dimension=...)"
 
 
 def smooth_push(given: Quantities) -> Smooth | str:
     """The facts, or the reason why there are none."""
-    if (reason := _missing(given)) is not None:
-        return reason
+    rank = _rank(given)
+    reason = _missing(given, rank)
+    if reason is not None or rank is None:
+        return reason or _UNCOUNTED
     run = given.run
     low, high, turning = _hessians(given)
-    rank = _rank(given)
-    assert rank is not None  # or it would be missing
     change, eta, decay = extremes(np.asarray(given.gradient_change))[0], given.step_sizes, given.run.decay
     middle, half = (low + high) / 2, (high - low) / 2
     factor = run.arithmetic.factor
@@ -44,7 +45,7 @@ def smooth_push(given: Quantities) -> Smooth | str:
     )
 
 
-def _missing(given: Quantities) -> str | None:
+def _missing(given: Quantities, rank: int | None) -> str | None:
     run = given.run
     if math.isfinite(run.domain.diameter):
         return "iterates are projected; leave out the domain"
@@ -56,8 +57,8 @@ def _missing(given: Quantities) -> str | None:
         return "gradients have no bound; clip them"
     if run.clip is not None and not isinstance(run.clip, float):
         return "the clip changes from step to step; use one clip"
-    if _rank(given) is None:
-        return "the number of parameters is not known; give domain=li.Unbounded(dimension=...)"
+    if rank is None:
+        return _UNCOUNTED
     low, high, _ = _hessians(given)
     largest = extremes(given.step_sizes)[1]
     if not largest * run.decay <= 1:

@@ -15,6 +15,7 @@ from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.per_step import each, is_constant, spread
 from lastiterate.algorithms.run import Run
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.geometric import geometric_sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,14 +93,5 @@ def _mu_of_part(steps: QuadraticSteps, seen: Floats, first: int, last: int) -> f
 def _mu_alike(steps: QuadraticSteps, every: int, count: int) -> float:
     """The record's turns are `every` steps apart, counted from the end."""
     factor, turns = float(steps.factor[0]), -(-count // every)
-    gap = abs(_geometric(factor**every, turns)) * float(steps.push[0])
-    return gap / (float(steps.noise[0]) * math.sqrt(_geometric(factor**2, count)))
-
-
-def _geometric(ratio: float, terms: int) -> float:
-    """1 + ratio + … with so many terms."""
-    if ratio == 1:
-        return float(terms)
-    if ratio <= 0:
-        return (1 - ratio**terms) / (1 - ratio)
-    return math.expm1(terms * math.log(ratio)) / (ratio - 1)
+    gap = abs(geometric_sum(factor**every, turns)) * float(steps.push[0])
+    return gap / (float(steps.noise[0]) * math.sqrt(geometric_sum(factor**2, count)))

@@ -33,9 +33,13 @@ class ChosenSlack(Notion):
         wanted = -max(log_delta, -700.0) / math.log(10.0) + _BELOW
         return min(max(_EVERY * math.ceil(wanted / _EVERY), _LEAST), _MOST)
 
+    @staticmethod
+    def exception(power: int) -> float:
+        return 10.0**-power
+
     def member(self, power: int) -> Notion:
         if power not in self._known:
-            exception = 10.0**-power
+            exception = self.exception(power)
             self._known[power] = with_slack(self.with_exception(exception), exception)
         return self._known[power]
 

@@ -13,6 +13,7 @@ from lastiterate.algorithms.per_step import is_constant
 from lastiterate.kernel.prepaid import Kept, Segment
 from lastiterate.kernel.steps import Steps
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.geometric import geometric_sum
 from lastiterate.shift.slopes import best_slopes
 
 _TIED = 1e-11  # in parts of r: neighbours in proportion to a bound, up to rounding
@@ -52,7 +53,7 @@ def _around_a_middle(steps: Steps, least: float, begin: int, end: int) -> list[S
     highest, count = float(steps.lipschitz[0]), end - begin
     inside = np.flatnonzero(steps.sensitivity[begin:end])
     push = float(np.sum(steps.sensitivity[begin + inside] * highest ** (count - 1.0 - inside)))
-    together = float(steps.noise[0]) * math.sqrt(_powers(highest * highest, count))
+    together = float(steps.noise[0]) * math.sqrt(geometric_sum(highest * highest, count))
     pushes = np.concatenate([steps.sensitivity[:begin], [push], steps.sensitivity[end:]])
     noise = np.concatenate([steps.noise[:begin], [together], steps.noise[end:]])
     lowest, most = np.full(len(pushes), least), np.full(len(pushes), highest)
@@ -64,13 +65,6 @@ def _around_a_middle(steps: Steps, least: float, begin: int, end: int) -> list[S
     last = float(slopes[begin])
     settled = highest * slopes[begin + 1] - last > _TIED * last
     return [*before, (count, True, last, bool(settled)), *after]
-
-
-def _powers(ratio: float, count: int) -> float:
-    """1 + ratio + … with so many terms."""
-    if ratio == 1 or count == 0:
-        return float(count)
-    return math.expm1(count * math.log(ratio)) / (ratio - 1) if ratio > 0 else 1.0
 
 
 def _segments(slopes: Floats, highest: Floats, lowest: Floats) -> list[Segment]:

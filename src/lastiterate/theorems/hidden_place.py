@@ -57,10 +57,11 @@ def prepaid_hidden_evidence(process: Process, slack: float) -> Evidence:
     """The same with prepayment, but for a probability `slack`: three different pushes, of each two of three records."""
     places = places_of(process, averaged=True)
     wanted = prepaid_places(places, smooth_of(process), math.inf)
-    asked = [*((place,) for place in wanted), *representative_pairs(places, _MOST_PREPAID)]
+    apart = representative_pairs(places, _MOST_PREPAID)
+    asked = [*((place,) for place in wanted), *apart]
     found, prepaying = prepaid_stretches(process, places, asked, slack, functions=3)
     own = tuple(RecordSchedules(place, wanted[place], found[(place,)]) for place in wanted)
-    pairs = tuple(PairSchedules(pair, found[pair]) for pair in asked[len(wanted) :] if len(pair) == 2)
+    pairs = tuple(PairSchedules(pair, found[pair]) for pair in apart)
     return Evidence(_notion(places, own, pairs), schedules=own, pairs=pairs, prepaying=prepaying)
 
 
