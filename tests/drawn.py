@@ -29,7 +29,7 @@ OF_PROFILES = ("block-mixing", "regularised-mixing", "nonlinear-contraction", "a
 # Batches that are random, and known to be.
 OF_SAMPLING = (*OF_PROFILES, "window-tail", "bok2024/random", "random-order", "hidden-place", "ye2022/random")
 # Searched on grids: a little more noise may end on a grid that is a little worse.
-SEARCHED = (*OF_PROFILES, "window-tail", "bok2024/random")
+SEARCHED = (*OF_PROFILES, "reflection", "window-tail", "bok2024/random")
 _MOST_DRAWS = 5_000
 
 

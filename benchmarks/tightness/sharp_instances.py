@@ -213,6 +213,7 @@ INSTANCES: dict[str, tuple[tuple[Sharp, ...], float]] = {
     "hidden-place": ((TWO_PLACES,), 0.99),
     "hidden-place/epoch-by-epoch": ((GROWING,), 0.97),
     "block-mixing": ((TINY_FULL, TINY_SAMPLED), 0.97),
+    "reflection": ((TINY_FULL, TINY_SAMPLED), 0.97),
     "regularised-mixing": ((FORGOTTEN, FORGOTTEN_SAMPLED), 0.97),
     "nonlinear-contraction": ((TINY_FULL, TINY_SAMPLED), 0.97),
     "asoodeh2023/projected": ((TINY_FULL, TINY_SAMPLED), 0.97),

@@ -9,7 +9,7 @@ import pytest
 
 import lastiterate as li
 from lastiterate.mixing import blocks as grids
-from lastiterate.mixing.blocks import _chords, _even, _narrowed, _reach, mixed_profile
+from lastiterate.mixing.blocks import _narrowed, _reach, chords, even, mixed_profile
 from lastiterate.mixing.ends import Ends
 from lastiterate.mixing.recursion import Block
 from lastiterate.mixing.table import Quick, Tabled
@@ -18,12 +18,12 @@ from lastiterate.privacy.subsampled import SubsampledGaussians
 
 
 def test_an_even_grid_has_one_point_more_than_cells() -> None:
-    assert _even(3.0, 4).tolist() == [0.0, 0.75, 1.5, 2.25, 3.0]
+    assert even(3.0, 4).tolist() == [0.0, 0.75, 1.5, 2.25, 3.0]
 
 
 def test_between_points_of_a_grid_lies_the_chord_and_beyond_the_last_its_value() -> None:
     known = np.array([0.0, math.log(3.0)])
-    found = _chords(np.array([0.0, math.log(2.0), math.log(3.0), 9.0]), known, np.array([0.5, 0.1]))
+    found = chords(np.array([0.0, math.log(2.0), math.log(3.0), 9.0]), known, np.array([0.5, 0.1]))
     assert found == pytest.approx([0.5, 0.3, 0.1, 0.1], rel=1e-11, abs=0)
     assert found[[0, 2, 3]] == pytest.approx(np.array([0.5, 0.1, 0.1]) * (1 + 1e-12), rel=1e-15, abs=0)
 
@@ -51,7 +51,7 @@ def flat_block(level: float, ends_at: float) -> object:
 @pytest.mark.parametrize(("ends_at", "last"), [(32.5, 33.15), (25.0, 25.5), (7.0, 7.65), (1.0, 1.275)])
 def test_a_grid_is_narrowed_until_the_profile_fills_it(ends_at: float, last: float) -> None:
     """To 1.02 times the first point, of 40, at which nothing is left; once is enough here."""
-    grid, known = _narrowed(flat_block(1e-3, ends_at), _even(50.0, 40))  # type: ignore[arg-type]
+    grid, known = _narrowed(flat_block(1e-3, ends_at), even(50.0, 40))  # type: ignore[arg-type]
     small = np.flatnonzero(known <= 1e-17)
     assert len(grid) == 41
     assert small[0] > 26
@@ -61,12 +61,12 @@ def test_a_grid_is_narrowed_until_the_profile_fills_it(ends_at: float, last: flo
 
 @pytest.mark.parametrize(("first", "last"), [(0.99e-9, 0.99e-9), (1e-9, 2.55e-11), (1.01e-9, 2.5755e-11)])
 def test_a_grid_of_nothing_is_narrowed_down_to_a_billionth(first: float, last: float) -> None:
-    grid, _ = _narrowed(flat_block(0.0, 1.0), _even(first, 40))  # type: ignore[arg-type]
+    grid, _ = _narrowed(flat_block(0.0, 1.0), even(first, 40))  # type: ignore[arg-type]
     assert grid[-1] == pytest.approx(last, rel=1e-12, abs=0)
 
 
 def test_a_grid_of_nothing_stops_to_be_narrowed() -> None:
-    grid, known = _narrowed(flat_block(0.0, 1.0), _even(50.0, 40))  # type: ignore[arg-type]
+    grid, known = _narrowed(flat_block(0.0, 1.0), even(50.0, 40))  # type: ignore[arg-type]
     assert 1e-11 < grid[-1] < 1e-9
     assert (known <= 1e-17).all()
 
@@ -88,7 +88,7 @@ def test_a_profile_has_the_points_of_its_fine_grid_and_of_the_bound(
     common = lambda e: np.exp(-3 * e - 5.0)  # noqa: E731
     points, deltas = mixed_profile(common, apart, count)  # type: ignore[misc]
     fine, coarse = points[:129], points[129:]
-    narrowed, _ = _narrowed(lambda e: Block(e, common(e), coarse, apart(coarse)), _even(_reach(apart), 40))
+    narrowed, _ = _narrowed(lambda e: Block(e, common(e), coarse, apart(coarse)), even(_reach(apart), 40))
     assert fine[-1] == narrowed[-1]
     assert len(points) == len(deltas) == 129 + 400
     assert rounds == ([count] if count <= 40 else [])

@@ -35,12 +35,12 @@ def mixed_profile(common: Bound, apart: Bound, blocks: int) -> Profile:
     def block(grid: Floats) -> Block:
         return Block(grid, common(grid), apart_epsilons, table)
 
-    grid, known = _narrowed(block, _even(reach, _COARSE))
-    epsilons = _even(float(grid[-1]), _FINE)
+    grid, known = _narrowed(block, even(reach, _COARSE))
+    epsilons = even(float(grid[-1]), _FINE)
     if blocks <= _FEW:
         deltas = from_common_start(block(epsilons), blocks)
     else:
-        deltas = for_ever(block(epsilons), _chords(epsilons, grid, known), _ROUNDS)
+        deltas = for_ever(block(epsilons), chords(epsilons, grid, known), _ROUNDS)
     return Profile(epsilons=np.append(epsilons, apart_epsilons), deltas=np.append(deltas, table))
 
 
@@ -52,15 +52,15 @@ def _narrowed(block: Callable[[Floats], Block], grid: Floats) -> tuple[Floats, F
         small = np.flatnonzero(known <= _SMALLEST)
         if not small.size or small[0] > _FILLED or grid[-1] < 1e-9:
             return grid, known
-        narrower = _even(float(grid[max(small[0], 1)]) * 1.02, _COARSE)
-        grid, known = narrower, _chords(narrower, grid, known)
+        narrower = even(float(grid[max(small[0], 1)]) * 1.02, _COARSE)
+        grid, known = narrower, chords(narrower, grid, known)
 
 
-def _even(largest: float, cells: int) -> Floats:
+def even(largest: float, cells: int) -> Floats:
     return largest * np.arange(cells + 1) / cells
 
 
-def _chords(epsilons: Floats, known_epsilons: Floats, deltas: Floats) -> Floats:
+def chords(epsilons: Floats, known_epsilons: Floats, deltas: Floats) -> Floats:
     """Between known points of a profile, the chord in e^ε, in which it is convex; beyond the last, what it is there."""
     return up(np.interp(np.exp(epsilons), np.exp(known_epsilons), deltas))
 

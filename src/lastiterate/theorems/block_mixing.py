@@ -160,6 +160,11 @@ def _whole_epochs(process: Process) -> str | None:
     return WHOLE_EPOCHS.failure(process) if process.batches.reshuffled else None
 
 
+def _whole_epochs_if_shuffled(process: Process) -> str | None:
+    return WHOLE_EPOCHS.failure(process) if process.batches.shuffled else None
+
+
+WHOLE_EPOCHS_IF_SHUFFLED = Assumption("where the order is secret, whole epochs", _whole_epochs_if_shuffled)
 WHOLE_EPOCHS_IF_NEW = Assumption("where each epoch has a new order, whole epochs", _whole_epochs)
 FORGETFUL = Assumption("some block of steps hides the diameter", _forgetful)
 

@@ -1,0 +1,91 @@
+"""Reflection against exact chains on an interval whose maps bend and whose pushes turn:
+`python -m benchmarks.tightness.against_reflection [instances] [seed]`.
+
+Prints how many (run, epsilon) pairs were compared, how many lie above the bound, and the largest ratio exact/bound.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import numpy as np
+
+import lastiterate as li
+from lastiterate.algorithms.process import Process
+from lastiterate.auditing.chain import Chain, Map, cyclic_hazard, iid_hazard, shuffled_hazard
+from lastiterate.numerics.arrays import Floats
+from lastiterate.progress import tracked
+from lastiterate.theorems.reflection import REFLECTION
+
+EPSILONS = np.append(0.0, np.geomspace(0.01, 6.0, 15))
+ROUNDING = 1e-13
+
+
+def bent(source: np.random.Generator, half: float, slope: float) -> Map:
+    """Linear in pieces, no piece steeper than `slope`, some falling."""
+    knots = np.sort(source.uniform(-half, half, 4))
+    x = np.concatenate([[-half], knots, [half]])
+    steps = np.diff(x) * slope * source.choice([-1.0, 0.0, 1.0, 1.0, 1.0, source.uniform(-1, 1)], 5)
+    y = source.uniform(-half, half) + np.append(0.0, np.cumsum(steps))
+    return lambda at: np.interp(at, x, y)
+
+
+def random_case(source: np.random.Generator) -> tuple[Process, Chain]:
+    """The record's map is the others' and half a push; its neighbour's any bent map within a push of it."""
+    diameter, push = float(10 ** source.uniform(-0.5, 0.8)), float(10 ** source.uniform(-1.2, 0.2))
+    slope, steps, every = float(source.choice([1.0, 1.0, 0.8])), int(source.integers(1, 40)), int(source.integers(2, 7))
+    without, other = bent(source, diameter / 2, slope), bent(source, diameter / 2, slope)
+
+    def record(at: Floats) -> Floats:
+        return without(at) + push / 2
+
+    def neighbour(at: Floats) -> Floats:
+        return np.clip(other(at), without(at) - push / 2, without(at) + push / 2)
+
+    kind = int(source.integers(4))
+    whole = every * max(steps // every, 1)
+    rate = float(source.choice([0.1, 0.3]))
+    batches, steps, hazard = [
+        (li.FullBatch(records=10), steps, iid_hazard(1.0, steps)),
+        (li.FixedSize(records=10, batch_size=round(10 * rate)), steps, iid_hazard(rate, steps)),
+        (li.Cyclic(records=every, batch_size=1), steps, cyclic_hazard(every, int(source.integers(every)), steps)),
+        (li.Shuffled(records=every, batch_size=1), whole, shuffled_hazard(every, whole)),
+    ][kind]
+
+    def alike(value: float) -> Floats:
+        return np.broadcast_to(np.float64(value), steps)
+
+    per_epoch = batches.per_epoch if kind >= 2 else 1
+    chain = Chain(
+        without, record, neighbour, np.ones(steps), hazard, -diameter / 2, diameter / 2, per_epoch=per_epoch, cells=250
+    )
+    process = Process(
+        batches, alike(push), alike(1.0), alike(slope), alike(np.inf), alike(1.0), alike(push), diameter, "of its maps"
+    )
+    return process, chain
+
+
+def compared(seed: int) -> Floats:
+    """exact/bound at each ε, the error of the grid taken off."""
+    process, chain = random_case(np.random.default_rng(seed))
+    exact, error = chain.delta_with_error(EPSILONS)
+    return np.maximum(exact - error - ROUNDING, 0.0) / np.asarray(REFLECTION.notion(process).delta(EPSILONS))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("instances", nargs="?", type=int, default=200)
+    parser.add_argument("seed", nargs="?", type=int, default=0)
+    chosen = parser.parse_args()
+    seeds = range(chosen.seed, chosen.seed + chosen.instances)
+    ratios = np.array([compared(seed) for seed in tracked(seeds, "chains")])
+    above = int((ratios > 1).sum())
+    print(f"{ratios.size} compared, {above} above the bound, largest exact/bound {ratios.max():.6f}")
+    for seed in np.flatnonzero((ratios > 1).any(axis=1)).tolist():
+        print(f"above the bound: seed {chosen.seed + seed}, {ratios[seed]}")
+    return min(above, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,140 @@
+"""What steps on a bounded set leave of a distance and of a loss: tables for all distances at once. Trusted.
+
+F_k(r, e) bounds the hockey-stick divergence at level e after k steps from any two states at distance at most r, in units of
+the noise. A step moves them to at most r'; then either a part a of the distance is paid for (`shift`),
+
+    F_k(r, e) ≤ E F_{k−1}(min(D, r' − a), e + a·u − a²/2),  u normal,
+
+or the noise is reflected (`mixing/coupling.py`), (1 − x)·F_{k−1}(0, e − c) + x·E F_{k−1}(min(D, distance), e + lift). Each r
+and e has the better of the two. Proof: docs/proofs.md.
+
+Distances are rounded up to rows. Between levels a table is a chord in e^e, in which the divergence is convex; with
+F(r, −e) = 1 − e^{−e} + e^{−e}·F(r, e) it is a sum of hinges (t_i − t)₊, whose mean over u is again a normal gap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lastiterate.mixing.coupling import reflected
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.normal_gap import log_gap_above
+from lastiterate.numerics.rounding import up
+
+FLOOR = 1e-30  # of a table: far below every δ that is followed, and nothing is rounded to 0, which would be a claim
+_ROUNDED = 1e-11  # of a step: sums of a few hundred products, each rounded
+_PAYMENTS = (0, 1, 2, 3, 5, 8, 12, 18, 27)  # beyond the push, in rows: finer ones gain little
+_PARTS = (0.25, 0.5, 0.75)  # of the push
+_LARGEST_PAYMENT = 4.0
+_NEXT_TO_NOTHING = 1e-6  # of a row: paid so that a distance which rounding put just above a row is counted as that row
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """`rows`: distances from 0 to the diameter, even. `levels`: of loss, from 0 on. `cuts`: where noise is reflected."""
+
+    rows: Floats
+    levels: Floats
+    cuts: Floats
+
+    @cached_property
+    def powers(self) -> Floats:
+        """e^level, from −last to last."""
+        return np.exp(self._both_sides)
+
+    @cached_property
+    def _both_sides(self) -> Floats:
+        return np.concatenate([-self.levels[:0:-1], self.levels])
+
+    def hinges(self, table: Floats) -> tuple[Floats, Floats]:
+        """Weights w_i ≥ 0 and a rest with table ≤ rest + Σ w_i·(t_i − t)₊, between its points as well."""
+        away = np.exp(-self.levels[:0:-1])
+        values = np.concatenate([1 - away + away * table[..., :0:-1], table], axis=-1)
+        first = (values[..., :1] - 1) / self.powers[0]
+        slopes = np.concatenate([first, np.diff(values, axis=-1) / np.diff(self.powers), np.zeros_like(first)], axis=-1)
+        return np.maximum(np.diff(slopes, axis=-1), 0.0), table[..., -1]
+
+    def paid(self, payment: float) -> Floats:
+        """E(t_i − t·e^{a·u − a²/2})₊ for each hinge (rows) and each level (columns), rounded up."""
+        apart = self._both_sides[:, None] - self.levels
+        away, inverse = np.unique(np.abs(apart).round(12), return_inverse=True)
+        # Rounded to 1e-12 to be counted once, and then down: the gap falls with its level.
+        gaps = np.exp(log_gap_above(np.maximum(away - 1e-12, 0.0), payment))[inverse].reshape(apart.shape)
+        inside = np.maximum(self.powers[:, None] - np.exp(self.levels), 0.0)
+        return inside + np.where(apart > 0, np.exp(self.levels), self.powers[:, None]) * gaps
+
+    def between(self, wanted: Floats) -> tuple[NDArray[np.intp], Floats]:
+        """Where each level lies, and the share of the upper end in the chord, rounded down; beyond the last, the last."""
+        inside = np.minimum(wanted, self.levels[-1])
+        low = np.clip(np.searchsorted(self.levels, inside, side="right") - 1, 0, len(self.levels) - 2)
+        ends = np.exp(self.levels)
+        share = (np.exp(inside) - ends[low]) / (ends[low + 1] - ends[low])
+        return low, np.clip(share - 1e-12, 0.0, 1.0)
+
+    def along(self, table: Floats, wanted: Floats) -> Floats:
+        """A row of a table at any levels, also below 0."""
+        low, share = self.between(np.abs(wanted))
+        found = table[low] * (1 - share) + table[low + 1] * share
+        away = np.exp(-np.abs(wanted))
+        return up(np.where(wanted < 0, 1 - away + away * found, found))
+
+
+class Step:
+    """One step: `moved` are the distances after it and before its noise, for each row, increasing."""
+
+    def __init__(self, scale: Scale, moved: Floats, push: float) -> None:
+        self._scale, self._moved = scale, up(moved)
+        rows, last = scale.rows, len(scale.rows) - 1
+        self._free = np.minimum(np.searchsorted(rows, self._moved), last)
+        self._payments = [self._payment(one) for one in _payments(push, rows) if one <= self._moved[-1]]
+        self._reflected = reflected(scale.cuts, self._moved, rows)
+        lifted = scale.levels + self._reflected.lift[..., None]
+        self._low, self._share = scale.between(lifted)
+
+    def _payment(self, payment: float) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
+        """The rows that can pay so much, where each of them gets, and the mean of every hinge."""
+        paying = np.flatnonzero(self._moved * (1 + 1e-9) >= payment)
+        inflated = payment * (1 + 1e-9) + 1e-9 * self._scale.rows[1]
+        landed = np.searchsorted(self._scale.rows, self._moved[paying] - inflated)
+        return paying, np.minimum(landed, len(self._scale.rows) - 1), self._scale.paid(inflated)
+
+    @property
+    def last(self) -> Floats:
+        """F_1: this step, and nothing after it."""
+        gaps = np.exp(log_gap_above(self._scale.levels, np.maximum(self._moved, 1e-300)[:, None]))
+        return np.maximum(np.minimum(up(gaps), 1.0), FLOOR)
+
+    def before(self, table: Floats) -> Floats:
+        """F_k from F_{k−1}: this step first, then what the table is about."""
+        found = np.minimum(table[self._free], self._by_reflection(table))
+        hinges, rest = self._scale.hinges(table)
+        for paying, landed, mean in self._payments:
+            found[paying] = np.minimum(found[paying], hinges[landed] @ mean + rest[landed, None])
+        found = np.clip(up(found, by=_ROUNDED), FLOOR, 1.0)
+        # What holds at a level holds above it, and what holds at a distance holds below it.
+        found = np.minimum.accumulate(found, axis=1)
+        return np.asarray(np.minimum.accumulate(found[::-1], axis=0)[::-1])
+
+    def _by_reflection(self, table: Floats) -> Floats:
+        """The best cut for each row and level."""
+        scale, mirrored = self._scale, self._reflected
+        together = scale.along(table[0], scale.levels - scale.cuts[:, None])
+        apart = mirrored.landing @ table
+        low = np.take_along_axis(apart, self._low, axis=-1)
+        high = np.take_along_axis(apart, self._low + 1, axis=-1)
+        low += (high - low) * self._share
+        low *= mirrored.apart[..., None]
+        low += (1 - mirrored.apart_below)[..., None] * together[:, None, :]
+        return np.asarray(low.min(axis=0))
+
+
+def _payments(push: float, rows: Floats) -> list[float]:
+    width = float(rows[1])
+    wanted = (
+        {push + steps * width for steps in _PAYMENTS} | {push * part for part in _PARTS} | {_NEXT_TO_NOTHING * width}
+    )
+    return sorted(one for one in wanted if _NEXT_TO_NOTHING * width <= one <= max(_LARGEST_PAYMENT, push))

@@ -1,0 +1,93 @@
+"""The profile recursion in layers: what a block of steps makes of a privacy profile. Small, and trusted.
+
+As `mixing/recursion.py`, with h, d and M the same, but the two laws before the block are not cut at one level. For
+0 ≤ c₂ ≤ c₁ ≤ ε, x = h(c₁) and a grid c₂ = g_0 < … < g_n = c₁,
+
+    h_new(ε) ≤ d(ε − c₂) + Σ_{i<n} w_i·h(g_i) + x·M(ε − c₂ + log((e^{c₂} − 1 + x)/x)),
+
+w_i ≥ 0 the increases of slope, at t_i = e^{g_i}, of the chords of t·d(ε − log t), whose slope before t_0 is d(ε − c₂). With
+c₁ = c₂ the first term has the factor 1 − x, or the last is left out. Proof: docs/proofs.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.rounding import down, up
+
+_LEAST = 1e-30  # of a profile: products of smaller ones might be rounded to 0, which is a claim
+_WIDTHS = (0, 1, 2, 3, 5, 8, 12, 18, 27, 40, 60)  # from c₂ to c₁, in cells: any are valid, more take longer
+
+
+@dataclass(frozen=True, eq=False)
+class Layers:
+    """One block of steps: d on an even grid of ε from 0 on, and M at increasing ε from 0 on. All are upper bounds."""
+
+    epsilons: Floats
+    common: Floats
+    apart_epsilons: Floats
+    apart: Floats
+
+    def after(self, before: Floats) -> Floats:
+        """A profile after the block, on the grid, from one before it: the best c₁ and c₂ for each ε."""
+        known = np.maximum(np.minimum.accumulate(np.minimum(before, 1.0)), _LEAST)
+        end, low, high = self._triples
+        paid = np.cumsum(self._increases * known, axis=1)
+        wide = high > low
+        first = np.maximum(self._slopes[end, low] - self.common[end - low], 0.0) * known[low]
+        between = np.where(wide, first + paid[end, np.maximum(high - 1, 0)] - paid[end, low], 0.0)
+        x = known[high]
+        raised = down(np.log1p(np.expm1(self.epsilons[low]) / x))
+        elsewhere = x * self._apart_at(down(self.epsilons[end - low]) + raised)
+        start = self.common[end - low]
+        single = np.maximum(start, (1 - x) * start + elsewhere)
+        # The difference of two sums may have lost what is small beside them: that much is added.
+        found = np.where(wide, start + between + 1e-14 * paid[end, high] + elsewhere, single)
+        best = np.ones_like(known)
+        np.minimum.at(best, end, up(found))
+        return np.maximum(np.minimum.accumulate(best), _LEAST)
+
+    def _apart_at(self, epsilons: Floats) -> Floats:
+        """Beyond the last ε, what it is there."""
+        known = self.apart_epsilons
+        return np.interp(np.exp(np.minimum(epsilons, known[-1])), np.exp(known), self.apart)
+
+    @cached_property
+    def _triples(self) -> tuple[NDArray[np.intp], ...]:
+        """ε, c₂ and c₁, by their cells."""
+        along = np.arange(len(self.epsilons))
+        end, low, width = (one.ravel() for one in np.meshgrid(along, along, np.array(_WIDTHS), indexing="ij"))
+        inside = low + width <= end
+        return end[inside], low[inside], (low + width)[inside]
+
+    @cached_property
+    def _slopes(self) -> Floats:
+        """For each ε (rows), of the chord of t·d(ε − log t) from each t = e^g to the next."""
+        along = np.arange(len(self.epsilons))
+        left = along[:, None] - along
+        powers = np.exp(self.epsilons)
+        values = np.where(left >= 0, powers * self.common[np.maximum(left, 0)], 0.0)
+        slopes = up(np.diff(values, axis=1) / np.diff(powers), by=1e-13 / float(self.epsilons[1]))
+        # Where d is bent by rounding, steeper chords lie above.
+        slopes = np.maximum.accumulate(np.where(left[:, 1:] >= 0, slopes, 0.0), axis=1)
+        return np.append(slopes, np.zeros((len(along), 1)), axis=1)
+
+    @cached_property
+    def _increases(self) -> Floats:
+        return np.maximum(np.diff(self._slopes, axis=1, prepend=0.0), 0.0)
+
+
+def for_ever(blocks: list[Layers], known: Floats, rounds: int) -> Floats:
+    """A profile after any number of blocks, of whichever length, from one that is known to hold after any number."""
+    profile = known
+    for _ in range(rounds):
+        following = np.min([profile, *(block.after(profile) for block in blocks)], axis=0)
+        if (following >= profile * (1 - 1e-4)).all():
+            return following
+        profile = following
+    return profile

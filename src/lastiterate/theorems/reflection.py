@@ -1,0 +1,356 @@
+"""Bounded domains by reflection: what steps leave of a distance and of a loss at once, and blocks of them in layers.
+
+Noise on a bounded set does more than hide a distance: reflected, it makes two runs meet. Sharper than block mixing where the
+domain is not much wider than the noise; in a secret order the place of the record is hidden inside the blocks as well.
+Proof: docs/proofs.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from lastiterate.algorithms.batches import Turns
+from lastiterate.algorithms.process import Process
+from lastiterate.mixing.distances import Scale, Step
+from lastiterate.mixing.hidden_tables import HiddenTables
+from lastiterate.mixing.settled import Ends, settled
+from lastiterate.mixing.table import Tabled
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.normal_gap import threshold_above
+from lastiterate.numerics.rounding import up
+from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.profile import Profile
+from lastiterate.privacy.slack import with_slack
+from lastiterate.theorems.assumptions import BOUNDED, ONLY_THE_LAST
+from lastiterate.theorems.block_mixing import WHOLE_EPOCHS_IF_SHUFFLED
+from lastiterate.theorems.evidence import Evidence
+from lastiterate.theorems.sampled import BOUNDED_RECORDS, sampled_window
+from lastiterate.theorems.theorem import Assumption, Theorem
+
+_WIDEST = 16.0  # in units of the noise: a wider domain would need too many rows, or too coarse ones
+_WIDTH, _FEWEST_ROWS, _MOST_ROWS = 0.1, 8, 64  # of rows: distances are rounded up to the next
+_LEVELS, _BEND = 160, 2.0  # of loss, closer together near 0: chords lie above
+_ABOVE, _PER_WIDTH = (
+    4.0,
+    2.6,
+)  # where levels end: far above what is lost in the end, and not where a single step would end
+_CUTS, _FEW_CUTS, _MANY_ROWS = 20, 10, 40  # levels that noise is reflected at: more are tighter, and slower
+_LOG_NEGLIGIBLE = math.log(1e-10)
+_LENGTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # of blocks, in steps
+_MOST_STEPS = 1_000  # of an epoch in a fixed order, times epochs of a block
+_MOST_PLACES = 512  # batches of an epoch in a secret order
+_ALONE, _HARD = 4, 3  # of the last places: those that count for themselves, and those that are compared with others
+_SETTLED, _NOTED = (
+    1e-3,
+    1e-15,
+)  # tables that differ less between distances, where they are worth a note, stay as they are
+_EVERY = 3  # levels, of a block with a hidden place from any two states: chords lie above, and each takes its time
+_SAMPLED = (1, 2, 4, 8, 16)  # steps of blocks whose sampling is credited: each takes its time
+
+
+@dataclass(frozen=True, eq=False)
+class Bounded:
+    """Steps that are alike on a bounded set, in units of their noise."""
+
+    process: Process
+
+    @cached_property
+    def width(self) -> float:
+        return up(self.process.diameter / float(self.process.noise[0]))
+
+    @cached_property
+    def push(self) -> float:
+        return up(float(self.process.sensitivity[0]) / float(self.process.noise[0]))
+
+    @cached_property
+    def scale(self) -> Scale:
+        count = self._rows
+        all_at_once, alone = (
+            float(threshold_above(_LOG_NEGLIGIBLE, one)) for one in (self.width + self.push, self.push)
+        )
+        highest = min(all_at_once, alone + _ABOVE + _PER_WIDTH * self.width)
+        levels = highest * (np.arange(_LEVELS + 1) / _LEVELS) ** _BEND
+        cuts = _CUTS if count <= _MANY_ROWS else _FEW_CUTS
+        return Scale(
+            np.linspace(0.0, self.width, count + 1), levels, 0.4 * highest * (np.arange(cuts) / (cuts - 1)) ** 2
+        )
+
+    @property
+    def _rows(self) -> int:
+        """So many that a push is a whole number of rows, or nearly."""
+        least = min(max(round(self.width / _WIDTH), _FEWEST_ROWS), _MOST_ROWS)
+        return min(range(least, least * 4 // 3 + 1), key=lambda n: math.ceil(n * self.push / self.width) / n)
+
+    @cached_property
+    def turn(self) -> Step:
+        """A step that sees the record."""
+        return Step(self.scale, self._moved(self.push), self.push)
+
+    @cached_property
+    def free(self) -> Step:
+        return Step(self.scale, self._moved(0.0), 0.0)
+
+    def _moved(self, push: float) -> Floats:
+        lipschitz, retain, drift = (float(getattr(self.process, name)[0]) for name in ("lipschitz", "retain", "drift"))
+        rows, noise = self.scale.rows, float(self.process.noise[0])
+        with np.errstate(invalid="ignore"):
+            by_curvature = np.where(rows > 0, lipschitz * rows, 0.0) + push
+        return np.minimum(by_curvature, retain * rows + drift / noise)
+
+    def ends(self, table: Floats) -> Ends:
+        return Ends(partial(self.scale.along, table[0]), self.scale.levels, table[-1])
+
+    def carried(self, table: Floats, steps: int) -> Floats:
+        """So many steps without the record before what the table is about."""
+        for _ in range(steps):
+            if self.settled(table):
+                break
+            table = self.free.before(table)
+        return table
+
+    @staticmethod
+    def settled(table: Floats) -> bool:
+        """No distance costs more than none: earlier steps have nothing left to hide."""
+        noted = np.maximum(table[0], _NOTED)
+        return bool((np.maximum(table[-1], _NOTED) <= noted * (1 + _SETTLED)).all())
+
+
+def _every_step(domain: Bounded) -> Notion:
+    return _at_each_step(domain, domain.turn.last, domain.turn.before, lambda _: None)
+
+
+def _at_random(domain: Bounded) -> Notion:
+    """A step that may see the record is one that does or one that does not, by a coin that is no secret."""
+    rate = float(domain.process.inclusion[0])
+
+    def mixed(seen: Floats, unseen: Floats) -> Floats:
+        return up(rate * seen + (1 - rate) * unseen)
+
+    def before(table: Floats) -> Floats:
+        return mixed(domain.turn.before(table), domain.free.before(table))
+
+    def sampled(length: int) -> Notion | None:
+        return sampled_window(domain.process, length) if length in _SAMPLED else None
+
+    return _at_each_step(domain, mixed(domain.turn.last, domain.free.last), before, sampled)
+
+
+def _at_each_step(
+    domain: Bounded, table: Floats, before: Callable[[Floats], Floats], also: Callable[[int], Notion | None]
+) -> Notion:
+    """Blocks of a few steps, also of more than there are; and the run itself, where it is as short."""
+    blocks, whole = [], None
+    for length in range(1, _LENGTHS[-1] + 1):
+        table = table if length == 1 else before(table)
+        whole = table[0] if length == len(domain.process) else whole
+        if length in _LENGTHS:
+            blocks.append(_with(domain.ends(table), also(length)))
+        if domain.settled(table):
+            break
+    found = _profile(*settled(blocks))
+    return found if whole is None else _best(found, domain.scale.levels, whole)
+
+
+def _with(ends: Ends, sampled: Notion | None) -> Ends:
+    if sampled is None:
+        return ends
+    tabled = Tabled(sampled)
+    return Ends(lambda e: np.minimum(ends.common(e), tabled.delta(e)), ends.apart_epsilons, ends.apart)
+
+
+def _best(found: Profile, epsilons: Floats, deltas: Floats) -> Profile:
+    return _profile(epsilons, np.minimum(deltas, found.delta(epsilons)))
+
+
+def _profile(epsilons: Floats, deltas: Floats) -> Profile:
+    return Profile(epsilons=epsilons, deltas=np.minimum(deltas, 1.0))
+
+
+def _in_fixed_order(domain: Bounded) -> Notion:
+    """The record is in the last batch of each epoch: whatever follows its last turn is post-processing."""
+    every = domain.process.batches.per_epoch
+    blocks, table = [], domain.turn.last
+    for epochs in range(1, min(_LENGTHS[-1], max(_MOST_STEPS // every, 1)) + 1):
+        table = domain.carried(table if epochs == 1 else domain.turn.before(table), every - 1)
+        if epochs in _LENGTHS:
+            blocks.append(domain.ends(table))
+        if domain.settled(table):
+            break
+    return _profile(*settled(blocks))
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Tables from the beginning of an epoch on, for a record at each place: the last ones alone, others in groups.
+
+    Places count from the end: the record's turn comes when so many steps are left, itself included.
+    """
+
+    domain: Bounded
+
+    @cached_property
+    def groups(self) -> list[tuple[int, int]]:
+        every, found = self.domain.process.batches.per_epoch, []
+        first = 1
+        while first <= every:
+            size = 1 if first <= _ALONE else first - 1 - _ALONE // 2
+            found.append((first, min(first + size - 1, every)))
+            first = found[-1][1] + 1
+        return found
+
+    @property
+    def weights(self) -> Floats:
+        every = self.domain.process.batches.per_epoch
+        return np.array([(last - first + 1) / every for first, last in self.groups])
+
+    def _without(self, table: Floats | None) -> list[Floats | None]:
+        """With 0, 1, 2, … more steps without the record before it; from some step on it does not change."""
+        found = [table]
+        while len(found) < self.domain.process.batches.per_epoch:
+            last = found[-1]
+            if last is None:
+                found.append(self.domain.free.last)
+            elif self.domain.settled(last):
+                break
+            else:
+                found.append(self.domain.free.before(last))
+        return found
+
+    def _turn(self, after: Floats | None) -> Floats:
+        return self.domain.turn.last if after is None else self.domain.turn.before(after)
+
+    def _group(self, after: list[Floats | None], offset: int, group: tuple[int, int]) -> Floats:
+        """The worst place of a group, carried to the beginning of the epoch; `after[i]` has offset + i steps."""
+        first, last = group
+
+        def turn_at(place: int) -> Floats:
+            return self._turn(after[min(place - 1 - offset, len(after) - 1)])
+
+        worst, steady = turn_at(first), False
+        for place in range(first + 1, last + 1):
+            if not steady:
+                following = np.maximum(turn_at(place), self.domain.carried(worst, 1))
+                steady = bool((following <= worst).all()) and place - 1 - offset >= len(after)
+                worst = np.maximum(following, worst) if steady else following
+        return self.domain.carried(worst, self.domain.process.batches.per_epoch - last)
+
+    @cached_property
+    def own(self) -> list[Floats]:
+        free = self._without(None)
+        return [self._group(free, 0, group) for group in self.groups]
+
+    @cached_property
+    def pairs(self) -> list[dict[int, Floats]]:
+        """For each of the last places, with each group that comes before it."""
+        found = []
+        for place in range(1, min(_HARD, len(self.groups) - 1) + 1):
+            alone = self._turn(self._without(None)[place - 1])
+            after = self._without(alone)
+            later = range(place, len(self.groups))
+            found.append({index: self._group(after, place, self.groups[index]) for index in later})
+        return found
+
+    def hidden(self, own: list[Floats], pairs: list[dict[int, Floats]], levels: Floats) -> HiddenTables:
+        """From tables at these levels, the places that are easy to see last."""
+        scale = Scale(self.domain.scale.rows, levels, self.domain.scale.cuts)
+        count = len(own)
+        table = np.ones((len(pairs), count, len(levels)))
+        for row, found in enumerate(pairs):
+            for index, one in found.items():
+                table[len(pairs) - 1 - row, count - 1 - index] = one
+        return HiddenTables(scale, self.weights[::-1], np.array(own[::-1]), table)
+
+
+def _in_new_orders(domain: Bounded) -> Notion:
+    """An epoch's own d and M with a hidden place, and then epoch after epoch."""
+    places, levels = Places(domain), domain.scale.levels
+    common, apart = (
+        places.hidden(
+            [table[row] for table in places.own],
+            [{index: table[row] for index, table in one.items()} for one in places.pairs],
+            levels,
+        )
+        for row in (0, -1)
+    )
+    some = levels[::_EVERY]
+    return _profile(*settled([Ends(partial(domain.scale.along, common.delta(levels)), some, apart.delta(some))]))
+
+
+def _in_one_order(domain: Bounded) -> Notion:
+    """Each place, and each two, for ever; and then the place is hidden."""
+    places = Places(domain)
+    reach = max(float(settled([domain.ends(table)])[0][-1]) for table in places.own[:1])
+    levels = reach * (np.arange(_LEVELS + 1) / _LEVELS)
+
+    def ever(table: Floats) -> Floats:
+        return np.asarray(_profile(*settled([domain.ends(table)])).delta(levels))
+
+    own = [ever(table) for table in places.own]
+    pairs = [{index: ever(table) for index, table in one.items()} for one in places.pairs]
+    found = places.hidden(own, pairs, levels)
+    return _profile(levels, found.delta(levels))
+
+
+_KINDS = {
+    Turns.EVERY_STEP: _every_step,
+    Turns.FIXED_ORDER: _in_fixed_order,
+    Turns.ONE_ORDER: _in_one_order,
+    Turns.NEW_ORDERS: _in_new_orders,
+    Turns.FRESH: _at_random,
+}
+
+
+def reflected_profile(process: Process) -> Notion:
+    """Of steps that are all alike, or counted as the worst of them."""
+    return _KINDS[process.batches.turns](Bounded(process.worst_alike))
+
+
+def _bound(process: Process) -> Evidence:
+    """Update: X ← Π(φ(X) + N(0, ν²)), any batches; blocks of steps, one after the other.
+    Bound: F_k(r, e), from two states at distance r, is the least of E F_{k−1}(min(D, r' − a), e + a·u − a²/2) over payments
+        a, and (1 − x)·F_{k−1}(0, e − c) + x·E F_{k−1}(min(D, v − u), ẽ) over levels c, where noise is reflected.
+        r' = L·r + s, x = θ_c(r'). F_k(0, ·) and F_k(D, ·) are a block's d and M: h(ε) ← d(ε − c₂) + Σ w_i·h(g_i) + x·M(ẽ).
+        In a secret order the place of the record is hidden in them.
+    Assumes: a bounded domain, at most 16 times as wide as the noise; only the last iterate is released.
+    Attained by: opposite pushes on a tiny interval, to 3 %.
+    Reference: docs/proofs.md.
+    """
+    return Evidence(with_slack(reflected_profile(process.typical), process.slack))
+
+
+def _narrow(process: Process) -> str | None:
+    if not math.isfinite(process.diameter):
+        return None
+    width = process.diameter / float(process.typical.worst_alike.noise[0])
+    if width <= _WIDEST:
+        return None
+    return f"it needs a domain of at most {_WIDEST:g} times the noise, but the diameter is {width:.6g} times the noise"
+
+
+def _few_enough(process: Process) -> str | None:
+    every = process.batches.per_epoch
+    most = _MOST_PLACES if process.batches.shuffled else _MOST_STEPS
+    if not process.batches.passes or every <= most:
+        return None
+    return f"it needs at most {most} batches an epoch, but there are {every}"
+
+
+REFLECTION = Theorem(
+    "reflection",
+    "lastiterate, a distance and a loss on a bounded set, with reflected noise",
+    "bounded domain of a few times the noise, any batches and Lipschitz constants",
+    (
+        BOUNDED,
+        BOUNDED_RECORDS,
+        Assumption("the domain is at most 16 times as wide as the noise", _narrow),
+        Assumption("few enough batches an epoch", _few_enough),
+        WHOLE_EPOCHS_IF_SHUFFLED,
+        ONLY_THE_LAST,
+    ),
+    _bound,
+)
