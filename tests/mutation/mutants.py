@@ -265,6 +265,13 @@ MUTANTS = (
         "tests/theorems/test_random_batches.py",
     ),
     Mutant(
+        "a range of the privacy loss counted as half of it",
+        "mechanisms/sampling.py",
+        "BoundedRange(max(up(change * width), LEAST))",
+        "BoundedRange(max(up(change * width / 2), LEAST))",
+        "tests/mechanisms/test_sampling.py",
+    ),
+    Mutant(
         "an epoch that was begun is not counted",
         "theorems/bok2024.py",
         "turns = -(-len(process) // per_epoch)",
