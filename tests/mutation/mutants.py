@@ -259,9 +259,16 @@ MUTANTS = (
     ),
     Mutant(
         "Poisson batches of unusual size cost nothing",
+        "theorems/usual_sizes.py",
+        "with_slack(self.bound(given), exception)",
+        "self.bound(given)",
+        "tests/theorems/test_random_batches.py",
+    ),
+    Mutant(
+        "every step's batch is unusual with the probability of the whole run",
         "algorithms/process.py",
-        "return up(len(self) * self.typical.rare)",
-        "return 0.0 * self.typical.rare",
+        "self.usual(math.log(exception) - math.log(len(self)))",
+        "self.usual(math.log(exception))",
         "tests/theorems/test_random_batches.py",
     ),
     Mutant(

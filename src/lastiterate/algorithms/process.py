@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -12,7 +13,6 @@ from lastiterate.algorithms.batches import Batches
 from lastiterate.algorithms.per_step import extremes, is_constant
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
-from lastiterate.numerics.rounding import up
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,8 @@ class Process:
 
     `displacement`: what is computed differs from all this by a Gaussian mechanism with this mu.
 
-    `usual` is the same run as long as no batch is of unusual size; a step's batch is, with probability `rare`.
+    `usual`: where batches are of random size, the same run as long as none is of unusual size; a batch is, with at most the
+    probability whose logarithm is given.
     """
 
     batches: Batches
@@ -44,8 +45,7 @@ class Process:
     dimension: int | None = None
     displacement: float = 0.0
     smooth: Smooth | str = "it is not known how a push turns"
-    usual: Process | None = None
-    rare: float = 0.0
+    usual: Callable[[float], Process] | None = None
 
     def __len__(self) -> int:
         return len(self.noise)
@@ -70,10 +70,11 @@ class Process:
         """The largest Lipschitz constant."""
         return extremes(self.lipschitz)[1]
 
-    @property
-    def typical(self) -> Process:
-        """The process of batches of usual size; itself where all batches are of usual size."""
-        return self if self.usual is None else replace(self.usual, releases=self.releases)
+    def but_for(self, exception: float) -> Process:
+        """As long as no batch is of unusual size, which some batch is with at most this probability."""
+        if self.usual is None or exception == 0:
+            return replace(self, usual=None)
+        return replace(self.usual(math.log(exception) - math.log(len(self))), releases=self.releases)
 
     @property
     def worst_alike(self) -> Process:
@@ -100,11 +101,6 @@ class Process:
             smooth="its steps are counted as the worst of them",
             usual=None,
         )
-
-    @property
-    def slack(self) -> float:
-        """The probability that the whole run is not as described, because of batches of unusual size."""
-        return up(len(self) * self.typical.rare)
 
     @property
     def stretches(self) -> list[tuple[int, int]]:

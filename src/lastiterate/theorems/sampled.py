@@ -44,7 +44,7 @@ def sampled_window(process: Process, count: int) -> Notion:
 
 
 def _bounded_records(process: Process) -> str | None:
-    if process.batches.constant_size or math.isfinite(extremes(process.typical.sampled)[1]):
+    if process.batches.constant_size or math.isfinite(extremes(process.sampled)[1]):
         return None
     return "with Poisson batches it needs a bound on each record's gradient, but only its change is bounded; clip"
 
