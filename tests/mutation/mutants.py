@@ -245,8 +245,8 @@ MUTANTS = (
     Mutant(
         "E4.4: √2 under the root of Theorem 4.10",
         "theorems/bok2024_random.py",
-        "GaussianDP(up(alpha * given.diameter / (noise * math.sqrt(window))))",
-        "GaussianDP(up(math.sqrt(alpha * given.diameter) / (noise * window)))",
+        "GaussianDP(up(alpha * process.diameter / (noise * math.sqrt(window))))",
+        "GaussianDP(up(math.sqrt(alpha * process.diameter) / (noise * window)))",
         "tests/theorems/test_random_batches.py",
     ),
     Mutant(
@@ -270,6 +270,27 @@ MUTANTS = (
         "self.usual(math.log(exception) - math.log(len(self)))",
         "self.usual(math.log(exception))",
         "tests/theorems/test_random_batches.py",
+    ),
+    Mutant(
+        "a batch of others counted without the record",
+        "algorithms/batches/poisson.py",
+        "((fewest + 1) / (others + 1), probability)",
+        "((fewest + 1) / (others + 2), probability)",
+        "tests/theorems/test_batch_means.py",
+    ),
+    Mutant(
+        "groups of batch sizes as likely as their middle, not as their whole",
+        "numerics/tails.py",
+        "below[np.array(starts[1:], np.intp) - low - 1]",
+        "below[np.array(starts[:-1], np.intp) - low]",
+        "tests/theorems/test_batch_means.py",
+    ),
+    Mutant(
+        "mixed steps averaged without their tilt",
+        "numerics/tilted.py",
+        "tilted_shares = shares * np.exp(logs - total)",
+        "tilted_shares = shares + 0 * np.exp(logs - total)",
+        "tests/privacy/test_mixed_steps.py",
     ),
     Mutant(
         "a range of the privacy loss counted as half of it",

@@ -21,8 +21,9 @@ class Process:
 
     `sensitivity` bounds ‖φ_t − φ'_t‖ at a step that sees the record, `lipschitz` is a Lipschitz constant of both maps, and
     ‖φ_t(x) − φ'_t(y)‖ ≤ retain·‖x − y‖ + drift whatever the curvature (∞ where gradients are not bounded). On a random
-    batch, `sampled` is the sensitivity that the law of sampling takes. A contracting proximal map is counted into its own
-    step: it scales all of these. `releases`: after so many steps the iterate is published, the end of the run left out.
+    batch, `sampled` is the sensitivity that the law of sampling takes: share·sampled, with the probabilities of `levels`. A
+    contracting proximal map is counted into its own step: it scales all of these. `releases`: after so many steps the
+    iterate is published, the end of the run left out.
 
     `smooth`: how a record's push turns as the iterate moves; or, in words, why that is not known.
 
@@ -46,6 +47,7 @@ class Process:
     displacement: float = 0.0
     smooth: Smooth | str = "it is not known how a push turns"
     usual: Callable[[float], Process] | None = None
+    levels: tuple[tuple[float, float], ...] = ((1.0, 1.0),)
 
     def __len__(self) -> int:
         return len(self.noise)

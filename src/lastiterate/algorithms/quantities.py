@@ -46,6 +46,7 @@ class Quantities:
             dimension=run.domain.dimension if run.prox is None else None,
             displacement=run.arithmetic.displacement,
             smooth=smooth_push(self),
+            levels=self.sizes.levels,
         )
 
     @cached_property

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from operator import attrgetter
 
 from lastiterate.algorithms.process import Process
@@ -85,7 +86,7 @@ def _joining(process: Process) -> float:
 def _sampled(process: Process, mu: float, hidden: GaussianDP) -> Notion:
     """One step on a random batch; splits and windows that leave next to no privacy are not worth the work of sampling."""
     hopeless = mu > _LARGEST_SAMPLED or hidden.mu > _LARGEST_SAMPLED
-    return GaussianDP(up(mu)) if hopeless else sampled_step(process, mu)
+    return GaussianDP(up(mu)) if hopeless else sampled_step(replace(process, levels=((1.0, 1.0),)), mu)
 
 
 def _rest(alpha: float) -> float:

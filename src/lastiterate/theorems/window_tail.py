@@ -62,7 +62,8 @@ def _distances(process: Process, count: int) -> tuple[Floats, Floats]:
     """Distances after the first `count` steps, increasing, each with how likely it is that the one before is exceeded.
 
     The batches are the same in both runs and do not depend on the data; given them, and with the same noise, the distance
-    is at most the sum of the pushes of the batches that the record was in, shrunk as they are carried along.
+    is at most the sum of the pushes of the batches that the record was in, shrunk as they are carried along. Where sums are
+    divided by the size of the batch, a push is the smaller the larger its batch.
     """
     if count == 0:
         return np.zeros(1), np.ones(1)
@@ -70,7 +71,7 @@ def _distances(process: Process, count: int) -> tuple[Floats, Floats]:
     pushes, counts, rest = _carried_pushes(process, count)
     if not np.isfinite(pushes).all():
         return np.array([largest]), np.ones(1)
-    carried = CoinSum(pushes, counts, float(process.inclusion[0]))
+    carried = CoinSum(pushes, counts, float(process.inclusion[0]), process.levels)
     distances, weights = [], [1.0]
     for log_probability in _LOG_PROBABILITIES.tolist():
         distance = carried.exceeded(log_probability) + rest

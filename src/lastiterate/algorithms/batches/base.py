@@ -36,12 +36,14 @@ ONCE_AN_EPOCH = (Turns.FIXED_ORDER, *SHUFFLED)
 class Sizes:
     """How large batches are. The gradient sum of a batch with the record is divided by `divisor`, or by more.
 
-    `smallest_share`, `largest_share`: a batch, over what its own sum is divided by.
+    `smallest_share`, `largest_share`: a batch, over what its own sum is divided by. `levels`: how likely it is that a sum is
+    divided by more, whatever the data: (`divisor` over that, probability), from 1 on.
     """
 
     divisor: float
     smallest_share: float = 1.0
     largest_share: float = 1.0
+    levels: tuple[tuple[float, float], ...] = ((1.0, 1.0),)
 
 
 class Batches(ABC):

@@ -12,7 +12,7 @@ from lastiterate.algorithms.per_step import each
 from lastiterate.errors import Interval, checked_number
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.randomness import Source, coins
-from lastiterate.numerics.tails import binomial_range
+from lastiterate.numerics.tails import binomial_levels, binomial_range
 from lastiterate.privacy.adjacency import POISSON, Sampling
 
 _RATE = Interval(1e-12, 1.0, low_included=True, high_included=True)
@@ -109,8 +109,10 @@ class PoissonMean(_Independent):
         return Sizes(1.0, float(self.rate == 1))
 
     def usual_sizes(self, log_probability: float) -> Sizes:
-        fewest, _ = self.others(log_probability)
-        return Sizes(float(fewest + 1), float(fewest > 0))
+        fewest, most = self.others(log_probability)
+        levels = binomial_levels(self.records - 1, self.rate, fewest, most)
+        shares = tuple(((fewest + 1) / (others + 1), probability) for others, probability in levels)
+        return Sizes(float(fewest + 1), float(fewest > 0), levels=shares)
 
     def sampled_change(self, change: Floats | float, bound: Floats | float, sizes: Sizes) -> Floats | float:
         """It is compared with the mean of the others, and with nothing where there may be none."""
