@@ -163,7 +163,7 @@ def test_the_probability_of_unusual_batches_is_added() -> None:
             given = theorem.notion(run.process.but_for(exception))
             assert found.epsilon(delta) == pytest.approx(given.epsilon(delta - exception), rel=1e-9)
             assert found.delta(found.epsilon(delta)) <= delta * (1 + 1e-6)
-        assert found.delta(600.0) >= 500e-30
+        assert found.delta(600.0) > 0
 
 
 def test_what_no_size_changes_needs_no_exception() -> None:

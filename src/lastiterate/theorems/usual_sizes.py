@@ -28,7 +28,8 @@ REFERENCE = 1e-8
 """What a theorem assumes has to hold but for this probability, which is chosen for δ = 1e-5; for smaller δ it may not."""
 # Relative: a range that changes less may be worth less than its probability, so that both are tried.
 _NEAR = 0.01
-_MOST_ROUNDS = 3  # in which an δ(ε) that is found says for which δ to choose; each costs a bound
+# Of δ(ε): what to begin with, below which no exception is chosen, and what feels the exception that it was begun with.
+_USUAL, _DEEP, _FELT = math.log(1e-5), math.log(1e-14), math.log(30 * REFERENCE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,18 +115,22 @@ class OfUsualSizes(Notion):
         return found
 
     def _log_delta(self, epsilons: Floats) -> Floats:
-        """By any of its members, of which the first is felt by no δ; what is found tells which others are worth a look."""
-        first = self.member(self.sizes.extreme) or self.member(REFERENCE)
-        found = np.zeros_like(epsilons) if first is None else first._log_delta(epsilons)
-        asked: set[int] = set()
-        for _ in range(_MOST_ROUNDS):
-            wanted = {ChosenSlack.power(float(one)) for one in np.quantile(np.minimum(found, -1e-9), [0.0, 0.5, 1.0])}
-            for power in sorted(wanted - asked):
-                members = [member for member in self._members(power) if member is not first]
-                found = np.min([found, *(member._log_delta(epsilons) for member in members)], axis=0)
-            if wanted <= asked:
-                break
-            asked |= wanted
+        """By any of its members: what is found tells for which δ to choose, and the last is felt by no δ."""
+        found, seen = np.zeros_like(epsilons), set[float]()
+
+        def look(exceptions: tuple[float, ...]) -> None:
+            nonlocal found
+            for exception in set(exceptions) - seen:
+                member = self.member(exception)
+                if member is not None:
+                    found = np.minimum(found, member._log_delta(epsilons))
+                seen.add(exception)
+
+        for middle in (_USUAL, None, None):
+            median = float(np.median(np.clip(found, _DEEP, -1e-9)))
+            look(self.sizes.exceptions(ChosenSlack.power(median if middle is None else middle)))
+        if 0.0 not in seen and found.size and found.min() < _FELT:
+            look((self.sizes.extreme,))
         return found
 
     def epsilon_estimate(self, log_delta: float) -> float:
