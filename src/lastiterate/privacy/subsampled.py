@@ -63,6 +63,8 @@ _ONLY_REPLACE_ONE = (
     "fixed-size batches are analysed under replace-one only: adding a record changes every inclusion probability. "
     "Got adjacency=li.ADD_OR_REMOVE_ONE. Use adjacency=li.REPLACE_ONE, or sampling=li.notions.POISSON."
 )
+# So many are answered from a curve where a sensitivity is drawn, and each would take long; down to so small a δ it is sharp.
+_MANY_QUESTIONS, _LOG_DEEP = 40, -45.0
 _SMALLEST_LOG = -1e300  # stands for −∞, which minus itself would be NaN
 _LOG_SMALLEST = -800.0  # far below the log of the smallest float
 
@@ -130,6 +132,10 @@ class SubsampledGaussians(Notion):
         """The lower ends are given up: what is computed is an upper bound only."""
         return self._is_swamped or any(step.clamped() != step for step, _ in self.steps)
 
+    @property
+    def _is_mixed(self) -> bool:
+        return any(isinstance(step, MixedStep) for step, _ in self.steps)
+
     @cached_property
     def _is_swamped(self) -> bool:
         """Plain Gaussian steps make ε astronomical, whatever sampling saves."""
@@ -162,6 +168,9 @@ class SubsampledGaussians(Notion):
     def _log_delta(self, epsilons: Floats) -> Floats:
         if self._single is not None:
             return _single_log_delta(self._single, epsilons)
+        if epsilons.size > _MANY_QUESTIONS and self._is_mixed and not self._is_swamped:
+            logs = self._orders[0].log_upper_curve(epsilons, _LOG_DEEP)
+            return np.minimum(logs, log_gap_above(epsilons, self._mu_without_sampling))
         return np.array([self._log_delta_at(x) for x in epsilons.tolist()])
 
     def _log_delta_at(self, epsilon: float) -> float:
