@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 
 import lastiterate as li
 from lastiterate.algorithms.arithmetic import EXACT, STRAYING
+from lastiterate.privacy.bounded_range import BoundedRange
 
 
 def test_exponential_mechanism_when_strongly_convex() -> None:
@@ -49,6 +50,44 @@ def test_half_of_the_usual_pure_epsilon_holds(slope: float) -> None:
     assert np.abs(ratio).max() <= slope
     pure = li.mechanisms.exponential_mechanism(lipschitz=slope, diameter=1.0)
     assert float(pure.delta(slope * (1 + 1e-9))) == 0.0
+
+
+@pytest.mark.parametrize("width", [1e-6, 0.3, 1.0, 8.0, 2000.0])
+def test_a_bounded_range_is_attained_by_two_outcomes_and_by_no_more(width: float) -> None:
+    """Enumerated: two outcomes whose losses are the ends of an interval of this length, wherever it lies."""
+    ours = BoundedRange(width)
+    for share in (0.0, 0.2, 0.7, 0.99):
+        epsilon = share * width
+        ends = np.append(np.linspace(0.0, 1.0, 2001), 0.5 * (1 + share)) * width  # the upper end of the interval
+        upper = -np.expm1(ends - width) / -np.expm1(-width)  # P of the outcome whose loss is there
+        exact = float((upper * -np.expm1(epsilon - np.maximum(ends, epsilon))).max())
+        assert exact <= float(ours.delta(epsilon)) <= exact * (1 + 1e-5)
+    assert float(ours.delta(width * (1 + 1e-11))) == 0.0
+    for delta in (1e-12, 1e-3, 0.2):
+        assert float(ours.delta(max(ours.epsilon(delta) * (1 - 1e-6), 0.0))) > delta or ours.epsilon(delta) == 0
+        assert float(ours.delta(ours.epsilon(delta) * (1 + 1e-12))) <= delta
+    pure = li.notions.Profile(epsilons=[width], deltas=[0.0])
+    assert ours.tradeoff(0.1) >= pure.tradeoff(0.1) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(("slope", "hill"), [(1.0, 0.0), (1.0, 6.0), (3.0, 40.0)])
+def test_the_exponential_mechanism_is_within_its_range(slope: float, hill: float) -> None:
+    """A hill ± slope·x/2 on [0, 1], on a grid: a high hill leaves the two ends alone."""
+    x = np.linspace(0, 1, 200_001)
+    p, q = (np.exp(-hill * 4 * x * (1 - x) - tilt * x) for tilt in (-slope / 2, slope / 2))
+    p, q = p / p.sum(), q / q.sum()
+    ours = BoundedRange(slope)
+    for epsilon in (0.0, 0.1 * slope, 0.5 * slope):
+        exact = max(float(np.maximum(a - math.exp(epsilon) * b, 0).sum()) for a, b in ((p, q), (q, p)))
+        assert exact <= float(ours.delta(epsilon))
+    if hill > 30:
+        assert float(np.maximum(p - q, 0).sum()) > 0.9 * float(ours.delta(0.0))
+
+
+def test_the_range_is_what_the_exponential_mechanism_pays_for() -> None:
+    """LD = 1: tanh(1/4) at ε = 0, where (LD, 0)-DP alone is tanh(1/2)."""
+    found = li.mechanisms.exponential_mechanism(lipschitz=0.5, diameter=2.0)
+    assert float(found.delta(0.0)) == pytest.approx(math.tanh(0.25), rel=1e-9)
 
 
 @pytest.mark.parametrize("steps", [1, 10, 5000])

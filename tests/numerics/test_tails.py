@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from lastiterate.numerics import tails
-from lastiterate.numerics.tails import CoinSum, binomial_range
+from lastiterate.numerics.tails import CoinSum, binomial_levels, binomial_range
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 999, 59_999])
@@ -62,3 +62,31 @@ def test_a_divergence_is_rounded_down_however_many_coins_there_are(count: int, r
         found = tails._divergence(number, count, rate)
         assert found <= exact
         assert found >= float(exact) - 32 * 2.0**-52 * (1 + float(exact))
+
+
+def test_coins_that_weigh_less_by_chance_by_enumeration() -> None:
+    """Eight coins at rate 0.3, each of weight 1 or 0.4: the exact law of their sum, convolved."""
+    step = {0.0: 0.7, 1.0: 0.3 * 0.2, 0.4: 0.3 * 0.8}
+    law = {0.0: 1.0}
+    for _ in range(8):
+        after: dict[float, float] = {}
+        for total, chance in law.items():
+            for more, one in step.items():
+                key = round(total + more, 9)
+                after[key] = after.get(key, 0.0) + chance * one
+        law = after
+    coins = CoinSum(np.array([1.0]), np.array([8.0]), 0.3, ((1.0, 0.2), (0.4, 0.8)))
+    plain = CoinSum(np.array([1.0]), np.array([8.0]), 0.3)
+    for probability in (0.1, 1e-3, 1e-5):
+        exceeded = coins.exceeded(math.log(probability))
+        assert sum(chance for total, chance in law.items() if total > exceeded) <= probability
+        assert exceeded <= plain.exceeded(math.log(probability))
+
+
+@pytest.mark.parametrize(("count", "rate"), [(0, 0.3), (7, 0.4), (50, 1.0), (10**12, 0.5)])
+def test_groups_of_numbers_where_there_are_few_or_too_many(count: int, rate: float) -> None:
+    low, high = binomial_range(count, rate, math.log(1e-9))
+    groups = binomial_levels(count, rate, low, high)
+    assert groups[0][0] == low
+    assert math.fsum(one for _, one in groups) == pytest.approx(1.0, abs=1e-15)
+    assert len(groups) == 1 or count == 7

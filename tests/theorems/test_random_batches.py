@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from scipy.special import ndtr
+from scipy.stats import binom
 
 import lastiterate as li
 from lastiterate.auditing.sums import Pushed, RandomSum
@@ -118,7 +119,7 @@ def test_poisson_steps_are_judged_by_batches_that_occur() -> None:
         3000,
     )
     assert run.process.contraction > 1
-    assert run.process.typical.contraction < 1
+    assert run.process.but_for(1e-20).contraction < 1
     report = li.account(run, delta=1e-5)
     assert report.best.theorem is WINDOW_TAIL
     assert report.epsilon < report.composition / 1.5
@@ -129,23 +130,77 @@ def test_means_over_the_actual_size_take_the_smallest_batch_that_occurs() -> Non
     run = li.Run(
         li.losses.network(clip=1.0), li.PoissonMean(records=10_000, rate=0.1), 0.1, li.OnIterate(std=0.01), 100
     )
-    fewest, most = run.batches.others
+    fewest, most = run.batches.others(math.log(1e-8 / 100))  # type: ignore[attr-defined]
     assert 600 < fewest < 1000 < most < 1400
     assert run.process.sensitivity[0] == pytest.approx(0.2)
-    assert run.process.typical.sensitivity[0] == pytest.approx(0.2 / (fewest + 1))
+    assert run.process.but_for(1e-8).sensitivity[0] == pytest.approx(0.2 / (fewest + 1))
     fixed = li.Run(run.loss, li.FixedSize(records=10_000, batch_size=fewest + 1), 0.1, run.noise, 100)
     ours, theirs = (li.account(one, delta=1e-5).composition for one in (run, fixed))
     assert ours >= theirs * (1 - 1e-6)
 
 
 @pytest.mark.parametrize("kind", [li.Poisson, li.PoissonMean])
-def test_the_probability_of_unusual_batches_is_added(kind: type[li.Poisson]) -> None:
+@pytest.mark.parametrize("exception", [1e-4, 1e-12, 500e-30])
+def test_batches_are_of_unusual_size_no_more_often_than_is_said(kind: type[li.Poisson], exception: float) -> None:
+    """Exact, from scipy's binomial law: at each of 500 steps a five-hundredth of it."""
     run = li.Run(li.losses.network(clip=1.0), kind(records=1000, rate=0.1), 0.1, li.OnIterate(std=0.1), 500)
-    assert run.process.slack == pytest.approx(500e-30)
-    assert run.process.typical.slack == run.process.slack
+    fewest, most = run.batches.others(math.log(exception) - math.log(500))  # type: ignore[attr-defined]
+    outside = binom.cdf(fewest - 1, 999, 0.1) + binom.sf(most, 999, 0.1)
+    assert 500 * outside <= exception
+    given, sizes = run.process.but_for(exception), run.batches.usual_sizes(math.log(exception / 500))
+    assert given.usual is None
+    assert given.drift[0] == pytest.approx(0.2 * sizes.largest_share)
+    assert given.sensitivity[0] == pytest.approx(0.2 / sizes.divisor)
+    assert li.Run(run.loss, BATCHES, 0.1, run.noise, 500).process.usual is None
+
+
+def test_the_probability_of_unusual_batches_is_added() -> None:
+    """Whatever is chosen for the δ that is asked for: the bound of the same batches, and what is left out."""
+    run = li.Run(li.losses.network(clip=1.0), li.PoissonMean(records=1000, rate=0.1), 0.1, li.OnIterate(std=0.004), 500)
     for theorem in (RANDOM_COMPOSITION, WINDOW_TAIL):
-        assert theorem.apply(run.process).notion.delta(600.0) >= 500e-30  # type: ignore[union-attr]
-    assert li.Run(run.loss, BATCHES, 0.1, run.noise, 500).process.slack == 0
+        found = theorem.apply(run.process).notion  # type: ignore[union-attr]
+        for delta, exception in ((1e-5, 1e-8), (1e-9, 1e-12), (0.01, 1e-6)):
+            given = theorem.notion(run.process.but_for(exception))
+            assert found.epsilon(delta) == pytest.approx(given.epsilon(delta - exception), rel=1e-9)
+            assert found.delta(found.epsilon(delta)) <= delta * (1 + 1e-6)
+        assert found.delta(600.0) > 0
+
+
+def test_what_no_size_changes_needs_no_exception() -> None:
+    """Sums over a constant, every iterate released: the law of sampling does not ask how large a batch is."""
+    run = li.Run(li.losses.network(clip=1.0), li.Poisson(records=1000, rate=0.1), 0.1, li.OnIterate(std=0.1), 500)
+    every = RANDOM_COMPOSITION.notion(run.process.but_for(0.0))
+    for delta in (1e-2, 1e-5, 1e-12):
+        assert RANDOM_COMPOSITION.notion(run.process).epsilon(delta) == every.epsilon(delta)
+
+
+def test_sizes_that_are_narrower_are_never_looser() -> None:
+    """Beside the range that batches leave with probability 1e-30: at every δ."""
+    run = li.Run(
+        li.losses.logistic(feature_norm=2.0, l2=0.05), li.Poisson(400, 0.1), 0.45, li.OnMeanGradient(std=0.1), 300
+    )
+    extreme = run.process.but_for(300e-30)
+    for theorem in (WINDOW_TAIL, RANDOM_CONTRACTING):
+        found, before = theorem.notion(run.process), theorem.notion(extreme)
+        for delta in (1e-3, 1e-5, 1e-9, 1e-20):
+            assert found.epsilon(delta) <= before.epsilon(delta - 300e-30) * (1 + 1e-9)
+        epsilons = np.array([0.1, 1.0, 4.0])
+        assert (found.delta(epsilons) <= (before.delta(epsilons) + 300e-30) * (1 + 1e-9)).all()
+
+
+def test_assumptions_are_asked_of_batches_that_occur() -> None:
+    """At step size 0.8 no batch of 1.9 times the mean contracts; at δ = 1e-60 batches of that size count, too."""
+    run = li.Run(
+        li.losses.logistic(feature_norm=2.0, l2=0.05), li.Poisson(400, 0.1), 0.8, li.OnMeanGradient(std=0.1), 300
+    )
+    assert run.process.but_for(1e-8).contraction < 1 < run.process.but_for(1e-60).contraction
+    found = RANDOM_CONTRACTING.apply(run.process)
+    assert math.isfinite(found.epsilon(1e-5))  # type: ignore[union-attr]
+    assert found.epsilon(1e-60) == math.inf  # type: ignore[union-attr]
+    larger = li.Run(run.loss, run.batches, 1.2, run.noise, 300)
+    refusal = str(RANDOM_CONTRACTING.apply(larger.process))
+    share = larger.batches.usual_sizes(math.log(1e-8 / 300)).largest_share
+    assert f"all but unusual batches of up to {share:.4g} times the expected size" in refusal
 
 
 def test_noise_on_a_sum_that_is_divided_by_the_actual_size_is_refused() -> None:

@@ -142,8 +142,8 @@ def _checked(content: dict[str, Any], run: Run | None) -> Verdict:
         return _rejected("its assumptions are not those of its run")
     theorem = _THEOREMS[content["theorem"]]
     # Whether an average may be taken, or a run gone through, is the theorem's business, not the claimant's.
-    if reason := next(filter(None, (one.failure(process) for one in theorem.assumptions)), None):
-        return _rejected(reason)
+    if failed := next(theorem.failing(process), None):
+        return _rejected(failed[1])
     if reason := (_not_replayed if grade == Grade.REPLAYED.value else _not_recomputed)(theorem, process, content):
         return _rejected(reason)
     delta = checked_number("delta", claim["delta"], INSIDE_UNIT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -12,7 +13,6 @@ from lastiterate.algorithms.batches import Batches
 from lastiterate.algorithms.per_step import extremes, is_constant
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
-from lastiterate.numerics.rounding import up
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,14 +21,16 @@ class Process:
 
     `sensitivity` bounds ‖φ_t − φ'_t‖ at a step that sees the record, `lipschitz` is a Lipschitz constant of both maps, and
     ‖φ_t(x) − φ'_t(y)‖ ≤ retain·‖x − y‖ + drift whatever the curvature (∞ where gradients are not bounded). On a random
-    batch, `sampled` is the sensitivity that the law of sampling takes. A contracting proximal map is counted into its own
-    step: it scales all of these. `releases`: after so many steps the iterate is published, the end of the run left out.
+    batch, `sampled` is the sensitivity that the law of sampling takes: share·sampled, with the probabilities of `levels`. A
+    contracting proximal map is counted into its own step: it scales all of these. `releases`: after so many steps the
+    iterate is published, the end of the run left out.
 
     `smooth`: how a record's push turns as the iterate moves; or, in words, why that is not known.
 
     `displacement`: what is computed differs from all this by a Gaussian mechanism with this mu.
 
-    `usual` is the same run as long as no batch is of unusual size; a step's batch is, with probability `rare`.
+    `usual`: where batches are of random size, the same run as long as none is of unusual size; a batch is, with at most the
+    probability whose logarithm is given.
     """
 
     batches: Batches
@@ -44,8 +46,8 @@ class Process:
     dimension: int | None = None
     displacement: float = 0.0
     smooth: Smooth | str = "it is not known how a push turns"
-    usual: Process | None = None
-    rare: float = 0.0
+    usual: Callable[[float], Process] | None = None
+    levels: tuple[tuple[float, float], ...] = ((1.0, 1.0),)
 
     def __len__(self) -> int:
         return len(self.noise)
@@ -70,10 +72,11 @@ class Process:
         """The largest Lipschitz constant."""
         return extremes(self.lipschitz)[1]
 
-    @property
-    def typical(self) -> Process:
-        """The process of batches of usual size; itself where all batches are of usual size."""
-        return self if self.usual is None else replace(self.usual, releases=self.releases)
+    def but_for(self, exception: float) -> Process:
+        """As long as no batch is of unusual size, which some batch is with at most this probability."""
+        if self.usual is None or exception == 0:
+            return replace(self, usual=None)
+        return replace(self.usual(math.log(exception) - math.log(len(self))), releases=self.releases)
 
     @property
     def worst_alike(self) -> Process:
@@ -100,11 +103,6 @@ class Process:
             smooth="its steps are counted as the worst of them",
             usual=None,
         )
-
-    @property
-    def slack(self) -> float:
-        """The probability that the whole run is not as described, because of batches of unusual size."""
-        return up(len(self) * self.typical.rare)
 
     @property
     def stretches(self) -> list[tuple[int, int]]:

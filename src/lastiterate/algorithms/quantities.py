@@ -42,10 +42,11 @@ class Quantities:
             retain=self.retain,
             sampled=self.sampled,
             diameter=run.domain.diameter,
-            reason=run.reason(self.lipschitz),
+            reason=run.reason(self.lipschitz, self.sizes),
             dimension=run.domain.dimension if run.prox is None else None,
             displacement=run.arithmetic.displacement,
             smooth=smooth_push(self),
+            levels=self.sizes.levels,
         )
 
     @cached_property

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 
 from lastiterate.algorithms.arithmetic import EXACT, Arithmetic, expected_arithmetic
-from lastiterate.algorithms.batches import RARE, Batches
+from lastiterate.algorithms.batches import Batches, Sizes
 from lastiterate.algorithms.domains import Domain, Unbounded
 from lastiterate.algorithms.hints import hint
 from lastiterate.algorithms.losses import Loss
@@ -112,14 +112,15 @@ class Run:
     @cached_property
     def process(self) -> Process:
         """The run as theorems see it."""
-        every, usual = self.batches.sizes, self.batches.usual_sizes
-        with np.errstate(
-            over="ignore", invalid="ignore", divide="ignore"
-        ):  # what leaves the range of floats is refused
-            worst = Quantities(self, every).process
-            return (
-                worst if usual == every else replace(worst, usual=replace(Quantities(self, usual).process, rare=RARE))
-            )
+        worst = self._process_of(self.batches.sizes)
+        if self.batches.constant_size or self.batches.sizes == self.batches.usual_sizes(0.0):
+            return worst
+        return replace(worst, usual=cache(lambda rare: self._process_of(self.batches.usual_sizes(rare))))
+
+    def _process_of(self, sizes: Sizes) -> Process:
+        """As long as batches have these sizes; what leaves the range of floats is refused, or infinite."""
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return Quantities(self, sizes).process
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what was computed: numbers that are stored once for all steps would come back as many."""
@@ -157,18 +158,19 @@ class Run:
         """Times the step size, what an iterate loses at each step."""
         return self.loss.l2 + self.weight_decay
 
-    def reason(self, lipschitz: Floats) -> str:
+    def reason(self, lipschitz: Floats, sizes: Sizes) -> str:
         """How the largest Lipschitz constant came about, for refusals: in the words of the run, with what to do."""
         worst = 0 if is_constant(lipschitz) else int(np.argmax(lipschitz))
         size = self.step_size if isinstance(self.step_size, float) else self.step_size[worst]
-        loss, share = self.loss, self.batches.sizes.largest_share
+        loss, share = self.loss, sizes.largest_share
         facts = [f"step_size {size:g} with a Hessian between {loss.curvature:g} and {loss.smoothness:g}"]
         if self.clip is not None:
             facts.append("clipped" if loss.keeps_convexity else "clipped (which keeps no convexity)")
         if self.decay > 0:
             facts.append(f"l2 {self.decay:g}")
         if share > 1:
-            facts.append(f"batches of up to {share:g} times the expected size")
+            which = "batches" if sizes == self.batches.sizes else "all but unusual batches"
+            facts.append(f"{which} of up to {share:.4g} times the expected size")
         limit = 2 / (loss.smoothness * share + self.decay or math.inf)
         advice = f"; use step_size < {limit:.4g}" if self.convex and size > limit > 0 else ""
         return f"{', '.join(facts)} gives {float(lipschitz[worst]):.6g}{advice}"

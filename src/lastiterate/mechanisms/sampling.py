@@ -28,8 +28,8 @@ from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.rounding import up
 from lastiterate.plots import draw_trace
 from lastiterate.privacy.best import best
+from lastiterate.privacy.bounded_range import BoundedRange
 from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.profile import Profile
 from lastiterate.training.objectives import Objective
 from lastiterate.training.state import State
 from lastiterate.training.train import SEEDED, report_of
@@ -46,8 +46,8 @@ def exponential_mechanism(
 ) -> Notion:
     """What a draw from e^{−F} is worth: μ = L/√m when strongly convex. (Corollary 5.2)
 
-    On a set of diameter D, the better of μ = 2√(LD) (Corollary 5.4) and of pure DP with ε = LD, at every δ: F − F' varies
-    by at most LD there, and so does the logarithm of the ratio of the normalising constants.
+    On a set of diameter D, the better of μ = 2√(LD) (Corollary 5.4) and of a privacy loss that lies in an interval of length
+    LD, at every δ: F − F' varies by at most LD there, whether F is convex or not (docs/proofs.md).
     """
     change = checked_number("lipschitz", lipschitz, POSITIVE)
     found: list[Notion] = []
@@ -57,7 +57,7 @@ def exponential_mechanism(
     if diameter is not None:
         width = checked_number("diameter", diameter, POSITIVE)
         found.append(gaussian(2 * math.sqrt(change) * math.sqrt(width)))
-        found.append(Profile(epsilons=[max(up(change * width), LEAST)], deltas=[0.0]))
+        found.append(BoundedRange(max(up(change * width), LEAST)))
     if not found:
         raise InvalidInput("the exponential mechanism needs strong_convexity, or the diameter of its domain.")
     return found[0] if len(found) == 1 else best(found)

@@ -115,6 +115,36 @@ class Ratio:
         return np.maximum(p_above, 0) + np.maximum(p_below, 0), np.maximum(q_above, 0) + np.maximum(q_below, 0)
 
 
+@dataclass(frozen=True)
+class MixedRatio:
+    """log dP/dQ of a pair that is each of `parts` with a probability, and it is known which.
+
+    All are symmetrised, with one weight: their lattices have 0 in common. Modes decrease, so that each dominates the next.
+    """
+
+    parts: tuple[Ratio, ...]
+    shares: tuple[float, ...]
+
+    @property
+    def shape(self) -> Shape:
+        return self.parts[0].shape
+
+    @property
+    def weight(self) -> float:
+        """Of the far mode, in any of them."""
+        return max(part.weight for part in self.parts)
+
+    @property
+    def distance(self) -> float:
+        """That of the farthest."""
+        return max(part.distance for part in self.parts)
+
+    def range(self, reach: float) -> tuple[float, float]:
+        """That of all."""
+        lows, highs = zip(*(part.range(reach) for part in self.parts), strict=True)
+        return min(lows), max(highs)
+
+
 def ndtr_mixture(ratio: Ratio, at: float) -> float:
     return float((1 - ratio.weight) * ndtr(at) + ratio.weight * ndtr(at - ratio.mode))
 
@@ -126,8 +156,10 @@ def _between(at: Floats) -> Floats:
     return np.where(left > 0, ndtr(-left) - ndtr(-right), ndtr(right) - ndtr(left))
 
 
-def from_above(ratio: Ratio, spacing: float, low: float, high: float) -> Masses:
+def from_above(ratio: Ratio | MixedRatio, spacing: float, low: float, high: float) -> Masses:
     """Dominates the ratio; what lies above `high` goes to +∞, what lies below `low` is raised to it."""
+    if isinstance(ratio, MixedRatio):
+        return _mixed_from_above(ratio, spacing, low, high)
     first, count = _lattice(ratio, spacing, low, high)
     points = first + spacing * np.arange(count)
     p, q = ratio.cells(points)
@@ -145,8 +177,25 @@ def from_above(ratio: Ratio, spacing: float, low: float, high: float) -> Masses:
     return Masses(first, spacing, up(masses, operations=5), up(float(p[-1])))
 
 
-def from_below(ratio: Ratio, spacing: float, low: float, high: float) -> Masses:
-    """Dominated by the ratio."""
+def _mixed_from_above(ratio: MixedRatio, spacing: float, low: float, high: float) -> Masses:
+    """Each part on its own range, which is where the widest would be cut at `high`."""
+    widest = ratio.parts[0]
+    first, count = _lattice(widest, spacing, low, high)
+    reach = float(widest._position(np.array([high]))[0]) - widest.mode
+    masses, infinite = np.zeros(count), 0.0
+    for part, share in zip(ratio.parts, ratio.shares, strict=True):
+        part_low, part_high = part.range(reach)
+        found = from_above(part, spacing, max(low, part_low), min(high, part_high))
+        start = round((found.first - first) / spacing)
+        masses[start : start + found.masses.size] += share * found.masses
+        infinite += share * found.infinite
+    return Masses(first, spacing, up(masses), up(infinite))
+
+
+def from_below(ratio: Ratio | MixedRatio, spacing: float, low: float, high: float) -> Masses:
+    """Dominated by the ratio; of a mixture, by the least of its parts."""
+    if isinstance(ratio, MixedRatio):
+        return from_below(ratio.parts[-1], spacing, low, high)
     first, count = _lattice(ratio, spacing, low, high)
     points = first + spacing * np.arange(count)
     middles = points + spacing / 2

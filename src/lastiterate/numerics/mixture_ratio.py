@@ -53,12 +53,16 @@ SYMMETRISED = Shape(((Factor(+1, 1, +1),), (Factor(+1, 0, -1),)), half_line=True
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """Ratios of one shape: weight q_i on a mode at distance m_i, each occurring counts_i times."""
+    """Ratios of one shape: weight q_i on a mode at distance m_i, each occurring counts_i times.
+
+    With `shares` it is a single ratio, which is the i-th of these with probability shares_i; it occurs counts_0 times.
+    """
 
     shape: Shape
     modes: Floats
     weights: Floats
     counts: Floats
+    shares: Floats | None = None
 
     @cached_property
     def origins(self) -> Floats:
@@ -147,6 +151,13 @@ class Family:
     def scout(self, abscissa: float) -> tuple[float, float, float]:
         """Σ counts·(log M, its first and second derivative) at the abscissa: a quick estimate, without certificate."""
         losses, log_base, base = _scouting_nodes(self, max(0, 2 * math.ceil(math.log2(abscissa) / 2)))
+        atoms = self.atoms
+        if self.shares is not None:
+            losses, log_base, base = (
+                part.reshape(1, -1)
+                for part in (losses, log_base + np.log(self.shares)[:, None], base * self.shares[:, None])
+            )
+            atoms = np.array([self.shares @ atoms])
         exponent = abscissa * losses
         top = (log_base + exponent).max(axis=1, initial=0.0)
         if exponent.max() < 500.0 and top.max() < 30.0:
@@ -155,7 +166,7 @@ class Family:
             top = np.zeros_like(top)
         else:
             mass = np.exp(log_base + exponent - top[:, None])
-            total = mass.sum(axis=1) + self.atoms * np.exp(-top)
+            total = mass.sum(axis=1) + atoms * np.exp(-top)
         mean = (mass * losses).sum(axis=1) / total
         variance = np.maximum((mass * losses**2).sum(axis=1) / total - mean**2, 0.0)
         return float(self.counts @ (top + np.log(total))), float(self.counts @ mean), float(self.counts @ variance)

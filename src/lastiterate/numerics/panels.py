@@ -44,8 +44,9 @@ class Panels:
 
 def place_panels(family: Family, abscissa: float, frequency: float, log_tolerance: float) -> Panels:
     """Panels for every s = abscissa + iω, |ω| ≤ frequency: the error stays below about e^log_tolerance·M(abscissa)."""
+    most = _MOST_PANELS if family.shares is None else _MOST_PANELS // family.modes.size
     left, right, log_error = _ends(family, abscissa, log_tolerance)
-    if right - left > _FIRST_WIDTH * _MOST_PANELS:
+    if right - left > _FIRST_WIDTH * most:
         raise TooFine
     edges = np.linspace(left, right, max(2, math.ceil((right - left) / _FIRST_WIDTH) + 1))
     allowed = _log_scale(family, abscissa, edges)[:, None] + log_tolerance
@@ -66,7 +67,7 @@ def place_panels(family: Family, abscissa: float, frequency: float, log_toleranc
         starts = (starts[left_over] + pieces * np.arange(parts)[:, None]).ravel()
         widths = np.tile(pieces, parts)
         allowed = allowed - math.log(parts)  # a part of a panel gets its part of the error
-        if starts.size > _MOST_PANELS:
+        if starts.size > most:
             raise TooFine
     return _rule(np.concatenate(chosen_starts), np.concatenate(chosen_widths), log_error)
 

@@ -6,7 +6,7 @@ A contour at the saddle point where the transform decays (many steps), a lattice
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -15,7 +15,7 @@ import numpy as np
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.contour import Contour, Effort, draw_contour
 from lastiterate.numerics.cumulant import Cumulant
-from lastiterate.numerics.discretise import Ratio, from_above, from_below
+from lastiterate.numerics.discretise import MixedRatio, Ratio, from_above, from_below
 from lastiterate.numerics.excess import LONGEST_EXTRAPOLATION, log_peak
 from lastiterate.numerics.lattice import LatticeSum, Masses, TiltedSum, lattice_sum
 from lastiterate.numerics.mixture_ratio import MIXTURE_OVER_NORMAL, NORMAL_OVER_MIXTURE, Family
@@ -49,26 +49,27 @@ class LatticePair:
 
 
 Numerics = Contour | LatticePair
-Discretise = Callable[[Ratio, float, float, float], Masses]
+Discretise = Callable[[Ratio | MixedRatio, float, float, float], Masses]
 
 
 @dataclass(frozen=True, eq=False)
 class RatioSum:
     """X = Σ counts copies of each ratio, plus a normal ratio of the given variance."""
 
-    ratios: tuple[tuple[Ratio, int], ...]
+    ratios: tuple[tuple[Ratio | MixedRatio, int], ...]
     variance: float = 0.0
     _drawn: list[tuple[float, float, Numerics]] = field(default_factory=list, init=False, repr=False)
     _solved: dict[float, tuple[float, Numerics]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def cumulant(self) -> Cumulant:
-        shapes = {ratio.shape for ratio, _ in self.ratios}
+        plain = [(ratio, n) for ratio, n in self.ratios if isinstance(ratio, Ratio)]
         families = []
-        for shape in shapes:
-            members = [(ratio, n) for ratio, n in self.ratios if ratio.shape == shape]
-            modes, weights = (np.array([getattr(r, name) for r, _ in members]) for name in ("mode", "weight"))
-            families.append(Family(shape, modes, weights, np.array([float(n) for _, n in members])))
+        for shape in {ratio.shape for ratio, _ in plain}:
+            members = [(ratio, n) for ratio, n in plain if ratio.shape == shape]
+            families.append(_family([ratio for ratio, _ in members], [n for _, n in members]))
+        mixed = [(ratio, n) for ratio, n in self.ratios if isinstance(ratio, MixedRatio)]
+        families.extend(_family(ratio.parts, [n], np.array(ratio.shares)) for ratio, n in mixed)
         return Cumulant(tuple(families), self.variance)
 
     @cached_property
@@ -246,6 +247,11 @@ class RatioSum:
         spacing = math.sqrt(12 * allowed / (total * abscissa * (1 + abscissa)))
         spacing = max(spacing, max(period, *(high - low for low, high in ranges)) / _MOST_CELLS)
         return lattice_sum([(discretise(r, spacing, *ends), n) for (r, n), ends in zip(parts, ranges, strict=True)])
+
+
+def _family(ratios: Sequence[Ratio], counts: Sequence[int], shares: Floats | None = None) -> Family:
+    modes, weights = (np.array([getattr(ratio, name) for ratio in ratios]) for name in ("mode", "weight"))
+    return Family(ratios[0].shape, modes, weights, np.array([float(n) for n in counts]), shares)
 
 
 def _normal_ratio(variance: float) -> Ratio:

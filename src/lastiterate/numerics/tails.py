@@ -9,6 +9,11 @@ import numpy as np
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import ULP, up
 
+_MOST_NUMBERS = 100_000  # of which each adds a few ulps
+# Standard deviations from the mean where groups begin, and how much larger than the last a number has to be: fewer groups
+# are looser, by what the numbers in them differ, and more take longer.
+_STANDINGS = (-5.0, -4.2, -3.5, -2.9, -2.3, -1.8, -1.3, -0.9, -0.5, -0.1, 0.3, 0.8, 1.4)
+_RATIO = 1.003
 _SLACK = 1e-9  # on a logarithm of about −70: far above its rounding, and far below anything that can be seen
 
 
@@ -19,6 +24,40 @@ def binomial_range(count: int, rate: float, log_probability: float) -> tuple[int
     each = log_probability - math.log(2) - _SLACK
     mean = count * rate
     return _farthest(count, rate, each, 0, math.floor(mean)), _farthest(count, rate, each, count, math.ceil(mean))
+
+
+def binomial_levels(count: int, rate: float, low: int, high: int) -> tuple[tuple[int, float], ...]:
+    """(least number of a group, probability of the group), for a binomial variable that is known to be from `low` to `high`.
+
+    Increasing; the probability of the first so many groups together is rounded up, so that whatever falls with the number is
+    on average at most what the groups say. One group where the numbers are all nearly the same, or too many to go through.
+    """
+    deviation = math.sqrt(count * rate * (1 - rate))
+    if high - low > _MOST_NUMBERS or high - low < 1 or deviation < 1e-3:
+        return ((low, 1.0),)
+    below = up(np.cumsum(_binomial_law(count, rate, low, high)), by=1e-9)
+    starts = [low]
+    for standing in _STANDINGS:
+        start = math.ceil(count * rate + standing * deviation)
+        if start <= high and (start + 1) > _RATIO * (starts[-1] + 1):
+            starts.append(start)
+    up_to = np.array([*np.minimum(below[np.array(starts[1:], np.intp) - low - 1], 1.0), 1.0])
+    probabilities = np.diff(up_to, prepend=0.0)
+    return tuple((start, one) for start, one in zip(starts, probabilities.tolist(), strict=True) if one > 0)
+
+
+def _binomial_law(count: int, rate: float, low: int, high: int) -> Floats:
+    """The probabilities of low, …, high, given that it is one of them, to a part in 10¹⁰: ratios of neighbours multiplied.
+
+    From the most likely one outwards; each product rounds by a few ulps, and there are `_MOST_NUMBERS` at most.
+    """
+    middle = min(max(math.floor((count + 1) * rate), low), high)
+    odds = rate / (1 - rate)
+    after, before = np.arange(middle, high, dtype=float), np.arange(middle, low, -1.0)
+    rising = np.cumprod((count - after) / (after + 1) * odds)
+    falling = np.cumprod(before / (count - before + 1) / odds)
+    weights = np.concatenate([falling[::-1], [1.0], rising])
+    return np.asarray(weights / weights.sum())
 
 
 def _farthest(count: int, rate: float, log_probability: float, end: int, middle: int) -> int:
@@ -49,13 +88,19 @@ def _divergence(number: int, count: int, rate: float) -> float:
 
 
 class CoinSum:
-    """Σ weight·V over independent V, each 1 with probability `rate`; `counts` of each weight."""
+    """Σ weight·V·W over independent V, each 1 with probability `rate`, and W ≤ 1; `counts` of each weight.
 
-    def __init__(self, weights: Floats, counts: Floats, rate: float) -> None:
+    `levels`: the values of W, each with its probability.
+    """
+
+    def __init__(
+        self, weights: Floats, counts: Floats, rate: float, levels: tuple[tuple[float, float], ...] = ((1.0, 1.0),)
+    ) -> None:
         self._largest = up(float((weights * counts).sum()))
         self._slopes = np.geomspace(1e-4, 200.0, 60) / max(float(weights.max(initial=0.0)), 1e-300)
         with np.errstate(over="ignore"):
-            powers = np.expm1(self._slopes[:, None] * weights)
+            steep = self._slopes[:, None] * weights
+            powers = sum(probability * np.expm1(share * steep) for share, probability in levels)
             self._log_moments = up(np.log1p(rate * powers) @ counts) + _SLACK
 
     def exceeded(self, log_probability: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import log_expit
@@ -11,7 +12,7 @@ from scipy.special import log_expit
 from lastiterate.numerics.arrays import ROUNDOFF, Complexes, Floats
 from lastiterate.numerics.mixture_ratio import Family, Term
 from lastiterate.numerics.panels import place_panels
-from lastiterate.numerics.rounding import down
+from lastiterate.numerics.rounding import down, up
 
 _LARGEST_EXPONENT = 500.0  # e^709 overflows: this leaves room for sums; below it e^x − 1 keeps small moments accurate
 _SPLITS = 20  # of a law, each a valid bound on how its transform decays: more are slower, fewer cut farther out
@@ -82,8 +83,68 @@ class Tilted:
         return np.minimum(grown, self.error_at_most) + recursion + 2 * self.quadrature_error
 
 
+@dataclass(frozen=True, eq=False)
+class Mixed(Tilted):
+    """One ratio that is each of `rows` with a probability: everything is an average, with the probabilities `tilted`."""
+
+    rows: Tilted
+    tilted_shares: Floats
+    share_errors: Floats  # relative
+
+    def spread(self) -> Floats:
+        mean, square = (self._averaged((self.rows.masses * self.rows.losses**power).sum(axis=1)) for power in (1, 2))
+        return np.sqrt(np.maximum(square - mean**2, 0.0))
+
+    def excursion(self) -> Floats:
+        return up(self._averaged(self.rows.excursion()))
+
+    def on_grid(self, spacing: float, count: int) -> Complexes:
+        return self._averaged(self.rows.on_grid(spacing, count))
+
+    def on_octaves(self, first: float, per_octave: int, count: int) -> Complexes:
+        return self._averaged(self.rows.on_octaves(first, per_octave, count))
+
+    def ratio_error(self, frequencies: Floats) -> Floats:
+        """That of the rows; and of their shares, which multiply numbers of size ω·E|L| at most, and at most 2."""
+        mean_size = (self.rows.masses * np.abs(self.rows.losses)).sum(axis=1)
+        sizes = np.minimum(up(np.multiply.outer(frequencies, mean_size)), 2.0)
+        return up(self._averaged(self.rows.ratio_error(frequencies) + sizes * self.share_errors))
+
+    def _averaged(self, values: Any) -> Any:
+        return (values @ self.tilted_shares)[..., None]
+
+
+def _mixed(rows: Tilted, shares: Floats) -> Mixed:
+    """M = Σ share·M_i, of numbers that are not below 1."""
+    logs, errors = rows.log_mgf, rows.log_mgf_error
+    small = logs.max() < 1
+    total = np.log1p(shares @ np.expm1(logs)) if small else np.logaddexp.reduce(np.log(shares) + logs)
+    tilted_shares = shares * np.exp(logs - total)
+    error = up(tilted_shares @ errors) + 32 * ROUNDOFF * (abs(total) if small else 1 + abs(total))
+    share_errors = up(errors + error) + ROUNDOFF * (64 + shares.size + 4 * np.abs(logs) + 4 * abs(total))
+    averages = ("error_per_frequency", "error_at_most", "quadrature_error")
+    return Mixed(
+        family=rows.family,
+        abscissa=rows.abscissa,
+        nodes=rows.nodes,
+        losses=rows.losses.reshape(1, -1),
+        masses=(rows.masses * tilted_shares[:, None]).reshape(1, -1),
+        log_mgf=np.array([total]),
+        log_mgf_error=np.array([error]),
+        **{name: np.array([up(getattr(rows, name)) @ tilted_shares]) for name in averages},
+        rows=rows,
+        tilted_shares=tilted_shares,
+        share_errors=share_errors,
+    )
+
+
 def tilted(family: Family, abscissa: float, frequency: float, log_tolerance: float) -> Tilted:
     """`family` at tilt `abscissa` > 0, ready for frequencies up to `frequency`."""
+    rows = _tilted_rows(family, abscissa, frequency, log_tolerance)
+    return rows if family.shares is None else _mixed(rows, family.shares)
+
+
+def _tilted_rows(family: Family, abscissa: float, frequency: float, log_tolerance: float) -> Tilted:
     panels = place_panels(family, abscissa, frequency, log_tolerance)
     losses, log_densities = family.at(panels.nodes)
     nodes = np.tile(panels.nodes, len(family.shape.terms)) + family.origins[:, None]
@@ -135,6 +196,9 @@ def variations(tilt: Tilted) -> tuple[Floats, Floats]:
     Split a law at a point: below it count the mass, above it integrate by parts. A split at the far left counts nothing
     but the atom; one further right trades a smaller variation for some mass, which is what a skewed law needs.
     """
+    if isinstance(tilt, Mixed):
+        counted, total = variations(tilt.rows)
+        return np.minimum(up(tilt._averaged(counted), by=1e-9), 1.0), up(tilt._averaged(total), by=1e-9)
     tails, totals = zip(*(_tails_of_term(tilt, term) for term in tilt.family.shape.terms), strict=True)
     counted = 1 - down(np.sum(tails, axis=0), by=1e-9)  # their rounding errors are far smaller
     counted[0] = tilt.family.atoms * np.exp(-tilt.log_mgf)  # the first split is to the left of everything else

@@ -26,7 +26,7 @@ from lastiterate.errors import (
     shown,
 )
 from lastiterate.numerics.arrays import Floats, like_input
-from lastiterate.numerics.discretise import Ratio
+from lastiterate.numerics.discretise import MixedRatio, Ratio
 from lastiterate.numerics.mixture_ratio import (
     MIXTURE_OVER_MIRROR,
     MIXTURE_OVER_NORMAL,
@@ -63,6 +63,9 @@ _ONLY_REPLACE_ONE = (
     "fixed-size batches are analysed under replace-one only: adding a record changes every inclusion probability. "
     "Got adjacency=li.ADD_OR_REMOVE_ONE. Use adjacency=li.REPLACE_ONE, or sampling=li.notions.POISSON."
 )
+# So many are answered from a curve where a sensitivity is drawn, and each would take long; down to so small a δ it is sharp.
+_MANY_QUESTIONS, _LOG_DEEP = 40, -45.0
+_SMALLEST_LOG = -1e300  # stands for −∞, which minus itself would be NaN
 _LOG_SMALLEST = -800.0  # far below the log of the smallest float
 
 
@@ -90,6 +93,22 @@ class SampledStep:
 
 
 @dataclass(frozen=True)
+class MixedStep(SampledStep):
+    """The same with a sensitivity that is drawn at random, and not from the data: (share of mu, probability), decreasing.
+
+    The first share is 1. It may be known which was drawn (docs/proofs.md, "Means over the actual size").
+    """
+
+    levels: tuple[tuple[float, float], ...]
+
+    @property
+    def drawn(self) -> list[tuple[SampledStep, float]]:
+        """Each step that may be drawn, with its probability."""
+        steps = ((SampledStep(up(share * self.mu), self.inclusion, self.sampling), one) for share, one in self.levels)
+        return [(step.clamped(), one) for step, one in steps]
+
+
+@dataclass(frozen=True)
 class SubsampledGaussians(Notion):
     """Each step `count` times; at inclusion 1 a step is the plain Gaussian mechanism."""
 
@@ -113,6 +132,10 @@ class SubsampledGaussians(Notion):
         """The lower ends are given up: what is computed is an upper bound only."""
         return self._is_swamped or any(step.clamped() != step for step, _ in self.steps)
 
+    @property
+    def _is_mixed(self) -> bool:
+        return any(isinstance(step, MixedStep) for step, _ in self.steps)
+
     @cached_property
     def _is_swamped(self) -> bool:
         """Plain Gaussian steps make ε astronomical, whatever sampling saves."""
@@ -126,14 +149,13 @@ class SubsampledGaussians(Notion):
         return tuple(self._ratio_sum({POISSON: shape}) for shape in (MIXTURE_OVER_NORMAL, NORMAL_OVER_MIXTURE))
 
     def _ratio_sum(self, shapes: dict[Sampling, Shape]) -> RatioSum:
-        variance, ratios = [0.0], []
+        variance: list[float] = [0.0]
+        ratios: list[tuple[Ratio | MixedRatio, int]] = []
         for step, count in ((step.clamped(), count) for step, count in self.steps):
             if step.inclusion == 1:
                 variance.append(count * step.mu**2)
             else:
-                shape = shapes[step.sampling]
-                mode = step.mu / 2 if shape is MIXTURE_OVER_MIRROR else step.mu
-                ratios.append((Ratio(shape, mode, step.inclusion), count))
+                ratios.append((_ratio(step, shapes[step.sampling]), count))
         return RatioSum(tuple(ratios), math.fsum(variance))
 
     @property
@@ -146,6 +168,9 @@ class SubsampledGaussians(Notion):
     def _log_delta(self, epsilons: Floats) -> Floats:
         if self._single is not None:
             return _single_log_delta(self._single, epsilons)
+        if epsilons.size > _MANY_QUESTIONS and self._is_mixed and not self._is_swamped:
+            logs = self._orders[0].log_upper_curve(epsilons, _LOG_DEEP)
+            return np.minimum(logs, log_gap_above(epsilons, self._mu_without_sampling))
         return np.array([self._log_delta_at(x) for x in epsilons.tolist()])
 
     def _log_delta_at(self, epsilon: float) -> float:
@@ -264,14 +289,33 @@ class SubsampledGaussians(Notion):
         return np.array([max(total.renyi_upper(order) for total in self._orders) for order in orders.tolist()])
 
 
+def _ratio(step: SampledStep, shape: Shape) -> Ratio | MixedRatio:
+    if isinstance(step, MixedStep):
+        steps, shares = zip(*step.drawn, strict=True)
+        return MixedRatio(tuple(_plain_ratio(one, shape) for one in steps), shares)
+    return _plain_ratio(step, shape)
+
+
+def _plain_ratio(step: SampledStep, shape: Shape) -> Ratio:
+    return Ratio(shape, step.mu / 2 if shape is MIXTURE_OVER_MIRROR else step.mu, step.inclusion)
+
+
 def _single_log_delta(step: SampledStep, epsilons: Floats) -> Floats:
     """δ(ε) = q·θ_{ε'}(μ) with e^{ε'} = 1 + (e^ε − 1)/q, rounded up: for ε ≥ 0 this order of the pair is the worse one."""
+    if isinstance(step, MixedStep):
+        logs = [_single_log_delta(one, epsilons) + math.log(share) for one, share in step.drawn]
+        total = np.maximum(np.logaddexp.reduce(logs, axis=0), _SMALLEST_LOG)
+        return np.minimum(total + 1e-14 * (1 + np.abs(total)), 0.0)
     # A threshold that is rounded down gives a gap that is rounded up.
     return math.log(step.inclusion) + log_gap_above(down(_inner_epsilon(step, epsilons), operations=5), step.mu) + 1e-15
 
 
 def _single_log_delta_below(step: SampledStep, epsilons: Floats) -> Floats:
     """The same, rounded down."""
+    if isinstance(step, MixedStep):
+        logs = [_single_log_delta_below(one, epsilons) + math.log(share) for one, share in step.drawn]
+        total = np.maximum(np.logaddexp.reduce(logs, axis=0), _SMALLEST_LOG)
+        return total - 1e-14 * (1 + np.abs(total))
     return math.log(step.inclusion) + log_gap_below(up(_inner_epsilon(step, epsilons), operations=5), step.mu) - 1e-15
 
 
@@ -302,6 +346,15 @@ def subsampled_gaussian(
     if sampling is FIXED_SIZE and adjacency is ADD_OR_REMOVE_ONE:
         raise InvalidInput(_ONLY_REPLACE_ONE)
     return GaussianDP(step.mu, adjacency) if step.inclusion == 1 else SubsampledGaussians(((step, 1),), adjacency)
+
+
+def mixed_subsampled_gaussian(
+    *, mu: float, inclusion: float, levels: tuple[tuple[float, float], ...], adjacency: Adjacency = REPLACE_ONE
+) -> SubsampledGaussians | GaussianDP:
+    """One Gaussian mechanism on a random batch whose sensitivity is share·mu with this probability, for each of `levels`."""
+    if len(levels) == 1 or inclusion == 1 or mu > _LARGEST_MU:
+        return subsampled_gaussian(mu=mu, inclusion=inclusion, sampling=FIXED_SIZE, adjacency=adjacency)
+    return SubsampledGaussians(((MixedStep(mu, inclusion, FIXED_SIZE, levels), 1),), adjacency)
 
 
 def _checked_steps(steps: Any) -> tuple[tuple[SampledStep, int], ...]:

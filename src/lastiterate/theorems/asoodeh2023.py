@@ -8,6 +8,7 @@ Beyond it: the exact contraction curve, and the better of drift and Lipschitz co
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 
 import numpy as np
 from scipy.special import gammaincc, ndtri
@@ -21,7 +22,6 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import log_gap_above, threshold_above
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.profile import Profile
-from lastiterate.privacy.slack import with_slack
 from lastiterate.theorems.assumptions import ALIKE, BOUNDED, ONLY_THE_LAST, batches
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.theorem import Assumption, Theorem
@@ -54,11 +54,8 @@ def _projected(process: Process) -> Evidence:
     Attained by: opposite pushes on a tiny interval, to 3 %.
     Reference: Asoodeh and Diaz 2023, Theorems 1 and 2.
     """
-    given, rate = process.typical, float(process.inclusion[0])
-    ratio = printed_ratio(given)
-    return Evidence(
-        with_slack(Profile(function=lambda e: linear_contraction(e, ratio, rate, len(process))), process.slack)
-    )
+    ratio, rate = printed_ratio(process), float(process.inclusion[0])
+    return Evidence(Profile(function=lambda e: linear_contraction(e, ratio, rate, len(process))))
 
 
 def _curved(process: Process) -> Evidence:
@@ -69,11 +66,8 @@ def _curved(process: Process) -> Evidence:
     Attained by: opposite pushes on a tiny interval, to 3 %.
     Reference: the recursion of Asoodeh and Diaz 2023 with Balle et al. 2019, Theorem 1 (docs/proofs.md).
     """
-    given, rate = process.typical, float(process.inclusion[0])
-    ratio = sharper_ratio(given)
-    return Evidence(
-        with_slack(Profile(function=lambda e: curved_contraction(e, ratio, rate, len(process))), process.slack)
-    )
+    ratio, rate = sharper_ratio(process), float(process.inclusion[0])
+    return Evidence(Profile(function=lambda e: curved_contraction(e, ratio, rate, len(process))))
 
 
 def limit_epsilon(process: Process, delta: float) -> float:
@@ -100,8 +94,8 @@ def _regularised(process: Process) -> Evidence:
     Attained by: full decay, the last step alone, to 3 %.
     Reference: Asoodeh and Diaz 2023, Theorem 3, corrected.
     """
-    given, rate = process.typical, float(process.inclusion[0])
-    return Evidence(with_slack(Profile(function=lambda e: regularised_delta(given, rate, e)), process.slack))
+    rate = float(process.inclusion[0])
+    return Evidence(Profile(function=lambda e: regularised_delta(process, rate, e)))
 
 
 def regularised_delta(process: Process, rate: float, epsilons: Floats) -> Floats:
@@ -136,7 +130,7 @@ def _inside_ball(process: Process, rate: float, radius: float, epsilons: Floats)
 
 
 def _bounded_gradients(process: Process) -> str | None:
-    if math.isfinite(extremes(process.typical.drift)[1]):
+    if math.isfinite(extremes(process.drift)[1]):
         return None
     return "it needs bounded gradients, but drift is inf; clip"
 
@@ -161,7 +155,7 @@ def _unbounded(process: Process) -> str | None:
 def _some_reach(process: Process) -> str | None:
     if not math.isfinite(process.diameter):
         return None
-    ratio = sharper_ratio(process.typical)
+    ratio = sharper_ratio(process)
     if ratio <= _LARGEST_RATIO:
         return None
     if math.isinf(ratio):
@@ -186,6 +180,7 @@ PROJECTED = Theorem(
     "any clipped loss, bounded domain, independent batches",
     (INDEPENDENT, BOUNDED, BOUNDED_GRADIENTS, ONLY_THE_LAST),
     _projected,
+    sees=attrgetter("noise", "drift", "retain"),
 )
 CURVED = Theorem(
     "nonlinear-contraction",
@@ -198,6 +193,7 @@ CURVED = Theorem(
         ONLY_THE_LAST,
     ),
     _curved,
+    sees=lambda process: (sharper_ratio(process),),
 )
 REGULARISED = Theorem(
     "asoodeh2023/regularised",
@@ -214,4 +210,5 @@ REGULARISED = Theorem(
     ),
     _regularised,
     "E0.1: printed with a radius for a diameter, which a counterexample refutes; E0.2: b/(n − b) for b/n",
+    sees=attrgetter("noise", "drift", "retain"),
 )

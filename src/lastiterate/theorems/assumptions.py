@@ -89,11 +89,6 @@ def _long_enough(process: Process) -> str | None:
     return f"it needs at least diameter/sensitivity = {needed:.6g} turns of each record, but there are {turns}"
 
 
-def on_usual_batches(assumption: Assumption) -> Assumption:
-    """The same, of all but batches of unusual size, whose probability is added to δ."""
-    return Assumption(assumption.statement, lambda process: assumption.failure(process.typical))
-
-
 FIXED_ORDER = batches("batches in a fixed order", Turns.FIXED_ORDER)
 CONTRACTING = Assumption("every step brings iterates together (lipschitz < 1)", _contracting)
 NONEXPANSIVE = Assumption("no step moves iterates apart (lipschitz <= 1)", _nonexpansive)

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 
 import numpy as np
 
@@ -22,7 +23,6 @@ from lastiterate.mixing.ends import Ends
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.ladder import Ladder, rungs
 from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.slack import with_slack
 from lastiterate.shift.growth import last_maps, remaining_mu
 from lastiterate.theorems.assumptions import BOUNDED, ONLY_THE_LAST, WHOLE_EPOCHS
 from lastiterate.theorems.epoch_by_epoch import epoch_average
@@ -41,13 +41,13 @@ _POINTS, _REPRESENTED = 40, 10
 _LONGEST = 20_000
 
 
-def blocks_of(whole: Process, length: int) -> Notion:
+def blocks_of(process: Process, length: int) -> Notion:
     """The guarantee of blocks of so many rounds (steps, or epochs of passes). Trusted."""
-    return with_slack(blocks_of_alike(whole.typical.worst_alike, length), whole.slack)
+    return blocks_of_alike(process.worst_alike, length)
 
 
 def blocks_of_alike(process: Process, length: int) -> Notion:
-    """The same for steps that are all alike and batches of usual size."""
+    """The same for steps that are all alike."""
     if length > (most := _most_rounds(process)):  # a small file must not ask for hours
         raise InvalidInput(f"blocks must have at most {most} rounds. Got {length}.")
     ends = ends_of(process, length)
@@ -143,12 +143,12 @@ def _bound(process: Process) -> Evidence:
     Attained by: opposite pushes on a tiny interval, to 3 %.
     Reference: docs/proofs.md, after Balle et al. 2019, Theorem 1.
     """
-    ladder = Ladder(lengths(process.typical.worst_alike), partial(blocks_of, process))
+    ladder = Ladder(lengths(process.worst_alike), partial(blocks_of, process))
     return Evidence(ladder, ladder)
 
 
 def _forgetful(process: Process) -> str | None:
-    if not math.isfinite(process.diameter) or lengths(process.typical.worst_alike):
+    if not math.isfinite(process.diameter) or lengths(process.worst_alike):
         return None
     return (
         f"it needs blocks that hide a distance of {process.diameter:.6g} to within {_LARGEST_APART:g} times the noise, "
@@ -181,4 +181,5 @@ BLOCK_MIXING = Theorem(
     ),
     _bound,
     rung=blocks_of,
+    sees=attrgetter("sensitivity", "noise", "lipschitz", "sampled"),
 )

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
+from operator import attrgetter
 
 from lastiterate.algorithms.process import Process
 from lastiterate.mixing.table import Quick
@@ -18,8 +20,7 @@ from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.ladder import Ladder, rungs
 from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.slack import with_slack
-from lastiterate.theorems.assumptions import ALIKE, BOUNDED, CONTRACTING, NONEXPANSIVE, ONLY_THE_LAST, on_usual_batches
+from lastiterate.theorems.assumptions import ALIKE, BOUNDED, CONTRACTING, NONEXPANSIVE, ONLY_THE_LAST
 from lastiterate.theorems.evidence import About, Evidence
 from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM, sampled_step, sampled_window
 from lastiterate.theorems.theorem import Theorem
@@ -38,7 +39,7 @@ def _composition(process: Process) -> Evidence:
     Attained by: one step on a random batch, and two Poisson steps that are both released, to 1 %.
     Reference: Bok et al. 2024, Theorem 4.8.
     """
-    return Evidence(with_slack(sampled_window(process.typical, len(process)), process.slack))
+    return Evidence(sampled_window(process, len(process)))
 
 
 def _contracting(process: Process) -> Evidence:
@@ -48,17 +49,16 @@ def _contracting(process: Process) -> Evidence:
     Attained by: no instance that is known: one step on a random batch comes to 30 % of it.
     Reference: Bok et al. 2024, Theorems 4.9 and C.13.
     """
-    given = process.typical
-    c, noise, joining = given.contraction, float(given.noise[0]), _joining(given)
+    c, noise, joining = process.contraction, float(process.noise[0]), _joining(process)
 
     def member(window: int, alpha: float) -> Notion:
         left = joining * (c**window - c ** (len(process) - 1)) / (1 - c)
         hidden = GaussianDP(up(2 * alpha * c * max(left, 0.0) / noise))
-        last = _sampled(given, 2 * _rest(alpha) * joining / noise, hidden)
-        return compose_counted([(hidden, 1), (last, 1), (_sampled(given, 2 * joining / noise, hidden), window)])
+        last = _sampled(process, 2 * _rest(alpha) * joining / noise, hidden)
+        return compose_counted([(hidden, 1), (last, 1), (_sampled(process, 2 * joining / noise, hidden), window)])
 
     most = max(len(process) - 1, 1)
-    return _searched(member, most, process.slack)
+    return _searched(member, most)
 
 
 def _bounded(process: Process) -> Evidence:
@@ -69,14 +69,13 @@ def _bounded(process: Process) -> Evidence:
     Attained by: no instance that is known: a tiny interval comes to half of it.
     Reference: Bok et al. 2024, Theorem 4.10, corrected.
     """
-    given = process.typical
-    noise, joining = float(given.noise[0]), _joining(given)
+    noise, joining = float(process.noise[0]), _joining(process)
 
     def member(window: int, alpha: float) -> Notion:
-        hidden = GaussianDP(up(alpha * given.diameter / (noise * math.sqrt(window))))
-        return compose_counted([(hidden, 1), (_sampled(given, 2 * _rest(alpha) * joining / noise, hidden), window)])
+        hidden = GaussianDP(up(alpha * process.diameter / (noise * math.sqrt(window))))
+        return compose_counted([(hidden, 1), (_sampled(process, 2 * _rest(alpha) * joining / noise, hidden), window)])
 
-    return _searched(member, len(process), process.slack)
+    return _searched(member, len(process))
 
 
 def _joining(process: Process) -> float:
@@ -87,19 +86,19 @@ def _joining(process: Process) -> float:
 def _sampled(process: Process, mu: float, hidden: GaussianDP) -> Notion:
     """One step on a random batch; splits and windows that leave next to no privacy are not worth the work of sampling."""
     hopeless = mu > _LARGEST_SAMPLED or hidden.mu > _LARGEST_SAMPLED
-    return GaussianDP(up(mu)) if hopeless else sampled_step(process, mu)
+    return GaussianDP(up(mu)) if hopeless else sampled_step(replace(process, levels=((1.0, 1.0),)), mu)
 
 
 def _rest(alpha: float) -> float:
     return up(1 / math.sqrt((1 - 1 / alpha) * (1 + 1 / alpha)))
 
 
-def _searched(member: Callable[[int, float], Notion], most: int, slack: float) -> Evidence:
+def _searched(member: Callable[[int, float], Notion], most: int) -> Evidence:
     def over_splits(window: int) -> Notion:
         return Ladder(tuple(range(len(_SPLITS))), lambda split: Quick(member(window, _SPLITS[split])))
 
     ladder = Ladder(rungs(most, _RATIO), over_splits)
-    return Evidence(with_slack(ladder, slack), ladder)
+    return Evidence(ladder, ladder)
 
 
 RANDOM_COMPOSITION = Theorem(
@@ -109,19 +108,22 @@ RANDOM_COMPOSITION = Theorem(
     (RANDOM, BOUNDED_RECORDS),
     _composition,
     about=About.EVERY_ITERATE,
+    sees=attrgetter("sampled", "noise"),
 )
 RANDOM_CONTRACTING = Theorem(
     "bok2024/random/strongly-convex",
     "Bok et al. 2024, Theorems 4.9 and C.13",
     "strongly convex, random batches",
-    (RANDOM, BOUNDED_RECORDS, ALIKE, on_usual_batches(CONTRACTING), ONLY_THE_LAST),
+    (RANDOM, BOUNDED_RECORDS, ALIKE, CONTRACTING, ONLY_THE_LAST),
     _contracting,
+    sees=attrgetter("sampled", "noise", "lipschitz"),
 )
 RANDOM_BOUNDED = Theorem(
     "bok2024/random/constrained",
     "Bok et al. 2024, Theorem 4.10",
     "convex, bounded domain, random batches",
-    (RANDOM, BOUNDED_RECORDS, ALIKE, on_usual_batches(NONEXPANSIVE), BOUNDED, ONLY_THE_LAST),
+    (RANDOM, BOUNDED_RECORDS, ALIKE, NONEXPANSIVE, BOUNDED, ONLY_THE_LAST),
     _bounded,
     "E4.4: printed without its first G, and with √2 under the wrong root",
+    sees=attrgetter("sampled", "noise"),
 )

@@ -6,6 +6,7 @@ In Boninsegna2023: 1/σ is sensitivity/noise, ηλ is 1 − lipschitz.
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 
 import numpy as np
 
@@ -134,6 +135,7 @@ RANDOM_BATCHES = Theorem(
     ),
     _random,
     "E1.5: the printed start makes the first epoch free",
+    sees=attrgetter("sensitivity", "noise", "lipschitz"),
 )
 PASSES = Theorem(
     "ye2022/shuffled",

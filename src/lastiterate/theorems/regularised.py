@@ -18,7 +18,7 @@ from lastiterate.algorithms.process import Process
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.ladder import Ladder
 from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.slack import NearlyAlways, with_slack
+from lastiterate.privacy.slack import NearlyAlways
 from lastiterate.theorems.asoodeh2023 import BOUNDED_GRADIENTS, DECAYING, KNOWN_DIMENSION, UNBOUNDED
 from lastiterate.theorems.assumptions import ONLY_THE_LAST
 from lastiterate.theorems.block_mixing import FORGETFUL, WHOLE_EPOCHS_IF_NEW, blocks_of_alike, lengths
@@ -44,8 +44,8 @@ def in_a_ball(process: Process) -> tuple[Process, float]:
 
 
 def _blocks_in_a_ball(process: Process, length: int) -> Notion:
-    ball, lost = in_a_ball(process.typical)
-    return with_slack(NearlyAlways(blocks_of_alike(ball, length), lost), process.slack)
+    ball, lost = in_a_ball(process)
+    return NearlyAlways(blocks_of_alike(ball, length), lost)
 
 
 def _bound(process: Process) -> Evidence:
@@ -57,7 +57,7 @@ def _bound(process: Process) -> Evidence:
     Attained by: full decay, the last step alone, to 3 %.
     Reference: docs/proofs.md, after Asoodeh and Diaz 2023, Theorem 3.
     """
-    ladder = Ladder(lengths(in_a_ball(process.typical)[0]), partial(_blocks_in_a_ball, process))
+    ladder = Ladder(lengths(in_a_ball(process)[0]), partial(_blocks_in_a_ball, process))
     return Evidence(ladder, ladder)
 
 
@@ -72,7 +72,7 @@ REGULARISED_MIXING = Theorem(
         DECAYING,
         KNOWN_DIMENSION,
         WHOLE_EPOCHS_IF_NEW,
-        Assumption(FORGETFUL.statement, lambda process: FORGETFUL.failure(in_a_ball(process.typical)[0])),
+        Assumption(FORGETFUL.statement, lambda process: FORGETFUL.failure(in_a_ball(process)[0])),
         ONLY_THE_LAST,
     ),
     _bound,

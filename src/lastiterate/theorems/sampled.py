@@ -14,7 +14,7 @@ from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import REPLACE_ONE
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.subsampled import subsampled_gaussian
+from lastiterate.privacy.subsampled import mixed_subsampled_gaussian, subsampled_gaussian
 from lastiterate.theorems.assumptions import batches
 from lastiterate.theorems.theorem import Assumption
 
@@ -27,9 +27,12 @@ def sampled_step(process: Process, mu: float) -> Notion:
     """One step on a random batch that would be μ-GDP if the batch were known to have the record.
 
     C_p(G(μ)) where batches with the record, with its neighbour and without either are all within μ; where the sum is divided
-    by a constant, the law of Poisson sampling (docs/proofs.md).
+    by a constant, the law of Poisson sampling; where it is divided by the size of the batch, C_p(G(share·μ)) averaged over
+    that size (docs/proofs.md).
     """
     rate, sampling = float(process.inclusion[0]), process.batches.sampling
+    if len(process.levels) > 1:
+        return mixed_subsampled_gaussian(mu=up(mu), inclusion=rate, levels=process.levels)
     return subsampled_gaussian(mu=up(mu), inclusion=rate, sampling=sampling, adjacency=REPLACE_ONE)
 
 
@@ -44,7 +47,7 @@ def sampled_window(process: Process, count: int) -> Notion:
 
 
 def _bounded_records(process: Process) -> str | None:
-    if process.batches.constant_size or math.isfinite(extremes(process.typical.sampled)[1]):
+    if process.batches.constant_size or math.isfinite(extremes(process.sampled)[1]):
         return None
     return "with Poisson batches it needs a bound on each record's gradient, but only its change is bounded; clip"
 

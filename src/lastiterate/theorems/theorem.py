@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from operator import attrgetter
+from typing import Any
 
 from lastiterate.algorithms.process import Process
 from lastiterate.errors import Unavailable
 from lastiterate.kernel.places import Places
 from lastiterate.privacy.displaced import as_computed
+from lastiterate.privacy.ladder import Ladder
 from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.evidence import About, Evidence, Grade, NoFiniteBound
+from lastiterate.theorems.usual_sizes import REFERENCE, OfUsualSizes, UsualSizes
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,8 @@ class Theorem:
     How its evidence is found again from a certificate: with `places`, by the schedules for these places of a record, which
     the kernel replays; they may prepay if there are `functions`, so many different pushes of a record. With `rung`, the
     bound is the best of many, and one of them is rebuilt from its number. Else it is computed once more. What its `about`
-    says it is about, no name has to.
+    says it is about, no name has to. Where batches are of random size, assumptions and bound are asked about all but unusual
+    ones, unless the kernel replays them; `sees` is what then makes a difference to the bound.
     """
 
     name: str
@@ -41,6 +47,9 @@ class Theorem:
     rung: Callable[[Process, int], Notion] | None = None
     places: Callable[[Process], Places] | None = None
     functions: int = 0
+    sees: Callable[[Process], tuple[Any, ...]] = attrgetter(
+        "sensitivity", "noise", "lipschitz", "drift", "retain", "sampled"
+    )
 
     @property
     def grade(self) -> Grade:
@@ -49,14 +58,23 @@ class Theorem:
 
     def failures(self, process: Process) -> list[tuple[Assumption, str]]:
         """The assumptions that do not hold, each with what is wrong."""
-        return [(one, reason) for one in self.assumptions if (reason := one.failure(process)) is not None]
+        return list(self.failing(process))
+
+    def failing(self, process: Process) -> Iterator[tuple[Assumption, str]]:
+        """The same, one after the other: some take long to look at."""
+        given = process.but_for(0.0 if self.places else REFERENCE)
+        return ((one, reason) for one in self.assumptions if (reason := one.failure(given)) is not None)
+
+    def holds(self, process: Process) -> bool:
+        """Whether every assumption does."""
+        return next(self.failing(process), None) is None
 
     def apply(self, process: Process) -> Guarantee | Inapplicable:
         """What the theorem says of this process, or why it says nothing."""
         if failed := self.failures(process):
             return Inapplicable(self, tuple(reason for _, reason in failed), tuple(one for one, _ in failed))
         try:
-            evidence = self.bound(process)
+            evidence = self._of_usual_sizes(process) if process.usual and not self.places else self.bound(process)
         except NoFiniteBound:
             return Inapplicable(self, (f"it finds no finite bound, because {process.reason}",))
         computed = as_computed(evidence.notion, process.displacement)
@@ -73,7 +91,25 @@ class Theorem:
         """The same from what a certificate names: this rung, or all over again."""
         if rung is None or self.rung is None:
             return self.notion(process)
-        return as_computed(self.rung(process, rung), process.displacement)
+        if process.usual is None:
+            return as_computed(self.rung(process, rung), process.displacement)
+        return as_computed(OfUsualSizes(self._usual(process), partial(_at, self.rung, rung)), process.displacement)
+
+    def _of_usual_sizes(self, process: Process) -> Evidence:
+        """Each rung by itself, so that a certificate finds it again."""
+        found, sizes = self.bound(process.but_for(REFERENCE)), self._usual(process)
+        if self.rung is None or found.ladder is None:
+            return Evidence(OfUsualSizes(sizes, lambda given: self.bound(given).notion), found.ladder)
+        climb = self.rung
+        ladder = Ladder(found.ladder.rungs, lambda rung: OfUsualSizes(sizes, partial(_at, climb, rung)))
+        return Evidence(ladder, ladder)
+
+    def _usual(self, process: Process) -> UsualSizes:
+        return UsualSizes(process, self.holds, self.sees)
+
+
+def _at(climb: Callable[[Process, int], Notion], rung: int, process: Process) -> Notion:
+    return climb(process, rung)
 
 
 @dataclass(frozen=True)

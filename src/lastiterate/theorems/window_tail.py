@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from operator import attrgetter
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from lastiterate.numerics.rounding import up
 from lastiterate.numerics.tails import CoinSum
 from lastiterate.privacy.ladder import Ladder, rungs
 from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.slack import with_slack
 from lastiterate.shift.growth import farthest, first_maps, last_maps, remaining_mu
 from lastiterate.theorems.assumptions import ONLY_THE_LAST
 from lastiterate.theorems.evidence import Evidence
@@ -50,20 +50,20 @@ def _bound(process: Process) -> Evidence:
     return Evidence(ladder, ladder)
 
 
-def window_of(whole: Process, length: int) -> Notion:
+def window_of(process: Process, length: int) -> Notion:
     """The guarantee of a window of this length. Trusted: everything in it is rounded up."""
-    process = whole.typical
     maps = last_maps(process, length).without_record()
     distances, weights = _distances(process, len(process) - length)
     mus = np.array([remaining_mu(maps, distance) for distance in distances.tolist()])
-    return with_slack(WindowTail(Tail(mus, weights), sampled_window(process, length)), whole.slack)
+    return WindowTail(Tail(mus, weights), sampled_window(process, length))
 
 
 def _distances(process: Process, count: int) -> tuple[Floats, Floats]:
     """Distances after the first `count` steps, increasing, each with how likely it is that the one before is exceeded.
 
     The batches are the same in both runs and do not depend on the data; given them, and with the same noise, the distance
-    is at most the sum of the pushes of the batches that the record was in, shrunk as they are carried along.
+    is at most the sum of the pushes of the batches that the record was in, shrunk as they are carried along. Where sums are
+    divided by the size of the batch, a push is the smaller the larger its batch.
     """
     if count == 0:
         return np.zeros(1), np.ones(1)
@@ -71,7 +71,7 @@ def _distances(process: Process, count: int) -> tuple[Floats, Floats]:
     pushes, counts, rest = _carried_pushes(process, count)
     if not np.isfinite(pushes).all():
         return np.array([largest]), np.ones(1)
-    carried = CoinSum(pushes, counts, float(process.inclusion[0]))
+    carried = CoinSum(pushes, counts, float(process.inclusion[0]), process.levels)
     distances, weights = [], [1.0]
     for log_probability in _LOG_PROBABILITIES.tolist():
         distance = carried.exceeded(log_probability) + rest
@@ -111,8 +111,7 @@ def _carried_alike(push: float, factor: float, count: int) -> tuple[Floats, Floa
 
 
 def _some_distance(process: Process) -> str | None:
-    given = process.typical
-    if math.isfinite(farthest(first_maps(given, len(given)), given.diameter)):
+    if math.isfinite(farthest(first_maps(process, len(process)), process.diameter)):
         return None
     return f"it needs a bound on how far apart two runs can be, but {process.reason}; bound the domain"
 
@@ -124,4 +123,5 @@ WINDOW_TAIL = Theorem(
     (RANDOM, BOUNDED_RECORDS, Assumption("two runs stay at a bounded distance", _some_distance), ONLY_THE_LAST),
     _bound,
     rung=window_of,
+    sees=attrgetter("sensitivity", "noise", "lipschitz", "sampled"),
 )

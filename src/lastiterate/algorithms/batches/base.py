@@ -14,7 +14,7 @@ from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.randomness import Source
 from lastiterate.privacy.adjacency import FIXED_SIZE, Sampling
 
-RARE = 1e-30  # a batch is of unusual size with no greater probability
+RARE = 1e-30  # of a batch: what is as unlikely as that, no δ feels in any number of steps
 _MOST_RECORDS = 10**15
 
 
@@ -36,12 +36,14 @@ ONCE_AN_EPOCH = (Turns.FIXED_ORDER, *SHUFFLED)
 class Sizes:
     """How large batches are. The gradient sum of a batch with the record is divided by `divisor`, or by more.
 
-    `smallest_share`, `largest_share`: a batch, over what its own sum is divided by.
+    `smallest_share`, `largest_share`: a batch, over what its own sum is divided by. `levels`: how likely it is that a sum is
+    divided by more, whatever the data: (`divisor` over that, probability), from 1 on.
     """
 
     divisor: float
     smallest_share: float = 1.0
     largest_share: float = 1.0
+    levels: tuple[tuple[float, float], ...] = ((1.0, 1.0),)
 
 
 class Batches(ABC):
@@ -114,9 +116,8 @@ class Batches(ABC):
         """Of every batch there can be."""
         return Sizes(self.divisor)
 
-    @property
-    def usual_sizes(self) -> Sizes:
-        """Of all batches but those that are drawn with probability at most RARE."""
+    def usual_sizes(self, log_probability: float) -> Sizes:
+        """Of all batches but those that are drawn with at most this probability."""
         return self.sizes
 
     def sampled_change(self, change: Floats | float, bound: Floats | float, sizes: Sizes) -> Floats | float:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from lastiterate.algorithms.batches.base import RARE, Batches, Sizes, Turns, always, checked_records
+from lastiterate.algorithms.batches.base import Batches, Sizes, Turns, always, checked_records
 from lastiterate.algorithms.per_step import each
 from lastiterate.errors import Interval, checked_number
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.randomness import Source, coins
-from lastiterate.numerics.tails import binomial_range
+from lastiterate.numerics.tails import binomial_levels, binomial_range
 from lastiterate.privacy.adjacency import POISSON, Sampling
 
 _RATE = Interval(1e-12, 1.0, low_included=True, high_included=True)
@@ -36,10 +35,9 @@ class _Independent(Batches):
     def turns(self) -> Turns:
         return Turns.FRESH
 
-    @property
-    def others(self) -> tuple[int, int]:
-        """The least and the greatest number of other records in a batch, but for a probability of RARE."""
-        return binomial_range(self.records - 1, self.rate, math.log(RARE))
+    def others(self, log_probability: float) -> tuple[int, int]:
+        """The least and the greatest number of other records in a batch, but for this probability."""
+        return binomial_range(self.records - 1, self.rate, log_probability)
 
     @property
     def per_epoch(self) -> int:
@@ -75,9 +73,8 @@ class Poisson(_Independent):
     def sizes(self) -> Sizes:
         return Sizes(self.divisor, float(self.rate == 1), 1.0 / self.rate)
 
-    @property
-    def usual_sizes(self) -> Sizes:
-        fewest, most = self.others
+    def usual_sizes(self, log_probability: float) -> Sizes:
+        fewest, most = self.others(log_probability)
         return Sizes(self.divisor, fewest / self.divisor, (most + 1) / self.divisor)
 
     def sampled_change(self, change: Floats | float, bound: Floats | float, sizes: Sizes) -> Floats | float:
@@ -111,10 +108,11 @@ class PoissonMean(_Independent):
     def sizes(self) -> Sizes:
         return Sizes(1.0, float(self.rate == 1))
 
-    @property
-    def usual_sizes(self) -> Sizes:
-        fewest, _ = self.others
-        return Sizes(float(fewest + 1), float(fewest > 0))
+    def usual_sizes(self, log_probability: float) -> Sizes:
+        fewest, most = self.others(log_probability)
+        levels = binomial_levels(self.records - 1, self.rate, fewest, most)
+        shares = tuple(((fewest + 1) / (others + 1), probability) for others, probability in levels)
+        return Sizes(float(fewest + 1), float(fewest > 0), levels=shares)
 
     def sampled_change(self, change: Floats | float, bound: Floats | float, sizes: Sizes) -> Floats | float:
         """It is compared with the mean of the others, and with nothing where there may be none."""
