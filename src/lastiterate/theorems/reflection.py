@@ -25,7 +25,6 @@ from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.profile import Profile
-from lastiterate.privacy.slack import with_slack
 from lastiterate.theorems.assumptions import BOUNDED, ONLY_THE_LAST
 from lastiterate.theorems.block_mixing import WHOLE_EPOCHS_IF_SHUFFLED
 from lastiterate.theorems.evidence import Evidence
@@ -320,13 +319,13 @@ def _bound(process: Process) -> Evidence:
     Attained by: opposite pushes on a tiny interval, to 3 %.
     Reference: docs/proofs.md.
     """
-    return Evidence(with_slack(reflected_profile(process.typical), process.slack))
+    return Evidence(reflected_profile(process))
 
 
 def _narrow(process: Process) -> str | None:
     if not math.isfinite(process.diameter):
         return None
-    width = process.diameter / float(process.typical.worst_alike.noise[0])
+    width = process.diameter / float(process.worst_alike.noise[0])
     if width <= _WIDEST:
         return None
     return f"it needs a domain of at most {_WIDEST:g} times the noise, but the diameter is {width:.6g} times the noise"
