@@ -12,6 +12,7 @@ from lastiterate.auditing.maps import Map
 from lastiterate.numerics.arrays import Floats
 
 _MOST_STEPS = 20_000  # where they are not powers of one matrix
+_ROUGH = 64
 _COARSE = 200
 _CELLS_PER_NOISE = 4
 _MOST_CELLS = 400
@@ -38,5 +39,13 @@ def chain_of(run: Run, maps: tuple[Map, Map, Map], half: float, noise: Floats, *
 
 def refined(chain: Chain) -> Chain:
     """Cells that are narrow beside the noise."""
-    wanted = round(_CELLS_PER_NOISE * (chain.high - chain.low) / float(chain.noise.min()))
-    return chain.on(max(_COARSE, min(_MOST_CELLS, wanted)))
+    return chain.on(max(_COARSE, min(_MOST_CELLS, _wanted(chain))))
+
+
+def rough(chain: Chain) -> Chain:
+    """Good enough to see which of two chains costs more."""
+    return chain.on(max(_ROUGH, min(_COARSE, _wanted(chain))))
+
+
+def _wanted(chain: Chain) -> int:
+    return round(_CELLS_PER_NOISE * (chain.high - chain.low) / float(chain.noise.min()))

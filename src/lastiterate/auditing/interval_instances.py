@@ -15,21 +15,21 @@ from lastiterate.algorithms.run import Run
 from lastiterate.auditing.allowed import allowed_hessians, allowed_splits, clipped_flat, counted, half_gradient
 from lastiterate.auditing.chain import Chain
 from lastiterate.auditing.counts import Counts, counts_of
-from lastiterate.auditing.gridded import chain_of, interval_width, refined, short_enough
+from lastiterate.auditing.gridded import chain_of, interval_width, refined, rough, short_enough
 from lastiterate.auditing.linear_instances import pushing
 from lastiterate.auditing.maps import Map, Shifted
 from lastiterate.auditing.quadratic import QuadraticSteps, steps_of
 from lastiterate.auditing.search import greatest
 from lastiterate.numerics.arrays import Floats
 
-_PULLS = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # of the others against the record, in units of the noise
+_PULLS = (0.0, 0.03, 0.1, 0.3, 0.6, 1.0, 1.7, 3.0, 5.0, 10.0)  # of the others against the record, in units of the noise
 _SEARCH = 8
 _MOST_KINDS = 1000  # of steps that differ
 _ROUGHLY = 1e-14  # of batches that are left out while a pull is searched for
 
 
 @dataclass(frozen=True)
-class _Interval:
+class _Pulled:
     """A run on an interval: the others pull by so many `noises` of the first step, elsewhere and in the record's batches.
 
     In a fixed order these are different batches, with data of their own; otherwise both are the same.
@@ -43,7 +43,7 @@ class _Interval:
     elsewhere: float = 0.0
     beside: float = 0.0
 
-    def pulled(self, pull: float) -> _Interval:
+    def pulled(self, pull: float) -> _Pulled:
         return replace(self, elsewhere=pull, beside=pull)
 
     @property
@@ -97,7 +97,7 @@ def on_an_interval(run: Run, delta: float, releases: tuple[int, ...]) -> Iterato
     # What a bounded gradient does beyond the others is how far they pull, and its own bound.
     splits = ((0.5, -0.5),) if math.isfinite(half_gradient(run)) else allowed_splits(run)
     for hessian, split in product(sorted(set(hessians)), splits):
-        given = _Interval(run, steps_of(run, hessian), width, split, _counts(run, hessian, _ROUGHLY))
+        given = _Pulled(run, steps_of(run, hessian), width, split, _counts(run, hessian, _ROUGHLY))
         if len(given._kinds[0]) > _MOST_KINDS:
             return
         best = _best_pulls(given, delta)
@@ -111,21 +111,21 @@ def _counts(run: Run, hessian: float, rare: float = RARE) -> Counts:
     return found if hessian == 0 or not run.batches.own_mean else found.never_empty
 
 
-def _best_pulls(given: _Interval, delta: float) -> _Interval:
+def _best_pulls(given: _Pulled, delta: float) -> _Pulled:
     """One pull for all batches; in a fixed order, then another for the record's, and once more one for the others."""
     pulls = _pulls(given)
-    _, pull = greatest(lambda pull: given.pulled(pull).chain.epsilon(delta), pulls, _SEARCH)
+    _, pull = greatest(lambda pull: rough(given.pulled(pull).chain).epsilon(delta), pulls, _SEARCH)
     best = given.pulled(pull)
     if given.run.batches.turns is not Turns.FIXED_ORDER or given.run.batches.per_epoch == 1 or len(pulls) == 1:
         return best
     both = sorted({*pulls, *(-one for one in pulls)})
-    _, beside = greatest(lambda pull: replace(best, beside=pull).chain.epsilon(delta), both, _SEARCH)
+    _, beside = greatest(lambda pull: rough(replace(best, beside=pull).chain).epsilon(delta), both, _SEARCH)
     best = replace(best, beside=beside)
-    _, elsewhere = greatest(lambda pull: replace(best, elsewhere=pull).chain.epsilon(delta), both, _SEARCH)
+    _, elsewhere = greatest(lambda pull: rough(replace(best, elsewhere=pull).chain).epsilon(delta), both, _SEARCH)
     return replace(best, elsewhere=elsewhere)
 
 
-def _pulls(given: _Interval) -> tuple[float, ...]:
+def _pulls(given: _Pulled) -> tuple[float, ...]:
     """A bounded gradient pulls so far and no farther; in Poisson sums gradients without a bound do not pull."""
     run, steps = given.run, given.steps
     bounded = math.isfinite(half_gradient(run))
@@ -147,7 +147,7 @@ def _moved(factor: float, shifts: Floats, chances: Floats) -> Map:
     return lambda x: factor * x + shift
 
 
-def _described(best: _Interval) -> str:
+def _described(best: _Pulled) -> str:
     if best.elsewhere == best.beside:
         return f", the others pull it back by {best.beside:.3g} of the noise" if best.beside else ""
     return (
