@@ -100,9 +100,9 @@ def on_an_interval(run: Run, delta: float, releases: tuple[int, ...]) -> Iterato
         given = _Pulled(run, steps_of(run, hessian), width, split, _counts(run, hessian, _ROUGHLY))
         if len(given._kinds[0]) > _MOST_KINDS:
             return
-        best = _best_pulls(given, delta)
-        chain = refined(replace(best, counts=_counts(run, hessian)).chain)
-        yield chain.least_epsilon(delta), f"{pushing(split[0])} on an interval{_described(best)}"
+        for best in _best_pulls(given, delta):
+            chain = refined(replace(best, counts=_counts(run, hessian)).chain)
+            yield chain.least_epsilon(delta), f"{pushing(split[0])} on an interval{_described(best)}"
 
 
 def _counts(run: Run, hessian: float, rare: float = RARE) -> Counts:
@@ -111,18 +111,18 @@ def _counts(run: Run, hessian: float, rare: float = RARE) -> Counts:
     return found if hessian == 0 or not run.batches.own_mean else found.never_empty
 
 
-def _best_pulls(given: _Pulled, delta: float) -> _Pulled:
+def _best_pulls(given: _Pulled, delta: float) -> list[_Pulled]:
     """One pull for all batches; in a fixed order, then another for the record's, and once more one for the others."""
     pulls = _pulls(given)
     _, pull = greatest(lambda pull: rough(given.pulled(pull).chain).epsilon(delta), pulls, _SEARCH)
     best = given.pulled(pull)
     if given.run.batches.turns is not Turns.FIXED_ORDER or given.run.batches.per_epoch == 1 or len(pulls) == 1:
-        return best
+        return [best]
     both = sorted({*pulls, *(-one for one in pulls)})
     _, beside = greatest(lambda pull: rough(replace(best, beside=pull).chain).epsilon(delta), both, _SEARCH)
-    best = replace(best, beside=beside)
-    _, elsewhere = greatest(lambda pull: rough(replace(best, elsewhere=pull).chain).epsilon(delta), both, _SEARCH)
-    return replace(best, elsewhere=elsewhere)
+    apart = replace(best, beside=beside)
+    _, elsewhere = greatest(lambda pull: rough(replace(apart, elsewhere=pull).chain).epsilon(delta), both, _SEARCH)
+    return [best, replace(apart, elsewhere=elsewhere)]
 
 
 def _pulls(given: _Pulled) -> tuple[float, ...]:
