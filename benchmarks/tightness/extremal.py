@@ -18,7 +18,18 @@ from typing import Any
 import numpy as np
 
 import lastiterate as li
-from benchmarks.tightness.extremal_chains import DELTA, LAST, RIDGES, SETTINGS, InPlane, OnInterval, Setting
+from benchmarks.tightness.extremal_chains import (
+    DELTA,
+    GROUPS,
+    LAST,
+    LINEAR,
+    RIDGES,
+    SETTINGS,
+    InPlane,
+    InTime,
+    OnInterval,
+    Setting,
+)
 
 KEPT = Path(__file__).with_name("extremal_kept.json")
 OUT = Path("out/extremal.json")
@@ -87,6 +98,12 @@ def in_plane(looks: int, source: np.random.Generator) -> Found:
     return climbed(first, IN_PLANE, looks, source)
 
 
+def in_time(setting: Any, looks: int, source: np.random.Generator) -> Found:
+    forgetting = (1.0,) * (GROUPS - 1) + (0.9,)
+    starts = [InTime(), InTime(split=0.5), InTime(slopes=(0.95,) * GROUPS), InTime(slopes=forgetting)]
+    return climbed(max(starts, key=lambda one: one.epsilon(setting)), setting, looks, source)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--looks", type=int, default=150, help="chains that are looked at in each search")
@@ -113,6 +130,12 @@ def main() -> None:
         print(f"{shown[0]:9.4f} {shown[1]:14.4f}", flush=True)
     _, plane = in_plane(chosen.looks, np.random.default_rng([chosen.seed, len(SETTINGS)]))
     print(f"\nin the plane, {IN_PLANE.name}: one loss of two coordinates {plane.least_epsilon(IN_PLANE):.4f}")
+    print(f"\n{'without a domain':42} {'proved':>8} {'by':20} {'library':>8} {'slopes in time':>15}")
+    for one in LINEAR:
+        report = li.account(one.run, DELTA)
+        found, _ = in_time(one, chosen.looks, np.random.default_rng([chosen.seed, len(SETTINGS) + 1]))
+        print(f"{one.name:42} {report.epsilon:8.4f} {report.best.theorem.name:20.20}", end=" ")
+        print(f"{report.sandwich.lower.epsilon:8.4f} {found:15.4f}", flush=True)
     path = KEPT if chosen.keep else OUT
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(best, indent=1) + "\n")

@@ -1,8 +1,9 @@
 """Chains that a search may change at will, within what the steps of a setting allow: maps, pushes, and their last steps.
 
-Three shapes. *One loss*: the same piecewise linear map at every step, on an interval. *Changing maps*: the last steps have
+Four shapes. *One loss*: the same piecewise linear map at every step, on an interval. *Changing maps*: the last steps have
 offsets of their own, which no loss of a full or a random batch does, but which no theorem that knows the steps only by their
 Lipschitz constants, pushes and noise can tell apart from it. *In the plane*: one loss of two coordinates, on a rectangle.
+*In time*: no domain, and linear steps whose slopes change, which a loss with a clock comes close to (docs/proofs.md).
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from scipy.special import ndtr
 import lastiterate as li
 from lastiterate.auditing.chain import Chain, iid_hazard, shuffled_hazard
 from lastiterate.auditing.laws import largest_epsilon, worse_order
+from lastiterate.auditing.linear_instances import orders
+from lastiterate.auditing.quadratic import weights_of
+from lastiterate.auditing.sums import Pushed, RandomSum
 from lastiterate.numerics.arrays import Floats
 
 DELTA = 1e-6
@@ -24,6 +28,7 @@ RECORDS = 1000
 PARTS = 4  # of an interval, each with a slope of its own
 LAST = 4  # steps that may have offsets of their own
 RIDGES = 3
+GROUPS = 15  # of steps with one slope
 _SIDE = 18  # cells of a rectangle, in either direction
 BATCHES = {
     "full": li.FullBatch(RECORDS),
@@ -164,6 +169,52 @@ class InPlane:
         for _ in range(setting.steps):
             law = law @ step
         return law
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Convex losses without a domain, noise 1 on the iterate."""
+
+    name: str
+    batches: Any
+    push: float
+    steps: int
+
+    @property
+    def run(self) -> li.Run:
+        change = self.push * self.batches.divisor
+        loss = li.losses.general(smoothness=1.0, strong_convexity=0.0, gradient_sensitivity=change)
+        return li.Run(loss, self.batches, 1.0, li.OnIterate(1.0), self.steps)
+
+
+LINEAR = (
+    Linear("shuffled once, s = 0.5, 30 steps", BATCHES["shuffled once"], 0.5, 30),
+    Linear("reshuffled, s = 0.5, 30 steps", BATCHES["reshuffled"], 0.5, 30),
+    Linear("fixed size of 50, s = 0.5, 60 steps", li.FixedSize(RECORDS, 50), 0.5, 60),
+    Linear("fixed size of 50, s = 0.5, 2000 steps", li.FixedSize(RECORDS, 50), 0.5, 2000),
+)
+
+
+@dataclass(frozen=True)
+class InTime:
+    """x ← slope·x, with slopes that change `GROUPS` times; the record pushes by split, its neighbour by split − 1."""
+
+    slopes: tuple[float, ...] = (1.0,) * GROUPS
+    split: float = 1.0
+
+    def within(self) -> InTime:
+        slopes = tuple(float(one) for one in np.clip(self.slopes, 0.0, 1.0))
+        return replace(self, slopes=slopes, split=float(np.clip(self.split, 0.0, 1.0)))
+
+    def epsilon(self, setting: Linear) -> float:
+        weights = weights_of(np.repeat(self.slopes, -(-setting.steps // GROUPS))[: setting.steps])
+        deviation, values = math.sqrt(float(np.sum(np.square(weights)))), setting.push * weights
+        if setting.batches.shuffled:
+            pushes = orders(values, setting.batches, deviation)
+        else:
+            rates = np.full((setting.steps, 1), _rate(setting.batches))
+            pushes = RandomSum(values[:, None], rates, deviation)
+        return Pushed(pushes, self.split, self.split - 1).epsilon(DELTA)
 
 
 def _points(half: float, side: int) -> Floats:

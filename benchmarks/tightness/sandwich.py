@@ -104,7 +104,7 @@ SETTINGS = (
 BLAME: dict[str, str] = {
     "full, convex, D = 3, 2000 steps, s = 0.1": (
         "mostly the upper side. No fixed loss that `make extremal` looked at costs more than the lower bound; maps "
-        "that change in the last steps cost 1.044, and a theorem that knows steps only by Lipschitz constant, push "
+        "that change in the last steps cost 1.048, and a theorem that knows steps only by Lipschitz constant, push "
         "and noise cannot prove less than that."
     ),
     "full, network, D = 1, 2000 steps, s = 0.1": (
@@ -121,7 +121,7 @@ BLAME: dict[str, str] = {
         "everything."
     ),
     "shuffled once, convex, 30 steps, s = 0.5": (
-        "the upper side. Hill climbing over slopes that change from step to step found nothing above linear "
+        "the upper side. `make extremal` found no slopes that change from step to step to cost more than linear "
         "losses; hiding a place knows pairs of places, not their sum."
     ),
     "shuffled once, strongly convex, 2000 steps, s = 0.5": (
@@ -133,7 +133,7 @@ BLAME: dict[str, str] = {
     ),
     "shuffled once, convex, D = 1, 2000 steps, s = 0.5": ("the upper side, as with 30 steps."),
     "reshuffled, convex, 30 steps, s = 0.5": (
-        "the upper side. Hill climbing over slopes that change from step to step found nothing above linear "
+        "the upper side. `make extremal` found no slopes that change from step to step to cost more than linear "
         "losses; earlier epochs are taken at their worst place."
     ),
     "reshuffled, convex, D = 1, 2000 steps, s = 0.5": (
@@ -146,7 +146,7 @@ BLAME: dict[str, str] = {
     ),
     "fixed size, strongly convex, 2000 steps, s = 0.5": (
         "the upper side. The window composes steps as if every iterate were released, and only what came before it "
-        "is hidden; hill climbing over slopes found nothing above a constant one."
+        "is hidden; for convex losses `make extremal` found no change of slopes that costs more."
     ),
     "fixed size, convex, D = 1, 2000 steps, s = 0.5": (
         "both, about equally: maps that change in the last steps cost 0.556, no fixed loss was found above the "
