@@ -65,7 +65,7 @@ def clipped_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iter
         return epsilon_of(mu, delta + unlike) if delta + unlike < 1 else 0.0
 
     found, where = greatest(epsilon, np.linspace(*hessians, _GRID).tolist(), _SEARCH)
-    yield found, f"quadratic losses with Hessian {where:g} for the others, as far as gradients are not clipped"
+    yield found, f"quadratic losses with Hessian {where:g} for all other records, up to the bound on gradients"
 
 
 def _leaving(run: Run, hessian: float) -> float:
