@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # MNIST and Adult, which are not ours to give away: each in a folder of its name in the folder that this names.
 export LASTITERATE_DATA ?= $(abspath $(firstword $(wildcard data ../*/data) data))
 
-.PHONY: demo house test lint check quick bench bench-engine tables random-batches earlier-noise chain lower mechanisms mutate attack mutation-study sharpness audits accuracy mnist speed papers study docs comparison clean
+.PHONY: demo house test lint check quick bench bench-engine tables random-batches earlier-noise chain lower sandwich extremal mechanisms mutate attack mutation-study sharpness audits accuracy mnist speed papers study docs comparison clean
 
 demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify, calibrate, plot; then a private model
 	$(BIN)/lastiterate account examples/mnist.toml --delta 1e-5 --certificate out/mnist-certificate.json --plot out/mnist.png
@@ -57,6 +57,12 @@ chain: $(READY)  ## every theorem against exact one-dimensional chains; prepayme
 
 lower: $(READY)  ## exact instances beside what is proved, and the speed of a chain
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.lower_side
+
+sandwich: $(READY)  ## upper and lower bounds in 24 settings: ratios, theorems, seconds; out/sandwich.json
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.sandwich $(SANDWICH)
+
+extremal: $(READY)  ## a search for instances that cost more than the library's (EXTREMAL="--looks 400 --seed 1 --keep")
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.extremal $(EXTREMAL)
 
 mechanisms: $(READY)  ## Balle2019 and Bok2024 §5: kernels, diffusions, sampling; plots in out/mechanisms
 	$(BIN)/python -m benchmarks.papers.mechanisms

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from benchmarks.tightness import earlier_noise
+from benchmarks.tightness import earlier_noise, sandwich
 
 import lastiterate as li
 
@@ -89,3 +89,9 @@ def test_the_page_of_what_is_new_has_the_tables_that_its_command_prints(
     ]
     assert [line for rows in tables for line in earlier_noise.lines(rows) if line not in printed] == []
     assert [title for title in earlier_noise.TABLES if title not in printed] == []
+
+
+def test_the_sandwich_has_24_settings_and_sentences_about_none_else() -> None:
+    names = [setting.name for setting in sandwich.SETTINGS]
+    assert len(set(names)) == 24
+    assert set(sandwich.BLAME) <= set(names)

@@ -531,6 +531,20 @@ MUTANTS = (
         ORDERS,
     ),
     Mutant(
+        "an exact mean of a random batch leaves the record out of its size",
+        "auditing/linear_instances.py",
+        "shares = values[:, None] / (counts.numbers + 1)",
+        "shares = values[:, None] / np.maximum(counts.numbers, 1)",
+        "tests/auditing/test_more_runs.py",
+    ),
+    Mutant(
+        "an exact chain in one order draws a place each epoch",
+        "auditing/chain.py",
+        "if self.one_order:",
+        "if self.one_order and len(kernels) < 2:",
+        "tests/auditing/test_more_runs.py",
+    ),
+    Mutant(
         "noise drawn with 0.9 of its standard deviation",
         "training/walk.py",
         "moved = leaves_with_normal_noise(moved, noise, self.source,",

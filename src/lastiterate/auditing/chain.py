@@ -8,7 +8,7 @@ the two nearest points of an even grid, and convolve. Either way the error falls
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -19,7 +19,8 @@ from scipy.special import ndtr
 
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.auditing.kernels import Convolution, GridKernel, Matrices
-from lastiterate.auditing.laws import largest_epsilon, worse_order
+from lastiterate.auditing.laws import LARGEST, largest_epsilon, worse_order
+from lastiterate.auditing.maps import Map, branches
 from lastiterate.errors import (
     FINITE,
     POSITIVE,
@@ -33,12 +34,12 @@ from lastiterate.errors import (
 )
 from lastiterate.numerics.arrays import Floats
 
-Map = Callable[[Floats], Floats]
-
 _COARSE = 512  # cells up to which a matrix keeps its relative precision at about the cost of a convolution
 _MOST_CELLS = 1_000_000
 _FAR = 9.5  # standard deviations: beyond, 1e-21
 _ROUNDING = 4e-17  # of a cell, a step
+
+_Step = tuple[GridKernel, float]  # and how likely the record is in its batch
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,10 @@ class Chain:
 
     φ is `without` in a batch that has not the record, `record` or `neighbour` in one that has. `hazard[t]`: how likely the
     record is in batch t, if it was in none of its epoch; an epoch has `per_epoch` steps, 1 where batches are independent
-    or fixed.
+    or fixed. In `one_order` the record's place is drawn once, for all epochs.
+
+    Steps that differ: step t has the maps `changes[which[t] − 1]`, and those above where that is 0. `left_out`: how likely
+    it is that a run is none of what the maps say.
     """
 
     without: Map
@@ -61,6 +65,10 @@ class Chain:
     per_epoch: int = 1
     cells: int = 200
     in_full: bool | None = None  # whether every map has a matrix; by default, if there are few cells
+    one_order: bool = False
+    changes: tuple[tuple[Map, Map, Map], ...] = ()
+    which: tuple[int, ...] | None = None
+    left_out: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("without", "record", "neighbour"):
@@ -79,6 +87,13 @@ class Chain:
             raise InvalidInput(
                 f"the interval must be finite and hold start. Got [{self.low}, {self.high}], {self.start}."
             )
+        if self.which is not None and (
+            len(self.which) != len(self.noise) or not all(0 <= one <= len(self.changes) for one in self.which)
+        ):
+            raise InvalidInput(
+                f"which must have one number from 0 to {len(self.changes)} for each step. Got {shown(self.which):.60}.",
+                field="which",
+            )
         if len(self.noise) != len(self.hazard):
             raise InvalidInput(
                 f"noise and hazard must have one entry for each step. Got {len(self.noise)} and {len(self.hazard)}."
@@ -86,7 +101,8 @@ class Chain:
 
     def delta(self, epsilons: Floats) -> Floats:
         """δ(ε) of the last iterate, in the worse of both orders."""
-        return worse_order(*self.laws, epsilons, *self._rounding)
+        found = worse_order(*self.laws, epsilons, *self._rounding)
+        return found - (1 + np.exp(np.minimum(epsilons, LARGEST))) * self.left_out if self.left_out else found
 
     def epsilon(self, delta: float) -> float:
         """The ε at which δ(ε) comes down to this."""
@@ -124,7 +140,7 @@ class Chain:
     @property
     def _alike(self) -> bool:
         (quiet, loud), (rare, often) = extremes(self.noise), extremes(self.hazard)
-        return self.per_epoch == 1 and quiet == loud and rare == often
+        return self.per_epoch == 1 and self.which is None and quiet == loud and rare == often
 
     @property
     def points(self) -> Floats:
@@ -137,7 +153,8 @@ class Chain:
     def _rounding(self) -> tuple[float, float]:
         """How far a cell may be off: so much, and so much of itself."""
         steps = len(self.noise)
-        return 0.0 if self._in_full else _ROUNDING * steps, 4e-16 * (steps + self.cells)
+        summed = max(getattr(step, "count", 1) for maps in (self._maps, *self.changes) for step in maps)
+        return 0.0 if self._in_full else _ROUNDING * steps, 4e-16 * (steps * summed + self.cells)
 
     @property
     def _in_full(self) -> bool:
@@ -154,11 +171,38 @@ class Chain:
 
     def _by_steps(self) -> Floats:
         start = np.stack([self._first, self._first])
-        kernels = {noise: self._kernel(noise) for noise in set(self.noise.tolist())}
-        steps = zip((kernels[noise] for noise in self.noise.tolist()), self.hazard.tolist(), strict=True)
-        return self._one_by_one(start, steps) if self.per_epoch == 1 else self._by_epochs(start, steps)
+        which = (0,) * len(self.noise) if self.which is None else self.which
+        kinds = list(zip(self.noise.tolist(), which, strict=True))
+        of_kind = {kind: self._kernel(*kind) for kind in set(kinds)}
+        kernels = [of_kind[kind] for kind in kinds]
+        if self.one_order:
+            return self._by_places(start, kernels)
+        steps = list(zip(kernels, self.hazard.tolist(), strict=True))
+        return self._one_by_one(start, steps) if self.per_epoch == 1 else self._by_epochs(start, steps, self._one_epoch)
 
-    def _one_by_one(self, mass: Floats, steps: Iterable[tuple[GridKernel, float]]) -> Floats:
+    def _by_places(self, start: Floats, kernels: list[GridKernel]) -> Floats:
+        """The average over the places that the record may have in every epoch."""
+        total = np.zeros_like(start)
+        for place in range(self.per_epoch):
+            turns = cyclic_hazard(self.per_epoch, place, len(kernels)).tolist()
+            total += self._by_epochs(start, list(zip(kernels, turns, strict=True)), self._one_by_one)
+        return total / self.per_epoch
+
+    def _by_epochs(self, mass: Floats, steps: list[_Step], walk: Callable[[Floats, list[_Step]], Floats]) -> Floats:
+        """Where all epochs are alike, only until another one changes nothing.
+
+        A law that an epoch changes by a part of itself, it changes by no greater part the next time.
+        """
+        every = self.per_epoch
+        alike = steps[:-every] == steps[every:]
+        for first in range(0, len(steps), every):
+            before, mass = mass, walk(mass, steps[first : first + every])
+            if alike and first + 2 * every <= len(steps) and np.allclose(mass, before, rtol=2e-16 * every, atol=0.0):
+                rest = len(steps) % every
+                return walk(mass, steps[len(steps) - rest :]) if rest else mass
+        return mass
+
+    def _one_by_one(self, mass: Floats, steps: list[_Step]) -> Floats:
         """Whether a batch has the record does not depend on the batches before."""
         for (kernel, hazard), alike in groupby(steps):
             count = sum(1 for _ in alike)
@@ -169,12 +213,10 @@ class Chain:
                 mass = kernel((1 - hazard) * mass, hazard * mass)
         return mass
 
-    def _by_epochs(self, unseen: Floats, steps: Iterable[tuple[GridKernel, float]]) -> Floats:
+    def _one_epoch(self, unseen: Floats, steps: list[_Step]) -> Floats:
         """Mass that has not met the record in this epoch is kept apart from mass that has."""
         seen = none = np.zeros_like(unseen)
-        for step, (kernel, hazard) in enumerate(steps):
-            if step % self.per_epoch == 0:
-                unseen, seen = unseen + seen, none
+        for kernel, hazard in steps:
             unseen, seen = kernel((1 - hazard) * unseen, none), kernel(seen, hazard * unseen)
         return unseen + seen
 
@@ -189,22 +231,31 @@ class Chain:
     def _maps(self) -> tuple[Map, Map, Map]:
         return self.without, self.record, self.neighbour
 
-    def _kernel(self, noise: float) -> GridKernel:
+    def _kernel(self, noise: float, which: int) -> GridKernel:
+        maps = (self._maps, *self.changes)[which]
         if self._in_full:
-            return Matrices(*(self._matrix(step, noise) for step in self._maps))
+            return Matrices(*(self._matrix(step, noise) for step in maps))
         width, reach = (self.high - self.low) / self.cells, _FAR * noise
         ends = self.low - reach, self.high + reach
-        places = [(np.clip(step(self.points), *ends) - self.low) / width for step in self._maps]
-        return Convolution(places, noise / width, self.cells)
+        moves = [
+            [(chance, (np.clip(places, *ends) - self.low) / width) for chance, places in branches(step, self.points)]
+            for step in maps
+        ]
+        return Convolution(moves, noise / width, self.cells)
 
     def _matrix(self, step: Map, noise: float) -> Floats:
         edges = np.linspace(self.low, self.high, self.cells + 1)
-        away = (edges - step(self.points)[:, None]) / noise
-        # Above the mean differences of upper tails: those of the distribution function would round to 0.
-        below = np.diff(ndtr(away), axis=1, prepend=0.0, append=1.0)
-        above = -np.diff(ndtr(-away), axis=1, prepend=1.0, append=0.0)
-        right = np.concatenate([away[:, :1] > 0, away > 0], axis=1)
-        return np.where(right, above, below)
+        return sum(chance * _moved_to(edges, places, noise) for chance, places in branches(step, self.points))  # type: ignore[return-value]
+
+
+def _moved_to(edges: Floats, places: Floats, noise: float) -> Floats:
+    """How much of the mass at each place the noise moves to each cell, and beyond the ends."""
+    away = (edges - places[:, None]) / noise
+    # Above the mean differences of upper tails: those of the distribution function would round to 0.
+    below = np.diff(ndtr(away), axis=1, prepend=0.0, append=1.0)
+    above = -np.diff(ndtr(-away), axis=1, prepend=1.0, append=0.0)
+    right = np.concatenate([away[:, :1] > 0, away > 0], axis=1)
+    return np.where(right, above, below)
 
 
 def _one_per_step(name: str, values: Any, within: Interval) -> Floats:

@@ -10,7 +10,8 @@ import numpy as np
 
 from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, FullBatch, Poisson, Shuffled
 from lastiterate.algorithms.process import Process
-from lastiterate.auditing.chain import Chain, Map, cyclic_hazard, iid_hazard, shuffled_hazard
+from lastiterate.auditing.chain import Chain, cyclic_hazard, iid_hazard, shuffled_hazard
+from lastiterate.auditing.maps import Map
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
 

@@ -25,7 +25,7 @@ class GridKernel(Protocol):
         """After so many batches without the record."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Matrices:
     """The transition of every map, in full: as precise in the tails as elsewhere."""
 
@@ -48,16 +48,20 @@ class Matrices:
 
 
 class Convolution:
-    """Mass goes to `places` in units of a cell, split between the two whole numbers around, and is spread by the noise."""
+    """Mass goes to places in units of a cell, split between the two whole numbers around, and is spread by the noise.
 
-    def __init__(self, places: list[Floats], noise: float, cells: int) -> None:
-        first = math.floor(min(float(one.min()) for one in places))
-        last = math.floor(max(float(one.max()) for one in places)) + 1
+    `moves`: for each of the three maps the places it may lead to, with their probabilities.
+    """
+
+    def __init__(self, moves: list[list[tuple[float, Floats]]], noise: float, cells: int) -> None:
+        every = [places for move in moves for _, places in move]
+        first = math.floor(min(float(one.min()) for one in every))
+        last = math.floor(max(float(one.max()) for one in every)) + 1
         self.count = last - first + 1
         self.size = next_fast_len(cells + self.count - 1, real=True)
         if self.size > _LONGEST:
             raise Unavailable("the maps leave the interval too far for this grid: take fewer cells.")
-        without, record, neighbour = (_split(one - first, self.count) for one in places)
+        without, record, neighbour = (_split(move, first, self.count) for move in moves)
         # Both laws in a batch without the record, then both in one with it.
         self.split = csr_array(bmat([[without, None, record, None], [None, without, None, neighbour]]))
         offsets = np.arange(-last, cells - first)
@@ -81,8 +85,11 @@ class Convolution:
         return mass
 
 
-def _split(places: Floats, count: int) -> csr_array:
-    below = np.floor(places)
+def _split(move: list[tuple[float, Floats]], first: int, count: int) -> csr_array:
+    places = np.concatenate([one - first for _, one in move])
+    chances = np.repeat([chance for chance, _ in move], len(move[0][1]))
+    below = np.minimum(np.floor(places), count - 2)  # subtraction may have rounded up to the last
     rows = np.concatenate([below, below + 1]).astype(np.intp)
-    weights = np.concatenate([below + 1 - places, places - below])
-    return csr_array((weights, (rows, np.tile(np.arange(len(places)), 2))), shape=(count, len(places)))
+    weights = np.concatenate([chances * (below + 1 - places), chances * (places - below)])
+    columns = np.tile(np.arange(len(move[0][1])), 2 * len(move))
+    return csr_array((weights, (rows, columns)), shape=(count, len(move[0][1])))

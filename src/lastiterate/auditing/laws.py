@@ -8,7 +8,7 @@ import numpy as np
 
 from lastiterate.numerics.arrays import Floats
 
-_LARGEST = 700.0
+LARGEST = 700.0
 _ENOUGH = 60
 
 
@@ -17,7 +17,7 @@ def worse_order(one: Floats, two: Floats, epsilons: Floats, rounding: float = 0.
 
     Every cell may be off by `rounding`, and by a part of itself, `relative`: it counts for that much less.
     """
-    factors = np.exp(np.minimum(epsilons, _LARGEST))[:, None]
+    factors = np.exp(np.minimum(epsilons, LARGEST))[:, None]
     doubt = (1 + factors) * rounding
     up, down = 1 + relative, 1 - relative
     forwards = np.maximum(down * one - up * factors * two - doubt, 0.0).sum(axis=1)
@@ -30,9 +30,9 @@ def largest_epsilon(delta_at: Callable[[float], float], delta: float) -> float:
         return 0.0
     low, high = 0.0, 1.0
     while delta_at(high) > delta:
-        if high >= _LARGEST:
-            return _LARGEST
-        low, high = high, min(2 * high, _LARGEST)
+        if high >= LARGEST:
+            return LARGEST
+        low, high = high, min(2 * high, LARGEST)
     for _ in range(_ENOUGH):
         middle = (low + high) / 2
         low, high = (middle, high) if delta_at(middle) > delta else (low, middle)

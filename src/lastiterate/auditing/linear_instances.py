@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
+from scipy.special import ndtr
 
 from lastiterate.algorithms.batches import Batches, Turns
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.run import Run
-from lastiterate.auditing.allowed import allowed_hessians, allowed_splits
+from lastiterate.auditing.allowed import (
+    allowed_hessians,
+    allowed_splits,
+    clipped_hessians,
+    empty_is_as_others,
+    half_gradient,
+    losses_with,
+    share_of_others,
+)
+from lastiterate.auditing.counts import Counts, counts_of
+from lastiterate.auditing.laws import LARGEST
 from lastiterate.auditing.quadratic import QuadraticSteps, exact_mu, steps_of, weights_of
 from lastiterate.auditing.search import greatest
 from lastiterate.auditing.sums import Pushed, RandomSum
@@ -19,6 +31,9 @@ from lastiterate.privacy.gaussian import GaussianDP
 
 _MOST_STEPS = 2_000_000  # that are looked at one by one
 _GRID = 7
+_MOST_CLIPPED = 100_000
+_SEARCH = 12
+_TINY = 1e-300  # tails below it round to 0
 _VANISHED = 1e-18  # of the noise: far below what a cell is rounded by
 
 
@@ -34,12 +49,44 @@ def two_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator
     # The factor 1 − η·hessian is rounded, once for each step that is not yet forgotten; 1 is exact.
     lost = 1 - extremes(steps_of(run, where).factor)[1]
     rounded = min(run.steps, 1 / lost) if lost > 0 else 0.0
-    yield epsilon_of(mu * (1 - 1e-13 - 4e-16 * rounded), delta), f"quadratic losses with Hessian {where:g}"
+    yield epsilon_of(mu * (1 - 1e-13 - 4e-16 * rounded), delta), losses_with(run, where)
+
+
+def clipped_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, str]]:
+    """The others' gradients are those of quadratic losses up to their bound, which iterates hardly ever reach."""
+    hessians = clipped_hessians(run)
+    if hessians is None or not as_known(run.batches) or math.isfinite(run.domain.diameter) or run.steps > _MOST_CLIPPED:
+        return
+
+    def epsilon(hessian: float) -> float:
+        mu = exact_mu(run, hessian, releases) * (1 - 1e-13 - 4e-16 * run.steps)
+        apart = epsilon_of(mu, delta)
+        unlike = _leaving(run, hessian) * (1 + math.exp(min(apart, LARGEST)))
+        return epsilon_of(mu, delta + unlike) if delta + unlike < 1 else 0.0
+
+    found, where = greatest(epsilon, np.linspace(*hessians, _GRID).tolist(), _SEARCH)
+    yield found, f"quadratic losses with Hessian {where:g} for all other records, up to the bound on gradients"
+
+
+def _leaving(run: Run, hessian: float) -> float:
+    """How likely it is that a gradient hessian·x reaches its bound before the last step."""
+    steps, seen = steps_of(run, hessian), run.batches.inclusion(run.steps)
+    if hessian == 0:
+        return 0.0
+    room = share_of_others(run) * half_gradient(run) / abs(hessian)
+    mean, variance, total = 0.0, 0.0, 0.0
+    parts = (steps.factor, steps.push * seen / 2, np.square(steps.noise))
+    for factor, push, noise in zip(*(one[:-1].tolist() for one in parts), strict=True):
+        mean, variance = abs(factor) * mean + push, factor**2 * variance + noise
+        total += 2 * float(ndtr((mean - room) / math.sqrt(variance))) + _TINY
+    return min(total, 1.0)
 
 
 def as_known(batches: Batches) -> bool:
-    """Whether it is known which batches have the record."""
+    """Whether it is known which batches have the record, and how much it counts in them."""
     once = batches.shuffled and batches.per_epoch == 1
+    if batches.own_mean:
+        return False
     return batches.turns in (Turns.EVERY_STEP, Turns.FIXED_ORDER) or once or float(batches.inclusion(1)[0]) == 1
 
 
@@ -50,24 +97,26 @@ def epsilon_of(mu: float, delta: float) -> float:
 def random_pushes(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, str]]:
     """For random batches and random orders."""
     hessians = allowed_hessians(run)
-    if hessians is None or as_known(run.batches) or run.batches.own_mean or math.isfinite(run.domain.diameter):
+    if hessians is None or as_known(run.batches) or math.isfinite(run.domain.diameter):
         return
-    for hessian in sorted(set(hessians)):
-        pushes = _random_sum(run.batches, steps_of(run, hessian), run.steps)
-        if pushes is None:
-            return
-        for record, neighbour in allowed_splits(run):
+    for hessian, (record, neighbour) in product(sorted(set(hessians)), allowed_splits(run)):
+        counts = counts_of(run.batches)
+        if run.batches.own_mean and not empty_is_as_others(run, hessian, record):
+            counts = counts.never_empty
+        pushes = _random_sum(run.batches, steps_of(run, hessian), run.steps, counts)
+        if pushes is not None:
             epsilon = Pushed(pushes, record, neighbour).epsilon(delta)
-            yield epsilon, f"{pushing(record)} on quadratic losses with Hessian {hessian:g}"
+            yield epsilon, f"{pushing(record)} on {losses_with(run, hessian)}"
 
 
 def pushing(record: float) -> str:
     return "a record that pushes, and one that does not," if record == 1 else "records that push in opposite directions"
 
 
-def _random_sum(batches: Batches, steps: QuadraticSteps, count: int) -> RandomSum | None:
+def _random_sum(batches: Batches, steps: QuadraticSteps, count: int, counts: Counts) -> RandomSum | None:
     if steps.alike and float(steps.factor[0]) == 1 and batches.random:
-        return _coins(np.full(1, float(steps.push[0])), batches, float(steps.noise[0]) * math.sqrt(count), count)
+        deviation = float(steps.noise[0]) * math.sqrt(count)
+        return _coins(np.full(1, float(steps.push[0])), batches, deviation, counts, count)
     if count > _MOST_STEPS:
         return None
     weights = weights_of(steps.factor)
@@ -75,13 +124,19 @@ def _random_sum(batches: Batches, steps: QuadraticSteps, count: int) -> RandomSu
     if batches.shuffled:
         return orders(values, batches, deviation)
     gone = np.cumsum(np.sort(np.abs(values))) < _VANISHED * deviation
-    return _coins(values[np.argsort(np.abs(values))[~gone]], batches, deviation)
+    kept = values[np.argsort(np.abs(values))[~gone]]
+    too_many = batches.own_mean and len(kept) * len(counts.numbers) > _MOST_STEPS
+    return None if too_many else _coins(kept, batches, deviation, counts)
 
 
-def _coins(values: Floats, batches: Batches, deviation: float, times: int = 1) -> RandomSum:
-    """Each push with the same probability, independently."""
+def _coins(values: Floats, batches: Batches, deviation: float, counts: Counts, times: int = 1) -> RandomSum:
+    """Each push with the same probability, independently; a mean has the more of it the fewer others there are."""
     rate = float(batches.inclusion(1)[0])
-    return RandomSum(values[:, None], np.broadcast_to(rate, (len(values), 1)), deviation, times)
+    if not batches.own_mean:
+        return RandomSum(values[:, None], np.broadcast_to(rate, (len(values), 1)), deviation, times)
+    shares = values[:, None] / (counts.numbers + 1)
+    chances = np.broadcast_to(rate * counts.probabilities, shares.shape)
+    return RandomSum(shares, chances, deviation, times, left_out=counts.left_out * len(values) * times)
 
 
 def orders(values: Floats, batches: Batches, deviation: float) -> RandomSum:

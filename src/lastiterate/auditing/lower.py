@@ -9,12 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lastiterate.algorithms.run import Run
-from lastiterate.auditing.chain_instances import on_an_interval, two_wells
 from lastiterate.auditing.changing_instances import best_gaussians, last_step_apart
-from lastiterate.auditing.linear_instances import random_pushes, two_gaussians
+from lastiterate.auditing.interval_instances import on_an_interval
+from lastiterate.auditing.linear_instances import clipped_gaussians, random_pushes, two_gaussians
+from lastiterate.auditing.wells import two_wells
 from lastiterate.progress import tracked
 
-_FAMILIES = (two_gaussians, random_pushes, best_gaussians, last_step_apart, on_an_interval, two_wells)
+_FAMILIES = (
+    two_gaussians,
+    clipped_gaussians,
+    random_pushes,
+    best_gaussians,
+    last_step_apart,
+    on_an_interval,
+    two_wells,
+)
 _NONE = "no instance is known for such a run"
 
 

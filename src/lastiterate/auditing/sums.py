@@ -26,12 +26,16 @@ _ULPS = 2e-15
 
 @dataclass(frozen=True, eq=False)
 class RandomSum:
-    """`times` copies of Σ_g v_g, and N(0, deviation²): v_g is one of values[g], each with its probability, or else 0."""
+    """`times` copies of Σ_g v_g, and N(0, deviation²): v_g is one of values[g], each with its probability, or else 0.
+
+    `left_out`: how likely it is that the sum is another one.
+    """
 
     values: Floats
     probabilities: Floats
     deviation: float
     times: int = 1
+    left_out: float = 0.0
 
     def log_moment(self, tilt: float) -> float:
         """log E e^{tilt·sum}."""
@@ -75,7 +79,12 @@ class Pushed:
         if self._cells > _MOST_CELLS:
             return 0.0
         one, two, rounding = self.laws
-        return largest_epsilon(lambda epsilon: float(worse_order(one, two, np.array([epsilon]), rounding)[0]), delta)
+
+        def least(epsilon: float) -> float:
+            lost = (1 + math.exp(epsilon)) * self.pushes.left_out
+            return float(worse_order(one, two, np.array([epsilon]), rounding)[0]) - lost
+
+        return largest_epsilon(least, delta)
 
     @cached_property
     def laws(self) -> tuple[Floats, Floats, float]:

@@ -1,0 +1,155 @@
+"""Bounded domains: the others pull the iterate to one end of an interval, and the record pushes against them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+
+from lastiterate.algorithms.batches import RARE, Turns
+from lastiterate.algorithms.per_step import is_constant, spread
+from lastiterate.algorithms.run import Run
+from lastiterate.auditing.allowed import allowed_hessians, allowed_splits, clipped_flat, counted, half_gradient
+from lastiterate.auditing.chain import Chain
+from lastiterate.auditing.counts import Counts, counts_of
+from lastiterate.auditing.gridded import chain_of, interval_width, refined, rough, short_enough
+from lastiterate.auditing.linear_instances import pushing
+from lastiterate.auditing.maps import Map, Shifted
+from lastiterate.auditing.quadratic import QuadraticSteps, steps_of
+from lastiterate.auditing.search import greatest
+from lastiterate.numerics.arrays import Floats
+
+_PULLS = (0.0, 0.03, 0.1, 0.3, 0.6, 1.0, 1.7, 3.0, 5.0, 10.0)  # of the others against the record, in units of the noise
+_SEARCH = 8
+_MOST_KINDS = 1000  # of steps that differ
+_ROUGHLY = 1e-14  # of batches that are left out while a pull is searched for
+
+
+@dataclass(frozen=True)
+class _Pulled:
+    """A run on an interval: the others pull by so many `noises` of the first step, elsewhere and in the record's batches.
+
+    In a fixed order these are different batches, with data of their own; otherwise both are the same.
+    """
+
+    run: Run
+    steps: QuadraticSteps
+    width: float
+    split: tuple[float, float]
+    counts: Counts
+    elsewhere: float = 0.0
+    beside: float = 0.0
+
+    def pulled(self, pull: float) -> _Pulled:
+        return replace(self, elsewhere=pull, beside=pull)
+
+    @property
+    def chain(self) -> Chain:
+        kinds, which = self._kinds
+        first, *changes = (self._maps(*kind) for kind in kinds)
+        many = len(kinds) > 1
+        return chain_of(
+            self.run,
+            first,
+            self.width / 2,
+            self.steps.noise,
+            in_full=False if many else None,
+            changes=tuple(changes),
+            which=tuple(which) if many else None,
+            left_out=self.counts.left_out * self.run.steps,
+        )
+
+    @property
+    def _kinds(self) -> tuple[list[tuple[float, float, float]], list[int]]:
+        """Steps that differ, and which step is which: factor, push, and how far a pull of one noise moves."""
+        sizes = spread("step_size", self.run.step_size, self.run.steps)
+        if self.steps.alike and is_constant(sizes):
+            return [(float(self.steps.factor[0]), float(self.steps.push[0]), float(self.steps.noise[0]))], []
+        pulls = sizes / sizes[0] * self.steps.noise[0]
+        rows, which = np.unique(np.stack([self.steps.factor, self.steps.push, pulls]), axis=1, return_inverse=True)
+        return [(row[0], row[1], row[2]) for row in rows.T.tolist()], which.ravel().tolist()
+
+    def _maps(self, factor: float, push: float, unit: float) -> tuple[Map, Map, Map]:
+        batches, counts = self.run.batches, self.counts
+        elsewhere, beside = -self.elsewhere * unit, -self.beside * unit
+        bounded = math.isfinite(half_gradient(self.run))
+        own = [side * push for side in self.split]
+        if batches.constant_size:
+            missing = beside / batches.divisor if bounded else 0.0
+            moves = [counts.always(elsewhere), *(counts.always(beside - missing + one) for one in own)]
+        elif batches.own_mean:
+            missing = beside if bounded else 0.0
+            moves = [counts.unless_empty(elsewhere), *(counts.averaged(beside, one - missing) for one in own)]
+        else:
+            moves = [counts.summed(elsewhere / batches.divisor, one) for one in (0.0, *own)]
+        without, record, neighbour = (_moved(factor, *move) for move in moves)
+        return without, record, neighbour
+
+
+def on_an_interval(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, str]]:
+    """The others pull against the record, and projection holds; without a pull, Bok et al. 2024, Theorem C.16."""
+    hessians, width = allowed_hessians(run), interval_width(run)
+    if hessians is None or width is None or not short_enough(run):
+        return
+    # What a bounded gradient does beyond the others is how far they pull, and its own bound.
+    splits = ((0.5, -0.5),) if math.isfinite(half_gradient(run)) else allowed_splits(run)
+    for hessian, split in product(sorted(set(hessians)), splits):
+        given = _Pulled(run, steps_of(run, hessian), width, split, _counts(run, hessian, _ROUGHLY))
+        if len(given._kinds[0]) > _MOST_KINDS:
+            return
+        for best in _best_pulls(given, delta):
+            chain = refined(replace(best, counts=_counts(run, hessian)).chain)
+            yield chain.least_epsilon(delta), f"{pushing(split[0])} on an interval{_described(best)}"
+
+
+def _counts(run: Run, hessian: float, rare: float = RARE) -> Counts:
+    """An empty batch of its own mean does not even contract."""
+    found = counts_of(run.batches, rare)
+    return found if hessian == 0 or not run.batches.own_mean else found.never_empty
+
+
+def _best_pulls(given: _Pulled, delta: float) -> list[_Pulled]:
+    """One pull for all batches; in a fixed order, then another for the record's, and once more one for the others."""
+    pulls = _pulls(given)
+    _, pull = greatest(lambda pull: rough(given.pulled(pull).chain).epsilon(delta), pulls, _SEARCH)
+    best = given.pulled(pull)
+    if given.run.batches.turns is not Turns.FIXED_ORDER or given.run.batches.per_epoch == 1 or len(pulls) == 1:
+        return [best]
+    both = sorted({*pulls, *(-one for one in pulls)})
+    _, beside = greatest(lambda pull: rough(replace(best, beside=pull).chain).epsilon(delta), both, _SEARCH)
+    apart = replace(best, beside=beside)
+    _, elsewhere = greatest(lambda pull: rough(replace(apart, elsewhere=pull).chain).epsilon(delta), both, _SEARCH)
+    return [best, replace(apart, elsewhere=elsewhere)]
+
+
+def _pulls(given: _Pulled) -> tuple[float, ...]:
+    """A bounded gradient pulls so far and no farther; in Poisson sums gradients without a bound do not pull."""
+    run, steps = given.run, given.steps
+    bounded = math.isfinite(half_gradient(run))
+    if counted(run) and not bounded:
+        return (0.0,)
+    if not bounded:
+        return _PULLS
+    size = float(spread("step_size", run.step_size, run.steps)[0])
+    most = size * half_gradient(run) / float(steps.noise[0])
+    if clipped_flat(run):
+        return (most,)
+    return (*(one for one in _PULLS if one < most), most)
+
+
+def _moved(factor: float, shifts: Floats, chances: Floats) -> Map:
+    if len(shifts) > 1:
+        return Shifted(lambda x: factor * x, shifts, chances)
+    shift = float(shifts[0])
+    return lambda x: factor * x + shift
+
+
+def _described(best: _Pulled) -> str:
+    if best.elsewhere == best.beside:
+        return f", the others pull it back by {best.beside:.3g} of the noise" if best.beside else ""
+    return (
+        f", pulled back by {best.beside:.3g} of the noise in the record's batch and by {best.elsewhere:.3g} in others"
+    )
