@@ -1,7 +1,7 @@
 """A record takes part in some steps by chance, and in which is hidden: more than the average over the sets of its steps.
 
-P = Σ p_V·P_V and Q = Σ p_V·Q_V are mixtures over the sets V of the steps that use the record; P_V and Q_{V'} are μ(V)-GDP apart
-for every V' ⊂ V. A set where the record is easy to see may be compared with its subsets, too. Proof: docs/proofs.md.
+P = Σ p_V·P_V and Q = Σ p_V·Q_V are mixtures over the sets V of the steps that use the record; P_V and Q_{V'} are μ(V)-GDP
+apart for every V' ⊂ V. A set where the record is easy to see may be compared with its subsets, too. Proof: docs/proofs.md.
 """
 
 from __future__ import annotations
@@ -16,16 +16,14 @@ from lastiterate.privacy.profile import LARGEST_TABLED, Profile
 
 _POINTS = 120  # of the profile: chords lie above it, with fewer by more
 _FARTHEST = 9.0  # deviations: δ is 1e-18 there, below what is followed in compositions
-_MOST_LEVELS = 300  # of μ: each is rounded up to the next
+_MOST_LEVELS = 400  # of μ: each is rounded up to the next
 
 
-def hidden_participation(
-    mus: Floats, weights: Floats, lost: float, adjacency: Adjacency = REPLACE_ONE
-) -> Profile:
+def hidden_participation(mus: Floats, weights: Floats, lost: float, adjacency: Adjacency = REPLACE_ONE) -> Profile:
     """δ(ε) = Σ p_V·θ_{ε(V)}(μ(V)) for a good choice of ε(V) = f(μ(V)), f not decreasing, with Σ p_V·e^{ε(V)} ≤ e^ε.
 
-    `mus` increase; `weights` are upper bounds on their probabilities, `lost` on that of more than the largest. The best choice
-    is ε(V) = μ(V)·(q − μ(V)/2), as far as that increases: for each q it gives a point of the profile.
+    `mus` increase; `weights` are upper bounds on their probabilities, `lost` on that of more than the largest. The best
+    choice is ε(V) = μ(V)·(q − μ(V)/2), as far as that increases: for each q it gives a point of the profile.
     """
     mus, weights = _few(mus, weights)
     deviations = np.linspace(0.0, 1.0, _POINTS)[:, None] ** 1.5 * (_FARTHEST + float(mus[-1]))

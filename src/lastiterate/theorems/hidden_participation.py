@@ -6,6 +6,7 @@ spread over the steps that follow, and a set of steps where the record is easy t
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache, partial
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.minorant_law import CostLaw, minorant_law
 from lastiterate.numerics.rounding import up
+from lastiterate.privacy.adjacency import POISSON
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.hidden_participation import hidden_participation
 from lastiterate.privacy.ladder import Ladder, rungs
@@ -21,13 +23,15 @@ from lastiterate.privacy.profile import Profile
 from lastiterate.privacy.slack import with_slack
 from lastiterate.theorems.assumptions import NONEXPANSIVE, on_usual_batches
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM
+from lastiterate.theorems.sampled import RANDOM
 from lastiterate.theorems.theorem import Assumption, Theorem
 
-LONGEST = 4096  # steps of a window: a limit of effort
+_LONGEST, _MOST_TURNS = (
+    4096,
+    800_000,
+)  # steps of a window, and steps times turns that are gone through: limits of effort
 _SHORTEST = 8  # shorter ones are no better than composition
 _RATIO = 3.0  # between windows: ε is flat around the best, which is often the longest
-_LARGEST_MU = 8.0  # of one turn: ε is 65 there, at δ = 1e-5
 
 
 def _bound(process: Process) -> Evidence:
@@ -35,13 +39,18 @@ def _bound(process: Process) -> Evidence:
     Bound: windows of k steps composed, each with δ(ε) = Σ_V p_V·θ_{ε(V)}(μ(V)), ε(V) = min(μ(V), q)·(q − min(μ(V), q)/2).
         V is the set of a window's steps that use the record, p_V its probability, μ(V) the engine's with a push at every
         step of V and nothing left at the end; q such that Σ_V p_V·e^{ε(V)} = e^ε. Steps that differ count as the worst.
-    Assumes: no step moves iterates apart; for Poisson a bound on each gradient.
+    Assumes: batches of fixed size, or averaged over their own; no step moves iterates apart.
     Attained by: one step on a random batch.
     Reference: hidden participation (docs/proofs.md).
     """
-    most = min(max(last - first for first, last in process.stretches), LONGEST)
+    most = min(max(last - first for first, last in process.stretches), longest_window(process))
     ladder = Ladder(rungs(most, _RATIO, _SHORTEST), partial(windows_of, process))
     return Evidence(ladder, ladder)
+
+
+def longest_window(process: Process) -> int:
+    """So many steps are gone through at most."""
+    return min(_LONGEST, max(1, math.isqrt(int(_MOST_TURNS / float(process.inclusion[0])))))
 
 
 def windows_of(whole: Process, length: int) -> Notion:
@@ -65,14 +74,17 @@ def _law(length: int, rate: float, factor: float) -> CostLaw:
     return minorant_law(length, rate, factor)
 
 
-def _some_protection(process: Process) -> str | None:
-    if BOUNDED_RECORDS.failure(process) is not None:
+def worth_hiding(process: Process) -> bool:
+    """Whether the theorem has something to say of the steps of this process."""
+    return all(one.failure(process) is None for one in HIDDEN_PARTICIPATION.assumptions)
+
+
+def _replaced(process: Process) -> str | None:
+    if process.batches.sampling is not POISSON:
         return None
-    worst = process.typical.worst_alike
-    mu = float(worst.sampled[0]) / float(worst.noise[0])
-    if mu <= _LARGEST_MU:
-        return None
-    return f"it needs a mu of {_LARGEST_MU:g} at most for each turn, but there is {mu:.3g}: hardly any protection"
+    return (
+        "it is about batches where another record takes its place; for sums over a public divisor composition is better"
+    )
 
 
 HIDDEN_PARTICIPATION = Theorem(
@@ -81,9 +93,8 @@ HIDDEN_PARTICIPATION = Theorem(
     "random batches, convex: steps with the record are compared with steps without it",
     (
         RANDOM,
-        BOUNDED_RECORDS,
+        Assumption("another record in its place", _replaced),
         on_usual_batches(NONEXPANSIVE),
-        Assumption("some protection", _some_protection),
     ),
     _bound,
     rung=windows_of,
