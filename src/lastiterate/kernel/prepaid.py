@@ -149,22 +149,29 @@ def walked(steps: Steps, given: Kept, segments: list[Segment]) -> Floats:
             break
         rates = (steps.lipschitz if paying_off else least)[at : at + length]
         due = np.cumprod(np.append(last, rates[:0:-1]))[::-1] * np.square(steps.noise[at : at + length])
-        for first in range(0, length, _CHUNK):
-            cut = slice(at + first, at + min(first + _CHUNK, length))
-            rows = (steps.sensitivity[cut], due[first : first + _CHUNK], steps.lipschitz[cut], least[cut])
-            found = []
-            for push, payment, up, down in zip(*(row.tolist() for row in rows), strict=True):
-                left = (up if left > 0 else down) * left + push - payment if left else push - payment
-                found.append(left)
-            path[cut] = found
         if settled and paying_off and greatest(rates) > 1:  # rounding would grow on its way: from the end backwards
             path[at : at + length] = _backwards(steps.part(at, at + length), due)
+        else:
+            left = _onwards(steps.part(at, at + length), least[at : at + length], due, left, path[at : at + length])
         at += length
         if settled:
             path[at - 1] = left = 0.0
     if at != len(steps):
         raise Refused(f"the segments of a schedule must have {len(steps)} steps.")
     return _repaired(steps, given, path)
+
+
+def _onwards(steps: Steps, least: Floats, due: Floats, left: float, path: Floats) -> float:
+    """What is left after each of these steps, into `path`; and after the last."""
+    for first in range(0, len(steps), _CHUNK):
+        cut = slice(first, first + _CHUNK)
+        rows = (steps.sensitivity[cut], due[cut], steps.lipschitz[cut], least[cut])
+        found = []
+        for push, payment, up, down in zip(*(row.tolist() for row in rows), strict=True):
+            left = (up if left > 0 else down) * left + push - payment if left else push - payment
+            found.append(left)
+        path[cut] = found
+    return left
 
 
 def _backwards(steps: Steps, due: Floats) -> list[float]:
