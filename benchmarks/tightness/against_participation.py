@@ -1,8 +1,8 @@
 """Hidden participation against exact chains: `python -m benchmarks.tightness.against_participation [seconds] [seed]`.
 
 Random batches; maps in one dimension are broken lines with slopes up to L; the record, its neighbour and whoever is in its
-place push by constants within s of each other. Prints how many (chain, epsilon) pairs were compared, the largest exact/bound,
-and how many lie above the bound.
+place push by constants within s of each other. Prints how many (chain, epsilon) pairs were compared, the largest
+exact/bound, and how many lie above the bound.
 """
 
 from __future__ import annotations
