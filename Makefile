@@ -54,6 +54,7 @@ chain: $(READY)  ## every theorem against exact one-dimensional chains; prepayme
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.against_chain $(CHAIN)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.against_turning $(TURNING)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.against_reflection $(REFLECTED)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.against_participation
 
 lower: $(READY)  ## exact instances beside what is proved, and the speed of a chain
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.lower_side

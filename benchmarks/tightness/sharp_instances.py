@@ -237,6 +237,7 @@ INSTANCES: dict[str, tuple[tuple[Sharp, ...], float]] = {
     "bok2024/random/constrained": ((TINY_SAMPLED,), 0.5),
     "bok2024/random/composition": ((ONE_SAMPLED, TWO_RELEASED), 0.99),
     "window-tail": ((ONE_SAMPLED, MANY_SAMPLED), 0.99),
+    "hidden-participation": ((ONE_SAMPLED,), 0.99),
 }
 
 

@@ -806,4 +806,25 @@ MUTANTS = (
         "slack / functions",
         "tests/theorems/test_prepayment.py",
     ),
+    Mutant(
+        "what hard sets of turns take is given by nobody",
+        "privacy/hidden_participation.py",
+        "shares = up(np.exp(levels - largest[:, None]) @ weights + lost)",
+        "shares = up(np.exp(levels - largest[:, None]) @ weights * 0.5 + lost)",
+        "tests/theorems/test_hidden_participation.py",
+    ),
+    Mutant(
+        "faces are paid over one step more than they have",
+        "numerics/minorant_law.py",
+        "evenly = np.square(heads) / width",
+        "evenly = np.square(heads) / (width + 1)",
+        "tests/theorems/test_hidden_participation.py",
+    ),
+    Mutant(
+        "steps after a release hide what was before it",
+        "theorems/epoch_by_epoch.py",
+        "            if place + 1 in cuts:",
+        "            if place + 1 in cuts[1:]:",
+        "tests/theorems/test_released_inside.py",
+    ),
 )

@@ -69,7 +69,6 @@ def test_a_shuffled_network_is_far_below_composition() -> None:
     ("change", "said"),
     [
         ({"lipschitz": 1.0}, "random-order is better"),
-        ({"releases": (3,)}, "one is at 3"),
         ({"sensitivity": 9.0}, "hardly any protection"),
         ({"batches": li.Shuffled(records=40, batch_size=10, each_epoch=False)}, "one order for the whole run"),
     ],

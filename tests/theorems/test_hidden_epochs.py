@@ -97,7 +97,6 @@ def test_a_table_lies_above() -> None:
     ("change", "said"),
     [
         ({"lipschitz": 1.0}, "no step moves iterates apart"),
-        ({"releases": (3,)}, "one is at 3"),
         ({"sensitivity": 9.0}, "hardly any protection"),
         ({"batches": li.Shuffled(records=40, batch_size=10, each_epoch=False)}, "one order for the whole run"),
         ({"batches": li.Shuffled(records=2049, batch_size=1)}, "at most 2048 batches an epoch"),

@@ -12,6 +12,7 @@ from lastiterate.theorems import (
     epoch_by_epoch,
     feldman2018,
     hidden_epochs,
+    hidden_participation,
     hidden_place,
     kong2025,
     langevin,
@@ -59,4 +60,5 @@ CATALOGUE: tuple[Theorem, ...] = (
     bok2024_random.RANDOM_BOUNDED,
     bok2024_random.RANDOM_COMPOSITION,
     window_tail.WINDOW_TAIL,
+    hidden_participation.HIDDEN_PARTICIPATION,
 )

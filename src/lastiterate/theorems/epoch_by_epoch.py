@@ -2,15 +2,19 @@
 
 Take every epoch for released at its end. Given where the record's turn falls in an epoch, the steps after it hide the push
 as in Balle et al. 2019 and Kong and Ribero 2025; the place is uniformly random, so an epoch is an average of Gaussian
-mechanisms; epochs compose. Nothing grows from one epoch into the next, whatever the Lipschitz constants.
+mechanisms; epochs compose. Nothing grows from one epoch into the next, whatever the Lipschitz constants. Nor does anything
+pass a release inside an epoch: the record has one turn, before or after it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lastiterate.algorithms.batches import SHUFFLED, Turns
 from lastiterate.algorithms.process import Process
@@ -19,28 +23,31 @@ from lastiterate.numerics.levels import few_levels
 from lastiterate.numerics.rounding import down, up
 from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.compose import compose_counted
-from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, batches
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.theorem import Assumption, Theorem
 
 # Of epochs that are counted as alike: each is one more transform, and fewer count more epochs as the worst.
 _MOST_GROUPS = 6
+_MOST_PATTERNS = 8  # different ways to cut epochs by releases: of more, all count as cut wherever one is
 _MOST_LEVELS = 100  # of μ within an epoch: rounded up to the next, by less than 10 %; each is a term of every sum
 # With ∞ here the next step might make NaN of it; a shift that is hidden so well costs nothing either way.
 _LARGEST_HIDDEN = 1e280
 _LARGEST_MU, _MOST_STEPS = 8.0, 10**7  # ε is 65 there, at δ = 1e-5; and a run of so many steps is held in a few arrays
 
 
-def mus_by_place(sensitivity: Floats, noise: Floats, lipschitz: Floats) -> Floats:
+def mus_by_place(sensitivity: Floats, noise: Floats, lipschitz: Floats, cuts: tuple[int, ...] = ()) -> Floats:
     """μ of a record with one turn, for each place of each epoch (the rows): s/√(ν² + hidden).
 
-    What the later steps hide of a shift, in the units of its own step: Σ_k ν_k²/(L_{j+1}⋯L_k)², rounded down.
+    What the later steps hide of a shift, in the units of its own step: Σ_k ν_k²/(L_{j+1}⋯L_k)², rounded down. `cuts`: after
+    so many steps of the epoch the iterate is released, and later ones hide nothing.
     """
     hidden = np.zeros(len(noise))
     mus = np.empty_like(noise)
     with np.errstate(divide="ignore", over="ignore"):
         for place in range(noise.shape[1] - 1, -1, -1):
+            if place + 1 in cuts:
+                hidden = np.zeros(len(noise))
             mus[:, place] = sensitivity[:, place] / np.sqrt(np.square(noise[:, place]) + hidden)
             hidden = (np.square(noise[:, place]) + hidden) / np.square(lipschitz[:, place])
             hidden = np.minimum(down(hidden, operations=10), _LARGEST_HIDDEN)
@@ -53,31 +60,86 @@ def epoch_average(process: Process) -> AveragedGaussianDP:
     return _average(_mus(process, 0, per_epoch, per_epoch)[0], per_epoch)
 
 
+@dataclass(frozen=True, eq=False)
+class Epochs:
+    """Some epochs (the rows) that are counted as alike, how many they are, and where in them the iterate is released."""
+
+    sensitivity: Floats
+    noise: Floats
+    lipschitz: Floats
+    count: int
+    cuts: tuple[int, ...] = ()
+
+    @property
+    def mus(self) -> Floats:
+        """For each place, the worst of these epochs."""
+        return np.asarray(mus_by_place(self.sensitivity, self.noise, self.lipschitz, self.cuts).max(axis=0))
+
+
+def epochs_of(process: Process) -> Iterator[Epochs]:
+    """All epochs of a run in a few groups: whole ones, those that a release cuts, and the rest of one at the end."""
+    per_epoch = process.batches.per_epoch
+    whole, rest = divmod(len(process), per_epoch)
+    cut = _cut_epochs(process)
+    at_the_end = cut.pop(whole, ())
+    plain = np.setdiff1d(np.arange(min(whole, 1) if process.constant and not cut else whole), list(cut))
+    if plain.size:
+        given = plain[:1] if process.constant else plain
+        for first, last, count in groups_of_epochs(len(given), whole - len(cut)):
+            yield _rows(process, given[first:last], count)
+    many = len(set(cut.values())) > _MOST_PATTERNS
+    for cuts in _patterns(cut):
+        inside = np.array([epoch for epoch, own in cut.items() if many or own == cuts], np.intp)
+        yield _rows(process, inside[:1] if process.constant else inside, len(inside), cuts)
+    if rest:
+        part = slice(len(process) - rest, len(process))
+        sensitivity, noise, lipschitz = (values[part][None] for values in _values(process))
+        yield Epochs(sensitivity, noise, lipschitz, 1, at_the_end)
+
+
+def _cut_epochs(process: Process) -> dict[int, tuple[int, ...]]:
+    """For each epoch inside of which something is released: after how many of its steps."""
+    found: dict[int, tuple[int, ...]] = {}
+    for release in process.releases:
+        epoch, inside = divmod(release, process.batches.per_epoch)
+        if inside:
+            found[epoch] = (*found.get(epoch, ()), inside)
+    return found
+
+
+def _patterns(cut: dict[int, tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """The different ways in which epochs are cut; if there are many, one that cuts wherever one of them does."""
+    different = sorted(set(cut.values()))
+    return different if len(different) <= _MOST_PATTERNS else [tuple(sorted(set().union(*different)))]
+
+
+def _rows(process: Process, epochs: NDArray[np.intp], count: int, cuts: tuple[int, ...] = ()) -> Epochs:
+    per_epoch = process.batches.per_epoch
+    steps = epochs[:, None] * per_epoch + np.arange(per_epoch)
+    sensitivity, noise, lipschitz = (values[steps] for values in _values(process))
+    return Epochs(sensitivity, noise, lipschitz, count, cuts)
+
+
+def _values(process: Process) -> tuple[Floats, Floats, Floats]:
+    return process.sensitivity, process.noise, process.lipschitz
+
+
 def _composed(process: Process) -> Evidence:
     """Update: X ← φ(X) + N(0, ν²), a new secret order each epoch.
     Bound: epochs composed, each the average over the places j of a record of G(μ_j), μ_j = s/√(ν² + Σ_k ν²/L^{2k}).
-        The sum is over the steps that follow the record's turn in its epoch. Where steps differ, epochs are counted in a
-        few groups, each as one that is no better than any of its epochs at any place.
-    Assumes: a known Lipschitz constant, above 1 somewhere; releases at the end of epochs alone.
+        The sum is over the steps that follow the record's turn in its epoch, up to the next release. Where steps differ,
+        epochs are counted in a few groups, each as one that is no better than any of its epochs at any place.
+    Assumes: a known Lipschitz constant, above 1 somewhere, or releases on the way.
     Attained by: one epoch of two batches, to 1 %.
     Reference: a composition of averages (docs/proofs.md).
     """
     per_epoch = process.batches.per_epoch
-    whole, rest = divmod(len(process), per_epoch)
-    counted: list[tuple[Notion, int]] = []
-    if whole:
-        shown = per_epoch if process.constant else whole * per_epoch
-        mus = _mus(process, 0, shown, per_epoch)
-        for first, last, count in groups_of_epochs(len(mus), whole):
-            counted.append((_average(mus[first:last].max(axis=0), per_epoch), count))
-    if rest:
-        counted.append((_average(_mus(process, len(process) - rest, len(process), rest)[0], per_epoch), 1))
-    return Evidence(compose_counted(counted))
+    return Evidence(compose_counted([(_average(one.mus, per_epoch), one.count) for one in epochs_of(process)]))
 
 
 def _mus(process: Process, first: int, last: int, places: int) -> Floats:
-    values = (process.sensitivity, process.noise, process.lipschitz)
-    return mus_by_place(*(np.array(array[first:last]).reshape(-1, places) for array in values))
+    sensitivity, noise, lipschitz = (np.array(one[first:last]).reshape(-1, places) for one in _values(process))
+    return mus_by_place(sensitivity, noise, lipschitz)
 
 
 def groups_of_epochs(shown: int, epochs: int) -> list[tuple[int, int, int]]:
@@ -128,9 +190,18 @@ def _some_protection(process: Process) -> str | None:
     return f"it needs a mu of {_LARGEST_MU:g} at most, of a turn and in all, but there is {worst:.3g}: hardly any protection"
 
 
+def _growing_or_released(process: Process) -> str | None:
+    if process.releases or process.contraction > 1:
+        return None
+    return f"{_growing(process)}; nothing is released on the way"
+
+
 NEW_ORDERS = Assumption("each epoch has a new order", _new_orders)
 RELEASED_WITH_EPOCHS = Assumption("releases at the end of epochs", _released_with_epochs)
 GROWING = Assumption("some step moves iterates apart", _growing)
+GROWING_OR_RELEASED = Assumption(
+    "some step moves iterates apart, or iterates are released on the way", _growing_or_released
+)
 SOME_PROTECTION = Assumption("some protection", _some_protection)
 
 EPOCH_BY_EPOCH = Theorem(
@@ -140,9 +211,8 @@ EPOCH_BY_EPOCH = Theorem(
     (
         batches("shuffled batches", *SHUFFLED),
         NEW_ORDERS,
-        RELEASED_WITH_EPOCHS,
         FINITE_LIPSCHITZ,
-        GROWING,
+        GROWING_OR_RELEASED,
         SOME_PROTECTION,
     ),
     _composed,

@@ -14,15 +14,14 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.hidden_place import HiddenPlaceDP
-from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.profile import LARGEST_TABLED, Profile
 from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, batches
 from lastiterate.theorems.epoch_by_epoch import (
-    GROWING,
+    GROWING_OR_RELEASED,
     NEW_ORDERS,
-    RELEASED_WITH_EPOCHS,
     SOME_PROTECTION,
-    groups_of_epochs,
+    Epochs,
+    epochs_of,
     mus_by_place,
 )
 from lastiterate.theorems.evidence import Evidence
@@ -34,19 +33,22 @@ _POINTS = 160  # of an epoch's profile: chords lie above it, with fewer by more
 _LOG_SMALLEST = -48.0  # of δ: a table ends there, below what is followed in compositions and recursions
 
 
-def pair_mus_by_place(sensitivity: Floats, noise: Floats, lipschitz: Floats) -> Floats:
+def pair_mus_by_place(sensitivity: Floats, noise: Floats, lipschitz: Floats, cuts: tuple[int, ...] = ()) -> Floats:
     """μ of a push at place k and another at j, for each two places of an epoch: the least of two ways to pay, rounded up.
 
     One after the other: the first push is hidden by the steps before the second, the second by the rest. Or both schedules
-    at once, each as if its push were alone: then the shifts add up, step by step.
+    at once, each as if its push were alone: then the shifts add up, step by step. `cuts`: where the iterate is released,
+    and nothing may be left.
     """
-    own = mus_by_place(sensitivity[None], noise[None], lipschitz[None])[0]
+    own = mus_by_place(sensitivity[None], noise[None], lipschitz[None], cuts)[0]
     count = len(own)
     first_alone = np.full((count, count), np.inf)
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
         for place in range(count - 1):
             factors = np.cumprod(np.append(1.0, lipschitz[place + 1 : -1]))
             hidden = np.cumsum(np.square(noise[place:-1] / factors))
+            following = min((cut for cut in cuts if cut > place), default=count)
+            hidden = np.minimum(hidden, hidden[min(following, count - 1) - place - 1])
             first_alone[place, place + 1 :] = sensitivity[place] / np.sqrt(np.minimum(hidden, 1e280))
     in_turn = np.hypot(first_alone, own)
     found = np.minimum(in_turn, own[:, None] + own)
@@ -85,47 +87,28 @@ def tabled(notion: HiddenPlaceDP, points: int = _POINTS) -> Profile:
 
 def whole_epoch(process: Process) -> HiddenPlaceDP:
     """One whole epoch in a random order, from a common state, of steps that are alike."""
-    per_epoch = process.batches.per_epoch
-    return _one_epoch(_rows(process, 0, per_epoch, per_epoch), per_epoch)
+    alike = process.like_the_first(process.batches.per_epoch)
+    return _one_epoch(next(epochs_of(alike)), process.batches.per_epoch)
 
 
-def _one_epoch(rows: tuple[Floats, Floats, Floats], per_epoch: int) -> HiddenPlaceDP:
+def _one_epoch(epochs: Epochs, per_epoch: int) -> HiddenPlaceDP:
     """These epochs, counted as one that is no better than any of them at any place."""
-    sensitivity, noise, lipschitz = rows
-    pairs = pair_mus_by_place(sensitivity.max(axis=0), noise.min(axis=0), lipschitz.max(axis=0))
-    return hidden_epoch(pairs, mus_by_place(*rows).max(axis=0), per_epoch)
+    worst = epochs.sensitivity.max(axis=0), epochs.noise.min(axis=0), epochs.lipschitz.max(axis=0)
+    return hidden_epoch(pair_mus_by_place(*worst, epochs.cuts), epochs.mus, per_epoch)
 
 
 def _composed(process: Process) -> Evidence:
     """Update: X ← φ(X) + N(0, ν²), a new secret order each epoch.
     Bound: epochs composed, each with δ(ε) = Σ_k w_k·Σ_j (W_kj/y_k)·θ_{log y_k}(μ_kj), as where one place is hidden.
         Within an epoch μ_kk = s/√(ν² + Σ_i ν²/L^{2i}), over the steps that follow the record's turn; μ_kj is the least of
-        √(μ_jj² + s²/h²), h² what the steps from k to j hide, and μ_kk + μ_jj. Where steps differ, epochs are counted in a
-        few groups, each as one that is no better than any of its epochs at any place.
-    Assumes: a known Lipschitz constant, above 1 somewhere; releases at the end of epochs alone; at most 2048 batches.
+        √(μ_jj² + s²/h²), h² what the steps from k to j hide, and μ_kk + μ_jj. A release inside an epoch ends what steps
+        hide. Where steps differ, epochs are counted in a few groups, each as one that is no better than any of its epochs.
+    Assumes: a known Lipschitz constant, above 1 somewhere, or releases on the way; at most 2048 batches.
     Attained by: one epoch of two batches, to 2 %.
     Reference: a composition of hidden places (docs/proofs.md).
     """
     per_epoch = process.batches.per_epoch
-    whole, rest = divmod(len(process), per_epoch)
-    counted: list[tuple[Notion, int]] = []
-    if whole:
-        shown = per_epoch if process.constant else whole * per_epoch
-        sensitivity, noise, lipschitz = _rows(process, 0, shown, per_epoch)
-        for first, last, count in groups_of_epochs(len(noise), whole):
-            part = slice(first, last)
-            counted.append((tabled(_one_epoch((sensitivity[part], noise[part], lipschitz[part]), per_epoch)), count))
-    if rest:
-        counted.append((tabled(_one_epoch(_rows(process, len(process) - rest, len(process), rest), per_epoch)), 1))
-    return Evidence(compose_counted(counted))
-
-
-def _rows(process: Process, first: int, last: int, places: int) -> tuple[Floats, Floats, Floats]:
-    sensitivity, noise, lipschitz = (
-        np.array(values[first:last]).reshape(-1, places)
-        for values in (process.sensitivity, process.noise, process.lipschitz)
-    )
-    return sensitivity, noise, lipschitz
+    return Evidence(compose_counted([(tabled(_one_epoch(one, per_epoch)), one.count) for one in epochs_of(process)]))
 
 
 def _few_enough(process: Process) -> str | None:
@@ -143,9 +126,8 @@ HIDDEN_EPOCHS = Theorem(
     (
         batches("shuffled batches", *SHUFFLED),
         NEW_ORDERS,
-        RELEASED_WITH_EPOCHS,
         FINITE_LIPSCHITZ,
-        GROWING,
+        GROWING_OR_RELEASED,
         FEW_ENOUGH,
         SOME_PROTECTION,
     ),

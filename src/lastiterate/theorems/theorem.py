@@ -97,10 +97,10 @@ class Theorem:
 
     def _of_usual_sizes(self, process: Process) -> Evidence:
         """Each rung by itself, so that a certificate finds it again."""
-        found, sizes = self.bound(process.but_for(REFERENCE)), self._usual(process)
-        if self.rung is None or found.ladder is None:
-            return Evidence(OfUsualSizes(sizes, lambda given: self.bound(given).notion), found.ladder)
-        climb = self.rung
+        sizes, climb = self._usual(process), self.rung
+        found = None if climb is None else self.bound(process.but_for(REFERENCE))
+        if climb is None or found is None or found.ladder is None:
+            return Evidence(OfUsualSizes(sizes, lambda given: self.bound(given).notion))
         ladder = Ladder(found.ladder.rungs, lambda rung: OfUsualSizes(sizes, partial(_at, climb, rung)))
         return Evidence(ladder, ladder)
 

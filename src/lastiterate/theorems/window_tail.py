@@ -22,12 +22,16 @@ from lastiterate.privacy.notion import Notion
 from lastiterate.shift.growth import farthest, first_maps, last_maps, remaining_mu
 from lastiterate.theorems.assumptions import ONLY_THE_LAST
 from lastiterate.theorems.evidence import Evidence
+from lastiterate.theorems.hidden_participation import longest_window, participation_window, worth_hiding
 from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM, sampled_window
 from lastiterate.theorems.theorem import Assumption, Theorem
 
 # That a distance is exceeded: 1e-2, 1e-4, … Beyond 1e-30 the largest distance counts; finer steps are slower and gain
 # little.
 _LOG_PROBABILITIES = np.log(10.0) * -np.arange(2.0, 31.0, 2.0)
+# Steps of a window, at least, and the mu of a turn, for which hidden participation is tried beside composition.
+_SHORTEST_HIDDEN, _LEAST_HIDDEN, _MOST_HIDDEN = 8, 0.7, 8.0
+_TYPICAL_DELTA = 1e-6  # where the two are compared: which is taken is a matter of tightness only
 _MOST_WEIGHTS = 2_000  # different pushes, each counted as the largest of its group: fewer are looser, more take longer
 # Steps of a window, besides all of them: a limit of effort, where steps differ and are gone through.
 _LONGEST = 1_000_000
@@ -55,7 +59,24 @@ def window_of(process: Process, length: int) -> Notion:
     maps = last_maps(process, length).without_record()
     distances, weights = _distances(process, len(process) - length)
     mus = np.array([remaining_mu(maps, distance) for distance in distances.tolist()])
-    return WindowTail(Tail(mus, weights), sampled_window(process, length))
+    return WindowTail(Tail(mus, weights), _window(process, length))
+
+
+def _window(process: Process, length: int) -> Notion:
+    """The last steps from a common state: every iterate released, or participation hidden. Both are valid."""
+    composed = sampled_window(process, length)
+    if not _worth_hiding(process, length):
+        return composed
+    hidden = participation_window(process, length)
+    return min(composed, hidden, key=lambda one: float(one.epsilon(_TYPICAL_DELTA)))
+
+
+def _worth_hiding(process: Process, length: int) -> bool:
+    """A matter of effort: smaller pushes and shorter windows gain little, longer ones take long; domains have blocks."""
+    if math.isfinite(process.diameter) or not _SHORTEST_HIDDEN <= length <= longest_window(process):
+        return False
+    mu = float(process.sampled[-1]) / float(process.noise[-1])
+    return _LEAST_HIDDEN <= mu <= _MOST_HIDDEN and worth_hiding(process)
 
 
 def _distances(process: Process, count: int) -> tuple[Floats, Floats]:

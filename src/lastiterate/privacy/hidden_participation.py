@@ -1,0 +1,46 @@
+"""A record takes part in some steps by chance, and in which is hidden: more than the average over the sets of its steps.
+
+P = Σ p_V·P_V and Q = Σ p_V·Q_V are mixtures over the sets V of the steps that use the record; P_V and Q_{V'} are μ(V)-GDP
+apart for every V' ⊂ V. A set where the record is easy to see may be compared with its subsets, too. Proof: docs/proofs.md.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.normal_gap import log_gap_above
+from lastiterate.numerics.rounding import up
+from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
+from lastiterate.privacy.profile import LARGEST_TABLED, Profile
+
+_POINTS = 120  # of the profile: chords lie above it, with fewer by more
+_FARTHEST = 9.0  # deviations: δ is 1e-18 there, below what is followed in compositions
+_MOST_LEVELS = 400  # of μ: each is rounded up to the next
+
+
+def hidden_participation(mus: Floats, weights: Floats, lost: float, adjacency: Adjacency = REPLACE_ONE) -> Profile:
+    """δ(ε) = Σ p_V·θ_{ε(V)}(μ(V)) for a good choice of ε(V) = f(μ(V)), f not decreasing, with Σ p_V·e^{ε(V)} ≤ e^ε.
+
+    `mus` increase; `weights` are upper bounds on their probabilities, `lost` on that of more than the largest. The best
+    choice is ε(V) = μ(V)·(q − μ(V)/2), as far as that increases: for each q it gives a point of the profile.
+    """
+    mus, weights = _few(mus, weights)
+    deviations = np.linspace(0.0, 1.0, _POINTS)[:, None] ** 1.5 * (_FARTHEST + float(mus[-1]))
+    levels = np.where(mus < deviations, mus * (deviations - mus / 2), np.square(deviations) / 2)
+    levels = np.minimum(levels, LARGEST_TABLED)
+    with np.errstate(under="ignore"):
+        terms = np.where(mus > 0, np.exp(log_gap_above(levels, np.maximum(mus, 1e-300))), 0.0)
+        deltas = up(terms @ weights) + lost
+        largest = levels.max(axis=1)
+        shares = up(np.exp(levels - largest[:, None]) @ weights + lost)
+    epsilons = up(np.maximum(largest + np.log(shares), 0.0)) + 1e-12
+    return Profile(epsilons=epsilons, deltas=np.minimum(deltas, 1.0), adjacency=adjacency)
+
+
+def _few(mus: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """At most so many values, closer where they are small; each rounded up to the last of its group."""
+    if len(mus) <= _MOST_LEVELS:
+        return mus, weights
+    ends = np.unique(np.round(np.linspace(0.0, 1.0, _MOST_LEVELS) ** 1.5 * (len(mus) - 1)).astype(np.intp))
+    return mus[ends], up(np.add.reduceat(weights, np.append(0, ends[:-1] + 1)))

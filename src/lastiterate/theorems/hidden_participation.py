@@ -1,0 +1,96 @@
+"""Hidden participation: on random batches it is not known in which steps a record took part, and this hides a part of it.
+
+Composition takes every iterate for released. Where only the last one is, the pushes of all steps that used the record are
+spread over the steps that follow, and a set of steps where the record is easy to see is compared with all of its subsets.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache, partial
+
+import numpy as np
+
+from lastiterate.algorithms.process import Process
+from lastiterate.numerics.minorant_law import CostLaw, minorant_law
+from lastiterate.numerics.rounding import up
+from lastiterate.privacy.adjacency import POISSON
+from lastiterate.privacy.compose import compose_counted
+from lastiterate.privacy.hidden_participation import hidden_participation
+from lastiterate.privacy.ladder import Ladder, rungs
+from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.profile import Profile
+from lastiterate.theorems.assumptions import NONEXPANSIVE
+from lastiterate.theorems.evidence import Evidence
+from lastiterate.theorems.sampled import RANDOM
+from lastiterate.theorems.theorem import Assumption, Theorem
+
+_LONGEST, _MOST_TURNS = 4096, 800_000  # steps of a window, and steps times turns: limits of effort
+_SHORTEST = 8  # shorter ones are no better than composition
+_RATIO = 3.0  # between windows: ε is flat around the best, which is often the longest
+
+
+def _bound(process: Process) -> Evidence:
+    """Update: X ← Π(φ(X) + N(0, ν²)), random batches.
+    Bound: windows of k steps composed, each with δ(ε) = Σ_V p_V·θ_{ε(V)}(μ(V)), ε(V) = min(μ(V), q)·(q − min(μ(V), q)/2).
+        V is the set of a window's steps that use the record, p_V its probability, μ(V) the engine's with a push at every
+        step of V and nothing left at the end; q such that Σ_V p_V·e^{ε(V)} = e^ε. Steps that differ count as the worst.
+    Assumes: batches of fixed size, or averaged over their own; no step moves iterates apart.
+    Attained by: one step on a random batch.
+    Reference: hidden participation (docs/proofs.md).
+    """
+    most = min(max(last - first for first, last in process.stretches), longest_window(process))
+    ladder = Ladder(rungs(most, _RATIO, _SHORTEST), partial(windows_of, process))
+    return Evidence(ladder, ladder)
+
+
+def longest_window(process: Process) -> int:
+    """So many steps are gone through at most."""
+    return min(_LONGEST, max(1, math.isqrt(int(_MOST_TURNS / float(process.inclusion[0])))))
+
+
+def windows_of(process: Process, length: int) -> Notion:
+    """The guarantee of windows of at most this length. Trusted: everything in it is rounded up."""
+    counts = [-(-(last - first) // length) for first, last in process.stretches]
+    longest = max(-(-(last - first) // n) for (first, last), n in zip(process.stretches, counts, strict=True))
+    return compose_counted([(participation_window(process, longest), sum(counts))])
+
+
+def participation_window(process: Process, length: int) -> Profile:
+    """So many steps from a common state, of which the last iterate is released."""
+    worst = process.worst_alike
+    mu = up(float(worst.sampled[0]) / float(worst.noise[0]))
+    law = _law(length, float(process.inclusion[0]), min(worst.contraction, 1.0))
+    return hidden_participation(mu * np.sqrt(law.costs), law.weights, law.lost)
+
+
+@lru_cache(maxsize=16)
+def _law(length: int, rate: float, factor: float) -> CostLaw:
+    return minorant_law(length, rate, factor)
+
+
+def worth_hiding(process: Process) -> bool:
+    """Whether the theorem has something to say of the steps of this process."""
+    return all(one.failure(process) is None for one in HIDDEN_PARTICIPATION.assumptions)
+
+
+def _replaced(process: Process) -> str | None:
+    if process.batches.sampling is not POISSON:
+        return None
+    return (
+        "it is about batches where another record takes its place; for sums over a public divisor composition is better"
+    )
+
+
+HIDDEN_PARTICIPATION = Theorem(
+    "hidden-participation",
+    "lastiterate, a record's participation in random batches is hidden",
+    "random batches, convex: steps with the record are compared with steps without it",
+    (
+        RANDOM,
+        Assumption("another record in its place", _replaced),
+        NONEXPANSIVE,
+    ),
+    _bound,
+    rung=windows_of,
+)
