@@ -41,6 +41,7 @@ _ABOVE, _PER_WIDTH = (
 _CUTS, _FEW_CUTS, _MANY_ROWS = 20, 10, 40  # levels that noise is reflected at: more are tighter, and slower
 _LOG_NEGLIGIBLE = math.log(1e-10)
 _LENGTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # of blocks, in steps
+_NARROW, _LONG_ENOUGH = 4.0, 16  # domains, in units of the noise, where so many steps are: longer ones gain nothing
 _MOST_STEPS = 1_000  # of an epoch in a fixed order, times epochs of a block
 _MOST_PLACES = 512  # batches of an epoch in a secret order
 _ALONE, _HARD = 4, 3  # of the last places: those that count for themselves, and those that are compared with others
@@ -144,7 +145,7 @@ def _at_each_step(
 ) -> Notion:
     """Blocks of a few steps, also of more than there are; and the run itself, where it is as short."""
     blocks, whole = [], None
-    for length in range(1, _LENGTHS[-1] + 1):
+    for length in range(1, (_LENGTHS[-1] if domain.width > _NARROW else _LONG_ENOUGH) + 1):
         table = table if length == 1 else before(table)
         whole = table[0] if length == len(domain.process) else whole
         if length in _LENGTHS:
