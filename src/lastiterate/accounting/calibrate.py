@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 from lastiterate.accounting.account import account
 from lastiterate.accounting.releases import checked_releases, released
@@ -96,10 +97,19 @@ def _least_noise(run: Run, target: float, delta: float, releases: tuple[int, ...
     for _ in range(_MOST_THEOREMS):
         theorem, first_step = report.best.theorem, 1e-7 if report.mu else 0.1
 
-        def excess(log_factor: float, theorem: Theorem = theorem) -> float:
+        def excess(log_factor: float, theorem: Theorem = theorem, rung: int | None = None) -> float:
             process = released(run.with_noise(math.exp(log_factor)).process, releases)
-            return math.log(max(_epsilon_by(theorem, process, delta), 1e-300) / target)
+            return math.log(max(_epsilon_by(theorem, process, delta, rung), 1e-300) / target)
 
+        if (rung := _rung(report)) is not None:
+            # The rung that was best is nearly so for other noise: the search over all of them is left to the end.
+            on_rung = partial(excess, rung=rung)
+            guess = decreasing_crossing(on_rung, -_WIDEST, _WIDEST, guess + 1e-9, first_step, _closeness(report))
+            report, first_step = account(run.with_noise(math.exp(guess)), delta, releases), 1e-3
+            if report.best.theorem is theorem and _near_enough(report, target):
+                break
+            if report.epsilon <= target and (report.best.theorem is not theorem or _rung(report) != rung):
+                continue
         guess = decreasing_crossing(excess, -_WIDEST, _WIDEST, guess + 1e-9, first_step, _closeness(report))
         report = account(run.with_noise(math.exp(guess)), delta, releases)
         if report.best.theorem is theorem:
@@ -121,7 +131,24 @@ def _accounted(run: Run, delta: float, releases: tuple[int, ...]) -> Report | No
         return None
 
 
-def _epsilon_by(theorem: Theorem, process: Process, delta: float) -> float:
+def _rung(report: Report) -> int | None:
+    """The best of many guarantees that the best theorem is made of, by its number; none where there is one alone."""
+    ladder = report.best.evidence.ladder
+    if ladder is None or report.best.theorem.rung is None:
+        return None
+    return ladder.best_rung(math.log(report.delta))
+
+
+def _near_enough(report: Report, target: float) -> bool:
+    return math.exp(-_closeness(report)) * target <= report.epsilon <= target
+
+
+def _epsilon_by(theorem: Theorem, process: Process, delta: float, rung: int | None = None) -> float:
+    if rung is not None and not theorem.failures(process):
+        try:
+            return float(theorem.rebuilt(process, rung).epsilon(delta))
+        except InvalidInput:  # with other noise there may be no such rung
+            return math.inf
     answer = theorem.apply(process)
     return answer.epsilon(delta) if isinstance(answer, Guarantee) else math.inf
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.contour import Contour, Effort, draw_contour
@@ -29,17 +30,21 @@ _EFFORTS = (Effort(math.log(1e-11), 9.0), Effort(math.log(1e-9), 14.0), Effort(m
 _NARROW = 2e-7  # of the excess: aliases below it move ε by less than anyone sees, and are not worth another contour
 _REUSABLE = 1e-6  # width in log excess: what is looser than that is drawn anew, what is sharper saves the work
 _MOST_CELLS = 2**20  # of one step: a quarter of the largest transform; fewer are coarser, and so looser, in long ranges
-_MOST_KEPT = 24  # of what was drawn and solved: a search comes back to fewer, and each holds up to millions of numbers
+_MOST_KEPT = 12  # of what was drawn and solved: a search comes back to fewer, and each holds up to millions of numbers
 # Of the way to the smallest: farther apart the curve is loose between, closer is slower.
 _CURVE_LEVELS = (0.15, 0.4, 0.7, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class LatticePair:
-    """The sum on a lattice, from below and from above."""
+    """The sum on a lattice, from above, and from below where that is asked for."""
 
-    below: TiltedSum
     above: TiltedSum
+    from_below: Callable[[], TiltedSum]
+
+    @cached_property
+    def below(self) -> TiltedSum:
+        return self.from_below()
 
     def log_upper(self, threshold: float) -> float:
         return self.above.log_upper(threshold)
@@ -87,6 +92,35 @@ class RatioSum:
         if threshold >= self.ceiling:
             return -math.inf
         return self._sharp_at(threshold).log_upper(threshold)
+
+    def log_upper_many(self, thresholds: Floats) -> Floats:
+        """The same for many thresholds, as sharp: what is drawn for one serves all that it is sharp at."""
+        bounds = np.where(thresholds >= self.ceiling, -np.inf, 0.0)
+        open_ = np.flatnonzero(thresholds < self.ceiling)
+        open_ = open_[np.argsort(thresholds[open_])]
+        while open_.size:
+            wanted = thresholds[open_]
+            drawn_at, abscissa, drawn = self._drawn_for(wanted)
+            served = _near(wanted, drawn_at, abscissa)
+            if isinstance(drawn, Contour):
+                upper, lower = drawn.log_uppers(wanted), drawn.log_lowers(wanted)
+                served &= upper - lower < _REUSABLE
+            else:
+                upper = np.array([drawn.log_upper(t) if s else 0.0 for t, s in zip(wanted, served, strict=True)])
+            served |= wanted == drawn_at
+            bounds[open_[served]] = upper[served]
+            open_ = open_[~served]
+        return bounds
+
+    def _drawn_for(self, increasing: Floats) -> tuple[float, float, Numerics]:
+        """Drawn for a threshold as far beyond the first as one that the first is still near to."""
+        first = float(increasing[0])
+        reach = LONGEST_EXTRAPOLATION / self.cumulant.saddle_at(first)
+        ahead = float(increasing[(increasing <= first + min(0.7 * reach, 0.9 * first))][-1])
+        abscissa = self.cumulant.saddle_at(ahead)
+        if not _near(increasing[:1], ahead, abscissa)[0]:
+            ahead, abscissa = first, self.cumulant.saddle_at(first)
+        return ahead, abscissa, self._draw(abscissa, ahead, self.cumulant.log_estimate(abscissa, ahead))
 
     def log_lower(self, threshold: float) -> float:
         """log of a lower bound on it."""
@@ -146,8 +180,8 @@ class RatioSum:
 
     def _solve(self, log_excess: float) -> tuple[float, Numerics]:
         if log_excess not in self._solved:
-            while len(self._solved) >= _MOST_KEPT:
-                del self._solved[next(iter(self._solved))]
+            for oldest in list(self._solved)[: 1 - _MOST_KEPT]:
+                self._solved.pop(oldest, None)
             self._solved[log_excess] = self._solve_anew(log_excess)
         return self._solved[log_excess]
 
@@ -176,8 +210,7 @@ class RatioSum:
 
     def _sharp_at(self, threshold: float) -> Numerics:
         for drawn_at, abscissa, drawn in self._drawn:
-            apart = abs(threshold - drawn_at)
-            near = apart * abscissa <= LONGEST_EXTRAPOLATION and apart <= 0.5 * max(threshold, drawn_at)
+            near = _near(np.array([threshold]), drawn_at, abscissa)[0]
             if near and (isinstance(drawn, LatticePair) or _width(drawn, threshold) < _REUSABLE):
                 return drawn
         abscissa = self.cumulant.saddle_at(threshold)
@@ -200,7 +233,7 @@ class RatioSum:
         def tilted(discretise: Discretise) -> TiltedSum:
             return self._on_lattice(discretise, abscissa, log_excess, allowed, period).tilt_for(threshold, abscissa)
 
-        return LatticePair(tilted(from_below), tilted(from_above))
+        return LatticePair(tilted(from_above), partial(tilted, from_below))
 
     def log_upper_curve(self, thresholds: Floats, log_smallest: float) -> Floats:
         """log of upper bounds on the excess over many thresholds, from a few contours or tilts: quick, and nearly as sharp.
@@ -215,12 +248,13 @@ class RatioSum:
             abscissa, threshold = self.cumulant.saddle_for(level)
             places.append((abscissa, min(max(threshold, 0.0), 0.999 * self._highest), level))
         drawn = [(place[1], self._drawn_from_above(*place, log_smallest)) for place in places]
-        bounds = []
-        for threshold in thresholds.tolist():
-            nearest = sorted(drawn, key=lambda pair: abs(pair[0] - threshold))[:2]
-            finite = threshold < self.ceiling
-            bounds.append(min(one.log_upper(threshold) for _, one in nearest) if finite else -math.inf)
-        return np.array(bounds)
+        apart = np.abs(np.array([place for place, _ in drawn])[:, None] - thresholds)
+        nearest = np.argsort(np.argsort(apart, axis=0, kind="stable"), axis=0) < 2
+        bounds = np.where(thresholds < self.ceiling, 0.0, -np.inf)
+        for (_, one), asked in zip(drawn, nearest, strict=True):
+            asked &= thresholds < self.ceiling
+            bounds[asked] = np.minimum(bounds[asked], one.log_uppers(thresholds[asked]))
+        return bounds
 
     def _drawn_from_above(
         self, abscissa: float, threshold: float, level: float, log_smallest: float
@@ -248,6 +282,12 @@ class RatioSum:
         return lattice_sum([(discretise(r, spacing, *ends), n) for (r, n), ends in zip(parts, ranges, strict=True)])
 
 
+@lru_cache(maxsize=32)
+def shared_sum(ratios: tuple[tuple[Ratio, int], ...], variance: float) -> RatioSum:
+    """One for all who ask about the same sum: what was drawn and solved for one question serves the next."""
+    return RatioSum(ratios, variance)
+
+
 def _normal_ratio(variance: float) -> Ratio:
     return Ratio(MIXTURE_OVER_NORMAL, math.sqrt(variance), 1.0)
 
@@ -255,6 +295,12 @@ def _normal_ratio(variance: float) -> Ratio:
 def _width(drawn: Numerics, threshold: float) -> float:
     """Of the bracket on the log excess."""
     return drawn.log_upper(threshold) - drawn.log_lower(threshold)
+
+
+def _near(thresholds: Floats, drawn_at: float, abscissa: float) -> NDArray[np.bool_]:
+    """Whether what was drawn there is worth a look for these thresholds."""
+    apart = np.abs(thresholds - drawn_at)
+    return (apart * abscissa <= LONGEST_EXTRAPOLATION) & (apart <= 0.5 * np.maximum(thresholds, drawn_at))
 
 
 def _closeness(drawn: Numerics) -> float:

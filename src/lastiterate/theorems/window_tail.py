@@ -7,19 +7,20 @@ window counts only the batches that the record was really in. Proof: docs/proofs
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
 from lastiterate.algorithms.process import Process
 from lastiterate.mixing.window import Tail, WindowTail
 from lastiterate.numerics.arrays import Floats
-from lastiterate.numerics.rounding import up
+from lastiterate.numerics.levels import spread_out
+from lastiterate.numerics.rounding import ULP, up
 from lastiterate.numerics.tails import CoinSum
 from lastiterate.privacy.ladder import Ladder, rungs
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.slack import with_slack
-from lastiterate.shift.growth import farthest, first_maps, last_maps, remaining_mu
+from lastiterate.shift.growth import farthest, farthest_along, first_maps, last_maps, remaining_mus
 from lastiterate.theorems.assumptions import ONLY_THE_LAST
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM, sampled_window
@@ -54,12 +55,13 @@ def window_of(whole: Process, length: int) -> Notion:
     """The guarantee of a window of this length. Trusted: everything in it is rounded up."""
     process = whole.typical
     maps = last_maps(process, length).without_record()
-    distances, weights = _distances(process, len(process) - length)
-    mus = np.array([remaining_mu(maps, distance) for distance in distances.tolist()])
-    return with_slack(WindowTail(Tail(mus, weights), sampled_window(process, length)), whole.slack)
+    distances, weights = _distances(whole, len(process) - length)
+    return with_slack(
+        WindowTail(Tail(remaining_mus(maps, distances), weights), sampled_window(process, length)), whole.slack
+    )
 
 
-def _distances(process: Process, count: int) -> tuple[Floats, Floats]:
+def _distances(whole: Process, count: int) -> tuple[Floats, Floats]:
     """Distances after the first `count` steps, increasing, each with how likely it is that the one before is exceeded.
 
     The batches are the same in both runs and do not depend on the data; given them, and with the same noise, the distance
@@ -67,37 +69,71 @@ def _distances(process: Process, count: int) -> tuple[Floats, Floats]:
     """
     if count == 0:
         return np.zeros(1), np.ones(1)
-    largest = farthest(first_maps(process, count), process.diameter)
-    pushes, counts, rest = _carried_pushes(process, count)
-    if not np.isfinite(pushes).all():
-        return np.array([largest]), np.ones(1)
-    carried = CoinSum(pushes, counts, float(process.inclusion[0]))
-    distances, weights = [], [1.0]
-    for log_probability in _LOG_PROBABILITIES.tolist():
-        distance = carried.exceeded(log_probability) + rest
-        if not distance < largest:
-            break
-        distances.append(distance)
-        weights.append(up(math.exp(log_probability)))
-    return np.array([*distances, largest]), np.array(weights)
-
-
-def _carried_pushes(process: Process, count: int) -> tuple[Floats, Floats, float]:
-    """(pushes at the end of the first `count` steps, how many of each, and the sum of all that are negligible)."""
+    process, rate = whole.typical, float(whole.inclusion[0])
     if process.constant:
-        return _carried_alike(float(process.sensitivity[0]), process.contraction, count)
-    with np.errstate(divide="ignore"):
-        logs = np.log(process.lipschitz[1:count])
-    after = np.append(np.cumsum(logs[::-1])[::-1], 0.0)
-    with np.errstate(over="ignore"):
-        return process.sensitivity[:count] * np.exp(after) * (1 + 1e-13 * count**0.5 + 1e-12), np.ones(count), 0.0
+        largest = farthest(first_maps(process, count), process.diameter)
+        most = _worth_keeping(process.contraction)
+        exceeded = _exceeded_alike(float(process.sensitivity[0]), process.contraction, min(count, most), rate)
+    else:
+        largest = float(_largest_along(whole)[count])
+        exceeded = _exceeded(*_carried_pushes(whole, count), rate)
+    few = next((i for i, distance in enumerate(exceeded) if not distance < largest), len(exceeded))
+    return np.array([*exceeded[:few], largest]), np.append(1.0, up(np.exp(_LOG_PROBABILITIES[:few])))
+
+
+def _exceeded(pushes: Floats, counts: Floats, rest: float, rate: float) -> tuple[float, ...]:
+    """What the carried pushes exceed with each of the probabilities; none where they have no bound."""
+    if not np.isfinite(pushes).all():
+        return ()
+    carried = CoinSum(pushes, counts, rate)
+    return tuple(carried.exceeded(log_probability) + rest for log_probability in _LOG_PROBABILITIES.tolist())
+
+
+@lru_cache(maxsize=64)
+def _exceeded_alike(push: float, factor: float, count: int, rate: float) -> tuple[float, ...]:
+    return _exceeded(*_carried_alike(push, factor, count), rate)
+
+
+@lru_cache(maxsize=2)
+def _largest_along(whole: Process) -> Floats:
+    """How far apart two runs can be after each number of steps: gone through once for all windows."""
+    return farthest_along(first_maps(whole.typical, len(whole)), whole.typical.diameter)
+
+
+def _carried_pushes(whole: Process, count: int) -> tuple[Floats, Floats, float]:
+    """(pushes at the end of the first `count` steps, how many of each, and what is left of all before them).
+
+    The last steps are looked at until next to nothing is left of what was before; pushes are put on few levels (`spread_out`).
+    """
+    process, first = whole.typical, count
+    while first:
+        first = max(0, count - max(_MOST_WEIGHTS, 4 * (count - first)))
+        with np.errstate(divide="ignore"):
+            logs = np.log(process.lipschitz[first:count])
+        after = np.append(np.cumsum(logs[:0:-1])[::-1], 0.0)
+        left = float(after[0] + logs[0])
+        if left < _NEGLIGIBLE:
+            break
+    with np.errstate(over="ignore", invalid="ignore"):
+        size = float(np.abs(after).max(initial=0.0, where=np.isfinite(after)))
+        inexact = 1 + 2 * ULP * len(logs) * (1 + size) + 1e-12
+        rest = float(_largest_along(whole)[first]) * math.exp(min(left, 700.0)) * inexact if first else 0.0
+        pushes = process.sensitivity[first:count] * np.exp(after) * inexact
+    return (*spread_out(pushes, _MOST_WEIGHTS), rest)
+
+
+def _worth_keeping(factor: float) -> int | float:
+    """Of pushes that all shrink by this factor, one more than are looked at: the rest of any number is charged alike."""
+    if not 0 < factor < 1:
+        return 2 if factor == 0 else math.inf
+    return math.ceil(_NEGLIGIBLE / math.log(factor)) + 2
 
 
 def _carried_alike(push: float, factor: float, count: int) -> tuple[Floats, Floats, float]:
     if factor == 1:
         return np.array([push]), np.array([float(count)]), 0.0
     log_factor = math.log(factor) if factor > 0 else -math.inf
-    kept = min(count, math.ceil(_NEGLIGIBLE / log_factor) + 1 if log_factor < 0 else count)
+    kept = min(count, math.ceil(_NEGLIGIBLE / log_factor) + 1 if -math.inf < log_factor < 0 else count)
     group = -(-kept // _MOST_WEIGHTS)
     ages = np.arange(0, kept, group)
     sizes = np.minimum(group, kept - ages).astype(float)
@@ -112,7 +148,9 @@ def _carried_alike(push: float, factor: float, count: int) -> tuple[Floats, Floa
 
 def _some_distance(process: Process) -> str | None:
     given = process.typical
-    if math.isfinite(farthest(first_maps(given, len(given)), given.diameter)):
+    maps = first_maps(given, len(given))
+    largest = farthest(maps, given.diameter) if maps.constant else float(_largest_along(process)[-1])
+    if math.isfinite(largest):
         return None
     return f"it needs a bound on how far apart two runs can be, but {process.reason}; bound the domain"
 
