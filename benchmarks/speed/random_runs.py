@@ -1,4 +1,4 @@
-"""Two hundred runs on random batches, drawn from seeds: what each theorem says of them, now and before searches were shortened.
+"""Two hundred runs on random batches: what each theorem says of them, now and before searches were shortened.
 
 `python -m benchmarks.speed.random_runs` compares with `random_runs_before.json`; `--write` writes that file, which is to be
 done on the commit that is compared with.
@@ -24,9 +24,9 @@ RUNS = 200
 def random_run(seed: int) -> tuple[li.Run, float]:
     """A run on random batches, and a δ: every loss, domain and kind of random batches in turn."""
     source = np.random.default_rng(seed)
-    records = int(round(10 ** source.uniform(2.5, 5)))
-    batch = max(1, int(round(records * 10 ** source.uniform(-3, -0.7))))
-    steps = int(round(10 ** source.uniform(1, 5)))
+    records = round(10 ** source.uniform(2.5, 5))
+    batch = max(1, round(records * 10 ** source.uniform(-3, -0.7)))
+    steps = round(10 ** source.uniform(1, 5))
     step_size = float(10 ** source.uniform(-1.5, 0))
     batches = (
         li.Poisson(records, batch / records)

@@ -14,7 +14,6 @@ from lastiterate.mixing.ends import Ends
 from lastiterate.mixing.recursion import Block
 from lastiterate.mixing.table import Quick, Tabled
 from lastiterate.numerics.normal_gap import log_gap_above
-from lastiterate.privacy.subsampled import SubsampledGaussians
 
 
 def test_an_even_grid_has_one_point_more_than_cells() -> None:

@@ -27,6 +27,7 @@ _LOW, _HIGH = 0.03, 0.2
 _LESS, _MORE = 0.0045, 0.9
 _ROUGH_SHARES = (0.02, 0.2, 0.9)  # are enough to compare windows
 _SPLITS = 24  # ways to split ε, each valid: fewer are looser, more take longer
+_RELIABLE = 0.01  # of an estimate: if it is off by less, it tells which share is the best
 _ROUGH_SPLITS = 6  # are enough to compare windows
 _LEAST_LEFT = -1e6  # of log δ, for an estimate: beyond any that floats tell apart
 _SHARP, _ROUGH = 1e-12, 1e-4  # of the part of ε that the tail takes: the rest is told what was taken
@@ -124,19 +125,25 @@ class WindowTail(Notion):
         """For each share of δ that was tried: ε, and the part of it that the tail takes.
 
         First the best by its estimate. If the window takes another part of ε than estimated, it is thought to do so at other
-        shares as well: the best is then another one.
+        shares as well, and those around the best are tried one by one.
         """
         splits, rests = self._estimates(log_delta, _SHARES)
         if not rests.all():
             return self._without_estimates(log_delta)
         first = int(np.argmin(splits + rests))
-        found = {_SHARES[first]: self._with_share(log_delta, _SHARES[first])}
-        epsilon, split = found[_SHARES[first]]
-        if np.isfinite(epsilon) and np.isfinite(rests[first]):
-            second = _SHARES[int(np.argmin(splits + rests * ((epsilon - split) / rests[first])))]
-            if second not in found:
-                found[second] = self._with_share(log_delta, second)
-        return found
+        found = {first: self._with_share(log_delta, _SHARES[first])}
+        taken = (found[first][0] - found[first][1]) / rests[first] if np.isfinite(rests[first]) else np.inf
+        if np.isfinite(taken) and abs(taken - 1) > _RELIABLE:
+            around = int(np.argmin(splits + rests * taken))
+            for towards in (0, -1, 1):
+                index = around + towards
+                while 0 <= index < len(_SHARES):
+                    best = min(pair[0] for pair in found.values())
+                    found[index] = found.get(index) or self._with_share(log_delta, _SHARES[index])
+                    if not towards or found[index][0] >= best:
+                        break
+                    index += towards
+        return {_SHARES[index]: pair for index, pair in found.items()}
 
     def _without_estimates(self, log_delta: float) -> dict[float, tuple[float, float]]:
         """Two shares, and a third beyond the better of them."""

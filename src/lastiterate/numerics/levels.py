@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 
-
 _SMALLEST_LEVEL = 1e-12  # of the largest: lower ones move a sum by less than is seen, and levels would be farther apart
 
 
@@ -37,6 +36,7 @@ def spread_out(values: Floats, most: int) -> tuple[Floats, Floats]:
     levels = np.append(0.0, np.geomspace(_SMALLEST_LEVEL * top, up(top), most - 1))
     above = np.clip(np.searchsorted(levels, values), 1, most - 1)
     share = (values - levels[above - 1]) / (levels[above] - levels[above - 1])
-    on_level = np.bincount(above, up(share), most) + np.bincount(above - 1, np.maximum(1 - share, 0.0), most)
+    below = np.maximum(1 - share, 0.0)
+    on_level = np.asarray(np.bincount(above, up(share), most) + np.bincount(above - 1, below, most), float)
     used = on_level > 0
     return levels[used], up(on_level[used])

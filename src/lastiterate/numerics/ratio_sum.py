@@ -49,6 +49,9 @@ class LatticePair:
     def log_upper(self, threshold: float) -> float:
         return self.above.log_upper(threshold)
 
+    def log_uppers(self, thresholds: Floats) -> Floats:
+        return self.above.log_uppers(thresholds)
+
     def log_lower(self, threshold: float) -> float:
         return self.below.log_lower(threshold)
 
@@ -98,27 +101,32 @@ class RatioSum:
         bounds = np.where(thresholds >= self.ceiling, -np.inf, 0.0)
         open_ = np.flatnonzero(thresholds < self.ceiling)
         open_ = open_[np.argsort(thresholds[open_])]
+        known = list(self._drawn)
         while open_.size:
-            wanted = thresholds[open_]
-            drawn_at, abscissa, drawn = self._drawn_for(wanted)
-            served = _near(wanted, drawn_at, abscissa)
-            if isinstance(drawn, Contour):
-                upper, lower = drawn.log_uppers(wanted), drawn.log_lowers(wanted)
-                served &= upper - lower < _REUSABLE
-            else:
-                upper = np.array([drawn.log_upper(t) if s else 0.0 for t, s in zip(wanted, served, strict=True)])
-            served |= wanted == drawn_at
-            bounds[open_[served]] = upper[served]
-            open_ = open_[~served]
+            drawn_at, abscissa, drawn = known.pop() if known else self._drawn_for(thresholds[open_])
+            apart = np.abs(thresholds[open_] - drawn_at) * abscissa
+            few = open_[apart <= LONGEST_EXTRAPOLATION]
+            if few.size:
+                bounds[few] = np.minimum(bounds[few], drawn.log_uppers(thresholds[few]))
+                served = few[self._sharp(drawn, thresholds[few], drawn_at, bounds[few])]
+                open_ = np.setdiff1d(open_, served)
+                open_ = open_[np.argsort(thresholds[open_])]
         return bounds
+
+    @staticmethod
+    def _sharp(drawn: Numerics, thresholds: Floats, drawn_at: float, upper: Floats) -> NDArray[np.bool_]:
+        """Where nothing sharper is to be expected: what was drawn for a threshold is the best there is for it."""
+        if isinstance(drawn, Contour):
+            return (upper - drawn.log_lowers(thresholds) < _REUSABLE) | (thresholds == drawn_at)
+        return np.abs(thresholds - drawn_at) <= 0.5 * np.maximum(thresholds, drawn_at)
 
     def _drawn_for(self, increasing: Floats) -> tuple[float, float, Numerics]:
         """Drawn for a threshold as far beyond the first as one that the first is still near to."""
         first = float(increasing[0])
         reach = LONGEST_EXTRAPOLATION / self.cumulant.saddle_at(first)
-        ahead = float(increasing[(increasing <= first + min(0.7 * reach, 0.9 * first))][-1])
+        ahead = float(increasing[increasing <= first + 0.6 * reach][-1])
         abscissa = self.cumulant.saddle_at(ahead)
-        if not _near(increasing[:1], ahead, abscissa)[0]:
+        if not (ahead - first) * abscissa <= 0.9 * LONGEST_EXTRAPOLATION:
             ahead, abscissa = first, self.cumulant.saddle_at(first)
         return ahead, abscissa, self._draw(abscissa, ahead, self.cumulant.log_estimate(abscissa, ahead))
 

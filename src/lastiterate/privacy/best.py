@@ -15,11 +15,10 @@ from lastiterate.privacy.compose import checked_notions
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.profile import Profile
 
-
 _TABLED = 257  # points of a table that nobody gave
-_EVERY = (
-    8  # of them are looked at where another member is better: chords lie higher between fewer points, and still hold
-)
+# Of them, one in so many is looked at where another member is better: chords between fewer lie higher, and still hold.
+_EVERY = 8
+_BEYOND = 2.0  # times the ε where the first is below every δ: chords that end farther off gain nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +44,8 @@ class Best(Notion):
     def _grid(self) -> Floats:
         """Every point of the member that falls first, every few of the others, and all that somebody gave."""
         tables = sorted((member._table[0] for member in self.members), key=lambda table: float(table.max()))
-        few = [table if len(table) > _TABLED else table[::_EVERY] for table in tables[1:]]
-        return np.unique(np.concatenate([tables[0], *few]))
+        few = np.concatenate([table if len(table) > _TABLED else table[::_EVERY] for table in tables])
+        return np.unique(np.append(tables[0], few[few <= _BEYOND * tables[0].max()]))
 
     @cached_property
     def _minorant(self) -> Profile:

@@ -15,6 +15,7 @@ from lastiterate.privacy.notion import Notion
 _FEW = 3  # so many values are worth a search each; of more, three are searched for
 # Times the best: an estimate above it stands for the answer; less could pass over the best rung, more is slower.
 _HOPELESS = 2.0
+_HOPELESS_LOG = 0.3  # times the best log δ
 _LARGE = 12.0  # an ε above which estimates are near enough to tell
 _RATIO = 1.3  # between rungs: around the best ε is flat, so that closer rungs gain little; a choice of effort
 
@@ -54,9 +55,8 @@ class Ladder(Notion):
         return self._least(epsilons, _LOG_DELTA)
 
     def log_delta_estimate(self, epsilon: float) -> float:
-        """About the least log δ, if every rung has an estimate; else 0."""
-        found = [self.member(index).log_delta_estimate(epsilon) for index in range(len(self.rungs))]
-        return min(found) if all(found) else 0.0
+        """About the least log δ, if every rung has an estimate; else nan."""
+        return float(np.min([self.member(index).log_delta_estimate(epsilon) for index in range(len(self.rungs))]))
 
     def best_rung(self, log_delta: float) -> int:
         """The rung that gives the least ε, as far as the search goes."""
@@ -66,27 +66,28 @@ class Ladder(Notion):
         """A few values one by one; for many, the rungs that are best for some of them."""
         if not values.size:
             return values.copy()
-        spots = values if values.size <= _FEW else np.quantile(values, _SPOTS)
+        spots = values if values.size <= _FEW else _rounded(np.quantile(values, _SPOTS))
         chosen = {self._search(spot, question) for spot in spots.tolist()}
         return np.asarray(np.min([question.ask(self.member(index), values) for index in sorted(chosen)], axis=0))
 
     def _search(self, value: float, question: Question) -> int:
         """Where every rung that is looked at has an estimate, these say where to ask first."""
-        if (value, question) not in self._best:
+        known = (float(f"{value:.4g}"), question)  # nearly the same question has the same answer
+        if known not in self._best:
             starts = self._promising(value, question)
             found = {} if starts else self._asked(value, question)
             for start in starts:
                 found |= self._climbed(start, value, question)
-            self._best[value, question] = min(found, key=lambda index: (found[index], index))
-        return self._best[value, question]
+            self._best[known] = min(found, key=lambda index: (found[index], index))
+        return self._best[known]
 
     def _promising(self, value: float, question: Question) -> list[int]:
         """The best by its estimate, and the last if it may be as good, or the best but for it; none without estimates."""
         last = len(self.rungs) - 1
-        if not question.estimate(self.member(last), value):
+        if question.unknown(question.estimate(self.member(last), value)):
             return []
         estimated = self._narrowed(lambda index: question.estimate(self.member(index), value))
-        if not all(estimated.values()):
+        if any(map(question.unknown, estimated.values())):
             return []
         best = min(estimated, key=lambda index: (estimated[index], index))
         other = (
@@ -150,20 +151,33 @@ class Question:
 
     ask: Callable[[Notion, Floats], Floats]
     estimate: Callable[[Notion, float], float]
+    none: float
+
+    def unknown(self, guess: float) -> bool:
+        """Whether this estimate is none."""
+        return guess == self.none or math.isnan(guess)
 
     @staticmethod
     def hopeless(guess: float, best: float) -> bool:
-        """What is far from the best so far is not worth the work of a sharp bound; a log δ never is."""
-        return guess > max(_LARGE, _HOPELESS * best)
+        """What is far from the best so far is not worth the work of a sharp bound: ε, or log δ, which is negative."""
+        return guess > (_HOPELESS_LOG * best if best < 0 else max(_LARGE, _HOPELESS * best))
 
     def of_one(self, notion: Notion, value: float) -> float:
         return float(self.ask(notion, np.array([value]))[0])
 
 
-_EPSILON = Question(lambda notion, values: notion._epsilon(values), lambda notion, one: notion.epsilon_estimate(one))
-_LOG_DELTA = Question(
-    lambda notion, values: notion._log_delta(values), lambda notion, one: notion.log_delta_estimate(one)
+_EPSILON = Question(
+    lambda notion, values: notion._epsilon(values), lambda notion, one: notion.epsilon_estimate(one), 0.0
 )
+_LOG_DELTA = Question(
+    lambda notion, values: notion._log_delta(values), lambda notion, one: notion.log_delta_estimate(one), math.nan
+)
+
+
+def _rounded(spots: Floats) -> Floats:
+    """To half a power of two, so that many questions of much the same range have one search."""
+    with np.errstate(divide="ignore"):
+        return np.sign(spots) * 2.0 ** (np.round(2 * np.log2(np.abs(spots))) / 2)
 
 
 def rungs(most: int, ratio: float = _RATIO, least: int = 1) -> tuple[int, ...]:

@@ -46,8 +46,8 @@ class Notion(ABC):
         return 0.0
 
     def log_delta_estimate(self, epsilon: float) -> float:
-        """A quick ESTIMATE of log δ(ε), to steer a search, never to report; 0 where there is no quick way to say."""
-        return 0.0
+        """A quick ESTIMATE of log δ(ε), to steer a search, never to report; nan where there is no quick way to say."""
+        return np.nan
 
     def _rdp(self, orders: Floats) -> Floats:
         raise Unavailable(

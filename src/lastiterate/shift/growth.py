@@ -106,11 +106,11 @@ def _affine_along(factors: Floats, pushes: Floats) -> Floats:
         for factor, push in zip(padded[0].T, padded[1].T, strict=True):
             product, total = product * factor * _UP, (factor * total + push) * _UP
         starts, distance = np.zeros(rows), 0.0
-        for row, (factor, push) in enumerate(zip(product.tolist(), total.tolist(), strict=True)):
-            starts[row], distance = distance, (factor * distance + push) * _UP
+        for row in range(rows):
+            starts[row], distance = distance, (float(product[row]) * distance + float(total[row])) * _UP
         along = np.zeros((rows, length))
-        for step, (factor, push) in enumerate(zip(padded[0].T, padded[1].T, strict=True)):
-            starts = (factor * starts + push) * _UP
+        for step in range(length):
+            starts = (padded[0][:, step] * starts + padded[1][:, step]) * _UP
             along[:, step] = starts
     found = np.append(0.0, along.ravel()[: len(factors)])
     return np.where(np.isnan(found), np.inf, found)

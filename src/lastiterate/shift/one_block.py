@@ -1,8 +1,8 @@
 """Schedules that are one block, where that is the best or known to be feasible: formulas in place of a search. Trusted.
 
-A block pays every step in proportion to its noise and to what follows it, and costs S²/U: S the pushes and the distance that it
-starts from, carried to its end, U the variances, carried likewise. It is feasible if no earlier end has a smaller S/U, carried
-as far: so where pushes fall over what they weigh (docs/proofs.md).
+A block pays every step in proportion to its noise and to what follows it, and costs S²/U: S the pushes and the distance
+that it starts from, carried to its end, U the variances, carried likewise. It is feasible if no earlier end has a smaller
+S/U, carried as far: so where pushes fall over what they weigh (docs/proofs.md).
 """
 
 from __future__ import annotations

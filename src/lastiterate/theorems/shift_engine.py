@@ -94,9 +94,9 @@ def _worst(process: Process) -> Evidence:
     Reference: docs/proofs.md, after Bok et al. 2024, Theorem C.3.
     """
     if _long_alike(process):
-        at_random = (float(x[0]) for x in (process.sensitivity, process.lipschitz, process.noise))
-        notion = GaussianDP(from_anywhere(*at_random, process.diameter, len(process)))
-        return Evidence(notion, at_delta=lambda _: shift_evidence(process, averaged=False))
+        push, factor, noise = (float(x[0]) for x in (process.sensitivity, process.lipschitz, process.noise))
+        mu = from_anywhere(push, factor, noise, process.diameter, len(process))
+        return Evidence(GaussianDP(mu), at_delta=lambda _: shift_evidence(process, averaged=False))
     return shift_evidence(process, averaged=False)
 
 

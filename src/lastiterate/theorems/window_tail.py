@@ -103,7 +103,7 @@ def _largest_along(whole: Process) -> Floats:
 def _carried_pushes(whole: Process, count: int) -> tuple[Floats, Floats, float]:
     """(pushes at the end of the first `count` steps, how many of each, and what is left of all before them).
 
-    The last steps are looked at until next to nothing is left of what was before; pushes are put on few levels (`spread_out`).
+    The last steps are looked at until next to nothing is left of what was before; pushes are put on few levels.
     """
     process, first = whole.typical, count
     while first:
