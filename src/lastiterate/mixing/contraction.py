@@ -46,10 +46,11 @@ def contracted(distances: Floats, epsilons: Floats, ratio: float) -> Floats:
 def curved_contraction(epsilons: Floats, ratio: float, rate: float, steps: int) -> Floats:
     """δ_t = (1 − p)·g(δ_{t−1}) + p·g(1) from δ_0 = 0; of many steps, the fixed point, which bounds them all."""
 
-    def after(distances: Floats) -> Floats:
-        return np.minimum(up((1 - rate) * contracted(distances, epsilons, ratio) + rate * fresh), 1.0)
-
     fresh = contracted(np.ones_like(epsilons), epsilons, ratio)
+
+    def after(distances: Floats) -> Floats:
+        return _after(distances, epsilons, ratio, rate, fresh)
+
     if steps <= _MOST_STEPS:
         reached = np.zeros_like(epsilons)
         for _ in range(steps):
@@ -76,7 +77,8 @@ class CurvedContraction(Notion):
         deltas = down(np.exp(log_deltas), operations=500)
 
         def raised(epsilons: Floats) -> Floats:
-            return _after(deltas, epsilons, self.ratio, self.rate) - deltas
+            fresh = contracted(np.ones_like(epsilons), epsilons, self.ratio)
+            return _after(deltas, epsilons, self.ratio, self.rate, fresh) - deltas
 
         high = np.ones_like(deltas)
         while (short := (raised(high) > 0) & (high < FARTHEST)).any():
@@ -93,9 +95,8 @@ class CurvedContraction(Notion):
         return decreasing_root(lacking, np.zeros_like(high), for_ever)
 
 
-def _after(distances: Floats, epsilons: Floats, ratio: float, rate: float) -> Floats:
-    """What a step makes of these distances."""
-    fresh = contracted(np.ones_like(epsilons), epsilons, ratio)
+def _after(distances: Floats, epsilons: Floats, ratio: float, rate: float, fresh: Floats) -> Floats:
+    """What a step makes of these distances; `fresh`, of two states that may be anything."""
     return np.minimum(up((1 - rate) * contracted(distances, epsilons, ratio) + rate * fresh), 1.0)
 
 

@@ -68,8 +68,8 @@ class Tail:
 def joined(log_tail: Floats, splits: Floats, log_window: Floats) -> Floats:
     """log(E_a + e^a·E_b), rounded up: the bound on δ at ε = a + b, for each a of `splits`."""
     together = np.logaddexp(log_tail, splits + log_window)
-    slack = np.where(np.isneginf(together), 0.0, 1e-14 * (1 + np.abs(together) + splits))
-    return np.minimum(together + slack, 0.0)
+    together = np.maximum(together, -1e300)  # where nothing is left, an infinite slack would not be a number
+    return np.minimum(together + 1e-14 * (1 + np.abs(together) + splits), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
