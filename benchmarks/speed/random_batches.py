@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
 import time
 from collections.abc import Callable
@@ -111,7 +110,7 @@ ROWS: tuple[tuple[str, Callable[[], Any], float, float, int], ...] = (
         0.1,
         5,
     ),
-    ("account of a clipped softmax, fixed size, 50,000 steps", lambda: fresh(softmax()), math.nan, 1.0, 3),
+    ("account of a clipped softmax, fixed size, 50,000 steps", lambda: fresh(softmax()), 2.465, 1.0, 3),
     ("10^6 fixed-size steps that differ", lambda: fresh(scheduled(10**6)), 20.99, 2.0, 3),
     ("10^6 fixed-size steps, bounded domain", lambda: fresh(bounded(10**6)), 1.949, 2.0, 3),
     ("10^7 Poisson steps", lambda: fresh(network(10**7)), 11.94, 2.0, 3),
