@@ -7,6 +7,7 @@ READY := $(VENV)/.ready
 export LASTITERATE_DATA ?= $(abspath $(firstword $(wildcard data ../*/data) data))
 
 .PHONY: demo house test lint check quick bench bench-engine tables random-batches earlier-noise chain lower sandwich extremal mechanisms mutate attack mutation-study sharpness audits accuracy mnist speed papers study docs comparison clean
+.PHONY: demo house test lint check quick bench bench-engine bench-random tables random-batches earlier-noise chain lower mechanisms mutate attack mutation-study sharpness audits accuracy mnist speed papers study docs comparison clean
 
 demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify, calibrate, plot; then a private model
 	$(BIN)/lastiterate account examples/mnist.toml --delta 1e-5 --certificate out/mnist-certificate.json --plot out/mnist.png
@@ -40,6 +41,10 @@ bench: $(READY)  ## ours against the peers, ratios measured in one run
 
 bench-engine: $(READY)  ## the shift engine from 10⁴ to 10⁷ steps, and `account` on the MNIST run
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.speed.engine $(BENCH)
+
+bench-random: $(READY)  ## random batches and bounded domains, before and now; 200 runs against their epsilon before (ten minutes)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.speed.random_batches --plot $(BENCH)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.speed.random_runs
 
 tables: $(READY)  ## Tables 1, 3 and 7 to 12 of Bok2024 beside ours
 	$(BIN)/python -m benchmarks.papers.bok2024_tables

@@ -91,7 +91,8 @@ def test_without_a_tail_a_window_is_itself() -> None:
 
 def test_the_share_of_delta_is_searched_on_both_sides() -> None:
     """Whatever the share, the bound holds; the third that is tried lies beyond the better of the first two."""
-    given = WindowTail(Tail(np.array([0.5]), np.ones(1)), li.GaussianDP(1.0))
+    window = li.notions.Profile(function=li.GaussianDP(1.0).delta)  # without an estimate
+    given = WindowTail(Tail(np.array([0.5]), np.ones(1)), window)
     found = given.split_for(math.log(1e-6))
     assert len(found) == 3
     for share, (epsilon, split) in found.items():

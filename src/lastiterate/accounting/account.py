@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from lastiterate.accounting.releases import released
 from lastiterate.accounting.report import Report
@@ -12,7 +12,7 @@ from lastiterate.errors import INSIDE_UNIT, Unavailable, checked_number
 from lastiterate.progress import tracked
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.evidence import About, Grade
-from lastiterate.theorems.theorem import Guarantee, Inapplicable
+from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
 
 
 def account(run: Run, delta: float, releases: Iterable[int] = ()) -> Report:
@@ -20,12 +20,17 @@ def account(run: Run, delta: float, releases: Iterable[int] = ()) -> Report:
 
     Every theorem of the catalogue is asked; the least ε at `delta` comes first, of equal ones that with the better proof.
     """
+    return account_by(CATALOGUE, run, delta, releases)
+
+
+def account_by(theorems: Sequence[Theorem], run: Run, delta: float, releases: Iterable[int] = ()) -> Report:
+    """The same, where only these theorems are asked."""
     checked_run(run)
     target = checked_number("delta", delta, INSIDE_UNIT)
     process = released(run.process, releases)
     found: list[tuple[float, Guarantee]] = []
     refused: list[Inapplicable] = []
-    for theorem in tracked(CATALOGUE, "theorems"):
+    for theorem in tracked(theorems, "theorems"):
         answer = theorem.apply(process)
         if isinstance(answer, Guarantee):
             found.append((answer.epsilon(target), answer))

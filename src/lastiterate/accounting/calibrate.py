@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 
 from lastiterate.accounting.account import account
 from lastiterate.accounting.releases import checked_releases, released
@@ -27,12 +28,14 @@ from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.roots import decreasing_crossing
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.evidence import About
-from lastiterate.theorems.theorem import Guarantee, Theorem
+from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
 
 _WIDEST = 60.0  # of the logarithm of the noise, either way
 _MOST_THEOREMS = 4
 _LEAST_TARGET, _MOST_TARGET = 1e-6, 1e9
 _FAR = 1.0  # of the logarithm of the noise: there another theorem may be the best
+_MOST_SECANTS = 4
+_CLOSE = 0.01  # of the logarithm of ε: from here on the root is bracketed
 _STEEPNESS = 2.0  # log ε falls about so much faster than the logarithm of the noise
 
 
@@ -96,10 +99,21 @@ def _least_noise(run: Run, target: float, delta: float, releases: tuple[int, ...
     for _ in range(_MOST_THEOREMS):
         theorem, first_step = report.best.theorem, 1e-7 if report.mu else 0.1
 
-        def excess(log_factor: float, theorem: Theorem = theorem) -> float:
+        def excess(log_factor: float, theorem: Theorem = theorem, rung: int | None = None) -> float:
             process = released(run.with_noise(math.exp(log_factor)).process, releases)
-            return math.log(max(_epsilon_by(theorem, process, delta), 1e-300) / target)
+            return math.log(max(_epsilon_by(theorem, process, delta, rung), 1e-300) / target)
 
+        if (rung := _best_rung(report.best, delta)) is not None:
+            # The rung that was best is nearly so for other noise: the search over all of them is left to the end.
+            guess = _on_rung(partial(excess, rung=rung), guess, _closeness(report))
+            process = released(run.with_noise(math.exp(guess)).process, releases)
+            if (other := _best_rung(theorem.apply(process), delta)) not in (None, rung):
+                guess = _on_rung(partial(excess, rung=other), guess, _closeness(report))
+            report, first_step = account(run.with_noise(math.exp(guess)), delta, releases), 1e-3
+            if report.epsilon <= target:
+                if report.best.theorem is theorem:
+                    break
+                continue
         guess = decreasing_crossing(excess, -_WIDEST, _WIDEST, guess + 1e-9, first_step, _closeness(report))
         report = account(run.with_noise(math.exp(guess)), delta, releases)
         if report.best.theorem is theorem:
@@ -121,7 +135,39 @@ def _accounted(run: Run, delta: float, releases: tuple[int, ...]) -> Report | No
         return None
 
 
-def _epsilon_by(theorem: Theorem, process: Process, delta: float) -> float:
+def _best_rung(answer: Guarantee | Inapplicable, delta: float) -> int | None:
+    """The best of the many guarantees that a theorem is made of, by its number; none where there is one alone."""
+    if not isinstance(answer, Guarantee) or answer.evidence.ladder is None or answer.theorem.rung is None:
+        return None
+    return answer.evidence.ladder.best_rung(math.log(delta))
+
+
+def _on_rung(excess: Callable[[float], float], guess: float, closeness: float) -> float:
+    start = _by_secants(excess, guess)
+    if -closeness <= excess(start) <= 0:
+        return start
+    return decreasing_crossing(excess, -_WIDEST, _WIDEST, start, _CLOSE, closeness)
+
+
+def _by_secants(excess: Callable[[float], float], guess: float) -> float:
+    """Nearer to where the excess vanishes, if a few secants lead there; the guess itself if not."""
+    value, slope, moved = excess(guess), -_STEEPNESS, guess
+    for _ in range(_MOST_SECANTS):
+        if not math.isfinite(value) or abs(value) < _CLOSE or not -20 < slope < -0.05:
+            break
+        step = min(max(-value / slope, -1.0), 1.0)
+        following = excess(moved + step)
+        slope, value, moved = (following - value) / step, following, moved + step
+    # A quarter of the closeness beyond the root: there the search ends.
+    return moved - (value + _CLOSE / 400) / slope if abs(value) < 1 and -20 < slope < -0.05 else guess
+
+
+def _epsilon_by(theorem: Theorem, process: Process, delta: float, rung: int | None = None) -> float:
+    if rung is not None and not theorem.failures(process):
+        try:
+            return float(theorem.rebuilt(process, rung).epsilon(delta))
+        except InvalidInput:  # with other noise there may be no such rung
+            return math.inf
     answer = theorem.apply(process)
     return answer.epsilon(delta) if isinstance(answer, Guarantee) else math.inf
 

@@ -6,12 +6,17 @@ most x·θ apart after the noise, and at most g(x) = x·θ_{ε(x)}(r), ε(x) = l
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import log_gap_above
+from lastiterate.numerics.roots import FARTHEST, decreasing_root
 from lastiterate.numerics.rounding import down, up
+from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.conversions import log_expm1
+from lastiterate.privacy.notion import Notion
 
 # Of the logarithms of two numbers, to a relative 1e-12: 690 at most, over 2⁵⁰; fewer are looser, never wrong.
 _HALVINGS = 50
@@ -41,16 +46,58 @@ def contracted(distances: Floats, epsilons: Floats, ratio: float) -> Floats:
 def curved_contraction(epsilons: Floats, ratio: float, rate: float, steps: int) -> Floats:
     """δ_t = (1 − p)·g(δ_{t−1}) + p·g(1) from δ_0 = 0; of many steps, the fixed point, which bounds them all."""
 
-    def after(distances: Floats) -> Floats:
-        return np.minimum(up((1 - rate) * contracted(distances, epsilons, ratio) + rate * fresh), 1.0)
-
     fresh = contracted(np.ones_like(epsilons), epsilons, ratio)
+
+    def after(distances: Floats) -> Floats:
+        return _after(distances, epsilons, ratio, rate, fresh)
+
     if steps <= _MOST_STEPS:
         reached = np.zeros_like(epsilons)
         for _ in range(steps):
             reached = after(reached)
         return reached
     return _fixed_point(after, np.ones_like(epsilons))
+
+
+@dataclass(frozen=True, eq=False)
+class CurvedContraction(Notion):
+    """The guarantee of so many steps, each with this inclusion and ratio."""
+
+    ratio: float
+    rate: float
+    steps: int
+    adjacency: Adjacency = REPLACE_ONE
+
+    def _log_delta(self, epsilons: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.log(curved_contraction(epsilons, self.ratio, self.rate, self.steps))
+
+    def _epsilon(self, log_deltas: Floats) -> Floats:
+        """Where δ is not raised by a step, it bounds any number of them: no fixed point has to be found."""
+        deltas = down(np.exp(log_deltas), operations=500)
+
+        def raised(epsilons: Floats) -> Floats:
+            fresh = contracted(np.ones_like(epsilons), epsilons, self.ratio)
+            return _after(deltas, epsilons, self.ratio, self.rate, fresh) - deltas
+
+        high = np.ones_like(deltas)
+        while (short := (raised(high) > 0) & (high < FARTHEST)).any():
+            high = np.where(short, 2 * high, high)
+        for_ever = decreasing_root(raised, np.zeros_like(high), high)
+        if self.steps > _MOST_STEPS:
+            return np.where(raised(for_ever) <= 0, for_ever, np.inf)
+        if (raised(for_ever) > 0).any():
+            return super()._epsilon(log_deltas)
+
+        def lacking(epsilons: Floats) -> Floats:
+            return self._log_delta(epsilons) - log_deltas
+
+        return decreasing_root(lacking, np.zeros_like(high), for_ever)
+
+
+def _after(distances: Floats, epsilons: Floats, ratio: float, rate: float, fresh: Floats) -> Floats:
+    """What a step makes of these distances; `fresh`, of two states that may be anything."""
+    return np.minimum(up((1 - rate) * contracted(distances, epsilons, ratio) + rate * fresh), 1.0)
 
 
 def _fixed_point(after, high: Floats) -> Floats:  # type: ignore[no-untyped-def]

@@ -20,11 +20,17 @@ from lastiterate.numerics.rounding import down, up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.notion import Notion
 
-# Of δ for the tail: any share is valid, and ε is flat around the best one, in the logarithm of the share. Each that is
-# tried costs a question to the window.
-_SHARES = (0.03, 0.2)
-_LESS, _MORE = 0.0045, 0.9  # a third is tried, beyond the better of the two
+# Of δ for the tail: any share is valid, and ε is flat around the best one, in the logarithm of the share. The best by its
+# estimate is tried, which costs a question to the window; a third beyond the better of two where there is no estimate.
+_SHARES = (0.0007, 0.0045, 0.013, 0.03, 0.08, 0.2, 0.5, 0.9)
+_LOW, _HIGH = 0.03, 0.2
+_LESS, _MORE = 0.0045, 0.9
+_ROUGH_SHARES = (0.02, 0.2, 0.9)  # are enough to compare windows
 _SPLITS = 24  # ways to split ε, each valid: fewer are looser, more take longer
+_RELIABLE = 0.01  # of an estimate: if it is off by less, it tells which share is the best
+_ROUGH_SPLITS = 6  # are enough to compare windows
+_LEAST_LEFT = -1e6  # of log δ, for an estimate: beyond any that floats tell apart
+_SHARP, _ROUGH = 1e-12, 1e-4  # of the part of ε that the tail takes: the rest is told what was taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,20 +49,26 @@ class Tail:
         total = np.logaddexp.reduce(logs, axis=1)
         return np.minimum(total + 1e-14 * (1 + np.abs(total)), 0.0)
 
-    def epsilon(self, log_deltas: Floats) -> Floats:
-        """The least ε at which `log_delta` is no more than this; ∞ where it is astronomical."""
+    def epsilon(self, log_deltas: Floats, tolerance: float = _SHARP) -> Floats:
+        """About the least ε at which `log_delta` is no more than this, seen to hold there; ∞ where it is astronomical."""
         if not self.mus.any():
             return np.zeros_like(log_deltas)
-        high = np.full_like(log_deltas, 1e-3)
+        high = self._above(log_deltas)
         while (short := (self.log_delta(high) > log_deltas) & (high < FARTHEST)).any():
             high = np.where(short, 2 * high, high)
-        root = decreasing_root(lambda x: self.log_delta(x) - log_deltas, np.zeros_like(high), high)
+        root = decreasing_root(lambda x: self.log_delta(x) - log_deltas, np.zeros_like(high), high, tolerance)
         return np.where(self.log_delta(root) <= log_deltas, root, np.inf)
+
+    def _above(self, log_deltas: Floats) -> Floats:
+        """About what the largest μ alone would take: θ_ε(μ) ≤ e^{−a²/2} at ε = μ²/2 + μ·a."""
+        largest = min(float(self.mus.max()), FARTHEST**0.5)
+        return largest**2 / 2 + largest * np.sqrt(-2.0 * np.minimum(log_deltas, 0.0)) + 1e-300
 
 
 def joined(log_tail: Floats, splits: Floats, log_window: Floats) -> Floats:
     """log(E_a + e^a·E_b), rounded up: the bound on δ at ε = a + b, for each a of `splits`."""
     together = np.logaddexp(log_tail, splits + log_window)
+    together = np.maximum(together, -1e300)  # where nothing is left, an infinite slack would not be a number
     return np.minimum(together + 1e-14 * (1 + np.abs(together) + splits), 0.0)
 
 
@@ -69,15 +81,22 @@ class WindowTail(Notion):
     adjacency: Adjacency = REPLACE_ONE
 
     def _log_delta(self, epsilons: Floats) -> Floats:
+        """Over splits from those that leave all to the window to those that leave nothing."""
         if not self.tail.mus.any():
             return self.window._log_delta(epsilons)
-        return np.array([self._log_delta_at(epsilon) for epsilon in epsilons.tolist()])
+        splits = np.multiply.outer(epsilons, np.linspace(0.0, 1.0, _SPLITS) ** 2)
+        left = down(epsilons[:, None] - splits, operations=2)
+        log_tail, log_window = (
+            f(x.ravel()).reshape(x.shape) for f, x in ((self.tail.log_delta, splits), (self._tabled.log_delta, left))
+        )
+        return np.asarray(joined(log_tail, splits, log_window).min(axis=1))
 
-    def _log_delta_at(self, epsilon: float) -> float:
-        """Over splits from those that leave all to the window to those that leave nothing."""
-        splits = epsilon * np.linspace(0.0, 1.0, _SPLITS) ** 2
-        left = down(epsilon - splits, operations=2)
-        return float(joined(self.tail.log_delta(splits), splits, self._tabled.log_delta(left)).min())
+    def log_delta_estimate(self, epsilon: float) -> float:
+        if not self.tail.mus.any():
+            return self.window.log_delta_estimate(epsilon)
+        splits = epsilon * np.linspace(0.0, 1.0, _ROUGH_SPLITS) ** 2
+        of_window = np.array([self.window.log_delta_estimate(rest) for rest in (epsilon - splits).tolist()])
+        return float(joined(self.tail.log_delta(splits), splits, of_window).min())
 
     @cached_property
     def _tabled(self) -> Tabled:
@@ -89,18 +108,48 @@ class WindowTail(Notion):
         return np.array([min(pair[0] for pair in self.split_for(x).values()) for x in log_deltas.tolist()])
 
     def epsilon_estimate(self, log_delta: float) -> float:
-        """What the tail alone takes, if it had all of δ: quick, and no more than the whole."""
-        return self.tail.epsilon(np.array([log_delta])).item()
+        """For a few shares of δ, what the tail takes and an estimate of what the window does."""
+        if not self.tail.mus.any():
+            return self.window.epsilon_estimate(log_delta)
+        splits, rests = self._estimates(log_delta, _ROUGH_SHARES)
+        return float((splits + rests).min()) if rests.all() else 0.0
+
+    def _estimates(self, log_delta: float, shares: tuple[float, ...]) -> tuple[Floats, Floats]:
+        """For each of these shares of δ: about what the tail takes, and the window; 0 where the window has no estimate."""
+        given = np.array(shares)
+        splits = self.tail.epsilon(log_delta + np.log(given), _ROUGH)
+        left = np.maximum(log_delta + np.log1p(-given) - splits, _LEAST_LEFT)
+        return splits, np.array([self.window.epsilon_estimate(one) for one in left.tolist()])
 
     def split_for(self, log_delta: float) -> dict[float, tuple[float, float]]:
-        """For each share of δ that was tried: ε, and the part of it that the tail takes."""
-        found: dict[float, tuple[float, float]] = {}
-        for share in _SHARES:
-            found[share] = self._with_share(log_delta, share)
-        low, high = (found[share][0] for share in _SHARES)
-        share = _MORE if high < low else _LESS
-        found[share] = self._with_share(log_delta, share)
-        return found
+        """For each share of δ that was tried: ε, and the part of it that the tail takes.
+
+        First the best by its estimate. If the window takes another part of ε than estimated, it is thought to do so at other
+        shares as well, and those around the best are tried one by one.
+        """
+        splits, rests = self._estimates(log_delta, _SHARES)
+        if not rests.all():
+            return self._without_estimates(log_delta)
+        first = int(np.argmin(splits + rests))
+        found = {first: self._with_share(log_delta, _SHARES[first])}
+        taken = (found[first][0] - found[first][1]) / rests[first] if np.isfinite(rests[first]) else np.inf
+        if np.isfinite(taken) and abs(taken - 1) > _RELIABLE:
+            around = int(np.argmin(splits + rests * taken))
+            for towards in (0, -1, 1):
+                index = around + towards
+                while 0 <= index < len(_SHARES):
+                    best = min(pair[0] for pair in found.values())
+                    found[index] = found.get(index) or self._with_share(log_delta, _SHARES[index])
+                    if not towards or found[index][0] >= best:
+                        break
+                    index += towards
+        return {_SHARES[index]: pair for index, pair in found.items()}
+
+    def _without_estimates(self, log_delta: float) -> dict[float, tuple[float, float]]:
+        """Two shares, and a third beyond the better of them."""
+        found = {share: self._with_share(log_delta, share) for share in (_LOW, _HIGH)}
+        share = _MORE if found[_HIGH][0] < found[_LOW][0] else _LESS
+        return {**found, share: self._with_share(log_delta, share)}
 
     def _with_share(self, log_delta: float, share: float) -> tuple[float, float]:
         split = self.tail.epsilon(np.array([log_delta + np.log(share) - 1e-12])).item()

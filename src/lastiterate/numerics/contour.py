@@ -28,6 +28,7 @@ _MOST_WORK = 4_000_000  # node × frequency pairs, for each ratio: about what a 
 # tails, whose cumulant explodes soon, far from it for light ones, whose aliases then ask for the shortest period.
 _LEFT_FRACTIONS = (0.0, 0.35, 0.65, 0.88)
 _RIGHT_FRACTIONS = (1.1, 1.3, 1.7, 2.5)
+_MOST_AT_ONCE = 500_000  # threshold × frequency pairs: 4 MB an array; more would leave the cache
 # Of the abscissa, at a time: shorter retreats cost more looks, longer ones cancel more than they have to.
 _RETREAT = 0.8
 
@@ -49,27 +50,50 @@ class Contour:
 
     def log_upper(self, threshold: float) -> float:
         """log of an upper bound on the excess over `threshold`."""
-        value, error, exponent, doubt = self._sum(threshold)
+        return float(self.log_uppers(np.array([threshold]))[0])
+
+    def log_uppers(self, thresholds: Floats) -> Floats:
+        """The same for each threshold, in one sum."""
+        value, error, exponent, doubt = self._sums(thresholds)
         bound = value + error
         # The exact sum is positive, so a bound that is not (or is not a number) has lost its meaning.
-        return min(exponent + doubt + math.log(bound), 0.0) if 0 < bound < math.inf else 0.0
+        meant = (bound > 0) & (bound < math.inf)
+        return np.where(meant, np.minimum(exponent + doubt + np.log(np.where(meant, bound, 1.0)), 0.0), 0.0)
 
     def log_lower(self, threshold: float) -> float:
         """log of a lower bound; −∞ where nothing is certain."""
-        value, error, exponent, doubt = self._sum(threshold)
-        taken = log_aliases(self.aliases, self.abscissa, 2 * math.pi / self.spacing, threshold)
-        return log_less(exponent - doubt + log_or_lowest(value - error), taken)
+        return float(self.log_lowers(np.array([threshold]))[0])
 
-    def _sum(self, threshold: float) -> tuple[float, float, float, float]:
-        """(sum, its error, log of its scale, error of that)."""
-        turned = self._weighted_ratios * np.exp(-1j * self.frequencies * threshold)
-        step = self.spacing / math.pi
-        value = step * (0.5 / (self.abscissa * (self.abscissa + 1)) + float(turned.real.sum()))
+    def log_lowers(self, thresholds: Floats) -> Floats:
+        """The same for each threshold, in one sum."""
+        value, error, exponent, doubt = self._sums(thresholds)
+        return np.array(
+            [self._without_aliases(*one) for one in zip(thresholds, exponent - doubt, value - error, strict=True)]
+        )
+
+    def _without_aliases(self, threshold: float, log_scale: float, value: float) -> float:
+        taken = log_aliases(self.aliases, self.abscissa, 2 * math.pi / self.spacing, threshold)
+        return log_less(log_scale + log_or_lowest(value), taken)
+
+    def _sums(self, thresholds: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """(sums, their errors, logs of their scales, errors of those), one for each threshold."""
+        step, size = self.spacing / math.pi, np.abs(thresholds)
+        terms = np.concatenate([self._terms(few) for few in np.array_split(thresholds, self._parts(thresholds.size))])
+        value = step * (0.5 / (self.abscissa * (self.abscissa + 1)) + terms)
         flat, steep = self._error_sums
-        error = step * (flat + steep * abs(threshold)) + math.exp(self.log_cut) + 8 * ROUNDOFF * abs(value)
-        exponent = self.log_scale - self.abscissa * threshold
-        doubt = self.log_scale_error + 4 * ROUNDOFF * (abs(self.log_scale) + self.abscissa * abs(threshold) + 1)
+        error = step * (flat + steep * size) + math.exp(self.log_cut) + 8 * ROUNDOFF * np.abs(value)
+        exponent = self.log_scale - self.abscissa * thresholds
+        doubt = self.log_scale_error + 4 * ROUNDOFF * (abs(self.log_scale) + self.abscissa * size + 1)
         return value, error, exponent, doubt
+
+    def _parts(self, thresholds: int) -> int:
+        return max(1, -(-thresholds * self.frequencies.size // _MOST_AT_ONCE))
+
+    def _terms(self, thresholds: Floats) -> Floats:
+        """Σ Re(weighted ratio·e^{−iωt}), the cosines and sines of all thresholds at once."""
+        angles = np.multiply.outer(thresholds, self.frequencies)
+        weighted = self._weighted_ratios
+        return np.asarray((np.cos(angles) * weighted.real + np.sin(angles) * weighted.imag).sum(axis=1))
 
     @cached_property
     def _weighted_ratios(self) -> Complexes:

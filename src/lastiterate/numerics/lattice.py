@@ -189,6 +189,10 @@ class TiltedSum:
         finite = np.logaddexp(exponent + slack + math.log(bound), wrapped)
         return min(float(np.logaddexp(finite, log_or_lowest(self.total.infinite))), 0.0)
 
+    def log_uppers(self, thresholds: Floats) -> Floats:
+        """The same for each threshold."""
+        return np.array([self.log_upper(threshold) for threshold in thresholds.tolist()])
+
     def log_lower(self, threshold: float) -> float:
         """log of a lower bound, without what is at +∞."""
         value, doubt, exponent, slack, wrapped = self._sum(threshold)

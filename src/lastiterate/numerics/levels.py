@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 
+_SMALLEST_LEVEL = 1e-12  # of the largest: lower ones move a sum by less than is seen, and levels would be farther apart
+
 
 def few_levels(values: Floats, most: int, smallest: float) -> tuple[Floats, NDArray[np.intp]]:
     """At most so many different levels, with how many of the values were rounded up to each.
@@ -20,3 +22,21 @@ def few_levels(values: Floats, most: int, smallest: float) -> tuple[Floats, NDAr
     grid = np.geomspace(max(levels[0], smallest * levels[-1]), up(levels[-1]), most)
     places, counts = np.unique(np.searchsorted(grid, values), return_counts=True)
     return grid[places], counts
+
+
+def spread_out(values: Floats, most: int) -> tuple[Floats, Floats]:
+    """At most so many levels and how much of the values is on each, the sum of all values kept: each is split between two.
+
+    Then Σ f(value) ≤ Σ amount·f(level) for every convex f, and larger by little: chords lie above f, by the square of how
+    far the levels are apart. Values far below the largest are split between 0 and a small level.
+    """
+    if values.size <= most or not np.isfinite(values).all() or not values.any():
+        return values, np.ones(values.size)
+    top = float(values.max())
+    levels = np.append(0.0, np.geomspace(_SMALLEST_LEVEL * top, up(top), most - 1))
+    above = np.clip(np.searchsorted(levels, values), 1, most - 1)
+    share = (values - levels[above - 1]) / (levels[above] - levels[above - 1])
+    below = np.maximum(1 - share, 0.0)
+    on_level = np.asarray(np.bincount(above, up(share), most) + np.bincount(above - 1, below, most), float)
+    used = on_level > 0
+    return levels[used], up(on_level[used])

@@ -75,6 +75,11 @@ class Family:
         return tuple({factor.sign for term in self.shape.terms for factor in term})
 
     @cached_property
+    def _key(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """What the laws depend on: compositions of the same steps, however many of each, share their nodes."""
+        return tuple(self.modes.tolist()), tuple(self.weights.tolist())
+
+    @cached_property
     def atoms(self) -> Floats:
         """The mass at L = 0."""
         if not self.shape.half_line:
@@ -150,7 +155,8 @@ class Family:
 
     def scout(self, abscissa: float) -> tuple[float, float, float]:
         """Σ counts·(log M, its first and second derivative) at the abscissa: a quick estimate, without certificate."""
-        losses, log_base, base = _scouting_nodes(self, max(0, 2 * math.ceil(math.log2(abscissa) / 2)))
+        octave = max(0, 2 * math.ceil(math.log2(abscissa) / 2))
+        losses, log_base, base = _scouting_nodes(self.shape, *self._key, octave)
         atoms = self.atoms
         if self.shares is not None:
             losses, log_base, base = (
@@ -173,9 +179,11 @@ class Family:
 
 
 @lru_cache(maxsize=64)
-def _scouting_nodes(family: Family, octave: int) -> tuple[Floats, Floats, Floats]:
+def _scouting_nodes(
+    shape: Shape, modes: tuple[float, ...], weights: tuple[float, ...], octave: int
+) -> tuple[Floats, Floats, Floats]:
     """(losses, logs of their masses, masses) on a grid that serves every abscissa up to 2^octave."""
-    largest = 2.0**octave
+    family, largest = Family(shape, np.array(modes), np.array(weights), np.ones(len(modes))), 2.0**octave
     left = 0.0 if family.shape.half_line else -9.0 - min(float(family.steepest(largest, -1).max()), 30.0)
     right = float((family.steepest(largest, +1) - family.origins).max()) + 9.0
     edges = np.linspace(left, right, min(max(6, math.ceil((right - left) / 2.5)), 500))

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.contour import Contour, Effort, draw_contour
@@ -29,20 +30,27 @@ _EFFORTS = (Effort(math.log(1e-11), 9.0), Effort(math.log(1e-9), 14.0), Effort(m
 _NARROW = 2e-7  # of the excess: aliases below it move ε by less than anyone sees, and are not worth another contour
 _REUSABLE = 1e-6  # width in log excess: what is looser than that is drawn anew, what is sharper saves the work
 _MOST_CELLS = 2**20  # of one step: a quarter of the largest transform; fewer are coarser, and so looser, in long ranges
-_MOST_KEPT = 24  # of what was drawn and solved: a search comes back to fewer, and each holds up to millions of numbers
+_MOST_KEPT = 12  # of what was drawn and solved: a search comes back to fewer, and each holds up to millions of numbers
 # Of the way to the smallest: farther apart the curve is loose between, closer is slower.
 _CURVE_LEVELS = (0.15, 0.4, 0.7, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class LatticePair:
-    """The sum on a lattice, from below and from above."""
+    """The sum on a lattice, from above, and from below where that is asked for."""
 
-    below: TiltedSum
     above: TiltedSum
+    from_below: Callable[[], TiltedSum]
+
+    @cached_property
+    def below(self) -> TiltedSum:
+        return self.from_below()
 
     def log_upper(self, threshold: float) -> float:
         return self.above.log_upper(threshold)
+
+    def log_uppers(self, thresholds: Floats) -> Floats:
+        return self.above.log_uppers(thresholds)
 
     def log_lower(self, threshold: float) -> float:
         return self.below.log_lower(threshold)
@@ -88,6 +96,40 @@ class RatioSum:
         if threshold >= self.ceiling:
             return -math.inf
         return self._sharp_at(threshold).log_upper(threshold)
+
+    def log_upper_many(self, thresholds: Floats) -> Floats:
+        """The same for many thresholds, as sharp: what is drawn for one serves all that it is sharp at."""
+        bounds = np.where(thresholds >= self.ceiling, -np.inf, 0.0)
+        open_ = np.flatnonzero(thresholds < self.ceiling)
+        open_ = open_[np.argsort(thresholds[open_])]
+        known = list(self._drawn)
+        while open_.size:
+            drawn_at, abscissa, drawn = known.pop() if known else self._drawn_for(thresholds[open_])
+            apart = np.abs(thresholds[open_] - drawn_at) * abscissa
+            few = open_[apart <= LONGEST_EXTRAPOLATION]
+            if few.size:
+                bounds[few] = np.minimum(bounds[few], drawn.log_uppers(thresholds[few]))
+                served = few[self._sharp(drawn, thresholds[few], drawn_at, bounds[few])]
+                open_ = np.setdiff1d(open_, served)
+                open_ = open_[np.argsort(thresholds[open_])]
+        return bounds
+
+    @staticmethod
+    def _sharp(drawn: Numerics, thresholds: Floats, drawn_at: float, upper: Floats) -> NDArray[np.bool_]:
+        """Where nothing sharper is to be expected: what was drawn for a threshold is the best there is for it."""
+        if isinstance(drawn, Contour):
+            return (upper - drawn.log_lowers(thresholds) < _REUSABLE) | (thresholds == drawn_at)
+        return np.abs(thresholds - drawn_at) <= 0.5 * np.maximum(thresholds, drawn_at)
+
+    def _drawn_for(self, increasing: Floats) -> tuple[float, float, Numerics]:
+        """Drawn for a threshold as far beyond the first as one that the first is still near to."""
+        first = float(increasing[0])
+        reach = LONGEST_EXTRAPOLATION / self.cumulant.saddle_at(first)
+        ahead = float(increasing[increasing <= first + 0.6 * reach][-1])
+        abscissa = self.cumulant.saddle_at(ahead)
+        if not (ahead - first) * abscissa <= 0.9 * LONGEST_EXTRAPOLATION:
+            ahead, abscissa = first, self.cumulant.saddle_at(first)
+        return ahead, abscissa, self._draw(abscissa, ahead, self.cumulant.log_estimate(abscissa, ahead))
 
     def log_lower(self, threshold: float) -> float:
         """log of a lower bound on it."""
@@ -147,8 +189,8 @@ class RatioSum:
 
     def _solve(self, log_excess: float) -> tuple[float, Numerics]:
         if log_excess not in self._solved:
-            while len(self._solved) >= _MOST_KEPT:
-                del self._solved[next(iter(self._solved))]
+            for oldest in list(self._solved)[: 1 - _MOST_KEPT]:
+                self._solved.pop(oldest, None)
             self._solved[log_excess] = self._solve_anew(log_excess)
         return self._solved[log_excess]
 
@@ -177,8 +219,7 @@ class RatioSum:
 
     def _sharp_at(self, threshold: float) -> Numerics:
         for drawn_at, abscissa, drawn in self._drawn:
-            apart = abs(threshold - drawn_at)
-            near = apart * abscissa <= LONGEST_EXTRAPOLATION and apart <= 0.5 * max(threshold, drawn_at)
+            near = _near(np.array([threshold]), drawn_at, abscissa)[0]
             if near and (isinstance(drawn, LatticePair) or _width(drawn, threshold) < _REUSABLE):
                 return drawn
         abscissa = self.cumulant.saddle_at(threshold)
@@ -201,7 +242,7 @@ class RatioSum:
         def tilted(discretise: Discretise) -> TiltedSum:
             return self._on_lattice(discretise, abscissa, log_excess, allowed, period).tilt_for(threshold, abscissa)
 
-        return LatticePair(tilted(from_below), tilted(from_above))
+        return LatticePair(tilted(from_above), partial(tilted, from_below))
 
     def log_upper_curve(self, thresholds: Floats, log_smallest: float) -> Floats:
         """log of upper bounds on the excess over many thresholds, from a few contours or tilts: quick, and nearly as sharp.
@@ -216,12 +257,13 @@ class RatioSum:
             abscissa, threshold = self.cumulant.saddle_for(level)
             places.append((abscissa, min(max(threshold, 0.0), 0.999 * self._highest), level))
         drawn = [(place[1], self._drawn_from_above(*place, log_smallest)) for place in places]
-        bounds = []
-        for threshold in thresholds.tolist():
-            nearest = sorted(drawn, key=lambda pair: abs(pair[0] - threshold))[:2]
-            finite = threshold < self.ceiling
-            bounds.append(min(one.log_upper(threshold) for _, one in nearest) if finite else -math.inf)
-        return np.array(bounds)
+        apart = np.abs(np.array([place for place, _ in drawn])[:, None] - thresholds)
+        nearest = np.argsort(np.argsort(apart, axis=0, kind="stable"), axis=0) < 2
+        bounds = np.where(thresholds < self.ceiling, 0.0, -np.inf)
+        for (_, one), asked in zip(drawn, nearest, strict=True):
+            asked &= thresholds < self.ceiling
+            bounds[asked] = np.minimum(bounds[asked], one.log_uppers(thresholds[asked]))
+        return bounds
 
     def _drawn_from_above(
         self, abscissa: float, threshold: float, level: float, log_smallest: float
@@ -254,6 +296,12 @@ def _family(ratios: Sequence[Ratio], counts: Sequence[int], shares: Floats | Non
     return Family(ratios[0].shape, modes, weights, np.array([float(n) for n in counts]), shares)
 
 
+@lru_cache(maxsize=32)
+def shared_sum(ratios: tuple[tuple[Ratio | MixedRatio, int], ...], variance: float) -> RatioSum:
+    """One for all who ask about the same sum: what was drawn and solved for one question serves the next."""
+    return RatioSum(ratios, variance)
+
+
 def _normal_ratio(variance: float) -> Ratio:
     return Ratio(MIXTURE_OVER_NORMAL, math.sqrt(variance), 1.0)
 
@@ -261,6 +309,12 @@ def _normal_ratio(variance: float) -> Ratio:
 def _width(drawn: Numerics, threshold: float) -> float:
     """Of the bracket on the log excess."""
     return drawn.log_upper(threshold) - drawn.log_lower(threshold)
+
+
+def _near(thresholds: Floats, drawn_at: float, abscissa: float) -> NDArray[np.bool_]:
+    """Whether what was drawn there is worth a look for these thresholds."""
+    apart = np.abs(thresholds - drawn_at)
+    return (apart * abscissa <= LONGEST_EXTRAPOLATION) & (apart <= 0.5 * np.maximum(thresholds, drawn_at))
 
 
 def _closeness(drawn: Numerics) -> float:

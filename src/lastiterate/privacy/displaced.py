@@ -39,6 +39,9 @@ class Displaced(Notion):
     def epsilon_estimate(self, log_delta: float) -> float:
         return self.inner.epsilon_estimate(log_delta)
 
+    def log_delta_estimate(self, epsilon: float) -> float:
+        return self.inner.log_delta_estimate(epsilon)
+
     @property
     def _moved(self) -> float:
         return _FAR * self.displacement

@@ -39,6 +39,12 @@ class GaussianDP(Notion):
             return np.zeros_like(log_deltas)
         return threshold_above(log_deltas, self.mu)
 
+    def epsilon_estimate(self, log_delta: float) -> float:
+        return float(self._epsilon(np.array([log_delta]))[0])
+
+    def log_delta_estimate(self, epsilon: float) -> float:
+        return float(self._log_delta(np.array([epsilon]))[0])
+
     def bracket(self, delta: ArrayLike) -> tuple[object, object]:
         """(lower, upper) bounds on the exact ε; they differ by rounding only."""
         log_deltas = np.log(checked_array("delta", delta, INSIDE_UNIT)).ravel()

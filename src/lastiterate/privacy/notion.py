@@ -36,12 +36,18 @@ class Notion(ABC):
         high = np.full_like(log_deltas, 1.0)
         while (short := (self._log_delta(high) > log_deltas) & (high < FARTHEST)).any():
             high = np.where(short, 2 * high, high)
+        if (high >= FARTHEST).all() and (self._log_delta(high) > log_deltas).all():
+            return np.full_like(log_deltas, np.inf)
         root = decreasing_root(lambda x: self._log_delta(x) - log_deltas, np.zeros_like(high), high)
         return np.where(self._log_delta(root) <= log_deltas, root, np.inf)
 
     def epsilon_estimate(self, log_delta: float) -> float:
         """A quick ESTIMATE of ε(δ), to steer a search, never to report; 0 where there is no quick way to say."""
         return 0.0
+
+    def log_delta_estimate(self, epsilon: float) -> float:
+        """A quick ESTIMATE of log δ(ε), to steer a search, never to report; nan where there is no quick way to say."""
+        return np.nan
 
     def _rdp(self, orders: Floats) -> Floats:
         raise Unavailable(

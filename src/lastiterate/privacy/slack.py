@@ -25,6 +25,9 @@ class _Nearly(Notion):
     def epsilon_estimate(self, log_delta: float) -> float:
         return self.inner.epsilon_estimate(log_delta)
 
+    def log_delta_estimate(self, epsilon: float) -> float:
+        return self.inner.log_delta_estimate(epsilon)
+
 
 class Slackened(_Nearly):
     """δ(ε) + slack: with probability `slack` the mechanism is another one (joint convexity)."""

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from lastiterate.errors import (
     INSIDE_UNIT,
@@ -35,7 +35,7 @@ from lastiterate.numerics.mixture_ratio import (
     Shape,
 )
 from lastiterate.numerics.normal_gap import log_gap_above, log_gap_below, threshold_above
-from lastiterate.numerics.ratio_sum import RatioSum
+from lastiterate.numerics.ratio_sum import RatioSum, shared_sum
 from lastiterate.numerics.roots import decreasing_root
 from lastiterate.numerics.rounding import down, up
 from lastiterate.privacy.adjacency import (
@@ -58,6 +58,7 @@ _FEW_STEPS = 30  # a guess: with more, basic composition loses too much to be wo
 _MANY_STEPS = 300  # up to here a lattice is quicker than contours
 # Then ε is about half of it, which nobody claims; it is well inside the range that is searched, 1e15.
 _LARGEST_VARIANCE = 1e12
+_FEW_QUESTIONS = 3  # are answered one by one, each by what is sharpest for it
 _FAR = 12.0  # standard deviations: δ is within 1e-32 of 1, and no float tells that from 1
 _ONLY_REPLACE_ONE = (
     "fixed-size batches are analysed under replace-one only: adding a record changes every inclusion probability. "
@@ -156,7 +157,7 @@ class SubsampledGaussians(Notion):
                 variance.append(count * step.mu**2)
             else:
                 ratios.append((_ratio(step, shapes[step.sampling]), count))
-        return RatioSum(tuple(ratios), math.fsum(variance))
+        return shared_sum(tuple(ratios), math.fsum(variance))
 
     @property
     def _single(self) -> SampledStep | None:
@@ -171,21 +172,30 @@ class SubsampledGaussians(Notion):
         if epsilons.size > _MANY_QUESTIONS and self._is_mixed and not self._is_swamped:
             logs = self._orders[0].log_upper_curve(epsilons, _LOG_DEEP)
             return np.minimum(logs, log_gap_above(epsilons, self._mu_without_sampling))
-        return np.array([self._log_delta_at(x) for x in epsilons.tolist()])
+        if len(self._orders) > 1 or epsilons.size <= _FEW_QUESTIONS:
+            return np.array([self._log_delta_at(x) for x in epsilons.tolist()])
+        found, sampled = self._without_sampling_at(epsilons)
+        found[sampled] = self._orders[0].log_upper_many(epsilons[sampled])
+        return found
 
     def _log_delta_at(self, epsilon: float) -> float:
         """The worst order; the usual one first, so that Chernoff's bound may settle the other."""
-        without_sampling = float(log_gap_above(epsilon, self._mu_without_sampling))
-        variance = self._orders[0].variance
-        hopeless = variance / 2 > epsilon + _FAR * math.sqrt(variance)  # the plain steps alone make δ all but 1
-        if without_sampling < _LOG_SMALLEST or self._is_swamped or hopeless:
-            return without_sampling
+        without_sampling, sampled = self._without_sampling_at(np.array([epsilon]))
+        if not sampled[0]:
+            return float(without_sampling[0])
         first, *others = self._orders
         worst = first.log_upper(epsilon)
         for order in others:
             if order.log_chernoff(epsilon, worst) > worst:
                 worst = max(worst, order.log_upper(epsilon))
         return worst
+
+    def _without_sampling_at(self, epsilons: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """(log δ as if every batch had the record, where sampling is worth its work)."""
+        without_sampling = log_gap_above(epsilons, self._mu_without_sampling)
+        variance = self._orders[0].variance
+        hopeless = variance / 2 > epsilons + _FAR * math.sqrt(variance)  # the plain steps alone make δ all but 1
+        return without_sampling, ~((without_sampling < _LOG_SMALLEST) | self._is_swamped | hopeless)
 
     @property
     def without_sampling(self) -> GaussianDP:
@@ -279,6 +289,8 @@ class SubsampledGaussians(Notion):
 
     def epsilon_estimate(self, log_delta: float) -> float:
         """A quick ESTIMATE of ε(δ), by the saddle point: to place a grid, never to report."""
+        if self._is_swamped:
+            return float(threshold_above(log_delta, self._mu_without_sampling))
         return max(self._orders[0].cumulant.saddle_for(checked_number("log_delta", log_delta, NEGATIVE))[1], 0.0)
 
     def log_delta_estimate(self, epsilon: float) -> float:

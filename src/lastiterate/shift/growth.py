@@ -12,15 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lastiterate.algorithms.per_step import is_constant
+from lastiterate.algorithms.per_step import extremes, is_constant
 from lastiterate.algorithms.process import Process
 from lastiterate.kernel.certify import certify
 from lastiterate.kernel.steps import Steps
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 from lastiterate.shift.amplification import amplification
+from lastiterate.shift.one_block import on_the_same_data, switched
 from lastiterate.shift.optimise import schedule_from
 
+_UP = up(1.0, operations=3)
 _MOST_ENDS = 200  # each is valid: on a ladder of so many the best is missed by little, and steps may be billions
 
 
@@ -78,12 +80,40 @@ def farthest(maps: Maps, diameter: float) -> float:
         by_curvature = _sum(float(maps.lipschitz[0]), len(maps)) * float(maps.sensitivity[0])
         by_drift = _sum(float(maps.retain[0]), len(maps)) * float(maps.drift[0])
         return min(by_curvature, by_drift, diameter)
-    distance = 0.0
+    return float(farthest_along(maps, diameter)[-1])
+
+
+def farthest_along(maps: Maps, diameter: float) -> Floats:
+    """The same after each number of steps, from none to all, gone through one by one."""
+    if math.isinf(diameter) and math.isinf(extremes(maps.drift)[0]) and extremes(maps.lipschitz)[1] < math.inf:
+        return _affine_along(np.broadcast_to(maps.lipschitz, len(maps)), np.broadcast_to(maps.sensitivity, len(maps)))
+    distances, distance = np.zeros(len(maps) + 1), 0.0
     rows = zip(*(x.tolist() for x in (maps.sensitivity, maps.lipschitz, maps.drift, maps.retain)), strict=True)
-    for push, factor, drift, retain in rows:
+    for step, (push, factor, drift, retain) in enumerate(rows, 1):
         grown = factor * distance + push if distance else push
-        distance = up(min(grown, retain * distance + drift, diameter), operations=2)
-    return distance
+        distance = min(grown, retain * distance + drift, diameter) * _UP
+        distances[step] = distance
+    return distances
+
+
+def _affine_along(factors: Floats, pushes: Floats) -> Floats:
+    """z ← factor·z + push from z = 0, after each number of steps: many stretches side by side, then one after the other."""
+    length = max(1, math.isqrt(len(factors)))
+    rows = -(-len(factors) // length)
+    padded = [np.append(x, np.zeros(rows * length - len(x))).reshape(rows, length) for x in (factors, pushes)]
+    product, total = np.ones(rows), np.zeros(rows)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for factor, push in zip(padded[0].T, padded[1].T, strict=True):
+            product, total = product * factor * _UP, (factor * total + push) * _UP
+        starts, distance = np.zeros(rows), 0.0
+        for row in range(rows):
+            starts[row], distance = distance, (float(product[row]) * distance + float(total[row])) * _UP
+        along = np.zeros((rows, length))
+        for step in range(length):
+            starts = (padded[0][:, step] * starts + padded[1][:, step]) * _UP
+            along[:, step] = starts
+    found = np.append(0.0, along.ravel()[: len(factors)])
+    return np.where(np.isnan(found), np.inf, found)
 
 
 def _sum(factor: float, terms: int) -> float:
@@ -96,21 +126,46 @@ def _sum(factor: float, terms: int) -> float:
 
 def remaining_mu(maps: Maps, distance: float) -> float:
     """μ of the last iterate after these steps, from two states that are `distance` apart; rounded up, and certified."""
-    if distance == 0 and not maps.sensitivity.any():
+    if distance == 0 and extremes(maps.sensitivity) == (0.0, 0.0):
         return 0.0
     if math.isinf(distance):
         return math.inf
+    if (found := _without_search(maps, np.array([distance]))) is not None:
+        return float(found[0])
     if not maps.constant:
         return _searched(maps, distance)
     push, factor, drift, retain, noise = maps.alike
     by_curvature = _in_one_block(distance, push, factor, len(maps)) / noise if factor <= 1 else math.inf
+    if factor <= 1 and (factor <= retain or math.isinf(drift)):
+        return by_curvature
     by_drift = _by_drift_first(distance, maps) if retain <= 1 and math.isfinite(drift) else math.inf
     at_once = up(push * math.sqrt(len(maps)) / noise) if distance == 0 else math.inf
     if math.isinf(factor) and retain <= 1:
         return min(by_drift, at_once)
-    if factor <= 1 and (factor <= retain or math.isinf(drift)):
-        return by_curvature
     return min(by_curvature, by_drift, at_once, _searched(maps, distance))
+
+
+def remaining_mus(maps: Maps, distances: Floats) -> Floats:
+    """The same from each of these distances."""
+    finite = distances[np.isfinite(distances)]
+    found = _without_search(maps, finite) if finite.size else None
+    if found is None:
+        return np.array([remaining_mu(maps, distance) for distance in distances.tolist()])
+    return np.where(distances == 0, 0.0, np.append(found, np.full(distances.size - finite.size, np.inf)))
+
+
+def _without_search(maps: Maps, distances: Floats) -> Floats | None:
+    """On the same data, where the best switch has a formula: steps that are all alike, or that have no use for drift."""
+    if extremes(maps.sensitivity) != (0.0, 0.0):
+        return None
+    if maps.constant:
+        _, factor, drift, retain, noise = maps.alike
+        useless = factor <= 1 and (factor <= retain or math.isinf(drift))  # for which there are formulas below
+        return None if useless or retain > 1 else switched(distances, drift, retain, factor, noise, len(maps))
+    no_drift = is_constant(maps.drift) and math.isinf(float(maps.drift[0]))
+    if extremes(maps.lipschitz)[1] < math.inf and (no_drift or bool((maps.lipschitz <= maps.retain).all())):
+        return up(distances * on_the_same_data(maps.lipschitz, np.broadcast_to(maps.noise, len(maps))))
+    return None
 
 
 def _by_drift_first(distance: float, maps: Maps) -> float:

@@ -17,9 +17,9 @@ from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
 from lastiterate.errors import INSIDE_UNIT, checked_number
-from lastiterate.mixing.contraction import curved_contraction, linear_contraction
+from lastiterate.mixing.contraction import CurvedContraction, linear_contraction
 from lastiterate.numerics.arrays import Floats
-from lastiterate.numerics.normal_gap import log_gap_above, threshold_above
+from lastiterate.numerics.normal_gap import log_gap_above, log_gap_below, threshold_above
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.profile import Profile
 from lastiterate.theorems.assumptions import ALIKE, BOUNDED, ONLY_THE_LAST, batches
@@ -66,8 +66,7 @@ def _curved(process: Process) -> Evidence:
     Attained by: opposite pushes on a tiny interval, to 3 %.
     Reference: the recursion of Asoodeh and Diaz 2023 with Balle et al. 2019, Theorem 1 (docs/proofs.md).
     """
-    ratio, rate = sharper_ratio(process), float(process.inclusion[0])
-    return Evidence(Profile(function=lambda e: curved_contraction(e, ratio, rate, len(process))))
+    return Evidence(CurvedContraction(sharper_ratio(process), float(process.inclusion[0]), len(process)))
 
 
 def limit_epsilon(process: Process, delta: float) -> float:
@@ -108,25 +107,34 @@ def regularised_delta(process: Process, rate: float, epsilons: Floats) -> Floats
     for radius, left in zip(radii.tolist(), wrong.tolist(), strict=True):
         lost = (1 + np.exp(np.minimum(epsilons, 700.0))) * left
         if (lost < best).any():
-            best = np.minimum(best, up(lost + _inside_ball(process, rate, radius, epsilons)))
+            ratios = _ratios(process, radius)
+            # The last step alone, in a ball that has grown, lets so much through: not worth the others if that is too much.
+            least = lost + rate * np.exp(log_gap_below(epsilons, float(ratios[-1])))
+            if (least < best).any():
+                best = np.minimum(best, up(lost + _inside_ball(process, rate, ratios, epsilons)))
     return best
 
 
-def _inside_ball(process: Process, rate: float, radius: float, epsilons: Floats) -> Floats:
-    """The recursion of the process that is projected on the ball; once that has grown, all steps are alike."""
+def _ratios(process: Process, radius: float) -> Floats:
+    """How far two states are apart after each step, in units of its noise, until the ball has grown."""
     noise, retain = float(process.noise[0]), float(process.retain[0])
     log_retain = math.log(retain) if retain else -math.inf
     growing = min(len(process), math.ceil(_SETTLED / log_retain) if retain else 1)
     grown = -np.expm1(np.arange(1.0, growing + 1) * log_retain) / (1 - retain) if retain else np.ones(1)
     earlier = np.append(0.0, grown[:-1])
     # r_s − νκ without its cancellation: all but the newest of the noise balls.
-    ratios = up(float(process.drift[0]) / noise * grown + 2 * radius * retain * earlier, by=1e-9)
+    return up(float(process.drift[0]) / noise * grown + 2 * radius * retain * earlier, by=1e-9)
+
+
+def _inside_ball(process: Process, rate: float, ratios: Floats, epsilons: Floats) -> Floats:
+    """The recursion of the process that is projected on the ball; once that has grown, all steps are alike."""
     thetas = np.exp(log_gap_above(epsilons, ratios[:, None]))
     reached = np.zeros_like(epsilons)
     for theta in thetas:
         reached = theta * ((1 - rate) * reached + rate)
-    kept = ((1 - rate) * thetas[-1]) ** (len(process) - growing)
-    return kept * reached + linear_contraction(epsilons, float(ratios[-1]), rate, len(process) - growing)
+    more = len(process) - len(ratios)
+    kept = ((1 - rate) * thetas[-1]) ** more
+    return kept * reached + linear_contraction(epsilons, float(ratios[-1]), rate, more)
 
 
 def _bounded_gradients(process: Process) -> str | None:

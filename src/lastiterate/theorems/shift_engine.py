@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from lastiterate.algorithms.batches import SHUFFLED
+from lastiterate.algorithms.batches import SHUFFLED, Turns
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
 from lastiterate.errors import InvalidInput
@@ -21,6 +21,7 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.progress import tracked
+from lastiterate.shift.one_block import from_anywhere
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, batches
 from lastiterate.theorems.evidence import About, Evidence, NoFiniteBound, RecordSchedules, Stretch
@@ -28,6 +29,7 @@ from lastiterate.theorems.places import new_orders, places_of, work, work_of_tur
 from lastiterate.theorems.theorem import Assumption, Theorem
 
 MOST_WORK = 40_000_000  # steps: a third of a second a million, a quarter of a minute in all; a limit of patience
+_FEW_STEPS = 20_000  # are gone through in no time
 _MOST_GROWN = 100.0  # times the noise: such a μ is ε = 5000; far beyond, numbers would be absurd and overflow
 
 
@@ -91,7 +93,17 @@ def _worst(process: Process) -> Evidence:
         batches in a fixed order, as a supremum over losses with a clock, if gradients have no bound and η·smoothness ≥ 1.
     Reference: docs/proofs.md, after Bok et al. 2024, Theorem C.3.
     """
+    if _long_alike(process):
+        push, factor, noise = (float(x[0]) for x in (process.sensitivity, process.lipschitz, process.noise))
+        mu = from_anywhere(push, factor, noise, process.diameter, len(process))
+        return Evidence(GaussianDP(mu), at_delta=lambda _: shift_evidence(process, averaged=False))
     return shift_evidence(process, averaged=False)
+
+
+def _long_alike(process: Process) -> bool:
+    """Many steps on random batches, all alike: a formula, and schedules only for a certificate, which hardly ever asks."""
+    few = len(process) <= _FEW_STEPS or bool(process.releases)
+    return process.batches.turns is Turns.FRESH and process.constant and not few
 
 
 def _averaged(process: Process) -> Evidence:

@@ -7,7 +7,7 @@ window counts only the batches that the record was really in. Proof: docs/proofs
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import lru_cache, partial
 from operator import attrgetter
 
 import numpy as np
@@ -15,16 +15,19 @@ import numpy as np
 from lastiterate.algorithms.process import Process
 from lastiterate.mixing.window import Tail, WindowTail
 from lastiterate.numerics.arrays import Floats
-from lastiterate.numerics.rounding import up
+from lastiterate.numerics.levels import spread_out
+from lastiterate.numerics.rounding import ULP, up
 from lastiterate.numerics.tails import CoinSum
 from lastiterate.privacy.ladder import Ladder, rungs
 from lastiterate.privacy.notion import Notion
-from lastiterate.shift.growth import farthest, first_maps, last_maps, remaining_mu
+from lastiterate.shift.growth import farthest, farthest_along, first_maps, last_maps, remaining_mus
 from lastiterate.theorems.assumptions import ONLY_THE_LAST
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.hidden_participation import longest_window, participation_window, worth_hiding
 from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM, sampled_window
 from lastiterate.theorems.theorem import Assumption, Theorem
+
+Levels = tuple[tuple[float, float], ...]
 
 # That a distance is exceeded: 1e-2, 1e-4, … Beyond 1e-30 the largest distance counts; finer steps are slower and gain
 # little.
@@ -58,8 +61,7 @@ def window_of(process: Process, length: int) -> Notion:
     """The guarantee of a window of this length. Trusted: everything in it is rounded up."""
     maps = last_maps(process, length).without_record()
     distances, weights = _distances(process, len(process) - length)
-    mus = np.array([remaining_mu(maps, distance) for distance in distances.tolist()])
-    return WindowTail(Tail(mus, weights), _window(process, length))
+    return WindowTail(Tail(remaining_mus(maps, distances), weights), _window(process, length))
 
 
 def _window(process: Process, length: int) -> Notion:
@@ -88,37 +90,72 @@ def _distances(process: Process, count: int) -> tuple[Floats, Floats]:
     """
     if count == 0:
         return np.zeros(1), np.ones(1)
-    largest = farthest(first_maps(process, count), process.diameter)
-    pushes, counts, rest = _carried_pushes(process, count)
+    rate = float(process.inclusion[0])
+    if process.constant:
+        largest = farthest(first_maps(process, count), process.diameter)
+        most = _worth_keeping(process.contraction)
+        alike = (float(process.sensitivity[0]), process.contraction, min(count, most))
+        exceeded = _exceeded_alike(*alike, rate, process.levels)
+    else:
+        largest = float(_largest_along(process)[count])
+        exceeded = _exceeded(*_carried_pushes(process, count), rate, process.levels)
+    few = next((i for i, distance in enumerate(exceeded) if not distance < largest), len(exceeded))
+    return np.array([*exceeded[:few], largest]), np.append(1.0, up(np.exp(_LOG_PROBABILITIES[:few])))
+
+
+def _exceeded(pushes: Floats, counts: Floats, rest: float, rate: float, levels: Levels) -> tuple[float, ...]:
+    """What the carried pushes exceed with each of the probabilities; none where they have no bound."""
     if not np.isfinite(pushes).all():
-        return np.array([largest]), np.ones(1)
-    carried = CoinSum(pushes, counts, float(process.inclusion[0]), process.levels)
-    distances, weights = [], [1.0]
-    for log_probability in _LOG_PROBABILITIES.tolist():
-        distance = carried.exceeded(log_probability) + rest
-        if not distance < largest:
-            break
-        distances.append(distance)
-        weights.append(up(math.exp(log_probability)))
-    return np.array([*distances, largest]), np.array(weights)
+        return ()
+    carried = CoinSum(pushes, counts, rate, levels)
+    return tuple(carried.exceeded(log_probability) + rest for log_probability in _LOG_PROBABILITIES.tolist())
+
+
+@lru_cache(maxsize=64)
+def _exceeded_alike(push: float, factor: float, count: int, rate: float, levels: Levels) -> tuple[float, ...]:
+    return _exceeded(*_carried_alike(push, factor, count), rate, levels)
+
+
+@lru_cache(maxsize=2)
+def _largest_along(process: Process) -> Floats:
+    """How far apart two runs can be after each number of steps: gone through once for all windows."""
+    return farthest_along(first_maps(process, len(process)), process.diameter)
 
 
 def _carried_pushes(process: Process, count: int) -> tuple[Floats, Floats, float]:
-    """(pushes at the end of the first `count` steps, how many of each, and the sum of all that are negligible)."""
-    if process.constant:
-        return _carried_alike(float(process.sensitivity[0]), process.contraction, count)
-    with np.errstate(divide="ignore"):
-        logs = np.log(process.lipschitz[1:count])
-    after = np.append(np.cumsum(logs[::-1])[::-1], 0.0)
-    with np.errstate(over="ignore"):
-        return process.sensitivity[:count] * np.exp(after) * (1 + 1e-13 * count**0.5 + 1e-12), np.ones(count), 0.0
+    """(pushes at the end of the first `count` steps, how many of each, and what is left of all before them).
+
+    The last steps are looked at until next to nothing is left of what was before; pushes are put on few levels.
+    """
+    first = count
+    while first:
+        first = max(0, count - max(_MOST_WEIGHTS, 4 * (count - first)))
+        with np.errstate(divide="ignore"):
+            logs = np.log(process.lipschitz[first:count])
+        after = np.append(np.cumsum(logs[:0:-1])[::-1], 0.0)
+        left = float(after[0] + logs[0])
+        if left < _NEGLIGIBLE:
+            break
+    with np.errstate(over="ignore", invalid="ignore"):
+        size = float(np.abs(after).max(initial=0.0, where=np.isfinite(after)))
+        inexact = 1 + 2 * ULP * len(logs) * (1 + size) + 1e-12
+        rest = float(_largest_along(process)[first]) * math.exp(min(left, 700.0)) * inexact if first else 0.0
+        pushes = process.sensitivity[first:count] * np.exp(after) * inexact
+    return (*spread_out(pushes, _MOST_WEIGHTS), rest)
+
+
+def _worth_keeping(factor: float) -> int | float:
+    """Of pushes that all shrink by this factor, one more than are looked at: the rest of any number is charged alike."""
+    if not 0 < factor < 1:
+        return 2 if factor == 0 else math.inf
+    return math.ceil(_NEGLIGIBLE / math.log(factor)) + 2
 
 
 def _carried_alike(push: float, factor: float, count: int) -> tuple[Floats, Floats, float]:
     if factor == 1:
         return np.array([push]), np.array([float(count)]), 0.0
     log_factor = math.log(factor) if factor > 0 else -math.inf
-    kept = min(count, math.ceil(_NEGLIGIBLE / log_factor) + 1 if log_factor < 0 else count)
+    kept = min(count, math.ceil(_NEGLIGIBLE / log_factor) + 1 if -math.inf < log_factor < 0 else count)
     group = -(-kept // _MOST_WEIGHTS)
     ages = np.arange(0, kept, group)
     sizes = np.minimum(group, kept - ages).astype(float)
@@ -132,7 +169,9 @@ def _carried_alike(push: float, factor: float, count: int) -> tuple[Floats, Floa
 
 
 def _some_distance(process: Process) -> str | None:
-    if math.isfinite(farthest(first_maps(process, len(process)), process.diameter)):
+    maps = first_maps(process, len(process))
+    largest = farthest(maps, process.diameter) if maps.constant else float(_largest_along(process)[-1])
+    if math.isfinite(largest):
         return None
     return f"it needs a bound on how far apart two runs can be, but {process.reason}; bound the domain"
 
