@@ -78,17 +78,17 @@ def _beyond(level: Floats, distance: Floats, rows: Floats, apart: Floats) -> Flo
 
 def _left_of_first(y: Floats, level: Floats, distance: Floats) -> Floats:
     """∫_{−∞}^y (p − e^c·q), for y up to where the densities meet."""
-    return _tail(-y, distance, distance * (distance / 2 - y) - level)
+    return tail_difference(-y, distance, distance * (distance / 2 - y) - level)
 
 
 def _left_of_second(z: Floats, level: Floats, distance: Floats) -> Floats:
     """∫_z^∞ (e^c·q − p), for z from where the densities meet."""
     near = z - distance
-    found = np.exp(level) * _tail(np.maximum(near, _LOWEST), distance, level + distance * (z - distance / 2))
+    found = np.exp(level) * tail_difference(np.maximum(near, _LOWEST), distance, level + distance * (z - distance / 2))
     return np.where(near < _LOWEST, 1e300, found)
 
 
-def _tail(near: Floats, distance: Floats, fall: Floats) -> Floats:
+def tail_difference(near: Floats, distance: Floats | float, fall: Floats | float) -> Floats:
     """φ(a)·(m(a) − e^{−fall}·m(a + distance)), rounded up: Q(a) − e^c·Q(a + distance) without its cancellation."""
     far = np.exp(-np.maximum(fall, 0.0)) * mills(near + distance)
     difference = mills(near) * (1 + _ULPS) - far * (1 - _ULPS)

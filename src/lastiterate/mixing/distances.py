@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from lastiterate.mixing.coupling import reflected
+from lastiterate.mixing.coupling import reflected, tail_difference
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import log_gap_above
 from lastiterate.numerics.rounding import up
@@ -61,11 +61,9 @@ class Scale:
     def paid(self, payment: float) -> Floats:
         """E(t_i − t·e^{a·u − a²/2})₊ for each hinge (rows) and each level (columns), rounded up."""
         apart = self._both_sides[:, None] - self.levels
-        away, inverse = np.unique(np.abs(apart).round(12), return_inverse=True)
-        # Rounded to 1e-12 to be counted once, and then down: the gap falls with its level.
-        gaps = np.exp(log_gap_above(np.maximum(away - 1e-12, 0.0), payment))[inverse].reshape(apart.shape)
+        gaps = tail_difference(np.abs(apart) * (1 - 1e-15) / payment - payment / 2, payment, 0.0)
         inside = np.maximum(self.powers[:, None] - np.exp(self.levels), 0.0)
-        return inside + np.where(apart > 0, np.exp(self.levels), self.powers[:, None]) * gaps
+        return inside + np.where(apart > 0, np.exp(self.levels), self.powers[:, None]) * up(gaps)
 
     def between(self, wanted: Floats) -> tuple[NDArray[np.intp], Floats]:
         """Where each level lies, and the share of the upper end in the chord, rounded down; beyond the last, the last."""

@@ -50,7 +50,7 @@ _SETTLED, _NOTED = (
     1e-15,
 )  # tables that differ less between distances, where they are worth a note, stay as they are
 _EVERY = 3  # levels, of a block with a hidden place from any two states: chords lie above, and each takes its time
-_SAMPLED = (1, 2, 4, 8, 16)  # steps of blocks whose sampling is credited: each takes its time
+_SAMPLED = (1, 2, 4, 8, 16, 32, 64)  # steps of blocks whose sampling is credited: each takes its time
 
 
 @dataclass(frozen=True, eq=False)
