@@ -19,16 +19,15 @@ from lastiterate.algorithms.process import Process
 from lastiterate.mixing.distances import Scale, Step
 from lastiterate.mixing.hidden_tables import HiddenTables
 from lastiterate.mixing.settled import Ends, settled
-from lastiterate.mixing.table import Tabled
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.profile import Profile
 from lastiterate.theorems.assumptions import BOUNDED, ONLY_THE_LAST
-from lastiterate.theorems.block_mixing import WHOLE_EPOCHS_IF_SHUFFLED
+from lastiterate.theorems.block_mixing import WHOLE_EPOCHS_IF_SHUFFLED, ends_of, lengths
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.sampled import BOUNDED_RECORDS, sampled_window
+from lastiterate.theorems.sampled import BOUNDED_RECORDS
 from lastiterate.theorems.theorem import Assumption, Theorem
 
 _WIDEST = 16.0  # in units of the noise: a wider domain would need too many rows, or too coarse ones
@@ -42,15 +41,15 @@ _CUTS, _FEW_CUTS, _MANY_ROWS = 20, 10, 40  # levels that noise is reflected at: 
 _LOG_NEGLIGIBLE = math.log(1e-10)
 _LENGTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # of blocks, in steps
 _NARROW, _LONG_ENOUGH = 4.0, 16  # domains, in units of the noise, where so many steps are: longer ones gain nothing
-_MOST_STEPS = 1_000  # of an epoch in a fixed order, times epochs of a block
-_MOST_PLACES = 512  # batches of an epoch in a secret order
+_MOST_STEPS = 12_000  # of a block in a fixed order, times rows: limits of effort
+_MOST_PLACES = 2_000  # batches of an epoch in a secret order, times rows
 _ALONE, _HARD = 4, 3  # of the last places: those that count for themselves, and those that are compared with others
 _SETTLED, _NOTED = (
     1e-3,
     1e-15,
 )  # tables that differ less between distances, where they are worth a note, stay as they are
 _EVERY = 3  # levels, of a block with a hidden place from any two states: chords lie above, and each takes its time
-_SAMPLED = (1, 2, 4, 8, 16, 32, 64)  # steps of blocks whose sampling is credited: each takes its time
+_SPARSE, _MOST_LONGER = 3, 4  # of the blocks that are longer than tables: every third of a ladder, and so many
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +104,18 @@ class Bounded:
     def ends(self, table: Floats) -> Ends:
         return Ends(partial(self.scale.along, table[0]), self.scale.levels, table[-1])
 
+    def block(self, length: int, table: Floats | None = None) -> Ends:
+        """So many steps, or epochs of passes, also by the shift engine and composition; M between levels by chords."""
+        known, levels = ends_of(self.process, length), self.scale.levels
+        if table is None:
+            return Ends(known.common_delta, levels, known.apart_delta(levels))
+        row = table[0]
+        return Ends(
+            lambda epsilons: np.minimum(self.scale.along(row, epsilons), known.common_delta(epsilons)),
+            levels,
+            np.minimum(table[-1], known.apart_delta(levels)),
+        )
+
     def carried(self, table: Floats, steps: int) -> Floats:
         """So many steps without the record before what the table is about."""
         for _ in range(steps):
@@ -121,7 +132,7 @@ class Bounded:
 
 
 def _every_step(domain: Bounded) -> Notion:
-    return _at_each_step(domain, domain.turn.last, domain.turn.before, lambda _: None)
+    return _at_each_step(domain, domain.turn.last, domain.turn.before)
 
 
 def _at_random(domain: Bounded) -> Notion:
@@ -134,33 +145,26 @@ def _at_random(domain: Bounded) -> Notion:
     def before(table: Floats) -> Floats:
         return mixed(domain.turn.before(table), domain.free.before(table))
 
-    def sampled(length: int) -> Notion | None:
-        return sampled_window(domain.process, length) if length in _SAMPLED else None
-
-    return _at_each_step(domain, mixed(domain.turn.last, domain.free.last), before, sampled)
+    return _at_each_step(domain, mixed(domain.turn.last, domain.free.last), before)
 
 
-def _at_each_step(
-    domain: Bounded, table: Floats, before: Callable[[Floats], Floats], also: Callable[[int], Notion | None]
-) -> Notion:
+def _at_each_step(domain: Bounded, table: Floats, before: Callable[[Floats], Floats]) -> Notion:
     """Blocks of a few steps, also of more than there are; and the run itself, where it is as short."""
-    blocks, whole = [], None
+    tables: dict[int, Floats] = {}
     for length in range(1, (_LENGTHS[-1] if domain.width > _NARROW else _LONG_ENOUGH) + 1):
-        table = table if length == 1 else before(table)
-        whole = table[0] if length == len(domain.process) else whole
-        if length in _LENGTHS:
-            blocks.append(_with(domain.ends(table), also(length)))
+        table = tables[length] = table if length == 1 else before(table)
         if domain.settled(table):
             break
-    found = _profile(*settled(blocks))
-    return found if whole is None else _best(found, domain.scale.levels, whole)
+    found = _profile(*settled(_blocks(domain, tables)))
+    whole = tables.get(len(domain.process))
+    return found if whole is None else _best(found, domain.scale.levels, whole[0])
 
 
-def _with(ends: Ends, sampled: Notion | None) -> Ends:
-    if sampled is None:
-        return ends
-    tabled = Tabled(sampled)
-    return Ends(lambda e: np.minimum(ends.common(e), tabled.delta(e)), ends.apart_epsilons, ends.apart)
+def _blocks(domain: Bounded, tables: dict[int, Floats]) -> list[Ends]:
+    """Of each length, in steps or epochs: the better of its table and of what the shift engine and composition say."""
+    longer = [length for length in lengths(domain.process) if length > max(tables)][::_SPARSE]
+    chosen = [length for length in tables if length in _LENGTHS]
+    return [*(domain.block(length, tables[length]) for length in chosen), *map(domain.block, longer[:_MOST_LONGER])]
 
 
 def _best(found: Profile, epsilons: Floats, deltas: Floats) -> Profile:
@@ -174,14 +178,13 @@ def _profile(epsilons: Floats, deltas: Floats) -> Profile:
 def _in_fixed_order(domain: Bounded) -> Notion:
     """The record is in the last batch of each epoch: whatever follows its last turn is post-processing."""
     every = domain.process.batches.per_epoch
-    blocks, table = [], domain.turn.last
-    for epochs in range(1, min(_LENGTHS[-1], max(_MOST_STEPS // every, 1)) + 1):
-        table = domain.carried(table if epochs == 1 else domain.turn.before(table), every - 1)
-        if epochs in _LENGTHS:
-            blocks.append(domain.ends(table))
-        if domain.settled(table):
+    tables: dict[int, Floats] = {}
+    for epochs in range(1, min(_LENGTHS[-1], max(_MOST_STEPS // (every * len(domain.scale.rows)), 1)) + 1):
+        last = domain.turn.before(tables[epochs - 1]) if tables else domain.turn.last
+        tables[epochs] = domain.carried(last, every - 1)
+        if domain.settled(tables[epochs]):
             break
-    return _profile(*settled(blocks))
+    return _profile(*settled(_blocks(domain, tables)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,7 +281,9 @@ def _in_new_orders(domain: Bounded) -> Notion:
         for row in (0, -1)
     )
     some = levels[::_EVERY]
-    return _profile(*settled([Ends(partial(domain.scale.along, common.delta(levels)), some, apart.delta(some))]))
+    hidden = Ends(partial(domain.scale.along, common.delta(levels)), some, apart.delta(some))
+    longer = lengths(domain.process)[::_SPARSE][:_MOST_LONGER]
+    return _profile(*settled([hidden, *map(domain.block, longer)]))
 
 
 def _in_one_order(domain: Bounded) -> Notion:
@@ -333,11 +338,14 @@ def _narrow(process: Process) -> str | None:
 
 
 def _few_enough(process: Process) -> str | None:
-    every = process.batches.per_epoch
-    most = _MOST_PLACES if process.batches.shuffled else _MOST_STEPS
-    if not process.batches.passes or every <= most:
+    batches = process.batches
+    if not batches.passes or _narrow(process) is not None or not math.isfinite(process.diameter):
         return None
-    return f"it needs at most {most} batches an epoch, but there are {every}"
+    limit = _MOST_PLACES if batches.shuffled else _MOST_STEPS
+    most = limit // len(Bounded(process.worst_alike).scale.rows)
+    if batches.per_epoch <= most:
+        return None
+    return f"it needs at most {most} batches an epoch on so wide a domain, but there are {batches.per_epoch}"
 
 
 REFLECTION = Theorem(
