@@ -6,8 +6,7 @@ READY := $(VENV)/.ready
 # MNIST and Adult, which are not ours to give away: each in a folder of its name in the folder that this names.
 export LASTITERATE_DATA ?= $(abspath $(firstword $(wildcard data ../*/data) data))
 
-.PHONY: demo house test lint check quick bench bench-engine tables random-batches earlier-noise chain lower sandwich extremal mechanisms mutate attack mutation-study sharpness audits accuracy mnist speed papers study docs comparison clean
-.PHONY: demo house test lint check quick bench bench-engine bench-random tables random-batches earlier-noise chain lower mechanisms mutate attack mutation-study sharpness audits accuracy mnist speed papers study docs comparison clean
+.PHONY: demo house test lint check quick bench bench-engine tables random-batches earlier-noise chain lower sandwich extremal mechanisms mutate attack mutation-study sharpness audits accuracy mnist speed papers study docs comparison clean bench-random
 
 demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify, calibrate, plot; then a private model
 	$(BIN)/lastiterate account examples/mnist.toml --delta 1e-5 --certificate out/mnist-certificate.json --plot out/mnist.png
