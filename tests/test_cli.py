@@ -42,11 +42,11 @@ def test_account(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 
 def test_a_searched_bound_has_a_certificate_too(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     written, certificate = tmp_path / "run.toml", tmp_path / "certificate.json"
-    batches, noise = li.FixedSize(records=100, batch_size=10), li.OnIterate(std=1.0)
-    li.write_run(li.Run(li.losses.network(clip=1.0), batches, 1.0, noise, 2000, li.Ball(radius=0.5)), written)
+    loss, batches = li.losses.logistic(feature_norm=1.0, l2=0.1), li.FixedSize(records=1000, batch_size=10)
+    li.write_run(li.Run(loss, batches, 0.5, li.OnMeanGradient(std=0.1), 2000), written)
     code, out, _ = outputs(f"account {written} --certificate {certificate}", capsys)
     assert code == 0
-    assert "by block-mixing" in out
+    assert "by window-tail" in out
     assert outputs(f"verify {certificate} --run {written}", capsys)[1].startswith("accepted: ")
 
 

@@ -15,10 +15,11 @@ from lastiterate.algorithms.process import Process
 from processes import process
 
 PAIRS = [(theorem, assumption) for theorem in li.CATALOGUE for assumption in theorem.assumptions]
-# Only for runs that are too long to draw, or have more batches than are drawn.
+# Only for runs that are too long to draw, or have more batches or larger pushes than are drawn.
 NOT_ALONE = {
     "places that can stand for others, or few of them",
     "few enough batches an epoch",
+    "a sensitivity that noise can hide",
     "the run is short enough to go through",
     "short enough to go through",
 }

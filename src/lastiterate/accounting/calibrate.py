@@ -34,8 +34,8 @@ _WIDEST = 60.0  # of the logarithm of the noise, either way
 _MOST_THEOREMS = 4
 _LEAST_TARGET, _MOST_TARGET = 1e-6, 1e9
 _FAR = 1.0  # of the logarithm of the noise: there another theorem may be the best
-_MOST_SECANTS = 4
-_CLOSE = 0.01  # of the logarithm of ε: from here on the root is bracketed
+_MOST_SECANTS = 6
+_CLOSE = 1e-6  # of the logarithm of ε: from here on the root is bracketed
 _STEEPNESS = 2.0  # log ε falls about so much faster than the logarithm of the noise
 
 
@@ -103,11 +103,12 @@ def _least_noise(run: Run, target: float, delta: float, releases: tuple[int, ...
             process = released(run.with_noise(math.exp(log_factor)).process, releases)
             return math.log(max(_epsilon_by(theorem, process, delta, rung), 1e-300) / target)
 
-        if (rung := _best_rung(report.best, delta)) is not None:
+        if not report.mu:
             # The rung that was best is nearly so for other noise: the search over all of them is left to the end.
+            rung = _best_rung(report.best, delta)
             guess = _on_rung(partial(excess, rung=rung), guess, _closeness(report))
             process = released(run.with_noise(math.exp(guess)).process, releases)
-            if (other := _best_rung(theorem.apply(process), delta)) not in (None, rung):
+            if rung is not None and (other := _best_rung(theorem.apply(process), delta)) not in (None, rung):
                 guess = _on_rung(partial(excess, rung=other), guess, _closeness(report))
             report, first_step = account(run.with_noise(math.exp(guess)), delta, releases), 1e-3
             if report.epsilon <= target:
@@ -159,7 +160,7 @@ def _by_secants(excess: Callable[[float], float], guess: float) -> float:
         following = excess(moved + step)
         slope, value, moved = (following - value) / step, following, moved + step
     # A quarter of the closeness beyond the root: there the search ends.
-    return moved - (value + _CLOSE / 400) / slope if abs(value) < 1 and -20 < slope < -0.05 else guess
+    return moved - (value + 1e-7) / slope if abs(value) < 1 and -20 < slope < -0.05 else guess
 
 
 def _epsilon_by(theorem: Theorem, process: Process, delta: float, rung: int | None = None) -> float:
@@ -174,7 +175,7 @@ def _epsilon_by(theorem: Theorem, process: Process, delta: float, rung: int | No
 
 def _closeness(report: Report) -> float:
     """Of the logarithm of the noise: bounds that are searched on grids do not move evenly."""
-    return 1e-7 if report.best.evidence.ladder is None else 1e-4
+    return 1e-7 if report.mu else 4e-7
 
 
 def _most_steps(run: Run, target: float, delta: float, most_steps: int, releases: tuple[int, ...]) -> Run:

@@ -23,7 +23,7 @@ _MOST_BLOCKS = 3  # on the fine grid: those that are best at some δ
 
 
 @dataclass(frozen=True, eq=False)
-class Ends:
+class BlockEnds:
     """What a block reveals: d, from a common state, as a function; and M, from any two states, at increasing ε."""
 
     common: Callable[[Floats], Floats]
@@ -34,7 +34,7 @@ class Ends:
         return Layers(epsilons, self.common(epsilons), self.apart_epsilons, self.apart)
 
 
-def settled(blocks: list[Ends]) -> tuple[Floats, Floats]:
+def settled(blocks: list[BlockEnds]) -> tuple[Floats, Floats]:
     """ε on an even grid, and δ after any number of blocks; each block may follow any other."""
     grid = even(float(max(block.apart_epsilons[-1] for block in blocks)), _COARSE)
     known = np.ones_like(grid)
@@ -51,7 +51,7 @@ def settled(blocks: list[Ends]) -> tuple[Floats, Floats]:
     return fine, for_ever([block.on(fine) for block in kept], chords(fine, grid, known), _ROUNDS)
 
 
-def _best(blocks: list[Ends], layers: list[Layers], known: Floats) -> list[Ends]:
+def _best(blocks: list[BlockEnds], layers: list[Layers], known: Floats) -> list[BlockEnds]:
     """The blocks that do most at some δ between certainty and next to nothing."""
     found = np.array([layer.after(known) for layer in layers])
     spots = [int(np.argmin(np.abs(np.log(known) - np.log(delta)))) for delta in (1e-2, 1e-5, 1e-8)]

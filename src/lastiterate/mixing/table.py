@@ -20,6 +20,7 @@ _POINTS = 96  # chords lie above: with fewer points by more; each costs a contou
 _SMALLEST = 1e-19
 # For so small a δ a lattice takes long; to give up the credit for sampling is quick, and valid.
 _FAR_OUT = math.log(1e-40)
+_FEW = 3  # questions that are quicker than a table
 _HOPELESS = math.log(1e-3)  # of δ where the table ends, at ε = 600: nothing in such a table would protect anybody
 
 
@@ -91,7 +92,8 @@ class Quick(Notion):
         return Tabled(self.notion)
 
     def _log_delta(self, epsilons: Floats) -> Floats:
-        return self._tabled.log_delta(epsilons)
+        """A few questions as δ is asked for ε, so that both belong together."""
+        return self.notion._log_delta(epsilons) if epsilons.size <= _FEW else self._tabled.log_delta(epsilons)
 
     def _epsilon(self, log_deltas: Floats) -> Floats:
         return np.array([self._tabled.epsilon(log_delta) for log_delta in log_deltas.tolist()])

@@ -96,6 +96,8 @@ class WindowTail(Notion):
             return self.window.log_delta_estimate(epsilon)
         splits = epsilon * np.linspace(0.0, 1.0, _ROUGH_SPLITS) ** 2
         of_window = np.array([self.window.log_delta_estimate(rest) for rest in (epsilon - splits).tolist()])
+        if np.isnan(of_window).any():
+            return np.nan
         return float(joined(self.tail.log_delta(splits), splits, of_window).min())
 
     @cached_property

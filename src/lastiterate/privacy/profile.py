@@ -57,6 +57,13 @@ class Profile(Notion):
         with np.errstate(divide="ignore"):
             return np.log(self._deltas(epsilons))
 
+    def epsilon_estimate(self, log_delta: float) -> float:
+        """Points are as quick to look at as any estimate."""
+        return 0.0 if self._points is None else float(self._epsilon(np.array([log_delta]))[0])
+
+    def log_delta_estimate(self, epsilon: float) -> float:
+        return np.nan if self._points is None else float(self._log_delta(np.array([epsilon]))[0])
+
     def _deltas(self, epsilons: Floats) -> Floats:
         if self._function is None:
             return self._interpolated(epsilons)

@@ -61,7 +61,7 @@ def epoch_average(process: Process) -> AveragedGaussianDP:
 
 
 @dataclass(frozen=True, eq=False)
-class Epochs:
+class EpochGroup:
     """Some epochs (the rows) that are counted as alike, how many they are, and where in them the iterate is released."""
 
     sensitivity: Floats
@@ -76,7 +76,7 @@ class Epochs:
         return np.asarray(mus_by_place(self.sensitivity, self.noise, self.lipschitz, self.cuts).max(axis=0))
 
 
-def epochs_of(process: Process) -> Iterator[Epochs]:
+def epochs_of(process: Process) -> Iterator[EpochGroup]:
     """All epochs of a run in a few groups: whole ones, those that a release cuts, and the rest of one at the end."""
     per_epoch = process.batches.per_epoch
     whole, rest = divmod(len(process), per_epoch)
@@ -94,7 +94,7 @@ def epochs_of(process: Process) -> Iterator[Epochs]:
     if rest:
         part = slice(len(process) - rest, len(process))
         sensitivity, noise, lipschitz = (values[part][None] for values in _values(process))
-        yield Epochs(sensitivity, noise, lipschitz, 1, at_the_end)
+        yield EpochGroup(sensitivity, noise, lipschitz, 1, at_the_end)
 
 
 def _cut_epochs(process: Process) -> dict[int, tuple[int, ...]]:
@@ -113,11 +113,11 @@ def _patterns(cut: dict[int, tuple[int, ...]]) -> list[tuple[int, ...]]:
     return different if len(different) <= _MOST_PATTERNS else [tuple(sorted(set().union(*different)))]
 
 
-def _rows(process: Process, epochs: NDArray[np.intp], count: int, cuts: tuple[int, ...] = ()) -> Epochs:
+def _rows(process: Process, epochs: NDArray[np.intp], count: int, cuts: tuple[int, ...] = ()) -> EpochGroup:
     per_epoch = process.batches.per_epoch
     steps = epochs[:, None] * per_epoch + np.arange(per_epoch)
     sensitivity, noise, lipschitz = (values[steps] for values in _values(process))
-    return Epochs(sensitivity, noise, lipschitz, count, cuts)
+    return EpochGroup(sensitivity, noise, lipschitz, count, cuts)
 
 
 def _values(process: Process) -> tuple[Floats, Floats, Floats]:

@@ -20,7 +20,7 @@ from lastiterate.theorems.epoch_by_epoch import (
     GROWING_OR_RELEASED,
     NEW_ORDERS,
     SOME_PROTECTION,
-    Epochs,
+    EpochGroup,
     epochs_of,
     mus_by_place,
 )
@@ -91,7 +91,7 @@ def whole_epoch(process: Process) -> HiddenPlaceDP:
     return _one_epoch(next(epochs_of(alike)), process.batches.per_epoch)
 
 
-def _one_epoch(epochs: Epochs, per_epoch: int) -> HiddenPlaceDP:
+def _one_epoch(epochs: EpochGroup, per_epoch: int) -> HiddenPlaceDP:
     """These epochs, counted as one that is no better than any of them at any place."""
     worst = epochs.sensitivity.max(axis=0), epochs.noise.min(axis=0), epochs.lipschitz.max(axis=0)
     return hidden_epoch(pair_mus_by_place(*worst, epochs.cuts), epochs.mus, per_epoch)

@@ -11,6 +11,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
+from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.minorant_law import CostLaw, minorant_law
 from lastiterate.numerics.rounding import up
@@ -21,7 +22,7 @@ from lastiterate.privacy.ladder import Ladder, rungs
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.profile import Profile
 from lastiterate.theorems.assumptions import NONEXPANSIVE
-from lastiterate.theorems.evidence import Evidence
+from lastiterate.theorems.evidence import Evidence, NoFiniteBound
 from lastiterate.theorems.sampled import RANDOM
 from lastiterate.theorems.theorem import Assumption, Theorem
 
@@ -39,6 +40,8 @@ def _bound(process: Process) -> Evidence:
     Attained by: one step on a random batch.
     Reference: hidden participation (docs/proofs.md).
     """
+    if not math.isfinite(extremes(process.sampled)[1]):
+        raise NoFiniteBound("a record's gradient has no bound.")
     most = min(max(last - first for first, last in process.stretches), longest_window(process))
     ladder = Ladder(rungs(most, _RATIO, _SHORTEST), partial(windows_of, process))
     return Evidence(ladder, ladder)
@@ -82,6 +85,13 @@ def _replaced(process: Process) -> str | None:
     )
 
 
+def _long_enough(process: Process) -> str | None:
+    longest = max(last - first for first, last in process.stretches)
+    if longest >= _SHORTEST:
+        return None
+    return f"it needs {_SHORTEST} steps without a release between them, but there are {longest}; composition is better"
+
+
 HIDDEN_PARTICIPATION = Theorem(
     "hidden-participation",
     "lastiterate, a record's participation in random batches is hidden",
@@ -89,6 +99,7 @@ HIDDEN_PARTICIPATION = Theorem(
     (
         RANDOM,
         Assumption("another record in its place", _replaced),
+        Assumption("a few steps without a release between them", _long_enough),
         NONEXPANSIVE,
     ),
     _bound,

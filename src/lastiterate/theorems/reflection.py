@@ -15,10 +15,11 @@ from functools import cached_property, partial
 import numpy as np
 
 from lastiterate.algorithms.batches import Turns
+from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
 from lastiterate.mixing.distances import Scale, Step
 from lastiterate.mixing.hidden_tables import HiddenTables
-from lastiterate.mixing.settled import Ends, settled
+from lastiterate.mixing.settled import BlockEnds, settled
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.numerics.rounding import up
@@ -31,6 +32,7 @@ from lastiterate.theorems.sampled import BOUNDED_RECORDS
 from lastiterate.theorems.theorem import Assumption, Theorem
 
 _WIDEST = 16.0  # in units of the noise: a wider domain would need too many rows, or too coarse ones
+_LARGEST_PUSH = 12.0  # in units of the noise: ε is 130 then, at δ = 1e-6, and the levels of a table end
 _WIDTH, _FEWEST_ROWS, _MOST_ROWS = 0.1, 8, 64  # of rows: distances are rounded up to the next
 _LEVELS, _BEND = 160, 2.0  # of loss, closer together near 0: chords lie above
 _ABOVE, _PER_WIDTH = (
@@ -101,16 +103,16 @@ class Bounded:
             by_curvature = np.where(rows > 0, lipschitz * rows, 0.0) + push
         return np.minimum(by_curvature, retain * rows + drift / noise)
 
-    def ends(self, table: Floats) -> Ends:
-        return Ends(partial(self.scale.along, table[0]), self.scale.levels, table[-1])
+    def ends(self, table: Floats) -> BlockEnds:
+        return BlockEnds(partial(self.scale.along, table[0]), self.scale.levels, table[-1])
 
-    def block(self, length: int, table: Floats | None = None) -> Ends:
+    def block(self, length: int, table: Floats | None = None) -> BlockEnds:
         """So many steps, or epochs of passes, also by the shift engine and composition; M between levels by chords."""
         known, levels = ends_of(self.process, length), self.scale.levels
         if table is None:
-            return Ends(known.common_delta, levels, known.apart_delta(levels))
+            return BlockEnds(known.common_delta, levels, known.apart_delta(levels))
         row = table[0]
-        return Ends(
+        return BlockEnds(
             lambda epsilons: np.minimum(self.scale.along(row, epsilons), known.common_delta(epsilons)),
             levels,
             np.minimum(table[-1], known.apart_delta(levels)),
@@ -160,7 +162,7 @@ def _at_each_step(domain: Bounded, table: Floats, before: Callable[[Floats], Flo
     return found if whole is None else _best(found, domain.scale.levels, whole[0])
 
 
-def _blocks(domain: Bounded, tables: dict[int, Floats]) -> list[Ends]:
+def _blocks(domain: Bounded, tables: dict[int, Floats]) -> list[BlockEnds]:
     """Of each length, in steps or epochs: the better of its table and of what the shift engine and composition say."""
     longer = [length for length in lengths(domain.process) if length > max(tables)][::_SPARSE]
     chosen = [length for length in tables if length in _LENGTHS]
@@ -188,10 +190,10 @@ def _in_fixed_order(domain: Bounded) -> Notion:
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class PlaceTables:
     """Tables from the beginning of an epoch on, for a record at each place: the last ones alone, others in groups.
 
-    Places count from the end: the record's turn comes when so many steps are left, itself included.
+    PlaceTables count from the end: the record's turn comes when so many steps are left, itself included.
     """
 
     domain: Bounded
@@ -271,7 +273,7 @@ class Places:
 
 def _in_new_orders(domain: Bounded) -> Notion:
     """An epoch's own d and M with a hidden place, and then epoch after epoch."""
-    places, levels = Places(domain), domain.scale.levels
+    places, levels = PlaceTables(domain), domain.scale.levels
     common, apart = (
         places.hidden(
             [table[row] for table in places.own],
@@ -281,14 +283,14 @@ def _in_new_orders(domain: Bounded) -> Notion:
         for row in (0, -1)
     )
     some = levels[::_EVERY]
-    hidden = Ends(partial(domain.scale.along, common.delta(levels)), some, apart.delta(some))
+    hidden = BlockEnds(partial(domain.scale.along, common.delta(levels)), some, apart.delta(some))
     longer = lengths(domain.process)[::_SPARSE][:_MOST_LONGER]
     return _profile(*settled([hidden, *map(domain.block, longer)]))
 
 
 def _in_one_order(domain: Bounded) -> Notion:
     """Each place, and each two, for ever; and then the place is hidden."""
-    places = Places(domain)
+    places = PlaceTables(domain)
     reach = max(float(settled([domain.ends(table)])[0][-1]) for table in places.own[:1])
     levels = reach * (np.arange(_LEVELS + 1) / _LEVELS)
 
@@ -337,9 +339,16 @@ def _narrow(process: Process) -> str | None:
     return f"it needs a domain of at most {_WIDEST:g} times the noise, but the diameter is {width:.6g} times the noise"
 
 
+def _some_protection(process: Process) -> str | None:
+    ratio = extremes(process.sensitivity)[1] / extremes(process.noise)[0]
+    if ratio <= _LARGEST_PUSH:
+        return None
+    return f"it needs a sensitivity of at most {_LARGEST_PUSH:g} times the noise, but it is {ratio:.3g}; add noise"
+
+
 def _few_enough(process: Process) -> str | None:
     batches = process.batches
-    if not batches.passes or _narrow(process) is not None or not math.isfinite(process.diameter):
+    if not batches.passes or not math.isfinite(process.diameter) or (_narrow(process) or _some_protection(process)):
         return None
     limit = _MOST_PLACES if batches.shuffled else _MOST_STEPS
     most = limit // len(Bounded(process.worst_alike).scale.rows)
@@ -356,6 +365,7 @@ REFLECTION = Theorem(
         BOUNDED,
         BOUNDED_RECORDS,
         Assumption("the domain is at most 16 times as wide as the noise", _narrow),
+        Assumption("a sensitivity that noise can hide", _some_protection),
         Assumption("few enough batches an epoch", _few_enough),
         WHOLE_EPOCHS_IF_SHUFFLED,
         ONLY_THE_LAST,
