@@ -179,5 +179,7 @@ def changed_values(values: np.ndarray, change: Callable[[np.ndarray], np.ndarray
     return change(values)
 
 
-def guarantees(given: Process) -> list[li.theorems.Guarantee]:
-    return [answer for theorem in li.CATALOGUE if isinstance(answer := theorem.apply(given), li.theorems.Guarantee)]
+def guarantees(given: Process, besides: tuple[str, ...] = ()) -> list[li.theorems.Guarantee]:
+    """Of all theorems but those whose names begin like this."""
+    asked = [theorem for theorem in li.CATALOGUE if not theorem.name.startswith(besides)]
+    return [answer for theorem in asked if isinstance(answer := theorem.apply(given), li.theorems.Guarantee)]

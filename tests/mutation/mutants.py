@@ -259,6 +259,13 @@ MUTANTS = (
         "hidden",
     ),
     Mutant(
+        "one block that forgets the distance it starts from",
+        "shift/one_block.py",
+        "return np.asarray((distance * carried + push * _powers(factor, lengths)) / np.sqrt(_powers(factor**2, lengths)))",
+        "return np.asarray((push * _powers(factor, lengths)) / np.sqrt(_powers(factor**2, lengths)))",
+        "tests/shift/test_one_block.py",
+    ),
+    Mutant(
         "the profile recursion takes the better case for the worse",
         "mixing/recursion.py",
         "mixed = up(np.maximum(common, (1 - weights[split]) * common + weights[split] * elsewhere))",

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from lastiterate.numerics.arrays import Floats
-from lastiterate.numerics.rounding import up
+from lastiterate.numerics.rounding import down, up
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.profile import LARGEST_TABLED
@@ -41,10 +41,15 @@ class Tabled:
             return np.log(self.delta(epsilons)) + 1e-15
 
     def epsilon(self, log_delta: float) -> float:
-        """One question is quicker than a table, and sharper; far out, without credit for sampling."""
+        """One question is quicker than a table and sharper, but for few mixed steps; far out, no credit for sampling."""
         composed = self._composed
         if composed is not None and composed.is_slow and log_delta < _FAR_OUT:
             return float(composed.without_sampling._epsilon(np.array([log_delta]))[0])
+        if composed is not None and composed.is_slow and composed.is_mixed and self._table is not None:
+            points, deltas = self._table
+            target = down(math.exp(log_delta))
+            if deltas[-1] <= target:
+                return up(float(np.log(np.interp(target, deltas[::-1], np.exp(points[::-1]))))) + 1e-15
         return float(self.notion._epsilon(np.array([log_delta]))[0])
 
     @property

@@ -134,7 +134,7 @@ class Ladder(Notion):
             return found[index]
 
         low, high = 0, len(self.rungs) - 1
-        known(high)  # often a bound of another kind: no window, one block
+        known(high), known(low)  # often bounds of another kind: no window, one block; every step by itself
         while high - low > 2:
             left, right = low + round(0.382 * (high - low)), low + round(0.618 * (high - low))
             if left == right:

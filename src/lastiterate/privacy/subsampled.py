@@ -134,7 +134,8 @@ class SubsampledGaussians(Notion):
         return self._is_swamped or any(step.clamped() != step for step, _ in self.steps)
 
     @property
-    def _is_mixed(self) -> bool:
+    def is_mixed(self) -> bool:
+        """Whether the sensitivity of some step is drawn at random."""
         return any(isinstance(step, MixedStep) for step, _ in self.steps)
 
     @cached_property
@@ -169,7 +170,7 @@ class SubsampledGaussians(Notion):
     def _log_delta(self, epsilons: Floats) -> Floats:
         if self._single is not None:
             return _single_log_delta(self._single, epsilons)
-        if epsilons.size > _MANY_QUESTIONS and self._is_mixed and not self._is_swamped:
+        if epsilons.size > _MANY_QUESTIONS and self.is_mixed and not self._is_swamped:
             logs = self._orders[0].log_upper_curve(epsilons, _LOG_DEEP)
             return np.minimum(logs, log_gap_above(epsilons, self._mu_without_sampling))
         if len(self._orders) > 1 or epsilons.size <= _FEW_QUESTIONS:

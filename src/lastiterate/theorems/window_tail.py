@@ -34,7 +34,7 @@ Levels = tuple[tuple[float, float], ...]
 _LOG_PROBABILITIES = np.log(10.0) * -np.arange(2.0, 31.0, 2.0)
 # Steps of a window, at least, and the mu of a turn, for which hidden participation is tried beside composition.
 _SHORTEST_HIDDEN, _LEAST_HIDDEN, _MOST_HIDDEN = 8, 0.7, 8.0
-_TYPICAL_DELTA = 1e-6  # where the two are compared: which is taken is a matter of tightness only
+_TYPICAL_LOG_DELTA = math.log(1e-6)  # where two windows are compared, by estimates: either is valid
 _MOST_WEIGHTS = 2_000  # different pushes, each counted as the largest of its group: fewer are looser, more take longer
 # Steps of a window, besides all of them: a limit of effort, where steps differ and are gone through.
 _LONGEST = 1_000_000
@@ -70,7 +70,7 @@ def _window(process: Process, length: int) -> Notion:
     if not _worth_hiding(process, length):
         return composed
     hidden = participation_window(process, length)
-    return min(composed, hidden, key=lambda one: float(one.epsilon(_TYPICAL_DELTA)))
+    return min(composed, hidden, key=lambda one: one.epsilon_estimate(_TYPICAL_LOG_DELTA))
 
 
 def _worth_hiding(process: Process, length: int) -> bool:
