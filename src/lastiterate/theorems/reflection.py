@@ -50,7 +50,8 @@ _SETTLED, _NOTED = (
     1e-3,
     1e-15,
 )  # tables that differ less between distances, where they are worth a note, stay as they are
-_EVERY = 3  # levels, of a block with a hidden place from any two states: chords lie above, and each takes its time
+_FINE, _EVERY = 2.0, 2  # every second level, on narrow domains, is looked at for a hidden place: chords lie above
+_SAMPLED = (1, 2, 4, 8, 16, 32, 64)  # steps of blocks on random batches whose sampling is credited: each takes its time
 _SPARSE, _MOST_LONGER = 3, 4  # of the blocks that are longer than tables: every third of a ladder, and so many
 
 
@@ -164,9 +165,19 @@ def _at_each_step(domain: Bounded, table: Floats, before: Callable[[Floats], Flo
 
 def _blocks(domain: Bounded, tables: dict[int, Floats]) -> list[BlockEnds]:
     """Of each length, in steps or epochs: the better of its table and of what the shift engine and composition say."""
-    longer = [length for length in lengths(domain.process) if length > max(tables)][::_SPARSE]
-    chosen = [length for length in tables if length in _LENGTHS]
-    return [*(domain.block(length, tables[length]) for length in chosen), *map(domain.block, longer[:_MOST_LONGER])]
+    chosen = {length: table for length, table in tables.items() if length in _LENGTHS}
+    sampled = _SAMPLED if domain.process.batches.random else _LENGTHS
+    known = [domain.block(length, table) for length, table in chosen.items() if length in sampled]
+    others = [domain.ends(table) for length, table in chosen.items() if length not in sampled]
+    return [*known, *others, *_longer(domain, max(tables))]
+
+
+def _longer(domain: Bounded, than: int) -> list[BlockEnds]:
+    """Blocks without a table; where the domain is narrow, short ones do it all."""
+    if domain.width <= _NARROW:
+        return []
+    found = [length for length in lengths(domain.process) if length > than]
+    return [domain.block(length) for length in found[::_SPARSE][:_MOST_LONGER]]
 
 
 def _best(found: Profile, epsilons: Floats, deltas: Floats) -> Profile:
@@ -282,10 +293,10 @@ def _in_new_orders(domain: Bounded) -> Notion:
         )
         for row in (0, -1)
     )
-    some = levels[::_EVERY]
-    hidden = BlockEnds(partial(domain.scale.along, common.delta(levels)), some, apart.delta(some))
-    longer = lengths(domain.process)[::_SPARSE][:_MOST_LONGER]
-    return _profile(*settled([hidden, *map(domain.block, longer)]))
+    few, fewer = levels[:: 1 if domain.width > _FINE else _EVERY], levels[:: 2 * _EVERY]
+    profile = _profile(few, common.delta(few))
+    hidden = BlockEnds(lambda epsilons: np.asarray(profile.delta(epsilons)), fewer, apart.delta(fewer))
+    return _profile(*settled([hidden, *_longer(domain, 0)]))
 
 
 def _in_one_order(domain: Bounded) -> Notion:
