@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -68,12 +68,16 @@ class Tabled:
     @cached_property
     def _table(self) -> tuple[Floats, Floats] | None:
         """Beyond the last point δ is taken for what it is there. None where there is a formula."""
-        if self._composed is None:
-            return None
-        points = self.reach * np.linspace(0.0, 1.0, _POINTS) ** 1.5
-        if self._composed.log_delta_estimate(LARGEST_TABLED) > _HOPELESS:
-            return points, np.ones(_POINTS)  # valid, and no lattice is needed to say that nothing is left
-        return points, np.minimum.accumulate(self._composed.delta_curve(points, math.log(_SMALLEST)))
+        return None if self._composed is None else _curve(self._composed, self.reach)
+
+
+@lru_cache(maxsize=64)
+def _curve(composed: SubsampledGaussians, reach: float) -> tuple[Floats, Floats]:
+    """One for all who ask about the same steps: windows and blocks do."""
+    points = reach * np.linspace(0.0, 1.0, _POINTS) ** 1.5
+    if composed.log_delta_estimate(LARGEST_TABLED) > _HOPELESS:
+        return points, np.ones(_POINTS)  # valid, and no lattice is needed to say that nothing is left
+    return points, np.minimum.accumulate(composed.delta_curve(points, math.log(_SMALLEST)))
 
 
 @dataclass(frozen=True, eq=False)
