@@ -27,6 +27,7 @@ from lastiterate.theorems.sampled import RANDOM
 from lastiterate.theorems.theorem import Assumption, Theorem
 
 _LONGEST, _MOST_TURNS = 4096, 800_000  # steps of a window, and steps times turns: limits of effort
+_NARROW = 4.0  # times the noise: there blocks forget what windows would compose
 _SHORTEST = 8  # shorter ones are no better than composition
 _RATIO = 3.0  # between windows: ε is flat around the best, which is often the longest
 
@@ -86,6 +87,13 @@ def _replaced(process: Process) -> str | None:
     )
 
 
+def _wide(process: Process) -> str | None:
+    width = process.diameter / extremes(process.noise)[0]
+    if width > _NARROW:
+        return None
+    return f"it is not worth its time where the diameter is {width:.3g} times the noise: reflection is better"
+
+
 HIDDEN_PARTICIPATION = Theorem(
     "hidden-participation",
     "lastiterate, a record's participation in random batches is hidden",
@@ -93,6 +101,7 @@ HIDDEN_PARTICIPATION = Theorem(
     (
         RANDOM,
         Assumption("another record in its place", _replaced),
+        Assumption("no narrow domain", _wide),
         NONEXPANSIVE,
     ),
     _bound,
