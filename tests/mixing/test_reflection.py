@@ -92,6 +92,16 @@ def test_layers_lie_above_finite_kernels(seed: int) -> None:
     assert (after >= exact * (1 - 1e-12)).all()
 
 
+def test_layers_of_two_normal_steps_are_their_composition() -> None:
+    """Nothing is forgotten (M = 1): both steps are seen, and together they are √2-GDP."""
+    grid = np.linspace(0.0, 8.0, 121)
+    alone = li.GaussianDP(1.0).delta(grid)
+    after = Layers(grid, alone, np.array([0.0, 50.0]), np.ones(2)).after(alone)
+    exact = li.GaussianDP(2**0.5).delta(grid)
+    assert (after >= exact * (1 - 1e-9)).all()
+    assert (after <= exact * 1.1)[60:].all()
+
+
 def test_hidden_tables_do_what_hidden_places_do() -> None:
     mus, weights = np.array([0.2, 0.4, 0.9]), np.full(3, 1 / 3)
     pairs = np.hypot(mus[:, None], mus)
