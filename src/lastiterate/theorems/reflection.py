@@ -9,129 +9,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property, partial
 
 import numpy as np
 
 from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
-from lastiterate.mixing.distances import Scale, Step
-from lastiterate.mixing.hidden_tables import HiddenTables
 from lastiterate.mixing.settled import BlockEnds, settled
 from lastiterate.numerics.arrays import Floats
-from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.profile import Profile
 from lastiterate.theorems.assumptions import BOUNDED, ONLY_THE_LAST
-from lastiterate.theorems.block_mixing import WHOLE_EPOCHS_IF_SHUFFLED, ends_of, lengths
+from lastiterate.theorems.block_mixing import WHOLE_EPOCHS_IF_SHUFFLED, lengths
+from lastiterate.theorems.bounded_steps import Bounded
 from lastiterate.theorems.evidence import Evidence
+from lastiterate.theorems.place_tables import PlaceTables
 from lastiterate.theorems.sampled import BOUNDED_RECORDS
 from lastiterate.theorems.theorem import Assumption, Theorem
 
 _WIDEST = 16.0  # in units of the noise: a wider domain would need too many rows, or too coarse ones
 _LARGEST_PUSH = 12.0  # in units of the noise: ε is 130 then, at δ = 1e-6, and the levels of a table end
-_WIDTH, _FEWEST_ROWS, _MOST_ROWS = 0.1, 8, 64  # of rows: distances are rounded up to the next
-_LEVELS, _BEND = 160, 2.0  # of loss, closer together near 0: chords lie above
-_ABOVE, _PER_WIDTH = (
-    4.0,
-    2.6,
-)  # where levels end: far above what is lost in the end, and not where a single step would end
-_CUTS, _FEW_CUTS, _MANY_ROWS = 20, 10, 40  # levels that noise is reflected at: more are tighter, and slower
-_LOG_NEGLIGIBLE = math.log(1e-10)
 _LENGTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # of blocks, in steps
 _NARROW, _LONG_ENOUGH = 4.0, 16  # domains, in units of the noise, where so many steps are: longer ones gain nothing
 _MOST_STEPS = 12_000  # of a block in a fixed order, times rows: limits of effort
 _MOST_PLACES = 2_000  # batches of an epoch in a secret order, times rows
-_ALONE, _HARD = 4, 3  # of the last places: those that count for themselves, and those that are compared with others
-_SETTLED, _NOTED = (
-    1e-3,
-    1e-15,
-)  # tables that differ less between distances, where they are worth a note, stay as they are
 _FINE, _EVERY = 2.0, 2  # every second level, on narrow domains, is looked at for a hidden place: chords lie above
+_EVEN = 160  # levels of a profile for ever, before its place is hidden
 _SAMPLED = (1, 2, 4, 8, 16, 32, 64)  # steps of blocks on random batches whose sampling is credited: each takes its time
 _SPARSE, _MOST_LONGER = 3, 4  # of the blocks that are longer than tables: every third of a ladder, and so many
-
-
-@dataclass(frozen=True, eq=False)
-class Bounded:
-    """Steps that are alike on a bounded set, in units of their noise."""
-
-    process: Process
-
-    @cached_property
-    def width(self) -> float:
-        return up(self.process.diameter / float(self.process.noise[0]))
-
-    @cached_property
-    def push(self) -> float:
-        return up(float(self.process.sensitivity[0]) / float(self.process.noise[0]))
-
-    @cached_property
-    def scale(self) -> Scale:
-        count = self._rows
-        all_at_once, alone = (
-            float(threshold_above(_LOG_NEGLIGIBLE, one)) for one in (self.width + self.push, self.push)
-        )
-        highest = min(all_at_once, alone + _ABOVE + _PER_WIDTH * self.width)
-        levels = highest * (np.arange(_LEVELS + 1) / _LEVELS) ** _BEND
-        cuts = _CUTS if count <= _MANY_ROWS else _FEW_CUTS
-        return Scale(
-            np.linspace(0.0, self.width, count + 1), levels, 0.4 * highest * (np.arange(cuts) / (cuts - 1)) ** 2
-        )
-
-    @property
-    def _rows(self) -> int:
-        """So many that a push is a whole number of rows, or nearly."""
-        least = min(max(round(self.width / _WIDTH), _FEWEST_ROWS), _MOST_ROWS)
-        return min(range(least, least * 4 // 3 + 1), key=lambda n: math.ceil(n * self.push / self.width) / n)
-
-    @cached_property
-    def turn(self) -> Step:
-        """A step that sees the record."""
-        return Step(self.scale, self._moved(self.push), self.push)
-
-    @cached_property
-    def free(self) -> Step:
-        return Step(self.scale, self._moved(0.0), 0.0)
-
-    def _moved(self, push: float) -> Floats:
-        lipschitz, retain, drift = (float(getattr(self.process, name)[0]) for name in ("lipschitz", "retain", "drift"))
-        rows, noise = self.scale.rows, float(self.process.noise[0])
-        with np.errstate(invalid="ignore"):
-            by_curvature = np.where(rows > 0, lipschitz * rows, 0.0) + push
-        return np.minimum(by_curvature, retain * rows + drift / noise)
-
-    def ends(self, table: Floats) -> BlockEnds:
-        return BlockEnds(partial(self.scale.along, table[0]), self.scale.levels, table[-1])
-
-    def block(self, length: int, table: Floats | None = None) -> BlockEnds:
-        """So many steps, or epochs of passes, also by the shift engine and composition; M between levels by chords."""
-        known, levels = ends_of(self.process, length), self.scale.levels
-        if table is None:
-            return BlockEnds(known.common_delta, levels, known.apart_delta(levels))
-        row = table[0]
-        return BlockEnds(
-            lambda epsilons: np.minimum(self.scale.along(row, epsilons), known.common_delta(epsilons)),
-            levels,
-            np.minimum(table[-1], known.apart_delta(levels)),
-        )
-
-    def carried(self, table: Floats, steps: int) -> Floats:
-        """So many steps without the record before what the table is about."""
-        for _ in range(steps):
-            if self.settled(table):
-                break
-            table = self.free.before(table)
-        return table
-
-    @staticmethod
-    def settled(table: Floats) -> bool:
-        """No distance costs more than none: earlier steps have nothing left to hide."""
-        noted = np.maximum(table[0], _NOTED)
-        return bool((np.maximum(table[-1], _NOTED) <= noted * (1 + _SETTLED)).all())
 
 
 def _every_step(domain: Bounded) -> Notion:
@@ -200,88 +106,6 @@ def _in_fixed_order(domain: Bounded) -> Notion:
     return _profile(*settled(_blocks(domain, tables)))
 
 
-@dataclass(frozen=True, eq=False)
-class PlaceTables:
-    """Tables from the beginning of an epoch on, for a record at each place: the last ones alone, others in groups.
-
-    PlaceTables count from the end: the record's turn comes when so many steps are left, itself included.
-    """
-
-    domain: Bounded
-
-    @cached_property
-    def groups(self) -> list[tuple[int, int]]:
-        every, found = self.domain.process.batches.per_epoch, []
-        first = 1
-        while first <= every:
-            size = 1 if first <= _ALONE else first - 1 - _ALONE // 2
-            found.append((first, min(first + size - 1, every)))
-            first = found[-1][1] + 1
-        return found
-
-    @property
-    def weights(self) -> Floats:
-        every = self.domain.process.batches.per_epoch
-        return np.array([(last - first + 1) / every for first, last in self.groups])
-
-    def _without(self, table: Floats | None) -> list[Floats | None]:
-        """With 0, 1, 2, … more steps without the record before it; from some step on it does not change."""
-        found = [table]
-        while len(found) < self.domain.process.batches.per_epoch:
-            last = found[-1]
-            if last is None:
-                found.append(self.domain.free.last)
-            elif self.domain.settled(last):
-                break
-            else:
-                found.append(self.domain.free.before(last))
-        return found
-
-    def _turn(self, after: Floats | None) -> Floats:
-        return self.domain.turn.last if after is None else self.domain.turn.before(after)
-
-    def _group(self, after: list[Floats | None], offset: int, group: tuple[int, int]) -> Floats:
-        """The worst place of a group, carried to the beginning of the epoch; `after[i]` has offset + i steps."""
-        first, last = group
-
-        def turn_at(place: int) -> Floats:
-            return self._turn(after[min(place - 1 - offset, len(after) - 1)])
-
-        worst, steady = turn_at(first), False
-        for place in range(first + 1, last + 1):
-            if not steady:
-                following = np.maximum(turn_at(place), self.domain.carried(worst, 1))
-                steady = bool((following <= worst).all()) and place - 1 - offset >= len(after)
-                worst = np.maximum(following, worst) if steady else following
-        return self.domain.carried(worst, self.domain.process.batches.per_epoch - last)
-
-    @cached_property
-    def own(self) -> list[Floats]:
-        free = self._without(None)
-        return [self._group(free, 0, group) for group in self.groups]
-
-    @cached_property
-    def pairs(self) -> list[dict[int, Floats]]:
-        """For each of the last places, with each group that comes before it."""
-        found = []
-        for place in range(1, min(_HARD, len(self.groups) - 1) + 1):
-            alone = self._turn(self._without(None)[place - 1])
-            after = self._without(alone)
-            later = range(place, len(self.groups))
-            found.append({index: self._group(after, place, self.groups[index]) for index in later})
-        return found
-
-    def hidden(self, own: list[Floats], pairs: list[dict[int, Floats]], levels: Floats) -> HiddenTables:
-        """From tables at these levels, the places that are easy to see last."""
-        scale = Scale(self.domain.scale.rows, levels, self.domain.scale.cuts)
-        count = len(own)
-        table = np.ones((len(pairs), count, len(levels)))
-        for row, found in enumerate(pairs):
-            for index, one in found.items():
-                table[len(pairs) - 1 - row, count - 1 - index] = one
-        return HiddenTables(scale, self.weights[::-1], np.array(own[::-1]), table)
-
-
 def _in_new_orders(domain: Bounded) -> Notion:
     """An epoch's own d and M with a hidden place, and then epoch after epoch."""
     places, levels = PlaceTables(domain), domain.scale.levels
@@ -303,7 +127,7 @@ def _in_one_order(domain: Bounded) -> Notion:
     """Each place, and each two, for ever; and then the place is hidden."""
     places = PlaceTables(domain)
     reach = max(float(settled([domain.ends(table)])[0][-1]) for table in places.own[:1])
-    levels = reach * (np.arange(_LEVELS + 1) / _LEVELS)
+    levels = reach * (np.arange(_EVEN + 1) / _EVEN)
 
     def ever(table: Floats) -> Floats:
         return np.asarray(_profile(*settled([domain.ends(table)])).delta(levels))
