@@ -11,12 +11,12 @@ c₁ = c₂ the first term has the factor 1 − x, or the last is left out. Proo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lastiterate.mixing.recursion import Block
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import down, up
 
@@ -24,14 +24,8 @@ _LEAST = 1e-30  # of a profile: products of smaller ones might be rounded to 0, 
 _WIDTHS = (0, 1, 2, 3, 5, 8, 12, 18, 27, 40, 60)  # from c₂ to c₁, in cells: any are valid, more take longer
 
 
-@dataclass(frozen=True, eq=False)
-class Layers:
-    """One block of steps: d on an even grid of ε from 0 on, and M at increasing ε from 0 on. All are upper bounds."""
-
-    epsilons: Floats
-    common: Floats
-    apart_epsilons: Floats
-    apart: Floats
+class Layers(Block):
+    """One block of steps, as there: d on an even grid of ε from 0 on, and M at increasing ε from 0 on."""
 
     def after(self, before: Floats) -> Floats:
         """A profile after the block, on the grid, from one before it: the best c₁ and c₂ for each ε."""
@@ -51,11 +45,6 @@ class Layers:
         best = np.ones_like(known)
         np.minimum.at(best, end, up(found))
         return np.maximum(np.minimum.accumulate(best), _LEAST)
-
-    def _apart_at(self, epsilons: Floats) -> Floats:
-        """Beyond the last ε, what it is there."""
-        known = self.apart_epsilons
-        return np.interp(np.exp(np.minimum(epsilons, known[-1])), np.exp(known), self.apart)
 
     @cached_property
     def _triples(self) -> tuple[NDArray[np.intp], ...]:

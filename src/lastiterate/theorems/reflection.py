@@ -126,7 +126,7 @@ def _in_new_orders(domain: Bounded) -> Notion:
 def _in_one_order(domain: Bounded) -> Notion:
     """Each place, and each two, for ever; and then the place is hidden."""
     places = PlaceTables(domain)
-    reach = max(float(settled([domain.ends(table)])[0][-1]) for table in places.own[:1])
+    reach = float(settled([domain.ends(places.own[0])])[0][-1])  # of the last place, the hardest to hide
     levels = reach * (np.arange(_EVEN + 1) / _EVEN)
 
     def ever(table: Floats) -> Floats:
