@@ -188,6 +188,20 @@ def mu(places, parts, proof, steps, diameter):
     return sqrt(total) + 2 * mpf(proof["displacement"])
 
 
+def weight_of_places(proof):
+    """How likely a record is to be at a place of an epoch, of which the last may have a smaller batch."""
+    every, (usual, last) = proof["turns"]["every"], proof["turns"].get("sizes", (1, 1))
+    if not 1 <= last <= usual:
+        raise ValueError("the last batch of an epoch is not larger than the others")
+    return lambda place: mpf(last if place == every - 1 else usual) / (usual * (every - 1) + last)
+
+
+def last_piece(proof):
+    """Where the steps begin that came after the last epoch had begun, and after the last release."""
+    turns, count = proof["turns"], proof["steps"]["count"]
+    return max([(count - 1) // turns["every"] * turns["every"], *turns["releases"]])
+
+
 def classes(proof, steps):
     """Places of which a later one is no better: an earlier may be counted as a later one. And how many others there are."""
     turns, count = proof["turns"], proof["steps"]["count"]
@@ -196,7 +210,7 @@ def classes(proof, steps):
         if alike and not turns["releases"]:
             return ([range(count % every), range(count % every, every)], 0) if turns["averaged"] else ([range(1)], 0)
         return [range(at, at + 1) for at in range(every if turns["averaged"] else min(every, count))], 0
-    piece = count - max([(count - 1) // every * every, *turns["releases"]])
+    piece = count - last_piece(proof)
     if not turns["averaged"]:
         return [range(piece - 1, piece)], 0
     together = alike and steps[0][2] <= 1
@@ -280,11 +294,14 @@ def check(certificate):
         wanted = [last] if groups == [range(1)] else [at for group in groups for at in group]
         worst, weights = max(given.get(at, inf) for at in wanted), {}
     else:
-        worst, weights = inf, {-1: mpf(absent) / turns["every"]} if absent else {}
+        worst, weights = inf, {}
+        size, first = weight_of_places(proof), last_piece(proof) if turns["order"] != "fixed" else 0
         for group in groups:
             for at in group:
                 later = min(place for place in given if place in group and place >= at)
-                weights[later] = weights.get(later, mpf(0)) + mpf(1) / turns["every"]
+                weights[later] = weights.get(later, mpf(0)) + size((first + at) % turns["every"])
+        if absent:
+            weights[-1] = 1 - sum(weights.values())
     slack = mpf(proof["prepaid"]["slack"]) if "prepaid" in proof else mpf(0)
     if not (inf if slack else worst) <= number(claim["mu"]):
         return "mu is not proved"

@@ -79,7 +79,7 @@ def test_steps_that_differ_and_an_epoch_that_is_cut_short() -> None:
 def test_many_places_count_in_groups_to_the_safe_side() -> None:
     steps = (np.full(150, 0.5), np.ones(150), np.full(150, 1.01))
     mus, pairs = mus_by_place(*(one[None] for one in steps))[0], pair_mus_by_place(*steps)
-    grouped = hidden_epoch(pairs, mus, 150)
+    grouped = hidden_epoch(pairs, mus, np.ones(150), 150)
     each = li.notions.HiddenPlaceDP(mus=mus, pair_mus=pairs, weights=np.full(150, 1 / 150))
     assert len(grouped.mus) < 97
     assert grouped.weights.sum() == pytest.approx(1.0)

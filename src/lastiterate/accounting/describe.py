@@ -52,6 +52,7 @@ def promises(run: Run, releases: tuple[int, ...]) -> list[str]:
         else f"Only the iterates after {_listed(releases)} and the last are released."
     )
     lines = [ADJACENCY, f"{released} {_SECRECY}", _START, run.batches.promise, _NOISE]
+    lines.extend(run.batches.also_promised(run.noise.on_sum))
     lines.extend(_gradient_promises(run))
     lines.extend(run.loss.promises)
     lines.extend(_convexity_promise(run))

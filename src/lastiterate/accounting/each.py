@@ -90,7 +90,9 @@ def account_each(run: Run, delta: float, releases: Iterable[int] = ()) -> Record
     process = released(run.process, places)
     if run.batches.turns is not Turns.FIXED_ORDER:
         return RecordReport(run, target, np.array([report.epsilon]), report)
-    return RecordReport(run, target, np.minimum(_own_epsilons(process, target), report.epsilon), report)
+    found = np.minimum(_own_epsilons(process, target), report.epsilon)
+    nothing = np.zeros(1 if run.batches.unused else 0)  # of records that no step uses
+    return RecordReport(run, target, np.append(found, nothing), report)
 
 
 def _own_epsilons(process: Process, delta: float) -> Floats:

@@ -10,14 +10,14 @@ from lastiterate.algorithms.losses import Loss
 from lastiterate.numerics.arrays import Floats
 
 
-def step_lipschitz(loss: Loss, clipped: bool, step_sizes: Floats, decay: Floats, shares: tuple[float, float]) -> Floats:
+def step_lipschitz(loss: Loss, clipped: bool, step_sizes: Floats, decay: Floats, shares: tuple[Floats | float, ...]) -> Floats:
     """The constant of x ↦ (1 − decay)·x − step_size·share·(mean gradient), for the worst share of a full batch."""
     if not math.isfinite(loss.smoothness):
         return np.full_like(step_sizes, np.inf)
     if clipped and not loss.keeps_convexity:
         return _clipped(loss, step_sizes * shares[1], decay)
     bottom = 0.0 if clipped else loss.curvature
-    corners = {share * bound for share in shares for bound in (bottom, loss.smoothness)}
+    corners = [share * bound for share in shares for bound in (bottom, loss.smoothness)]
     worst = np.zeros_like(step_sizes)
     for curvature in corners:
         worst = np.maximum(worst, np.abs(1 - decay - step_sizes * curvature))

@@ -48,6 +48,11 @@ def is_constant(values: Floats) -> bool:
     return values.ndim == 0 or values.strides == (0,) or values.size == 1
 
 
+def once_if_equal(values: Floats) -> Floats:
+    """The same; entries that are all equal are stored once."""
+    return np.broadcast_to(values[0], values.shape) if (values == values[0]).all() else values
+
+
 def extremes(values: Floats) -> tuple[float, float]:
     """The least and the greatest entry; a billion equal ones are looked at once."""
     entries = values.reshape(-1)[:1] if is_constant(values) else values

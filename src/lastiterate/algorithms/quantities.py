@@ -10,7 +10,7 @@ import numpy as np
 
 from lastiterate.algorithms.batches import Sizes
 from lastiterate.algorithms.lipschitz import step_lipschitz
-from lastiterate.algorithms.per_step import each, spread
+from lastiterate.algorithms.per_step import each, once_if_equal, spread
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.smooth_push import smooth_push
 from lastiterate.numerics.arrays import Floats
@@ -55,6 +55,20 @@ class Quantities:
         return spread("step_size", self.run.step_size, self.run.steps)
 
     @cached_property
+    def divisors(self) -> Floats:
+        """What gradient sums are divided by, at least; a number of records."""
+        return self._of_each("divisor")
+
+    @cached_property
+    def shares(self) -> tuple[Floats, Floats]:
+        """The least and the greatest that a batch is of what its sum is divided by; numbers without unit."""
+        return self._of_each("smallest_share"), self._of_each("largest_share")
+
+    def _of_each(self, name: str) -> Floats:
+        last = None if self.sizes.last is None else getattr(self.sizes.last, name)
+        return self.run.batches.pattern(getattr(self.sizes, name), last, self.run.steps)
+
+    @cached_property
     def squeeze(self) -> Floats:
         """What the proximal map leaves of a length; a number without unit."""
         return each(lambda eta: 1 / (1 + eta * self._modulus), self.step_sizes)
@@ -91,7 +105,8 @@ class Quantities:
     def _moved(self, change: Floats | float) -> Floats:
         """How far a step moves the iterate for so much of one record's gradient in the sum."""
         more = self._more
-        return each(lambda eta, c, q: q * eta * c / self.sizes.divisor * more, self.step_sizes, change, self.squeeze)
+        given = self.step_sizes, change, self.squeeze, self.divisors
+        return each(lambda eta, c, q, divisor: q * eta * c / divisor * more, *given)
 
     @property
     def _more(self) -> float:
@@ -106,17 +121,19 @@ class Quantities:
     @cached_property
     def lipschitz(self) -> Floats:
         """By which a step may move two iterates apart, before its proximal map; a number without unit."""
-        run, shares = self.run, (self.sizes.smallest_share, self.sizes.largest_share)
-        clipped = run.clip is not None
-        return each(lambda eta: step_lipschitz(run.loss, clipped, eta, eta * run.decay, shares), self.step_sizes)
+        run, clipped = self.run, self.run.clip is not None
+        found = each(
+            lambda eta, *shares: step_lipschitz(run.loss, clipped, eta, eta * run.decay, shares),
+            self.step_sizes,
+            *self.shares,
+        )
+        return once_if_equal(found) if self.sizes.last else found
 
     @property
     def drift(self) -> Floats:
         """How far two steps may differ on top of `retain`, whatever the curvature: all gradients opposite; a length."""
-        share, more = self.sizes.largest_share, self._more
-        return each(
-            lambda eta, c, q: q * 2 * eta * c * share * more * more, self.step_sizes, self.gradient_bound, self.squeeze
-        )
+        given, more = (self.step_sizes, self.gradient_bound, self.squeeze, self.shares[1]), self._more
+        return each(lambda eta, c, q, share: q * 2 * eta * c * share * more * more, *given)
 
     @property
     def retain(self) -> Floats:

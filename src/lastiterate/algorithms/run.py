@@ -112,7 +112,7 @@ class Run:
     @cached_property
     def process(self) -> Process:
         """The run as theorems see it."""
-        worst = self._process_of(self.batches.sizes)
+        worst = self._process_of(self.batches.sizes_under(self.noise.on_sum))
         if self.batches.constant_size or self.batches.sizes == self.batches.usual_sizes(0.0):
             return worst
         return replace(worst, usual=cache(lambda rare: self._process_of(self.batches.usual_sizes(rare))))
@@ -157,6 +157,10 @@ class Run:
     def decay(self) -> float:
         """Times the step size, what an iterate loses at each step."""
         return self.loss.l2 + self.weight_decay
+
+    def divisor_of(self, count: int) -> float:
+        """What the gradient sum of a batch of so many records is divided by: under noise on the sum, always by the same."""
+        return self.batches.divisor if self.noise.on_sum else self.batches.divisor_of(count)
 
     def reason(self, lipschitz: Floats, sizes: Sizes) -> str:
         """How the largest Lipschitz constant came about, for refusals: in the words of the run, with what to do."""

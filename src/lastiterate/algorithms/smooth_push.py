@@ -13,6 +13,7 @@ import numpy as np
 
 from lastiterate.algorithms.per_step import each, extremes
 from lastiterate.kernel.prepaid import Smooth
+from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 
 if TYPE_CHECKING:
@@ -31,12 +32,12 @@ def smooth_push(given: Quantities) -> Smooth | str:
     run = given.run
     low, high, turning = _hessians(given)
     change, eta, decay = extremes(np.asarray(given.gradient_change))[0], given.step_sizes, given.run.decay
-    middle, half = (low + high) / 2, (high - low) / 2
-    factor = run.arithmetic.factor
+    middle, half = each(lambda a, b: (a + b) / 2, low, high), each(lambda a, b: (b - a) / 2, low, high)
+    factor, share = run.arithmetic.factor, given.shares[1]
     return Smooth(
-        center=each(lambda size: 1 - size * decay - size * middle, eta),
-        radius=each(lambda size: size * half + _ROUNDED * (1 + size * (decay + abs(middle) + half)), eta),
-        movement=each(lambda size, g: up(size * g * given.sizes.largest_share * factor), eta, given.gradient_bound),
+        center=each(lambda size, m: 1 - size * decay - size * m, eta, middle),
+        radius=each(lambda size, m, h: size * h + _ROUNDED * (1 + size * (decay + abs(m) + h)), eta, middle, half),
+        movement=each(lambda size, g, part: up(size * g * part * factor), eta, given.gradient_bound, share),
         decay=each(lambda size: np.minimum(up(size * decay), 1.0), eta),
         rough=each(lambda s: up(s * (factor - 1)), given.sensitivity),
         turning=up(turning / change),
@@ -63,20 +64,20 @@ def _missing(given: Quantities, rank: int | None) -> str | None:
     largest = extremes(given.step_sizes)[1]
     if not largest * run.decay <= 1:
         return f"step_size times the l2 term is {largest * run.decay:g}, above 1; use a smaller step_size"
-    if not 1 - largest * (run.decay + (low + high) / 2) > 0:
+    if not extremes(each(lambda a, b: 1 - largest * (run.decay + (a + b) / 2), low, high))[0] > 0:
         return f"step_size {largest:g} turns the iterate round; use a smaller step_size"
     return None
 
 
-def _hessians(given: Quantities) -> tuple[float, float, float]:
+def _hessians(given: Quantities) -> tuple[Floats, Floats, float]:
     """Between which the Hessian of a batch lies, without decay, and how fast the difference of two gradients may turn."""
-    loss, clipped, share = given.run.loss, given.run.clip is not None, given.sizes.largest_share
+    loss, clipped, (least, most) = given.run.loss, given.run.clip is not None, given.shares
     steepest = max(abs(loss.curvature), loss.smoothness)
     if clipped and not loss.keeps_convexity:
-        return -steepest * share, steepest * share, 2 * steepest
+        return each(lambda share: -steepest * share, most), each(lambda share: steepest * share, most), 2 * steepest
     low = 0.0 if clipped else loss.curvature
-    ends = [bound * size for bound in (low, loss.smoothness) for size in (given.sizes.smallest_share, share)]
-    return min(ends), max(ends), loss.smoothness - low
+    ends = [each(lambda share, bound=bound: bound * share, part) for bound in (low, loss.smoothness) for part in (least, most)]
+    return each(lambda *found: np.min(found, axis=0), *ends), each(lambda *found: np.max(found, axis=0), *ends), loss.smoothness - low
 
 
 def _rank(given: Quantities) -> int | None:

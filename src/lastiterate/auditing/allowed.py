@@ -59,6 +59,7 @@ def clipped_hessians(run: Run) -> tuple[float, float] | None:
     if (
         math.isinf(room)
         or not run.batches.constant_size
+        or run.batches.uneven
         or not math.isfinite(loss.smoothness)
         or run.batches.divisor < 2
     ):

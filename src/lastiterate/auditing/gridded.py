@@ -19,6 +19,10 @@ _MOST_CELLS = 400
 
 
 def short_enough(run: Run) -> bool:
+    """And all batches of one size, all records used: a grid knows no others."""
+    batches = run.batches
+    if batches.passes and batches.per_epoch * batches.largest != batches.records:
+        return False
     return run.steps <= (_MOST_STEPS if run.batches.passes else 10**9)
 
 

@@ -145,4 +145,4 @@ def orders(values: Floats, batches: Batches, deviation: float) -> RandomSum:
     places = np.concatenate([values, np.zeros(-len(values) % per_epoch)]).reshape(-1, per_epoch)
     if batches.turns is Turns.ONE_ORDER:
         places = places.sum(axis=0, keepdims=True)
-    return RandomSum(places, np.full(places.shape, 1 / per_epoch), deviation)
+    return RandomSum(places, np.broadcast_to(batches.inclusion(per_epoch), places.shape), deviation)

@@ -36,12 +36,23 @@ def steps_of(run: Run, hessian: float) -> QuadraticSteps:
     eta = spread("step_size", run.step_size, run.steps)
     decay = run.loss.l2 + run.weight_decay
     squeeze = each(lambda size: 1 / (1 + size * (run.prox.strong_convexity if run.prox else 0.0)), eta)
+    sizes = _sizes(run)
     change = each(lambda clip: np.minimum(2 * clip, run.loss.gradient_sensitivity), _clip(run))
     return QuadraticSteps(
-        each(lambda size, q: q * (1 - size * decay - size * hessian), eta, squeeze),
-        each(lambda size, s, q: q * size * s / run.batches.divisor, eta, change, squeeze),
+        each(lambda size, q, count, by: q * (1 - size * decay - size * hessian * count / by), eta, squeeze, *sizes),
+        each(lambda size, s, q, by: q * size * s / by, eta, change, squeeze, sizes[1]),
         each(lambda std, q: q * std, _noise_on_iterate(run, eta), squeeze),
     )
+
+
+def _sizes(run: Run) -> tuple[Floats, Floats]:
+    """How many records a batch has, if that is no matter of chance, and what its gradient sum is divided by."""
+    batches = run.batches
+    if not batches.uneven:
+        return (np.broadcast_to(batches.divisor, run.steps),) * 2
+    last = batches.last_size
+    counts = batches.pattern(batches.divisor, last, run.steps)
+    return counts, batches.pattern(batches.divisor, run.divisor_of(last), run.steps)
 
 
 def _clip(run: Run) -> Floats:

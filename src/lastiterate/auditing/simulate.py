@@ -40,7 +40,7 @@ class Simulation:
         """Whether each step's batch has the record; in a fixed order, the record that the last step sees."""
         per_epoch, steps = self.batches.per_epoch, np.arange(self.count)
         if self.batches.shuffled:
-            places = source.integers(per_epoch, size=-(-self.count // per_epoch))
+            places = source.integers(self.batches.records, size=-(-self.count // per_epoch)) // self.batches.largest
             place = places[steps // per_epoch] if self.batches.turns is Turns.NEW_ORDERS else places[0]
             return np.asarray(steps % per_epoch == place)
         return np.asarray(source.random(self.count) < self.batches.inclusion(self.count))

@@ -17,12 +17,16 @@ _NEAR_THE_END = 128
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """The record is in one batch of `every`, at the same place in every epoch, which may have been drawn (`averaged`)."""
+    """The record is in one batch of `every`, at the same place in every epoch, which may have been drawn (`averaged`).
+
+    `sizes`: how many records are in each batch, and in the last of an epoch; nothing but their ratio matters.
+    """
 
     steps: Steps
     every: int
     releases: tuple[int, ...]
     averaged: bool
+    sizes: tuple[int, int] = (1, 1)
 
     @cached_property
     def wanted(self) -> dict[int, float]:
@@ -32,8 +36,17 @@ class Places:
             # With all steps alike, an earlier place is a later one followed by steps that do not see the record.
             return {(steps - 1) % self.every: 0.0} if self.alike else dict.fromkeys(range(min(self.every, steps)), 0.0)
         if self.alike and self.every > MOST_PLACES:
-            return {**groups(0, self.more_turns, self.every), **groups(self.more_turns, self.every, self.every)}
-        return dict.fromkeys(range(self.every), 1 / self.every)
+            return {**self._groups(0, self.more_turns), **self._groups(self.more_turns, self.every)}
+        return {place: self.probability(place, place + 1) for place in range(self.every)}
+
+    def probability(self, first: int, last: int) -> float:
+        """That a record is at one of these places of an epoch, the last of them left out."""
+        usual, smaller = self.sizes
+        missing = usual - smaller if first < last == self.every else 0
+        return (usual * (last - first) - missing) / (usual * self.every - usual + smaller)
+
+    def _groups(self, first: int, last: int) -> dict[int, float]:
+        return {end - 1: self.probability(begin, end) for begin, end in groups(first, last)}
 
     def stretches(self, *places: int) -> list[Steps | None]:
         """What a record at this place meets between one release and the next; None where it takes no part.
@@ -98,10 +111,11 @@ class NewOrders(Places):
         if not self.averaged:
             return {self.last_piece - 1: 0.0}
         many = self.later_is_no_better and self.last_piece > MOST_PLACES
-        each = dict.fromkeys(range(self.last_piece), 1 / self.every)
-        places = groups(0, self.last_piece, self.every) if many else each
+        pieces = groups(0, self.last_piece) if many else [(place, place + 1) for place in range(self.last_piece)]
+        before = (len(self.steps) - self.last_piece) % self.every  # of the same epoch
+        places = {end - 1: self.probability(before + begin, before + end) for begin, end in pieces}
         if self.last_piece < self.every:
-            places[-1] = 1 - self.last_piece / self.every
+            places[-1] = 1 - self.probability(before, before + self.last_piece)
         return places
 
     @property
@@ -153,11 +167,11 @@ class NewOrders(Places):
         return [latest_turns(stretch.steps, turns) for stretch, turns in given]
 
 
-def groups(first: int, last: int, of: int) -> dict[int, float]:
-    """Places from first to last, of which a later one is no better: those between two are counted as the later."""
+def groups(first: int, last: int) -> list[tuple[int, int]]:
+    """Places from first to last, of which a later one is no better, in parts: all of one are counted as its last."""
     count = last - first
     if not count:
-        return {}
+        return []
     far = np.geomspace(_NEAR_THE_END, max(count, _NEAR_THE_END), MOST_PLACES - _NEAR_THE_END).astype(np.intp)
-    edges = np.unique(np.minimum(np.concatenate([np.arange(_NEAR_THE_END), far, [count]]), count))
-    return dict(zip((last - 1 - edges[:-1]).tolist(), (np.diff(edges) / of).tolist(), strict=True))
+    edges = np.unique(np.minimum(np.concatenate([np.arange(_NEAR_THE_END), far, [count]]), count)).tolist()
+    return [(last - farther, last - nearer) for nearer, farther in pairwise(edges)]

@@ -256,7 +256,7 @@ def prepaid_places(places: Places, smooth: Smooth, largest: float) -> dict[int, 
             raise Refused("the payments of other places may be larger than the largest that is named.")
         return places.wanted
     count = places.every if places.averaged else min(places.every, len(places.steps))
-    return dict.fromkeys(range(count), 1 / places.every if places.averaged else 0.0)
+    return {place: places.probability(place, place + 1) if places.averaged else 0.0 for place in range(count)}
 
 
 def largest_payment(steps: Steps, smooth: Smooth) -> float:

@@ -60,8 +60,10 @@ def read_places(steps: dict[str, Any], turns: dict[str, Any]) -> Places:
     if list(releases) != sorted(set(releases)) or not isinstance(turns["averaged"], bool):
         raise Refused("releases must be in order, and averaged true or false.")
     kind = {"fixed": Places, "new each epoch": NewOrders}[turns["order"]]
+    usual, last = turns.get("sizes", (1, 1))
+    sizes = count_of(usual, 1), count_of(last, 1, usual)
     return kind(
-        Steps(sensitivity, noise, lipschitz, diameter), count_of(turns["every"], 1), releases, turns["averaged"]
+        Steps(sensitivity, noise, lipschitz, diameter), count_of(turns["every"], 1), releases, turns["averaged"], sizes
     )
 
 

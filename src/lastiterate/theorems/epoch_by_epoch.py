@@ -1,7 +1,7 @@
 """Shuffled batches as a composition of epochs: for steps that move iterates apart.
 
 Take every epoch for released at its end. Given where the record's turn falls in an epoch, the steps after it hide the push
-as in Balle et al. 2019 and Kong and Ribero 2025; the place is uniformly random, so an epoch is an average of Gaussian
+as in Balle et al. 2019 and Kong and Ribero 2025; the place is random, so an epoch is an average of Gaussian
 mechanisms; epochs compose. Nothing grows from one epoch into the next, whatever the Lipschitz constants. Nor does anything
 pass a release inside an epoch: the record has one turn, before or after it.
 """
@@ -25,6 +25,7 @@ from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, batches
 from lastiterate.theorems.evidence import Evidence
+from lastiterate.theorems.places import place_sizes
 from lastiterate.theorems.theorem import Assumption, Theorem
 
 # Of epochs that are counted as alike: each is one more transform, and fewer count more epochs as the worst.
@@ -57,7 +58,7 @@ def mus_by_place(sensitivity: Floats, noise: Floats, lipschitz: Floats, cuts: tu
 def epoch_average(process: Process) -> AveragedGaussianDP:
     """One whole epoch in a random order, from a common state."""
     per_epoch = process.batches.per_epoch
-    return _average(_mus(process, 0, per_epoch, per_epoch)[0], per_epoch)
+    return _average(process, _mus(process, 0, per_epoch, per_epoch)[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,8 +134,7 @@ def _composed(process: Process) -> Evidence:
     Attained by: one epoch of two batches, to 1 %.
     Reference: a composition of averages (docs/proofs.md).
     """
-    per_epoch = process.batches.per_epoch
-    return Evidence(compose_counted([(_average(one.mus, per_epoch), one.count) for one in epochs_of(process)]))
+    return Evidence(compose_counted([(_average(process, one.mus), one.count) for one in epochs_of(process)]))
 
 
 def _mus(process: Process, first: int, last: int, places: int) -> Floats:
@@ -150,11 +150,13 @@ def groups_of_epochs(shown: int, epochs: int) -> list[tuple[int, int, int]]:
     return [(first, last, last - first) for first, last in pairwise([*edges, shown])]
 
 
-def _average(mus: Floats, per_epoch: int) -> AveragedGaussianDP:
-    """Each place with probability 1/per_epoch, none with the rest; many values of μ are rounded up to a few."""
-    values, counts = few_levels(mus, _MOST_LEVELS, 1e-4)
-    absent = 1 - len(mus) / per_epoch
-    return AveragedGaussianDP(mus=np.append(values, 0.0), weights=np.append(counts / per_epoch, max(absent, 0.0)))
+def _average(process: Process, mus: Floats) -> AveragedGaussianDP:
+    """Each place with its probability, none with the rest; many values of μ are rounded up to a few."""
+    sizes, total = place_sizes(process, len(mus))
+    values, _ = few_levels(mus, _MOST_LEVELS, 1e-4)
+    at_each = np.bincount(np.searchsorted(values, mus), sizes, len(values))
+    absent = 1 - at_each.sum() / total
+    return AveragedGaussianDP(mus=np.append(values, 0.0), weights=np.append(at_each / total, max(absent, 0.0)))
 
 
 def _new_orders(process: Process) -> str | None:

@@ -25,6 +25,7 @@ from lastiterate.theorems.epoch_by_epoch import (
     mus_by_place,
 )
 from lastiterate.theorems.evidence import Evidence
+from lastiterate.theorems.places import place_sizes
 from lastiterate.theorems.theorem import Assumption, Theorem
 
 _MOST_PLACES = 2048  # of an epoch: every pair of them is looked at
@@ -55,20 +56,21 @@ def pair_mus_by_place(sensitivity: Floats, noise: Floats, lipschitz: Floats, cut
     return np.asarray(up(np.minimum(found, found.T)))
 
 
-def hidden_epoch(pairs: Floats, mus: Floats, per_epoch: int) -> HiddenPlaceDP:
+def hidden_epoch(pairs: Floats, mus: Floats, sizes: Floats, total: int) -> HiddenPlaceDP:
     """One epoch in a secret order, from a common state; `mus` of its places, and of each two of them.
 
-    With fewer steps than batches, the record may be absent: beside another place, only that place costs anything.
+    So many records of `total` are at each place. With fewer steps than batches, the record may be absent: beside another
+    place, only that place costs anything.
     """
     order = np.argsort(-mus, kind="stable")
     starts = _starts(len(mus))
     pairs = pairs[np.ix_(order, order)]
     pairs = np.maximum.reduceat(np.maximum.reduceat(pairs, starts, axis=0), starts, axis=1)
-    own, counts = mus[order][starts], np.diff(np.append(starts, len(mus)))
-    if (absent := per_epoch - len(mus)) > 0:
+    own, counts = mus[order][starts], np.add.reduceat(sizes[order], starts)
+    if (absent := total - sizes.sum()) > 0:
         pairs = np.block([[pairs, own[:, None]], [own[None, :], np.zeros((1, 1))]])
         own, counts = np.append(own, 0.0), np.append(counts, absent)
-    return HiddenPlaceDP(mus=own, pair_mus=np.minimum(pairs, 1e100), weights=counts / per_epoch)
+    return HiddenPlaceDP(mus=own, pair_mus=np.minimum(pairs, 1e100), weights=counts / total)
 
 
 def _starts(count: int) -> NDArray[np.intp]:
@@ -88,13 +90,14 @@ def tabled(notion: HiddenPlaceDP, points: int = _POINTS) -> Profile:
 def whole_epoch(process: Process) -> HiddenPlaceDP:
     """One whole epoch in a random order, from a common state, of steps that are alike."""
     alike = process.like_the_first(process.batches.per_epoch)
-    return _one_epoch(next(epochs_of(alike)), process.batches.per_epoch)
+    return _one_epoch(process, next(epochs_of(alike)))
 
 
-def _one_epoch(epochs: EpochGroup, per_epoch: int) -> HiddenPlaceDP:
+def _one_epoch(process: Process, epochs: EpochGroup) -> HiddenPlaceDP:
     """These epochs, counted as one that is no better than any of them at any place."""
     worst = epochs.sensitivity.max(axis=0), epochs.noise.min(axis=0), epochs.lipschitz.max(axis=0)
-    return hidden_epoch(pair_mus_by_place(*worst, epochs.cuts), epochs.mus, per_epoch)
+    mus = epochs.mus
+    return hidden_epoch(pair_mus_by_place(*worst, epochs.cuts), mus, *place_sizes(process, len(mus)))
 
 
 def _composed(process: Process) -> Evidence:
@@ -107,8 +110,7 @@ def _composed(process: Process) -> Evidence:
     Attained by: one epoch of two batches, to 2 %.
     Reference: a composition of hidden places (docs/proofs.md).
     """
-    per_epoch = process.batches.per_epoch
-    return Evidence(compose_counted([(tabled(_one_epoch(one, per_epoch)), one.count) for one in epochs_of(process)]))
+    return Evidence(compose_counted([(tabled(_one_epoch(process, one)), one.count) for one in epochs_of(process)]))
 
 
 def _few_enough(process: Process) -> str | None:

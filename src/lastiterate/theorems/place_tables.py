@@ -11,6 +11,7 @@ from lastiterate.mixing.distances import Scale
 from lastiterate.mixing.hidden_tables import HiddenTables
 from lastiterate.numerics.arrays import Floats
 from lastiterate.theorems.bounded_steps import Bounded
+from lastiterate.theorems.places import place_sizes
 
 _ALONE, _HARD = 4, 3  # of the last places: those that count for themselves, and those that are compared with others
 
@@ -36,8 +37,9 @@ class PlaceTables:
 
     @property
     def weights(self) -> Floats:
-        every = self.domain.process.batches.per_epoch
-        return np.array([(last - first + 1) / every for first, last in self.groups])
+        process = self.domain.process
+        sizes, total = place_sizes(process, process.batches.per_epoch)
+        return np.array([sizes[::-1][first - 1 : last].sum() / total for first, last in self.groups])
 
     def _without(self, table: Floats | None) -> list[Floats | None]:
         """With 0, 1, 2, … more steps without the record before it; from some step on it does not change."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lastiterate.algorithms.process import Process
 from lastiterate.kernel.places import MOST_PLACES, NewOrders, Places
 from lastiterate.kernel.steps import Steps
+from lastiterate.numerics.arrays import Floats
 
 _OVERHEAD = 500  # one place costs about as much as so many steps
 # Steps, far beyond every limit: then it is not asked whether steps can be merged, which takes time itself.
@@ -15,12 +16,23 @@ def places_of(process: Process, averaged: bool) -> Places:
     """The places of a record in this run."""
     if process.batches.reshuffled:
         return new_orders(process, averaged)
-    return Places(_steps(process), _every(process), process.releases, averaged)
+    return Places(_steps(process), _every(process), process.releases, averaged, _sizes(process))
 
 
 def new_orders(process: Process, averaged: bool) -> NewOrders:
     """The same, where each epoch has its own order."""
-    return NewOrders(_steps(process), _every(process), process.releases, averaged)
+    return NewOrders(_steps(process), _every(process), process.releases, averaged, _sizes(process))
+
+
+def _sizes(process: Process) -> tuple[int, int]:
+    """Of each batch, and of the last of an epoch; where all are alike, nothing but that counts."""
+    return (process.batches.largest, process.batches.last_size) if process.batches.uneven else (1, 1)
+
+
+def place_sizes(process: Process, count: int) -> tuple[Floats, int]:
+    """How many records are at each of the first so many places of an epoch, in some unit, and at all of them."""
+    usual, last = _sizes(process)
+    return process.batches.pattern(usual, last, count), usual * (process.batches.per_epoch - 1) + last
 
 
 def _steps(process: Process) -> Steps:

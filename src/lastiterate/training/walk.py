@@ -96,9 +96,10 @@ class TrainingStep:
         return min(finer, _FINEST)
 
     def _divisor(self, chosen: Indices) -> float:
-        """A constant, unless the batch was drawn."""
-        batches = self.run.batches
-        return batches.divisor if isinstance(chosen, slice) else batches.divisor_of(len(chosen))
+        """What the run says of a batch of so many records."""
+        records = self.run.batches.records
+        count = len(range(*chosen.indices(records))) if isinstance(chosen, slice) else len(chosen)
+        return self.run.divisor_of(count)
 
     def _check_range(self, lengths: float) -> None:
         if not math.isfinite(lengths):

@@ -37,13 +37,15 @@ class Sizes:
     """How large batches are. The gradient sum of a batch with the record is divided by `divisor`, or by more.
 
     `smallest_share`, `largest_share`: a batch, over what its own sum is divided by. `levels`: how likely it is that a sum is
-    divided by more, whatever the data: (`divisor` over that, probability), from 1 on.
+    divided by more, whatever the data: (`divisor` over that, probability), from 1 on. `last`: those of the last batch of
+    each epoch, where it is smaller.
     """
 
     divisor: float
     smallest_share: float = 1.0
     largest_share: float = 1.0
     levels: tuple[tuple[float, float], ...] = ((1.0, 1.0),)
+    last: Sizes | None = None
 
 
 class Batches(ABC):
@@ -92,6 +94,10 @@ class Batches(ABC):
         """What the gradient sum of a batch of so many records is divided by."""
         return self.divisor
 
+    def also_promised(self, on_sum: bool) -> tuple[str, ...]:
+        """What its owner guarantees besides, with noise on the sum of gradients or after its division."""
+        return ()
+
     @property
     def largest(self) -> int:
         """The largest number of records that a batch can have."""
@@ -102,8 +108,31 @@ class Batches(ABC):
         """Steps in one pass over the data."""
         return 1
 
+    @property
+    def last_size(self) -> int:
+        """Records in the last batch of an epoch."""
+        return self.largest
+
+    @property
+    def uneven(self) -> bool:
+        """Whether the last batch of each epoch is smaller than the others."""
+        return False
+
+    @property
+    def unused(self) -> int:
+        """So many records, the last, no step ever uses."""
+        return 0
+
+    def pattern(self, usual: float, last: float | None, steps: int) -> Floats:
+        """One entry per step; another at the last step of each epoch, where it is another."""
+        if last is None or last == usual or steps < self.per_epoch:
+            return always(usual, steps)
+        values = np.full(steps, usual)
+        values[self.per_epoch - 1 :: self.per_epoch] = last
+        return values
+
     constant_size: ClassVar[bool] = True
-    """Whether all batches have as many records."""
+    """Whether no batch has a random number of records."""
 
     own_mean: ClassVar[bool] = False
     """Whether sums are divided by the size of the batch as it was drawn, so that noise on a sum would shrink with it."""
@@ -115,6 +144,10 @@ class Batches(ABC):
     def sizes(self) -> Sizes:
         """Of every batch there can be."""
         return Sizes(self.divisor)
+
+    def sizes_under(self, on_sum: bool) -> Sizes:
+        """The same, with noise on the sum, which is then divided by one number at all steps, or after the division."""
+        return self.sizes
 
     def usual_sizes(self, log_probability: float) -> Sizes:
         """Of all batches but those that are drawn with at most this probability."""

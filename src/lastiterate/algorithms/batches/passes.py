@@ -7,47 +7,92 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lastiterate.algorithms.batches.base import Turns, always
+from lastiterate.algorithms.batches.base import Sizes, Turns
 from lastiterate.algorithms.batches.sized import Sized
 from lastiterate.errors import InvalidInput, shown
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.randomness import Source, permutation
 
+SMALLER, DROP = "smaller", "drop"
+
 
 class _Passes(Sized):
-    """The data is cut into equal batches, each used once an epoch."""
+    """The data is cut into batches, each used once an epoch. What is left over is a smaller batch, or is dropped."""
+
+    last: str | None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        left_over = self.records % self.batch_size
-        if left_over:
+        if self.last not in (None, SMALLER, DROP):
+            raise InvalidInput(f'last must be "{SMALLER}" or "{DROP}". Got {shown(self.last)}.', field="last")
+        if self.left_over and self.last is None:
             raise InvalidInput(
-                f"batch_size must divide records, so that no batch is smaller than the others. Got {self.batch_size} "
-                f"and {self.records}. Leave {left_over} records out before training, and say "
-                f"records={self.records - left_over}.",
+                f"batch_size must divide records, or last must say what becomes of the {self.left_over} records that are "
+                f'left over: last="{SMALLER}" for a smaller batch at the end of each epoch, last="{DROP}" to leave them '
+                f"out, as DataLoader(drop_last=True) does. Got {self.batch_size} and {self.records}.",
                 field="batch_size",
             )
 
     @property
+    def left_over(self) -> int:
+        """So many records are not enough for a batch."""
+        return self.records % self.batch_size
+
+    @property
+    def uneven(self) -> bool:
+        return bool(self.left_over) and self.last == SMALLER
+
+    @property
+    def last_size(self) -> int:
+        return self.left_over if self.uneven else self.batch_size
+
+    @property
     def per_epoch(self) -> int:
-        return self.records // self.batch_size
+        return self.records // self.batch_size + self.uneven
+
+    def also_promised(self, on_sum: bool) -> tuple[str, ...]:
+        if not self.uneven:
+            return ()
+        by = f"{self.batch_size}, as that of all others" if on_sum else f"its own size, {self.last_size}"
+        return (f"The gradient sum of the smaller batch at the end of each epoch is divided by {by}.",)
+
+    @property
+    def _last_described(self) -> str:
+        if not self.left_over:
+            return ""
+        return f", the last of each epoch of {self.left_over}" if self.uneven else f", {self.left_over} left out"
+
+    def divisor_of(self, count: int) -> float:
+        return float(count)
+
+    def sizes_under(self, on_sum: bool) -> Sizes:
+        if not self.uneven:
+            return self.sizes
+        share = self.last_size / self.batch_size
+        last = Sizes(self.divisor, share, share) if on_sum else Sizes(float(self.last_size))
+        return Sizes(self.divisor, last=last)
 
     def _cut(self, step: int) -> slice:
         first = step % self.per_epoch * self.batch_size
-        return slice(first, first + self.batch_size)
+        return slice(first, min(first + self.batch_size, self.records))
 
 
 @dataclass(frozen=True)
 class Cyclic(_Passes):
-    """Batches are fixed and used in the same order in every epoch: record i is in batch i // batch_size."""
+    """Batches are fixed and used in the same order in every epoch: record i is in batch i // batch_size.
 
+    Where batch_size does not divide the records, `last` says whether the last batch of each epoch is "smaller", or the
+    records at the end are not used ("drop").
+    """
+
+    last: str | None = None
     kind: ClassVar[str] = "cyclic"
     called: ClassVar[str] = "cyclic batches"
     promise: ClassVar[str] = "Batches and their order are fixed before training, without looking at the data."
 
     @property
     def described(self) -> str:
-        return f"batches of {self.batch_size} of {self.records} records in a fixed order"
+        return f"batches of {self.batch_size} of {self.records} records in a fixed order{self._last_described}"
 
     @property
     def turns(self) -> Turns:
@@ -60,7 +105,12 @@ class Cyclic(_Passes):
         return present
 
     def place(self, record: Any) -> Any:
+        """Records that are dropped have the place after the last."""
         return record // self.batch_size
+
+    @property
+    def unused(self) -> int:
+        return 0 if self.uneven else self.left_over
 
     def batch(self, step: int, source: Source, order: Indices | None) -> Indices:
         return self._cut(step)
@@ -68,9 +118,14 @@ class Cyclic(_Passes):
 
 @dataclass(frozen=True)
 class Shuffled(_Passes):
-    """As `Cyclic`, after a random permutation: a new one each epoch (what most loaders do), or one for the whole run."""
+    """As `Cyclic`, after a random permutation: a new one each epoch (what most loaders do), or one for the whole run.
+
+    Where batch_size does not divide the records, `last` says whether the last batch of each epoch is "smaller" or the
+    records at the end of the order are left out ("drop"), as a DataLoader with drop_last=False and True does.
+    """
 
     each_epoch: bool = True
+    last: str | None = None
     kind: ClassVar[str] = "shuffled"
     called: ClassVar[str] = "shuffled batches"
     promise: ClassVar[str] = "Permutations are uniformly random, independent of the data, and never released."
@@ -83,14 +138,15 @@ class Shuffled(_Passes):
     @property
     def described(self) -> str:
         how = "a new random order each epoch" if self.each_epoch else "one random order"
-        return f"batches of {self.batch_size} of {self.records} records in {how}"
+        return f"batches of {self.batch_size} of {self.records} records in {how}{self._last_described}"
 
     @property
     def turns(self) -> Turns:
         return Turns.NEW_ORDERS if self.each_epoch else Turns.ONE_ORDER
 
     def inclusion(self, steps: int) -> Floats:
-        return always(1.0 / self.per_epoch, steps)
+        last = (self.last_size / self.records) if self.uneven else None
+        return self.pattern(self.batch_size / self.records, last, steps)
 
     def order(self, step: int, source: Source, before: Any) -> Any:
         new = step % self.per_epoch == 0 and self.each_epoch
