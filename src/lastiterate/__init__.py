@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lastiterate.algorithms.noise import Langevin, OnGradientSum, OnIterate, OnMeanGradient
     from lastiterate.algorithms.prox import L1, ConvexTerm, ElasticNet, NuclearNorm
     from lastiterate.algorithms.run import Run, epochs
+    from lastiterate.algorithms.schedules import cosine, linear, steps
     from lastiterate.auditing.audit import audit
     from lastiterate.errors import Incompatible, InvalidInput, LastIterateError, PrivacyLeak, Unavailable
     from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE
@@ -72,12 +73,15 @@ __all__ = [
     "baselines",
     "calibrate",
     "compose",
+    "cosine",
     "epochs",
+    "linear",
     "losses",
     "lower_bound",
     "mechanisms",
     "notions",
     "read_run",
+    "steps",
     "theorems",
     "train",
     "training",
@@ -99,6 +103,7 @@ _NAMES = {
     "algorithms.noise": "Langevin OnGradientSum OnIterate OnMeanGradient",
     "algorithms.prox": "L1 ConvexTerm ElasticNet NuclearNorm",
     "algorithms.run": "Run epochs",
+    "algorithms.schedules": "cosine linear steps",
     "auditing.audit": "audit",
     "errors": "Incompatible InvalidInput LastIterateError PrivacyLeak Unavailable",
     "privacy.adjacency": "ADD_OR_REMOVE_ONE REPLACE_ONE",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
 import json
 import subprocess
 import sys
@@ -17,21 +16,9 @@ import pytest
 import lastiterate as li
 from lastiterate.kernel.check import check
 from lastiterate.kernel.steps import Refused
+from second_checker import TOOL, checker
 
-TOOL = Path(__file__).parents[2] / "tools" / "check_certificate.py"
 DELTA = 1e-5
-
-
-def _loaded() -> Any:
-    spec = importlib.util.spec_from_file_location("check_certificate", TOOL)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-checker = _loaded()
 
 
 def certificate(

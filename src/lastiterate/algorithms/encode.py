@@ -8,9 +8,10 @@ from typing import Any
 
 from lastiterate.algorithms.arithmetic import EXACT, Arithmetic
 from lastiterate.algorithms.hints import closest, hint
-from lastiterate.algorithms.kinds import SECTIONS, Kind, kind_named
+from lastiterate.algorithms.kinds import SCHEDULES, SECTIONS, Kind, kind_named
 from lastiterate.algorithms.losses import Loss
 from lastiterate.algorithms.run import Epochs, Run
+from lastiterate.algorithms.schedules import Scheduled
 from lastiterate.errors import InvalidInput, shown
 
 _REQUIRED = ("loss", "batches", "step_size", "noise", "steps")
@@ -56,6 +57,7 @@ def run_from_dict(plain: Any) -> Run:
             raise BadEntry((), f"{name} is missing. A run needs {', '.join(_REQUIRED)}.", field=name)
     values = {name: _section(name, value) if name in SECTIONS else value for name, value in plain.items()}
     values["steps"] = _steps(values["steps"])
+    values["step_size"] = _per_step(("step_size",), values["step_size"])
     if "arithmetic" in values:
         values["arithmetic"] = _arithmetic(values["arithmetic"])
     try:
@@ -76,13 +78,8 @@ def _section(section: str, entries: Any) -> Any:
             (section, "kind"), f"kind of {section} must be one of {names}. Got {shown(kind)}{closest(kind, listed)}."
         )
     arguments = {name: value for name, value in entries.items() if name != "kind"}
-    known = _arguments_of(found.make)
-    for name in arguments:
-        if name not in known:
-            message = (
-                f"{name} is not an entry of {section} of kind {kind}{closest(name, known)}. It has {', '.join(known)}."
-            )
-            raise BadEntry((section, name), message)
+    _check_entries((section,), f"{section} of kind {kind}", arguments, _arguments_of(found.make))
+    arguments = {name: _per_step((section, name), value) for name, value in arguments.items()}
     try:
         return found.make(**arguments)
     except InvalidInput as error:
@@ -90,6 +87,35 @@ def _section(section: str, entries: Any) -> Any:
     except TypeError as error:
         missing = str(error).split("argument")[-1].lstrip("s: ")
         raise BadEntry((section,), f"{section} of kind {kind} lacks {missing}.") from error
+
+
+def _check_entries(path: tuple[str, ...], of: str, entries: dict[str, Any], known: tuple[str, ...]) -> None:
+    for name in entries:
+        if name not in known:
+            message = f"{name} is not an entry of {of}{closest(name, known)}. It has {', '.join(known)}."
+            raise BadEntry((*path, name), message)
+
+
+def _per_step(path: tuple[str, ...], value: Any) -> Any:
+    """What may be a schedule: a table with a kind."""
+    if not isinstance(value, dict):
+        return value
+    kind = next((one for one in SCHEDULES if one.name == value.get("kind")), None)
+    if kind is None:
+        listed = ", ".join(one.name for one in SCHEDULES)
+        message = (
+            f"{path[-1]} must be a number, a list, or a table with a kind, one of {listed}. Got {shown(value):.60}."
+        )
+        raise BadEntry(path, message)
+    entries = {name: entry for name, entry in value.items() if name != "kind"}
+    _check_entries(path, f"{path[-1]} of kind {kind.name}", entries, _arguments_of(kind.make))
+    try:
+        return kind.make(**entries)
+    except InvalidInput as error:
+        raise BadEntry((*path, *_blamed(error, entries)), str(error), field=error.field) from error
+    except TypeError as error:
+        missing = str(error).split("argument")[-1].lstrip("s: ")
+        raise BadEntry(path, f"{path[-1]} of kind {kind.name} lacks {missing}.") from error
 
 
 def _steps(value: Any) -> Any:
@@ -162,4 +188,6 @@ def _arguments_of(kind: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Scheduled):
+        return value.schedule.plain
     return list(value) if isinstance(value, tuple) else value

@@ -72,9 +72,10 @@ def run_to_json(run: Run) -> str:
 
 def run_to_toml(run: Run) -> str:
     plain = run_to_dict(run)
-    lines = [f"{name} = {_toml(value)}" for name, value in plain.items() if not isinstance(value, dict)]
+    tables = [name for name, value in plain.items() if isinstance(value, dict) and name != "step_size"]
+    lines = [f"{name} = {_toml(value)}" for name, value in plain.items() if name not in tables]
     for section, entries in plain.items():
-        if isinstance(entries, dict):
+        if section in tables:
             lines += ["", f"[{section}]", *(f"{name} = {_toml(value)}" for name, value in entries.items())]
     return "\n".join(lines) + "\n"
 
@@ -96,6 +97,8 @@ def _toml(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, list):
         return "[" + ", ".join(_toml(entry) for entry in value) + "]"
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{name} = {_toml(entry)}" for name, entry in value.items()) + " }"
     return json.dumps(value) if isinstance(value, str) else repr(value)
 
 

@@ -1,4 +1,4 @@
-"""Every kind of batches, noise, loss, domain and proximal map there is. To be listed is to be tested.
+"""Every kind of batches, noise, loss, domain, proximal map and schedule there is. To be listed is to be tested.
 
 Files, certificates, descriptions and the laws of `tests/laws/test_kinds.py` go through these lists. A kind answers for
 itself in its own class: a new one is a class (or, for a loss, a function) and its line here, with an example of it.
@@ -16,6 +16,7 @@ from lastiterate.algorithms.domains import Ball, Box, ConvexSet, Unbounded
 from lastiterate.algorithms.losses import general, huber, logistic, network, ridge, smooth_hinge, softmax
 from lastiterate.algorithms.noise import Langevin, OnGradientSum, OnIterate, OnMeanGradient
 from lastiterate.algorithms.prox import L1, ConvexTerm, ElasticNet, NuclearNorm
+from lastiterate.algorithms.schedules import cosine, linear, steps
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,10 @@ BATCHES = (
     _listed(FullBatch, records=12),
     _listed(Cyclic, records=12, batch_size=4),
     _listed(Shuffled, records=12, batch_size=4),
+    _listed(Cyclic, records=11, batch_size=4, last="smaller"),
+    _listed(Shuffled, records=11, batch_size=4, last="smaller"),
+    _listed(Cyclic, records=14, batch_size=4, last="drop"),
+    _listed(Shuffled, records=14, batch_size=4, last="drop"),
     _listed(FixedSize, records=12, batch_size=4),
     _listed(Poisson, records=12, rate=0.25),
     _listed(PoissonMean, records=12, rate=0.25),
@@ -73,6 +78,11 @@ PROXES = (
     _listed(ElasticNet, l1=0.2, l2=0.5),
     _listed(NuclearNorm, weight=0.3),
     _listed(ConvexTerm, modulus=0.1),
+)
+SCHEDULES = (
+    _listed(cosine, start=0.1, end=0.01, warmup=1),
+    _listed(linear, start=0.1, end=0.2),
+    _listed(steps, start=0.1, milestones=((1, 0.05), (2, 0.01))),
 )
 SECTIONS = MappingProxyType(
     {"loss": LOSSES, "batches": BATCHES, "noise": NOISES, "domain": DOMAINS, "prox": PROXES},

@@ -10,7 +10,9 @@ from lastiterate.algorithms.losses import Loss
 from lastiterate.numerics.arrays import Floats
 
 
-def step_lipschitz(loss: Loss, clipped: bool, step_sizes: Floats, decay: Floats, shares: tuple[Floats | float, ...]) -> Floats:
+def step_lipschitz(
+    loss: Loss, clipped: bool, step_sizes: Floats, decay: Floats, shares: tuple[Floats | float, ...]
+) -> Floats:
     """The constant of x ↦ (1 − decay)·x − step_size·share·(mean gradient), for the worst share of a full batch."""
     if not math.isfinite(loss.smoothness):
         return np.full_like(step_sizes, np.inf)

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from lastiterate.algorithms.per_step import PerStep, checked_per_step, each, first_steps, per_step_shown, spread, times
+from lastiterate.algorithms.per_step import (
+    PerStep,
+    checked_per_step,
+    each,
+    first_steps,
+    over_run,
+    per_step_shown,
+    spread,
+    times,
+)
 from lastiterate.errors import POSITIVE, checked_count, checked_number
 from lastiterate.numerics.arrays import Floats
 
@@ -69,7 +79,15 @@ class Noise(ABC):
     def first(self, steps: int) -> Any:
         """The noise of the first so many steps."""
         count = checked_count("steps", steps)
-        return replace(self, **{self.size: first_steps(getattr(self, self.size), count)})  # type: ignore[type-var]
+        return self._changed(lambda _, value: first_steps(value, count))
+
+    def over(self, steps: int, per_epoch: int) -> Any:
+        """The same in a run of so many steps, its schedules resolved."""
+        return self._changed(lambda name, value: over_run(name, value, steps, per_epoch))
+
+    def _changed(self, change: Callable[[str, Any], Any]) -> Any:
+        """Whatever may be one number or one per step."""
+        return replace(self, **{one.name: change(one.name, getattr(self, one.name)) for one in fields(self)})  # type: ignore[type-var, arg-type]
 
 
 @dataclass(frozen=True)
@@ -131,10 +149,6 @@ class OnGradientSum(Noise):
     ) -> Floats:
         clip = self.clip if isinstance(self.clip, float) else self.clip[step]
         return x - step_size / divisor * (gradient_sum + self.at(step) * clip * normal)
-
-    def first(self, steps: int) -> OnGradientSum:
-        count = checked_count("steps", steps)
-        return OnGradientSum(first_steps(self.multiplier, count), first_steps(self.clip, count))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lastiterate.algorithms.schedules import Schedule, Scheduled
 from lastiterate.errors import Interval, InvalidInput, checked_array
 from lastiterate.numerics.arrays import Floats
 
@@ -14,7 +15,9 @@ PerStep = float | tuple[float, ...]
 
 
 def checked_per_step(name: str, value: Any, within: Interval) -> PerStep:
-    """`value` as a float, or as a tuple of floats, each inside `within`."""
+    """`value` as a float, or as a tuple of floats, each inside `within`. A schedule waits for its run, as it is."""
+    if isinstance(value, Schedule | Scheduled):
+        return value  # type: ignore[return-value]
     array = checked_array(name, value, within)
     if array.ndim == 0:
         return float(array)
@@ -23,6 +26,19 @@ def checked_per_step(name: str, value: Any, within: Interval) -> PerStep:
             f"{name} must be a float, or a list with one float per step. Got shape {array.shape}.", field=name
         )
     return tuple(array.tolist())
+
+
+def over_run(name: str, value: Any, steps: int, per_epoch: int) -> Any:
+    """The same for a run of so many steps: a schedule becomes one number for each of them."""
+    schedule = value.schedule if isinstance(value, Scheduled) else value
+    if not isinstance(schedule, Schedule):
+        return value
+    found = schedule.resolved(steps, per_epoch)
+    if not min(found) > 0:
+        raise InvalidInput(
+            f"{name} must be > 0 at every step. Got {min(found):g} from {schedule.described}.", field=name
+        )
+    return found
 
 
 def spread(name: str, value: PerStep, steps: int) -> Floats:
@@ -36,10 +52,14 @@ def spread(name: str, value: PerStep, steps: int) -> Floats:
 
 def first_steps(value: PerStep, steps: int) -> PerStep:
     """The first so many entries; a single number stands for any number of steps."""
+    if isinstance(value, Scheduled):
+        return value.first_steps(steps)
     return value if isinstance(value, float) else value[:steps]
 
 
 def times(value: PerStep, factor: float) -> PerStep:
+    if isinstance(value, Schedule | Scheduled):
+        return value.scaled(factor)  # type: ignore[return-value]
     return value * factor if isinstance(value, float) else tuple(factor * entry for entry in value)
 
 
@@ -70,4 +90,6 @@ def each(function: Callable[..., Any], *values: Any) -> Floats:
 
 def per_step_shown(value: PerStep) -> str:
     """In a sentence."""
+    if isinstance(value, Schedule | Scheduled):
+        return (value.schedule if isinstance(value, Scheduled) else value).described
     return f"{value:g}" if isinstance(value, float) else f"from {min(value):g} to {max(value):g}"

@@ -16,7 +16,7 @@ from lastiterate.algorithms.domains import Domain, Unbounded
 from lastiterate.algorithms.hints import hint
 from lastiterate.algorithms.losses import Loss
 from lastiterate.algorithms.noise import Noise
-from lastiterate.algorithms.per_step import PerStep, checked_per_step, extremes, first_steps, is_constant
+from lastiterate.algorithms.per_step import PerStep, checked_per_step, extremes, first_steps, is_constant, over_run
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.prox import Prox
 from lastiterate.algorithms.quantities import Quantities
@@ -46,7 +46,7 @@ def epochs(count: int) -> Epochs:
 class Run:
     """x ← Π(prox((1 − step_size·weight_decay)·x − step_size·(mean gradient of the batch) + noise)), `steps` times.
 
-    `step_size`, the size of the noise and the clip may be one number or one per step. `weight_decay` is that of
+    `step_size`, the size of the noise and the clip may be one number, one per step, or a schedule such as li.cosine(0.1). `weight_decay` is that of
     torch.optim.SGD; an l2 term of the loss does the same. Only the last iterate is released. `arithmetic` is what rounding
     adds where the run was executed; `li.train` states it in the run that it returns. The first iterate does not depend on
     the data, and its norm is at most `start_norm`; this matters only where weights decay.
@@ -90,11 +90,12 @@ class Run:
         count = steps.count * batches.per_epoch if isinstance(steps, Epochs) else checked_count("steps", steps)
         if count > _MOST_STEPS:
             raise InvalidInput(f"steps must be at most {_MOST_STEPS:g}. Got {shown(count)}.", field="steps")
+        sizes, span = checked_per_step("step_size", step_size, POSITIVE), (count, batches.per_epoch)
         values = {
-            "loss": loss,
+            "loss": loss if loss.clip is None else replace(loss, clip=over_run("clip", loss.clip, *span)),
             "batches": batches,
-            "step_size": checked_per_step("step_size", step_size, POSITIVE),
-            "noise": noise,
+            "step_size": over_run("step_size", sizes, *span),
+            "noise": noise.over(*span),
             "steps": count,
             "domain": domain,
             "prox": prox,

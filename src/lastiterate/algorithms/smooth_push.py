@@ -76,8 +76,9 @@ def _hessians(given: Quantities) -> tuple[Floats, Floats, float]:
     if clipped and not loss.keeps_convexity:
         return each(lambda share: -steepest * share, most), each(lambda share: steepest * share, most), 2 * steepest
     low = 0.0 if clipped else loss.curvature
-    ends = [each(lambda share, bound=bound: bound * share, part) for bound in (low, loss.smoothness) for part in (least, most)]
-    return each(lambda *found: np.min(found, axis=0), *ends), each(lambda *found: np.max(found, axis=0), *ends), loss.smoothness - low
+    ends = [each(np.multiply, share, bound) for bound in (low, loss.smoothness) for share in (least, most)]
+    lowest, highest = each(np.minimum, ends[0], ends[1]), each(np.maximum, ends[2], ends[3])
+    return lowest, highest, loss.smoothness - low
 
 
 def _rank(given: Quantities) -> int | None:

@@ -1,0 +1,247 @@
+"""Batches that do not divide the records: every order of a tiny data set, exactly, against every theorem."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+import lastiterate as li
+from lastiterate.algorithms.process import Process
+from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.epoch_by_epoch import EPOCH_BY_EPOCH, mus_by_place
+from lastiterate.theorems.hidden_epochs import HIDDEN_EPOCHS
+from lastiterate.theorems.places import new_orders, places_of
+from lastiterate.theorems.shift_engine import RANDOM_ORDER
+from processes import process
+from second_checker import checker
+
+EPSILONS = np.array([0.05, 0.5, 1.0, 2.0, 3.0])
+PUSH = 1.0  # of a record's gradient; its neighbour's is −PUSH
+
+
+@cache
+def dealings(records: int, size: int, drop: bool) -> tuple[tuple[tuple[int, ...], ...], ...]:
+    """Every way to deal the records to the batches of an epoch, each as likely as any other."""
+
+    def dealt(left: frozenset[int]) -> list[tuple[tuple[int, ...], ...]]:
+        if len(left) < (size if drop else 1):
+            return [()]
+        batches = itertools.combinations(sorted(left), min(size, len(left)))
+        return [(batch, *rest) for batch in batches for rest in dealt(left - set(batch))]
+
+    return tuple(dealt(frozenset(range(records))))
+
+
+def laws(run: li.Run, gradients: np.ndarray, hessian: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """The means of the last iterate, over all orders, with the record and with its neighbour, and their deviation.
+
+    The update is written out once more: with noise on the mean, a batch is divided by its own size.
+    """
+    batches, eta = run.batches, run.step_size
+    assert isinstance(batches, li.Shuffled)
+    assert isinstance(eta, float)
+    ways = dealings(batches.records, batches.batch_size, batches.last == "drop")
+    counts = np.array([len(batch) for batch in ways[0]])
+    by = np.full(len(counts), batches.batch_size) if isinstance(run.noise, li.OnGradientSum) else counts
+    factors = np.tile(1 - eta * run.loss.l2 - eta * hessian * counts / by, run.steps // len(counts))
+    after = np.append(np.cumprod(factors[:0:-1])[::-1], 1.0).reshape(-1, len(counts))
+    if isinstance(run.noise, li.OnGradientSum):
+        std = eta / batches.batch_size * run.noise.multiplier * run.noise.clip  # type: ignore[operator]
+    else:
+        std = eta * run.noise.std  # type: ignore[attr-defined]
+    found = []
+    for own in (PUSH, -PUSH):
+        given = np.append(own, gradients)
+        moved = np.array([[-eta * given[list(batch)].sum() for batch in way] for way in ways]) / by
+        of_epochs = moved @ after.T
+        if batches.each_epoch:
+            means = np.zeros(1)
+            for one in of_epochs.T:
+                means = (means[:, None] + one).ravel()
+        else:
+            means = of_epochs.sum(axis=1)
+        found.append(means)
+    return found[0], found[1], float(std * np.sqrt(np.square(after).sum()))
+
+
+def exact(run: li.Run, gradients: np.ndarray, hessian: float) -> np.ndarray:
+    """δ at each ε, the worse of both orders, as sums over narrow cells, which is no more than it is."""
+    first, second, deviation = laws(run, gradients, hessian)
+    low, high = min(first.min(), second.min()) - 9 * deviation, max(first.max(), second.max()) + 9 * deviation
+    edges = np.linspace(low, high, 3000)
+    one, two = (cells(means, deviation, edges) for means in (first, second))
+    levels = np.exp(EPSILONS)[:, None]
+    return np.maximum(np.maximum(one - levels * two, 0).sum(axis=1), np.maximum(two - levels * one, 0).sum(axis=1))
+
+
+def cells(means: np.ndarray, deviation: float, edges: np.ndarray) -> np.ndarray:
+    different, counts = np.unique(means.round(12), return_counts=True)
+    return np.diff(ndtr((edges[:, None] - different) / deviation) @ (counts / means.size))
+
+
+OTHERS = {
+    "silent": lambda n: np.zeros(n),
+    "as the record": lambda n: np.full(n, PUSH),
+    "as its neighbour": lambda n: np.full(n, -PUSH),
+    "mixed": lambda n: PUSH * np.cos(np.arange(n) * 2.0),
+}
+SHAPES = {"flat": (0.0, 0.0), "contracting": (0.5, 0.3), "growing": (-0.4, 0.0)}
+
+
+def run_of(batches: Any, on_sum: bool, shape: str, epochs: int, noise: float = 1.2) -> tuple[li.Run, float]:
+    hessian, l2 = SHAPES[shape]
+    facts = {"strong_convexity": hessian} if hessian >= 0 else {"weak_convexity": -hessian}
+    if on_sum:
+        loss = li.losses.general(smoothness=0.5, **facts, clip=PUSH, l2=l2) if hessian <= 0 else None
+        kind: Any = li.OnGradientSum(multiplier=noise, clip=PUSH)
+        if loss is None:  # strongly convex losses have no bounded gradients
+            loss, hessian = li.losses.general(smoothness=0.5, strong_convexity=0.0, clip=PUSH, l2=l2), 0.0
+        hessian = 0.0
+    else:
+        loss = li.losses.general(smoothness=0.5, **facts, gradient_sensitivity=2 * PUSH, l2=l2)
+        kind = li.OnMeanGradient(std=noise / 2)
+    return li.Run(loss, batches, 0.4, kind, li.epochs(epochs), domain=li.Unbounded(dimension=1)), hessian
+
+
+def held(given: Process, lowest: np.ndarray) -> list[str]:
+    """The theorems that apply; none of them may be below."""
+    applied = []
+    for theorem in CATALOGUE:
+        answer = theorem.apply(given)
+        if isinstance(answer, li.theorems.Guarantee):
+            found = answer.notion.delta(EPSILONS)
+            assert (found >= lowest).all(), (theorem.name, found, lowest)
+            applied.append(theorem.name)
+    return applied
+
+
+@pytest.mark.parametrize("on_sum", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("last", ["smaller", "drop"])
+@pytest.mark.parametrize("each_epoch", [True, False])
+@pytest.mark.parametrize(("records", "size"), [(5, 2), (5, 3)])
+def test_no_theorem_is_below_the_mixture_over_all_orders(
+    records: int, size: int, each_epoch: bool, last: str, shape: str, on_sum: bool
+) -> None:
+    run, hessian = run_of(li.Shuffled(records, size, each_epoch=each_epoch, last=last), on_sum, shape, 2)
+    lowest = np.max([exact(run, others(records - 1), hessian) for others in OTHERS.values()], axis=0)
+    applied = held(run.process, lowest * (1 - 1e-9) - 1e-11)
+    assert {"shift-engine", "bok2024/cyclic/composition", "random-order", "hidden-place"} <= set(applied)
+    if shape == "growing" and each_epoch:
+        assert {"random-order/epoch-by-epoch", "hidden-place/epoch-by-epoch"} <= set(applied)
+
+
+@pytest.mark.parametrize("on_sum", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("last", ["smaller", "drop"])
+def test_every_record_of_a_fixed_order(last: str, shape: str, on_sum: bool) -> None:
+    run, hessian = run_of(li.Cyclic(8, 3, last=last), on_sum, shape, 3)
+    run = run.first(run.steps - 1)  # the last batch has had a turn less
+    counts = np.array([3, 3, 2] if last == "smaller" else [3, 3])
+    by = np.full(len(counts), 3) if on_sum else counts
+    eta, every = float(run.step_size), len(counts)  # type: ignore[arg-type]
+    at = np.arange(run.steps) % every
+    factors = 1 - eta * run.loss.l2 - eta * hessian * (counts / by)[at]
+    after = np.append(np.cumprod(factors[:0:-1])[::-1], 1.0)
+    deviation = float(run.process.noise[0]) * np.sqrt(np.square(after).sum())
+    mus = [2 * PUSH * eta * float((after / by[at])[at == place].sum()) / deviation for place in range(every)]
+    worst = np.max([li.GaussianDP(mu).delta(EPSILONS) for mu in mus], axis=0)
+    assert "shift-engine" in held(run.process, worst * (1 - 1e-9))
+    report = li.account_each(run, delta=1e-3)
+    own = [report.epsilon_of(record) for record in range(8)]
+    least = [li.GaussianDP(mus[record // 3]).epsilon(1e-3) if record // 3 < every else 0.0 for record in range(8)]
+    assert all(np.array(own) >= np.array(least) * (1 - 1e-9))
+    assert own[7] > 0 if last == "smaller" else own[6] == own[7] == 0.0
+    assert li.lower_bound(run, delta=1e-3).epsilon <= li.account(run, delta=1e-3).epsilon
+
+
+@pytest.mark.parametrize("each_epoch", [True, False])
+def test_places_are_as_likely_as_their_batches_are_large(each_epoch: bool) -> None:
+    batches = li.Shuffled(8, 3, each_epoch=each_epoch, last="smaller")
+    whole = places_of(process(batches, 6, sensitivity=[1, 1, 1.5] * 2), averaged=True)
+    assert whole.wanted == {0: 3 / 8, 1: 3 / 8, 2: 2 / 8}
+    assert batches.inclusion(4).tolist() == [3 / 8, 3 / 8, 2 / 8, 3 / 8]
+    alike = places_of(process(batches, 6), averaged=True)
+    assert alike.wanted == whole.wanted
+    if each_epoch:
+        cut = new_orders(process(batches, 5), averaged=True)
+        assert cut.wanted == {0: 3 / 8, 1: 3 / 8, -1: 1 - 6 / 8}
+        released = new_orders(process(batches, 6, releases=(4,)), averaged=True)
+        assert released.wanted == {0: 3 / 8, 1: 2 / 8, -1: 1 - 5 / 8}
+    many = li.Shuffled(20_011, 10, each_epoch=each_epoch, last="smaller")
+    grouped = places_of(process(many, 2 * many.per_epoch), averaged=True)
+    assert len(grouped.wanted) < 1024
+    assert grouped.wanted[many.per_epoch - 1] == 1 / 20_011
+    assert sum(grouped.wanted.values()) == pytest.approx(1.0, rel=1e-12)
+
+
+def test_the_average_has_the_weights_of_the_batches() -> None:
+    run, _ = run_of(li.Shuffled(8, 3, last="smaller"), False, "growing", 1)
+    mus = mus_by_place(*(one[None] for one in (run.process.sensitivity, run.process.noise, run.process.lipschitz)))[0]
+    weights = (3 / 8, 3 / 8, 2 / 8)
+    expected = sum(w * li.GaussianDP(float(mu)).delta(EPSILONS) for w, mu in zip(weights, mus, strict=True))
+    for theorem in (RANDOM_ORDER, EPOCH_BY_EPOCH):
+        assert theorem.notion(run.process).delta(EPSILONS) == pytest.approx(expected, rel=1e-6)
+    assert (HIDDEN_EPOCHS.notion(run.process).delta(EPSILONS) <= expected * 1.002).all()  # chords
+
+
+class Interval:
+    """X ← Π(X + push + N(0, 1)) on an interval of this width, by cells."""
+
+    def __init__(self, width: float, cells: int = 120) -> None:
+        self.edges = np.linspace(-width / 2, width / 2, cells + 1)
+        self.middles = (self.edges[1:] + self.edges[:-1]) / 2
+
+    def step(self, push: float) -> np.ndarray:
+        inner = ndtr(self.edges[None, 1:-1] - self.middles[:, None] - push)
+        return np.diff(inner, axis=1, prepend=0.0, append=1.0)
+
+
+@pytest.mark.parametrize("each_epoch", [True, False])
+@pytest.mark.parametrize("width", [1.5, 4.0])
+def test_bounded_domains(each_epoch: bool, width: float) -> None:
+    interval, pushes, epochs = Interval(width), np.array([0.5, 0.5, 0.75]), 6
+    free, weights = interval.step(0.0), np.array([3, 3, 2]) / 8
+    ends = []
+    for side in (1.0, -1.0):
+        turns = [interval.step(side * push / 2) for push in pushes]
+        passes = [np.linalg.multi_dot([turns[at] if at == place else free for at in range(3)]) for place in range(3)]
+        if each_epoch:
+            kernel = np.linalg.matrix_power(np.tensordot(weights, passes, 1), epochs)
+        else:
+            kernel = np.tensordot(weights, [np.linalg.matrix_power(one, epochs) for one in passes], 1)
+        ends.append(kernel[len(kernel) // 2])
+    gap = np.maximum(ends[0] - np.exp(EPSILONS)[:, None] * ends[1], 0).sum(axis=1)
+    batches = li.Shuffled(8, 3, each_epoch=each_epoch, last="smaller")
+    given = process(batches, 3 * epochs, sensitivity=np.tile(pushes, epochs), diameter=width)
+    assert {"block-mixing", "reflection", "random-order"} <= set(held(given, gap * 0.98 - 1e-9))
+
+
+@pytest.mark.parametrize("each_epoch", [True, False])
+@pytest.mark.parametrize("on_sum", [False, True])
+@pytest.mark.parametrize("theorem", ["shift-engine", "random-order", "hidden-place"])
+def test_certificates_name_the_sizes(theorem: str, on_sum: bool, each_epoch: bool) -> None:
+    run, _ = run_of(li.Shuffled(8, 3, each_epoch=each_epoch, last="smaller"), on_sum, "contracting", 2)
+    report = li.account(run, delta=1e-3)
+    named = next(one for one in report.guarantees if one.theorem.name == theorem)
+    twin = replace(report, guarantees=(named,), epsilons=(named.epsilon(1e-3),))
+    written = json.loads(json.dumps(twin.certificate))
+    assert written["proof"]["turns"]["sizes"] == [3, 2]
+    assert li.verify(written).accepted
+    assert checker.judged(written) == ""
+    for wrong in (None, [1, 1], [3, 1]):
+        changed = json.loads(json.dumps(written))
+        changed["proof"]["turns"].pop("sizes")
+        if wrong is not None:
+            changed["proof"]["turns"]["sizes"] = wrong
+        assert not li.verify(changed).accepted
+    changed["proof"]["turns"]["sizes"] = [2, 3]
+    assert not li.verify(changed).accepted
+    assert "larger than the others" in checker.judged(changed) or theorem == "shift-engine"
