@@ -17,17 +17,24 @@ import pytest
 import lastiterate as li
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.algorithms.files import run_from_text, run_to_toml
-from lastiterate.algorithms.kinds import BATCHES, DOMAINS, LOSSES, NOISES, PROXES, SECTIONS, Kind
+from lastiterate.algorithms.kinds import BATCHES, DOMAINS, LOSSES, MORE_BATCHES, NOISES, PROXES, SECTIONS, Kind
 from lastiterate.numerics.randomness import Source
 from lastiterate.training.samplers import Sampler
 
 EVERY = {f"{section}: {kind.name}": (section, kind) for section, kinds in SECTIONS.items() for kind in kinds}
+ALL_BATCHES = [*BATCHES, *MORE_BATCHES]
+EVERY |= {f"batches: {kind.example.described}": ("batches", kind) for kind in MORE_BATCHES}
 LINEAR = [kind for kind in LOSSES if kind.example.linear]
 FACTS = li.losses.general(smoothness=1.0, strong_convexity=0.0, gradient_sensitivity=1.0, clip=0.5)
 
 
+def shown(kind: Kind) -> str:
+    """With what becomes of records that are left over."""
+    return " ".join([kind.name, *(str(kind.arguments[name]) for name in ("last",) if name in kind.arguments)])
+
+
 def named(kinds: Any) -> Any:
-    return pytest.mark.parametrize("kind", kinds, ids=lambda kind: kind.name)
+    return pytest.mark.parametrize("kind", kinds, ids=shown)
 
 
 def run_with(section: str, value: Any) -> li.Run:
@@ -54,7 +61,7 @@ def test_names_in_files_are_unique() -> None:
         assert len({kind.name for kind in kinds}) == len(kinds)
 
 
-@pytest.mark.parametrize("batches", BATCHES, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("batches", ALL_BATCHES, ids=shown)
 @pytest.mark.parametrize("noise", NOISES, ids=lambda kind: kind.name)
 def test_the_account_is_above_exact_instances(batches: Kind, noise: Kind) -> None:
     parts = (FACTS, batches.example, 0.5, noise.example, 9, li.Ball(2.0))
@@ -66,7 +73,7 @@ def test_the_account_is_above_exact_instances(batches: Kind, noise: Kind) -> Non
     assert li.lower_bound(run, delta=1e-5).epsilon <= li.account(run, delta=1e-5).epsilon * (1 + 1e-9)
 
 
-@named(BATCHES)
+@named(ALL_BATCHES)
 def test_batches_are_drawn_as_often_as_they_say(kind: Kind) -> None:
     """A record by chance: 6 standard deviations. Passes have each record once an epoch."""
     batches, count = kind.example, 6_000
@@ -75,17 +82,25 @@ def test_batches_are_drawn_as_often_as_they_say(kind: Kind) -> None:
     for step in range(count):
         chosen = np.arange(batches.records)[sampler.batch(step)]
         assert len(chosen) <= batches.largest
-        assert batches.divisor_of(len(chosen)) >= batches.divisor
+        sizes = batches.sizes_under(on_sum=False)
+        last = sizes.last if (step + 1) % batches.per_epoch == 0 else None
+        assert batches.divisor_of(len(chosen)) >= (last or sizes).divisor
         met[step, chosen] = True
     if batches.passes:
         epochs = met.reshape(-1, batches.per_epoch, batches.records)
-        assert (epochs.sum(axis=1) == 1).all()
+        used = batches.largest * (batches.per_epoch - 1) + batches.last_size
+        assert (epochs.sum(axis=1) <= 1).all()
+        assert (epochs.sum(axis=(1, 2)) == used).all()
         assert batches.reshuffled == bool((epochs[0] != epochs[1]).any())
+    if batches.shuffled:
+        of_a_place = met[batches.per_epoch - 1 :: batches.per_epoch].mean()  # the smaller batch, if there is one
+        assert of_a_place == pytest.approx(batches.inclusion(count)[batches.per_epoch - 1], rel=1e-12)
+    met = met[:, : batches.records - batches.unused]
     chance = float(batches.inclusion(count).mean())
     assert np.abs(met.mean(axis=0) - chance).max() <= 6 * math.sqrt(chance * (1 - chance) / count) + 1e-12
 
 
-@named(BATCHES)
+@named(ALL_BATCHES)
 def test_a_record_moves_a_step_by_no_more_than_its_sensitivity(kind: Kind) -> None:
     """Neighbours that are trained from the same seed, so that batch and noise are the same."""
     batches = kind.example

@@ -44,13 +44,15 @@ BATCHES = (
     _listed(FullBatch, records=12),
     _listed(Cyclic, records=12, batch_size=4),
     _listed(Shuffled, records=12, batch_size=4),
+    _listed(FixedSize, records=12, batch_size=4),
+    _listed(Poisson, records=12, rate=0.25),
+    _listed(PoissonMean, records=12, rate=0.25),
+)
+MORE_BATCHES = (  # of the same kinds, where batches do not divide the records
     _listed(Cyclic, records=11, batch_size=4, last="smaller"),
     _listed(Shuffled, records=11, batch_size=4, last="smaller"),
     _listed(Cyclic, records=14, batch_size=4, last="drop"),
     _listed(Shuffled, records=14, batch_size=4, last="drop"),
-    _listed(FixedSize, records=12, batch_size=4),
-    _listed(Poisson, records=12, rate=0.25),
-    _listed(PoissonMean, records=12, rate=0.25),
 )
 NOISES = (
     _listed(OnIterate, std=0.3),

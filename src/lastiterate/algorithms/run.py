@@ -46,10 +46,10 @@ def epochs(count: int) -> Epochs:
 class Run:
     """x ← Π(prox((1 − step_size·weight_decay)·x − step_size·(mean gradient of the batch) + noise)), `steps` times.
 
-    `step_size`, the size of the noise and the clip may be one number, one per step, or a schedule such as li.cosine(0.1). `weight_decay` is that of
-    torch.optim.SGD; an l2 term of the loss does the same. Only the last iterate is released. `arithmetic` is what rounding
-    adds where the run was executed; `li.train` states it in the run that it returns. The first iterate does not depend on
-    the data, and its norm is at most `start_norm`; this matters only where weights decay.
+    `step_size`, the size of the noise and the clip may be one number, one per step, or a schedule such as li.cosine(0.1).
+    `weight_decay` is that of torch.optim.SGD; an l2 term of the loss does the same. Only the last iterate is released.
+    `arithmetic` is what rounding adds where the run was executed; `li.train` states it in the run that it returns. The first
+    iterate does not depend on the data, and its norm is at most `start_norm`; this matters only where weights decay.
     """
 
     loss: Loss
