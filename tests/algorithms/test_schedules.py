@@ -119,7 +119,7 @@ def test_calibrating() -> None:
         (lambda: li.steps(0.1, 7), "milestones must be such as"),  # type: ignore[arg-type]
         (lambda: run_with(li.cosine(0.1, warmup=3)), "warmup must be shorter"),
         (lambda: run_with(li.cosine(0.1, over=11)), "must span all steps"),
-        (lambda: run_with(li.cosine(1e-300), steps=100_000), "step_size must be > 0"),
+        (lambda: run_with(li.cosine(1e-318), steps=100_000), "step_size must be > 0"),
     ],
 )
 def test_refusals(make: Any, said: str) -> None:

@@ -35,6 +35,7 @@ class Quantities:
         run = self.run
         return Process(
             batches=run.batches,
+            adjacency=run.adjacency,
             sensitivity=self.sensitivity,
             noise=self.noise,
             lipschitz=each(np.multiply, self.lipschitz, self.squeeze),
@@ -61,8 +62,13 @@ class Quantities:
 
     @cached_property
     def shares(self) -> tuple[Floats, Floats]:
-        """The least and the greatest that a batch is of what its sum is divided by; numbers without unit."""
-        return self._of_each("smallest_share"), self._of_each("largest_share")
+        """The least and the greatest that a batch is of what its sum is divided by; numbers without unit.
+
+        The neighbour's may have one record less.
+        """
+        least, most = self._of_each("smallest_share"), self._of_each("largest_share")
+        removed = not self.run.adjacency.replaces and self.run.batches.constant_size
+        return (each(lambda share, by: share - 1 / by, least, self.divisors) if removed else least), most
 
     def _of_each(self, name: str) -> Floats:
         last = None if self.sizes.last is None else getattr(self.sizes.last, name)
@@ -79,7 +85,12 @@ class Quantities:
 
     @cached_property
     def gradient_change(self) -> Floats | float:
-        """How far replacing a record moves its gradient, in the unit of a gradient."""
+        """How far the neighbour's record moves the gradient sum of a batch that has it, in the unit of a gradient."""
+        return self.exchanged if self.run.adjacency.replaces else self.gradient_bound
+
+    @cached_property
+    def exchanged(self) -> Floats | float:
+        """How far apart the gradients of two records can be, in the unit of a gradient."""
         return self._clipped(2.0, self.run.loss.gradient_sensitivity)
 
     @cached_property
@@ -94,13 +105,14 @@ class Quantities:
 
     @property
     def sensitivity(self) -> Floats:
-        """How far a step that sees the record moves the iterate when the record is replaced; a length."""
+        """How far a step that sees the record moves the iterate away from the neighbour's; a length."""
         return self._moved(self.gradient_change)
 
     @property
     def sampled(self) -> Floats:
         """The sensitivity that the law of sampling takes; a length."""
-        return self._moved(self.run.batches.sampled_change(self.gradient_change, self.gradient_bound, self.sizes))
+        batches, adjacency = self.run.batches, self.run.adjacency
+        return self._moved(batches.sampled_change(self.exchanged, self.gradient_bound, self.sizes, adjacency))
 
     def _moved(self, change: Floats | float) -> Floats:
         """How far a step moves the iterate for so much of one record's gradient in the sum."""

@@ -70,19 +70,21 @@ def _missing(given: Quantities, rank: int | None) -> str | None:
 
 
 def _hessians(given: Quantities) -> tuple[Floats, Floats, float]:
-    """Between which the Hessian of a batch lies, without decay, and how fast the difference of two gradients may turn."""
+    """Between which the Hessian of a batch lies, without decay, and how fast what the record adds or changes may turn."""
     loss, clipped, (least, most) = given.run.loss, given.run.clip is not None, given.shares
-    steepest = max(abs(loss.curvature), loss.smoothness)
+    steepest, replaced = max(abs(loss.curvature), loss.smoothness), given.run.adjacency.replaces
     if clipped and not loss.keeps_convexity:
-        return each(lambda share: -steepest * share, most), each(lambda share: steepest * share, most), 2 * steepest
+        ends = [each(np.multiply, most, side * steepest) for side in (-1, 1)]
+        return ends[0], ends[1], 2 * steepest if replaced else steepest
     low = 0.0 if clipped else loss.curvature
     ends = [each(np.multiply, share, bound) for bound in (low, loss.smoothness) for share in (least, most)]
     lowest, highest = each(np.minimum, ends[0], ends[1]), each(np.maximum, ends[2], ends[3])
-    return lowest, highest, loss.smoothness - low
+    return lowest, highest, loss.smoothness - low if replaced else steepest
 
 
 def _rank(given: Quantities) -> int | None:
-    """Two records, each seen through its own scores; any other loss through all of its parameters."""
+    """The record, and another in its place, each seen through its own scores; any other loss through all parameters."""
     model = given.run.loss.model
     directions = None if model is None else model.directions
-    return given.run.domain.dimension if directions is None else 2 * directions
+    records = 2 if given.run.adjacency.replaces else 1
+    return given.run.domain.dimension if directions is None else records * directions
