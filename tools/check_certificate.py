@@ -202,18 +202,25 @@ def last_piece(proof):
     return max([(count - 1) // turns["every"] * turns["every"], *turns["releases"]])
 
 
+def rising(steps, first, every):
+    """Within an epoch nothing grows and no push is smaller than the one before, so that a later turn is no better."""
+    pairs = ((steps[at - 1], steps[at]) for at in range(first + 1, len(steps)) if at % every)
+    return all(before[0] <= after[0] and after[2] <= 1 for before, after in pairs)
+
+
 def classes(proof, steps):
     """Places of which a later one is no better: an earlier may be counted as a later one. And how many others there are."""
     turns, count = proof["turns"], proof["steps"]["count"]
     every, alike = turns["every"], all(step == steps[0] for step in steps)
     if turns["order"] == "fixed":
-        if alike and not turns["releases"]:
+        together = alike or (turns["averaged"] and rising(steps, 0, every))
+        if together and not turns["releases"]:
             return ([range(count % every), range(count % every, every)], 0) if turns["averaged"] else ([range(1)], 0)
         return [range(at, at + 1) for at in range(every if turns["averaged"] else min(every, count))], 0
     piece = count - last_piece(proof)
     if not turns["averaged"]:
         return [range(piece - 1, piece)], 0
-    together = alike and steps[0][2] <= 1
+    together = rising(steps, last_piece(proof), every)
     return ([range(piece)] if together else [range(at, at + 1) for at in range(piece)]), every - piece
 
 
@@ -233,15 +240,13 @@ def prepaid_classes(proof, steps, kept):
     return [range(at, at + 1) for at in range(places)], 0
 
 
-def pair_finder(pairs, given, groups, steps):
+def pair_finder(pairs, given, groups, together):
     """μ of a record at one place against its neighbour at another: of a pair of places that both are no earlier."""
     if not all(0 <= first < second for first, second in pairs):
         raise ValueError("a pair is not of two places, in order")
 
     def stands(later, place):
-        return later == place or (
-            place < later and steps[0][2] <= 1 and any({place, later} <= {*one} for one in groups)
-        )
+        return later == place or (place < later and together and any({place, later} <= {*one} for one in groups))
 
     def found(*places):
         low, high = sorted(places)
@@ -312,7 +317,8 @@ def check(certificate):
         return "epsilon is too small for what rounding adds"
     listed = proof.get("hidden", {"shares": [(at, 1) for at in weights], "pairs": []})
     pairs = {(*one["places"],): measured(one["places"], one["parts"]) for one in listed["pairs"]}
-    finder = pair_finder(pairs, given, groups, steps)
+    begun = last_piece(proof) if turns["order"] != "fixed" else 0
+    finder = pair_finder(pairs, given, groups, rising(steps, begun, turns["every"]))
     averaged = turns["averaged"] or "hidden" in proof
     total = hidden(before, weights, given, listed["shares"], finder) if averaged else gap(before, worst)
     total = e**away * (total + slack)

@@ -153,7 +153,7 @@ def test_a_few_places_stand_for_all(batches: int, steps: int, each_epoch: bool) 
     [
         ({"batches": li.Cyclic(records=40, batch_size=1)}, "it is about shuffled batches"),
         ({"lipschitz": 1.01}, "at most 24 batches an epoch"),
-        ({"noise": np.linspace(1.0, 2.0, 80)}, "at most 24 batches an epoch"),
+        ({"sensitivity": np.linspace(1.0, 0.5, 80)}, "at most 24 batches an epoch"),
         ({"lipschitz": math.inf}, "it needs a finite lipschitz constant"),
         ({"batches": li.Shuffled(records=20, batch_size=1), "steps": 40 * 10**6}, "steps of pairs of places"),
     ],

@@ -13,12 +13,17 @@ import pytest
 from scipy.special import ndtr
 
 import lastiterate as li
+from lastiterate.algorithms.lipschitz import clipped_constant
 from lastiterate.algorithms.process import Process
+from lastiterate.algorithms.run import Run
+from lastiterate.kernel.hidden import pair_mus
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.epoch_by_epoch import EPOCH_BY_EPOCH, mus_by_place
+from lastiterate.theorems.evidence import together
 from lastiterate.theorems.hidden_epochs import HIDDEN_EPOCHS
+from lastiterate.theorems.hidden_place import HIDDEN_PLACE, representative_pairs
 from lastiterate.theorems.places import new_orders, places_of
-from lastiterate.theorems.shift_engine import RANDOM_ORDER
+from lastiterate.theorems.shift_engine import RANDOM_ORDER, best_stretches
 from processes import process
 from second_checker import checker
 
@@ -39,7 +44,7 @@ def dealings(records: int, size: int, drop: bool) -> tuple[tuple[tuple[int, ...]
     return tuple(dealt(frozenset(range(records))))
 
 
-def laws(run: li.Run, gradients: np.ndarray, hessian: float) -> tuple[np.ndarray, np.ndarray, float]:
+def laws(run: Run, gradients: np.ndarray, hessian: float) -> tuple[np.ndarray, np.ndarray, float]:
     """The means of the last iterate, over all orders, with the record and with its neighbour, and their deviation.
 
     The update is written out once more: with noise on the mean, a batch is divided by its own size.
@@ -57,7 +62,7 @@ def laws(run: li.Run, gradients: np.ndarray, hessian: float) -> tuple[np.ndarray
     else:
         std = eta * run.noise.std  # type: ignore[attr-defined]
     found = []
-    for own in (PUSH, -PUSH):
+    for own in (PUSH, -PUSH if run.adjacency is li.REPLACE_ONE else 0.0):
         given = np.append(own, gradients)
         moved = np.array([[-eta * given[list(batch)].sum() for batch in way] for way in ways]) / by
         of_epochs = moved @ after.T
@@ -71,7 +76,7 @@ def laws(run: li.Run, gradients: np.ndarray, hessian: float) -> tuple[np.ndarray
     return found[0], found[1], float(std * np.sqrt(np.square(after).sum()))
 
 
-def exact(run: li.Run, gradients: np.ndarray, hessian: float) -> np.ndarray:
+def exact(run: Run, gradients: np.ndarray, hessian: float) -> np.ndarray:
     """δ at each ε, the worse of both orders, as sums over narrow cells, which is no more than it is."""
     first, second, deviation = laws(run, gradients, hessian)
     low, high = min(first.min(), second.min()) - 9 * deviation, max(first.max(), second.max()) + 9 * deviation
@@ -93,10 +98,11 @@ OTHERS = {
     "mixed": lambda n: PUSH * np.cos(np.arange(n) * 2.0),
 }
 SHAPES = {"flat": (0.0, 0.0), "contracting": (0.5, 0.3), "growing": (-0.4, 0.0)}
+FORGETTING = {"forgetting": (0.0, 2.5)}  # at every step all that was before
 
 
-def run_of(batches: Any, on_sum: bool, shape: str, epochs: int, noise: float = 1.2) -> tuple[li.Run, float]:
-    hessian, l2 = SHAPES[shape]
+def run_of(batches: Any, on_sum: bool, shape: str, epochs: int, noise: float = 1.2) -> tuple[Run, float]:
+    hessian, l2 = {**SHAPES, **FORGETTING}[shape]
     facts = {"strong_convexity": hessian} if hessian >= 0 else {"weak_convexity": -hessian}
     if on_sum:
         loss = li.losses.general(smoothness=0.5, **facts, clip=PUSH, l2=l2) if hessian <= 0 else None
@@ -139,11 +145,25 @@ def test_no_theorem_is_below_the_mixture_over_all_orders(
 
 
 @pytest.mark.parametrize("on_sum", [False, True])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("l2", [0.0, 2.5])
 @pytest.mark.parametrize("last", ["smaller", "drop"])
-def test_every_record_of_a_fixed_order(last: str, shape: str, on_sum: bool) -> None:
-    run, hessian = run_of(li.Cyclic(8, 3, last=last), on_sum, shape, 3)
-    run = run.first(run.steps - 1)  # the last batch has had a turn less
+@pytest.mark.parametrize("each_epoch", [True, False])
+def test_a_record_that_contributes_nothing(each_epoch: bool, last: str, l2: float, on_sum: bool) -> None:
+    loss = li.losses.general(smoothness=0.5, strong_convexity=0.0, clip=PUSH, l2=l2)
+    noise: Any = li.OnGradientSum(multiplier=0.7, clip=PUSH) if on_sum else li.OnMeanGradient(std=0.35)
+    batches = li.Shuffled(5, 2, each_epoch=each_epoch, last=last)
+    run = li.Run(loss, batches, 0.4, noise, li.epochs(2), adjacency=li.ZERO_OUT)
+    lowest = np.max([exact(run, others(4), 0.0) for others in OTHERS.values()], axis=0)
+    applied = held(run.process, lowest * (1 - 1e-9) - 1e-11)
+    assert {"shift-engine", "bok2024/cyclic/composition", "random-order"} <= set(applied)
+
+
+@pytest.mark.parametrize("on_sum", [False, True])
+@pytest.mark.parametrize(("shape", "left"), [*((shape, 1) for shape in SHAPES), ("contracting", 0), ("forgetting", 0)])
+@pytest.mark.parametrize("last", ["smaller", "drop"])
+def test_every_record_of_a_fixed_order(last: str, shape: str, left: int, on_sum: bool) -> None:
+    run, hessian = run_of(li.Cyclic(8, 3, last=last), on_sum, shape, 3 if left else 1)
+    run = run.first(run.steps - left)  # the last batch has had a turn less, or as many
     counts = np.array([3, 3, 2] if last == "smaller" else [3, 3])
     by = np.full(len(counts), 3) if on_sum else counts
     eta, every = float(run.step_size), len(counts)  # type: ignore[arg-type]
@@ -160,6 +180,26 @@ def test_every_record_of_a_fixed_order(last: str, shape: str, on_sum: bool) -> N
     assert all(np.array(own) >= np.array(least) * (1 - 1e-9))
     assert own[7] > 0 if last == "smaller" else own[6] == own[7] == 0.0
     assert li.lower_bound(run, delta=1e-3).epsilon <= li.account(run, delta=1e-3).epsilon
+
+
+def test_a_smaller_batch_on_the_iterate() -> None:
+    """Divided by its own size it moves farther for one record; divided by batch_size it bends less."""
+    loss = li.losses.general(smoothness=3.0, strong_convexity=0.0, clip=0.5, gradient_sensitivity=2.0)
+    batches = li.Cyclic(8, 3, last="smaller")
+    mean = li.Run(loss, batches, 0.9, li.OnMeanGradient(std=0.1), 6).process
+    total = li.Run(loss, batches, 0.9, li.OnGradientSum(multiplier=2.0, clip=0.5), 6).process
+    assert mean.sensitivity == pytest.approx(np.tile([0.3, 0.3, 0.45], 2), rel=1e-12)
+    assert mean.noise == pytest.approx(np.full(6, 0.09), rel=1e-12)
+    assert total.sensitivity == pytest.approx(np.full(6, 0.3), rel=1e-12)
+    assert total.noise == pytest.approx(np.full(6, 0.3), rel=1e-12)
+    growth = clipped_constant(0.0, 3.0, np.array([0.9, 0.9 * 2 / 3]))
+    assert mean.lipschitz == pytest.approx(np.full(6, growth[0]), rel=1e-12)
+    assert total.lipschitz == pytest.approx(np.tile(growth[[0, 0, 1]], 2), rel=1e-12)
+    assert total.drift == pytest.approx(np.tile([0.9, 0.9, 0.6], 2), rel=1e-9)
+    short = li.Run(loss, batches, 0.9, li.OnMeanGradient(std=0.1), 2).process
+    assert short.constant  # before the first smaller batch all steps are alike
+    zeroed = li.Run(loss, batches, 0.9, li.OnMeanGradient(std=0.1), 6, adjacency=li.ZERO_OUT).process
+    assert zeroed.sensitivity == pytest.approx(mean.sensitivity / 2, rel=1e-12)
 
 
 @pytest.mark.parametrize("each_epoch", [True, False])
@@ -190,6 +230,62 @@ def test_the_average_has_the_weights_of_the_batches() -> None:
     for theorem in (RANDOM_ORDER, EPOCH_BY_EPOCH):
         assert theorem.notion(run.process).delta(EPSILONS) == pytest.approx(expected, rel=1e-6)
     assert (HIDDEN_EPOCHS.notion(run.process).delta(EPSILONS) <= expected * 1.002).all()  # chords
+
+
+@pytest.mark.parametrize("each_epoch", [True, False])
+@pytest.mark.parametrize("steps", [90, 75])
+def test_of_many_places_some_stand_for_others(each_epoch: bool, steps: int) -> None:
+    """A push that is larger at the end of each epoch: what stands for a place, or for two, is no better."""
+    batches = li.Shuffled(88, 3, each_epoch=each_epoch, last="smaller")
+    pushes = np.where(np.arange(steps) % 30 == 29, 1.5, 0.5)
+    given = process(batches, steps, sensitivity=pushes, lipschitz=0.99)
+    places = places_of(given, averaged=True)
+    assert places.later_is_no_better
+    assert not replace(places, each=True).later_is_no_better
+    chosen = [place for place in places.wanted if place >= 0]
+    mus = {place: together(best_stretches(places, place)) for place in chosen}
+    for part in (chosen[: places.more_turns], chosen[places.more_turns :]):
+        assert all(mus[a] <= mus[b] * (1 + 1e-9) for a, b in itertools.pairwise(part))
+    pairs = {pair: together(best_stretches(places, *pair)) for pair in representative_pairs(places)}
+    counted = pair_mus(places, dict.fromkeys(chosen, 1.0), pairs)
+    source = np.random.default_rng(7)
+    for _ in range(25):
+        first, second = sorted(source.choice(len(chosen), 2, replace=False).tolist())
+        exact_pair = together(best_stretches(places, chosen[first], chosen[second]))
+        assert exact_pair * (1 - 1e-9) <= counted[first, second] < np.inf
+    falling = process(batches, steps, sensitivity=np.linspace(1.0, 0.9, steps), lipschitz=0.99)
+    assert not places_of(falling, averaged=True).later_is_no_better
+    growing = process(batches, steps, sensitivity=pushes, lipschitz=1.001)
+    assert not places_of(growing, averaged=True).later_is_no_better
+
+
+def test_many_uneven_batches_have_a_certificate() -> None:
+    loss, batches = li.losses.logistic(feature_norm=1.0, l2=0.01), li.Shuffled(88, 3, last="smaller")
+    run = li.Run(loss, batches, 0.1, li.OnMeanGradient(std=0.5), li.epochs(3))
+    report = li.account(run, delta=1e-5)
+    assert report.best.theorem is HIDDEN_PLACE
+    written = json.loads(json.dumps(report.certificate))
+    assert li.verify(written, run).accepted
+    assert checker.judged(written) == ""
+    changed = json.loads(json.dumps(written))
+    changed["claim"]["epsilon"] *= 0.99
+    assert not li.verify(changed).accepted
+    assert checker.judged(changed)
+
+
+@pytest.mark.parametrize("each_epoch", [True, False])
+def test_prepayment_and_noise_on_the_sum(each_epoch: bool) -> None:
+    """Steps are alike but for how far a batch bends: no place stands for another where something may be prepaid."""
+    loss, batches = li.losses.logistic(feature_norm=1.0), li.Shuffled(11, 4, each_epoch=each_epoch, last="smaller")
+    run = li.Run(loss, batches, 0.1, li.OnGradientSum(multiplier=2.0, clip=1.0), li.epochs(3))
+    report = li.account(run, delta=1e-5)
+    names = {one.theorem.name for one in report.guarantees}
+    assert ("hidden-place/prepaid" in names) != each_epoch
+    for named, epsilon in zip(report.guarantees, report.epsilons, strict=True):
+        if named.theorem.places is not None:
+            twin = replace(report, guarantees=(named,), epsilons=(epsilon,))
+            assert li.verify(json.loads(json.dumps(twin.certificate))).accepted
+            assert checker.judged(json.loads(json.dumps(twin.certificate))) == ""
 
 
 class Interval:

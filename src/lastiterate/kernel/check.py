@@ -16,7 +16,7 @@ from .certify import certify
 from .gaussian import log_average, log_delta
 from .hidden import HiddenPlaces, pair_mus
 from .places import Places
-from .prepaid import Smooth, kept, prepaid_mu, prepaid_places
+from .prepaid import Smooth, kept, prepaid_mu, prepaid_places, when_prepaid
 from .read import count_of, number, read_payments, read_places, read_segments, read_smooth
 from .steps import Refused
 
@@ -97,6 +97,7 @@ def proved(proof: dict[str, Any]) -> Proved:
         largest = number(proof["prepaid"]["largest"])
         if "hidden" in proof and proof["prepaid"]["functions"] < _EXCHANGED:
             raise Refused(f"where two records change places there are {_EXCHANGED} different pushes.")
+        places = when_prepaid(places, smooth)
         wanted, price = prepaid_places(places, smooth, largest), _by_segments(places, smooth, proof["prepaid"])
     else:
         wanted, price, slack = places.wanted, _by_blocks(places, displacement), 0.0

@@ -19,7 +19,7 @@ _NEAR_THE_END = 128
 class Places:
     """The record is in one batch of `every`, at the same place in every epoch, which may have been drawn (`averaged`).
 
-    `sizes`: how many records are in each batch, and in the last of an epoch; nothing but their ratio matters.
+    `sizes`: of each batch and of the last of an epoch; only their ratio matters. `each`: no place stands for another.
     """
 
     steps: Steps
@@ -27,6 +27,7 @@ class Places:
     releases: tuple[int, ...]
     averaged: bool
     sizes: tuple[int, int] = (1, 1)
+    each: bool = False
 
     @cached_property
     def wanted(self) -> dict[int, float]:
@@ -35,8 +36,9 @@ class Places:
         if not self.averaged:
             # With all steps alike, an earlier place is a later one followed by steps that do not see the record.
             return {(steps - 1) % self.every: 0.0} if self.alike else dict.fromkeys(range(min(self.every, steps)), 0.0)
-        if self.alike and self.every > MOST_PLACES:
-            return {**self._groups(0, self.more_turns), **self._groups(self.more_turns, self.every)}
+        if (self.alike or self.later_is_no_better) and self.every > MOST_PLACES:
+            parts = [*groups(0, self.more_turns), *groups(self.more_turns, self.every)]
+            return {end - 1: self.probability(begin, end) for begin, end in parts}
         return {place: self.probability(place, place + 1) for place in range(self.every)}
 
     def probability(self, first: int, last: int) -> float:
@@ -44,9 +46,6 @@ class Places:
         usual, smaller = self.sizes
         missing = usual - smaller if first < last == self.every else 0
         return (usual * (last - first) - missing) / (usual * self.every - usual + smaller)
-
-    def _groups(self, first: int, last: int) -> dict[int, float]:
-        return {end - 1: self.probability(begin, end) for begin, end in groups(first, last)}
 
     def stretches(self, *places: int) -> list[Steps | None]:
         """What a record at this place meets between one release and the next; None where it takes no part.
@@ -74,10 +73,17 @@ class Places:
     def alike(self) -> bool:
         return self.steps.alike and not self.releases
 
-    @property
+    @cached_property
     def later_is_no_better(self) -> bool:
         """Whether a turn, or one of two, that is moved to a later place with as many turns is at least as easy to see."""
-        return self.alike and greatest(self.steps.lipschitz) <= 1
+        return not self.each and not self.releases and self._rising(0)
+
+    def _rising(self, first: int) -> bool:
+        """From this step on, within epochs, nothing grows and no push is smaller than that of the step before."""
+        if self.steps.alike:
+            return greatest(self.steps.lipschitz) <= 1
+        pushes, begins = self.steps.sensitivity[first:], np.arange(first + 1, len(self.steps)) % self.every == 0
+        return bool((begins | ((pushes[:-1] <= pushes[1:]) & (self.steps.lipschitz[first + 1 :] <= 1))).all())
 
     @property
     def count(self) -> int:
@@ -123,10 +129,10 @@ class NewOrders(Places):
         """Steps since the last epoch began, or since the last release."""
         return len(self.steps) - max((len(self.steps) - 1) // self.every * self.every, *self.releases, 0)
 
-    @property
+    @cached_property
     def later_is_no_better(self) -> bool:
-        """So it is if nothing grows and all steps are alike (docs/proofs.md)."""
-        return self.steps.alike and greatest(self.steps.lipschitz) <= 1
+        """In the last piece (docs/proofs.md)."""
+        return not self.each and self._rising(len(self.steps) - self.last_piece)
 
     @property
     def count(self) -> int:

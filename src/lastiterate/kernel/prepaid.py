@@ -241,14 +241,17 @@ def prepaid_mu(steps: Steps, smooth: Smooth, given: Kept, segments: list[Segment
     return (mu + math.sqrt(float(np.square(extra / steps.noise).sum()))) * _SUM_UP
 
 
+def when_prepaid(places: Places, smooth: Smooth) -> Places:
+    """The same: unless all steps are alike in everything, no place stands for another."""
+    return places if places.steps.alike and smooth.alike else replace(places, each=True)
+
+
 def prepaid_places(places: Places, smooth: Smooth, largest: float) -> dict[int, float]:
     """The places to look at: with all steps alike that bring nothing apart, a later one is no better (docs/proofs.md).
 
     Where some places stand for others, the payments of these are bounded as well.
     """
     alike = places.steps.alike and smooth.alike
-    if places.averaged and places.later_is_no_better and not smooth.alike:
-        raise Refused("a place can stand for others only if all steps are alike.")
     if isinstance(places, NewOrders) and not alike:
         raise Refused("with a new order each epoch all steps have to be alike.")
     if isinstance(places, NewOrders) or (alike and greatest(places.steps.lipschitz) <= 1):

@@ -26,6 +26,7 @@ from lastiterate.theorems.prepayment import (
     SEVERAL,
     SMOOTH,
     for_any_slack,
+    prepaid_places_of,
     prepaid_stretches,
     smooth_of,
     too_much_to_prepay,
@@ -55,7 +56,7 @@ def hidden_evidence(process: Process) -> Evidence:
 
 def prepaid_hidden_evidence(process: Process, slack: float) -> Evidence:
     """The same with prepayment, but for a probability `slack`: three different pushes, of each two of three records."""
-    places = places_of(process, averaged=True)
+    places = prepaid_places_of(process, averaged=True)
     wanted = prepaid_places(places, smooth_of(process), math.inf)
     apart = representative_pairs(places, _MOST_PREPAID)
     asked = [*((place,) for place in wanted), *apart]
@@ -140,8 +141,9 @@ def _comparable(process: Process) -> str | None:
     if places.later_is_no_better or places.count <= MOST_REPRESENTED:
         return None
     return (
-        f"it needs steps that are alike, without growth and releases, or at most {MOST_REPRESENTED} batches an epoch, but "
-        f"there are {places.count}, and lipschitz is at most {process.contraction:.6g}"
+        "it needs epochs in which nothing grows and no push is smaller than the one before, without releases, or at most "
+        f"{MOST_REPRESENTED} batches an epoch, but there are {places.count}, and lipschitz is at most "
+        f"{process.contraction:.6g}"
     )
 
 
@@ -158,7 +160,7 @@ def _little_enough(process: Process) -> str | None:
 def _little_enough_to_prepay(process: Process) -> str | None:
     if any(one.failure(process) is not None for one in (FINITE_LIPSCHITZ, SMOOTH, ALIKE_IF_NEW, TAME, _COMPARABLE)):
         return None
-    places = places_of(process, averaged=True)
+    places = prepaid_places_of(process, averaged=True)
     return too_much_to_prepay(process, len(places.wanted) + len(representative_pairs(places, _MOST_PREPAID)))
 
 
@@ -192,6 +194,6 @@ PREPAID_HIDDEN_PLACE = Theorem(
         Assumption("the run is short enough to go through", _little_enough_to_prepay),
     ),
     _prepaid_bound,
-    places=partial(places_of, averaged=True),
+    places=partial(prepaid_places_of, averaged=True),
     functions=3,
 )

@@ -48,7 +48,7 @@ def most_places(places: Places) -> int:
     """At most so many places are wanted."""
     if isinstance(places, NewOrders):
         return min(places.last_piece, MOST_PLACES) if places.later_is_no_better else places.last_piece
-    if places.alike:
+    if places.alike or (places.averaged and places.later_is_no_better):
         return min(places.every, 2 * MOST_PLACES) if places.averaged else 1
     return places.every if places.averaged else min(places.every, len(places.steps))
 

@@ -16,7 +16,16 @@ from lastiterate.algorithms.batches import ONCE_AN_EPOCH, SHUFFLED
 from lastiterate.algorithms.process import Process
 from lastiterate.errors import Unavailable
 from lastiterate.kernel.places import Places
-from lastiterate.kernel.prepaid import Kept, Smooth, TooLarge, kept, largest_payment, prepaid_mu, prepaid_places
+from lastiterate.kernel.prepaid import (
+    Kept,
+    Smooth,
+    TooLarge,
+    kept,
+    largest_payment,
+    prepaid_mu,
+    prepaid_places,
+    when_prepaid,
+)
 from lastiterate.kernel.steps import Refused, Steps
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.averaged import AveragedGaussianDP
@@ -51,9 +60,14 @@ def smooth_of(process: Process) -> Smooth:
     return process.smooth
 
 
+def prepaid_places_of(process: Process, averaged: bool) -> Places:
+    """The places of a record, where its push may be prepaid."""
+    return when_prepaid(places_of(process, averaged), smooth_of(process))
+
+
 def prepaid_evidence(process: Process, averaged: bool, slack: float) -> Evidence:
     """The best paths for a record at each place that matters, but for a probability `slack`."""
-    places = places_of(process, averaged)
+    places = prepaid_places_of(process, averaged)
     wanted = prepaid_places(places, smooth_of(process), math.inf)
     stretches, prepaying = prepaid_stretches(process, places, [(place,) for place in wanted], slack, functions=1)
     found = tuple(RecordSchedules(place, weight, stretches[(place,)]) for place, weight in wanted.items())
@@ -199,7 +213,7 @@ PREPAYMENT = Theorem(
         _little_enough(averaged=False),
     ),
     _worst,
-    places=partial(places_of, averaged=False),
+    places=partial(prepaid_places_of, averaged=False),
     functions=1,
     adjacencies=ANY_NEIGHBOURS,
 )
@@ -209,7 +223,7 @@ PREPAID_ORDER = Theorem(
     "shuffled batches, smooth losses: the average over the record's place",
     (batches("shuffled batches", *SHUFFLED), SEVERAL, SMOOTH, ALIKE_IF_NEW, TAME, _little_enough(averaged=True)),
     _averaged,
-    places=partial(places_of, averaged=True),
+    places=partial(prepaid_places_of, averaged=True),
     functions=1,
     adjacencies=ANY_NEIGHBOURS,
 )
