@@ -59,7 +59,7 @@ def first_steps(value: PerStep, steps: int) -> PerStep:
 
 def times(value: PerStep, factor: float) -> PerStep:
     if isinstance(value, Schedule | Scheduled):
-        return value.scaled(factor)  # type: ignore[return-value]
+        return value.scaled(factor)
     return value * factor if isinstance(value, float) else tuple(factor * entry for entry in value)
 
 
