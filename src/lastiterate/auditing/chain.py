@@ -270,9 +270,10 @@ def iid_hazard(rate: float, steps: int) -> Floats:
     return np.full(steps, rate)
 
 
-def shuffled_hazard(per_epoch: int, steps: int) -> Floats:
-    """A new order each epoch: the record's place is uniform among those left."""
-    return 1.0 / (per_epoch - np.arange(steps) % per_epoch)
+def shuffled_hazard(per_epoch: int, steps: int, last: float = 1.0) -> Floats:
+    """A new order each epoch: the record's place is uniform among those left, of which the last has `last` of a batch."""
+    place = np.arange(steps) % per_epoch
+    return np.where(place == per_epoch - 1, 1.0, 1.0 / (per_epoch - 1 + last - np.minimum(place, per_epoch - 2)))
 
 
 def cyclic_hazard(per_epoch: int, place: int, steps: int) -> Floats:

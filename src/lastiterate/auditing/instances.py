@@ -135,7 +135,9 @@ def _batches(source: np.random.Generator, steps: int) -> tuple[Batches, Floats, 
             place = int(source.integers(every))
             return Cyclic(records=every * 10, batch_size=10), cyclic_hazard(every, place, steps), either
         case 2:
-            return Shuffled(records=every * 10, batch_size=10), shuffled_hazard(every, steps), either
+            last = round(10 * rate) if every > 1 and rate >= 0.3 else 10
+            batches = Shuffled(records=(every - 1) * 10 + last, batch_size=10, last="smaller")
+            return batches, shuffled_hazard(every, steps, last / 10), either
         case 3:
             return Poisson(records=_RECORDS, rate=rate), iid_hazard(rate, steps), True
     return FixedSize(records=_RECORDS, batch_size=round(_RECORDS * rate)), iid_hazard(rate, steps), either
