@@ -1,8 +1,9 @@
-"""`make as-people-train`: sixteen trainings as people run them, what they cost under each adjacency, and what is said of them.
+"""`make as-people-train`: sixteen trainings as people run them, what they cost under each adjacency, and what is said.
 
 "ours" is the least ε that a theorem proves of the last iterate, "all" that of releasing every iterate. "printed" is what the
-accountant of the source prints, and "covers" whether that number is about the batches that were drawn. The last columns are
-what other batches would cost under zero-out. Also written to out/as-people-train.json; the peers' numbers are kept beside it.
+accountant of the source prints, and "covers" whether that number is about the batches that were drawn. The last columns
+are what other batches would cost under zero-out. Also written to out/as-people-train.json; the peers' numbers are kept
+beside it.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def batches_of(setup: Setup) -> Any:
         return li.Poisson(setup.records, setup.rate)
     kind = li.Cyclic if setup.drawn == CYCLIC else li.Shuffled
     if UNEVEN and setup.last is not None:
-        return kind(setup.records, setup.batch_size, last=setup.last)  # type: ignore[call-arg]
+        return kind(setup.records, setup.batch_size, last=setup.last)
     return kind(_used(setup), setup.batch_size)
 
 
@@ -78,7 +79,7 @@ def run_of(setup: Setup, adjacency: Adjacency, batches: Any = None) -> li.Run:
         setup.count if setup.steps is not None or drawn.per_epoch == setup.per_epoch else setup.epochs * drawn.per_epoch
     )
     run = li.Run(loss, drawn, setup.step_size, noise, steps, adjacency=adjacency)
-    return replace(run, optimizer=setup.optimizer()) if OPTIMISERS and setup.optimizer else run  # type: ignore[call-arg]
+    return replace(run, optimizer=setup.optimizer()) if OPTIMISERS and setup.optimizer else run
 
 
 def row_of(setup: Setup) -> Row:
@@ -122,7 +123,7 @@ def question(setup: Setup) -> Row:
     """What the accountant of the source is told."""
     told = setup.multiplier if setup.told_noise is None else setup.told_noise
     rate = 1.0 if setup.drawn == FULL else setup.rate
-    return {"accountant": setup.peer, "rate": rate, "steps": setup.count, "multiplier": told, "delta": setup.delta}
+    return {"accountant": setup.peer, "rate": rate, "steps": setup.told_steps, "multiplier": told, "delta": setup.delta}
 
 
 def printed_by_peers() -> list[float | str]:

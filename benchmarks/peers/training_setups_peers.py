@@ -37,7 +37,7 @@ def _opacus(rate: float, steps: int, multiplier: float, delta: float) -> float:
 def _answered(question: dict[str, Any]) -> float | str:
     try:
         return answer(**question)
-    except Exception as error:  # noqa: BLE001  a peer may refuse in any way it likes
+    except Exception as error:  # a peer may refuse in any way it likes
         return f"refuses: {str(error)[:80]}"
 
 
