@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
+from benchmarks.peers import as_people_train
+from benchmarks.peers.training_setups import FULL, POISSON, SETUPS
 from benchmarks.tightness import earlier_noise, sandwich
 
 import lastiterate as li
@@ -95,3 +97,30 @@ def test_the_sandwich_has_24_settings_and_sentences_about_none_else() -> None:
     names = [setting.name for setting in sandwich.SETTINGS]
     assert len(set(names)) == 24
     assert set(sandwich.BLAME) <= set(names)
+
+
+def test_trainings_as_people_run_them() -> None:
+    """Sixteen of them, each with a source and a sentence, and each a run under every adjacency that its batches have."""
+    assert len({setup.name for setup in SETUPS}) == 16
+    for setup in SETUPS:
+        assert setup.source
+        assert setup.sentence.endswith(".")
+        assert (setup.noise is None) != (setup.target is None)
+        run = as_people_train.run_of(setup, li.ZERO_OUT)
+        assert run.batches.per_epoch == setup.per_epoch or setup.last is not None
+        assert run.steps == setup.count or setup.last is not None
+        assert not setup.covers or setup.drawn in (POISSON, FULL)
+
+
+def test_the_page_of_comparisons_has_the_trainings_that_its_command_prints() -> None:
+    """Our numbers of the quick ones; the peers' are theirs."""
+    page = (ROOT / "docs" / "comparison.md").read_text()
+    quick = [setup for setup in SETUPS if setup.loss is None and setup.target is None]
+    assert len(quick) > 8
+    for setup in SETUPS:
+        assert f"| {setup.name} | {setup.drawn} |" in page
+    for setup in quick[::3]:
+        row = as_people_train.row_of(setup)
+        line = next(line for line in page.splitlines() if line.startswith(f"| {setup.name} |"))
+        made = as_people_train.table([{**row, "printed": 0.0}]).splitlines()[-1]
+        assert line.split(" | ")[:7] == made.split(" | ")[:7]

@@ -69,6 +69,23 @@ def test_calibrate(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert json.loads(out)["run"]["steps"] == 2960
 
 
+def test_the_adjacency_of_a_file_is_kept(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    zeroed, written, certificate = (tmp_path / name for name in ("zeroed.toml", "found.toml", "certificate.json"))
+    text = Path(MNIST).read_text()
+    zeroed.write_text('adjacency = "zero_out"\n' + text.replace("gradient_sensitivity", "gradient_norm"))
+    code, out, _ = outputs(f"account {zeroed} --certificate {certificate}", capsys)
+    assert code == 0
+    assert "(zero out one record)" in out.splitlines()[0]
+    assert "zero out one record" in outputs(f"verify {certificate} --run {zeroed}", capsys)[1]
+    assert outputs(f"calibrate {zeroed} --epsilon 1 --write {written}", capsys)[0] == 0
+    assert li.read_run(written).adjacency is li.ZERO_OUT
+    assert li.account(li.read_run(written), 1e-5).epsilon <= 1.0
+    zeroed.write_text('adjacency = "zero-out"\n' + text)
+    code, _, err = outputs(f"account {zeroed}", capsys)
+    assert code == 2
+    assert "adjacency must be one of replace_one, zero_out, add_or_remove_one. Got 'zero-out'" in err
+
+
 def test_compare_and_theorems(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     code, out, _ = outputs(f"compare {MNIST} --plot {tmp_path / 'compare.png'}", capsys)
     assert code == 0

@@ -34,7 +34,7 @@ ALLOWED = {
     "accounting": "algorithms auditing errors kernel numerics plots privacy progress shift theorems",
     "training": "accounting algorithms errors numerics progress",
     "mechanisms": "accounting algorithms errors numerics plots privacy training",
-    "estimators": "accounting algorithms errors numerics training",
+    "estimators": "accounting algorithms errors numerics privacy training",  # privacy: the adjacency to protect
     "reproduction": "accounting algorithms auditing errors kernel mechanisms numerics plots privacy progress shift theorems "
     "training",
     "cli": "accounting algorithms auditing errors estimators progress reproduction theorems",

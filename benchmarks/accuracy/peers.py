@@ -25,6 +25,8 @@ from benchmarks.accuracy.datasets import Dataset
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 DELTA = 1e-5
+ADD_OR_REMOVE = "add or remove one"  # with Poisson batches, the same as to zero one out
+REPLACE = "replace one"
 TUNING_EPSILONS = (1.0, 4.0)
 TUNING_SEEDS = (1000, 1001, 1002)  # not among those of the table
 
@@ -86,6 +88,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="where to write the rows; `tune` only prints")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--datasets", nargs="+", choices=datasets.NAMES, default=list(datasets.NAMES))
+    parser.add_argument("--epsilons", type=float, nargs="+", choices=EPSILONS, default=list(EPSILONS))
     arguments = parser.parse_args()
     if arguments.peer == "tune":
         for name in arguments.datasets:
@@ -94,7 +97,7 @@ def main() -> None:
     if arguments.out is None:
         parser.error("--out is needed")
     for name in arguments.datasets:
-        add_rows(arguments.out, methods(arguments.peer), name, range(arguments.seeds))
+        add_rows(arguments.out, methods(arguments.peer), name, range(arguments.seeds), arguments.epsilons)
 
 
 def methods(peer: str) -> list[Method]:
@@ -106,10 +109,13 @@ def methods(peer: str) -> list[Method]:
     ]
 
 
-def add_rows(out: Path, peers: list[Method], name: str, seeds: Sequence[int]) -> None:
+def add_rows(
+    out: Path, peers: list[Method], name: str, seeds: Sequence[int], epsilons: Sequence[float | None] = EPSILONS
+) -> None:
     """The rows of one data set that `out` does not have yet."""
     rows = json.loads(out.read_text()) if out.exists() else []
-    todo = [row for method in peers for row in planned_rows(method, name, seeds)]
+    wanted = (None, *epsilons)
+    todo = [row for method in peers for row in planned_rows(method, name, seeds) if row["epsilon"] in wanted]
     load = functools.cache(lambda: datasets.load(name))  # not at all where every row is there
     fits = {method.name: method.accuracy for method in peers}
     for row in todo:
@@ -148,7 +154,7 @@ def diffprivlib_method(name: str, inverse_regularisation: dict[str, float]) -> M
         return diffprivlib_accuracy(data, epsilon, seed, inverse_regularisation[data.name])
 
     settings = {dataset: diffprivlib_text(c) for dataset, c in inverse_regularisation.items()}
-    return Method(name, "replace one", settings, accuracy)
+    return Method(name, REPLACE, settings, accuracy)
 
 
 def diffprivlib_text(inverse_regularisation: float) -> str:
@@ -195,7 +201,7 @@ def opacus_method() -> Method:
         return opacus_accuracy(data, epsilon, seed, OPACUS_SETTINGS[data.name])
 
     settings = {name: opacus_text(setting) for name, setting in OPACUS_SETTINGS.items()}
-    return Method("opacus", "add or remove one", settings, accuracy)
+    return Method("opacus", ADD_OR_REMOVE, settings, accuracy)
 
 
 def opacus_text(setting: OpacusSetting) -> str:

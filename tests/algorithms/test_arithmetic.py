@@ -65,6 +65,8 @@ def test_calibration_expects_the_sums_that_training_takes(linear: bool, random: 
         assert expected_arithmetic(batch, random, linear, bounded=True) == Arithmetic(
             sums.factor(batch, random), STRAYING
         )
+        zeroed = expected_arithmetic(batch, random, linear, bounded=True, replaces=False)
+        assert zeroed.factor - 1 == pytest.approx(2 * (sums.factor(batch, random) - 1), rel=1e-6)
     assert expected_arithmetic(10**12, random, linear, bounded=True).factor == MOST_FACTOR
     assert expected_arithmetic(5, random, linear, bounded=False) == UNBOUNDED == Arithmetic(1 + 2.0**-17, 2.0**-19)
     assert replace(UNBOUNDED, factor=1.0).displacement == STRAYING

@@ -56,6 +56,14 @@ def test_a_regression(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert json.loads(capsys.readouterr().out)["score_on_test"] > 0.5
 
 
+@pytest.mark.parametrize("adjacency", ["replace-one", "zero-out"])
+def test_the_adjacency_is_an_option(adjacency: str, sides: str, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--target", "y", "--classes", "no", "yes", "--adjacency", adjacency, "--json"]
+    assert main(["train", sides, *options, *PRIVATE]) == 0
+    report = json.loads(capsys.readouterr().out)["report"]
+    assert report["adjacency"] == f"{adjacency.replace('-', ' ')} record".replace("zero out", "zero out one")
+
+
 def test_what_leaks_is_said(sides: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", sides, "--target", "y", "--epsilon", "1", "--seed", "3"]) == 0
     printed = capsys.readouterr()

@@ -11,6 +11,7 @@ import joblib
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -67,6 +68,48 @@ def test_what_is_run_meets_the_target_and_learns(model: object, targets: np.ndar
     # One model in twenty is worse at epsilon = 0.5, by its noise; five of nine are with a probability below 1e-4.
     scores = [model.fit(FEATURES, targets).score(FEATURES, targets) for _ in range(9)]  # type: ignore[attr-defined]
     assert np.median(scores) > (0.5 if epsilon < 1 else 0.7)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_an_adjacency_is_a_parameter_like_others(kind: type) -> None:
+    model = kind(adjacency=li.ZERO_OUT)
+    assert clone(model).get_params()["adjacency"] is li.ZERO_OUT
+    assert kind().set_params(adjacency=li.ZERO_OUT).get_params() == model.get_params()
+    assert pickle.loads(pickle.dumps(model)).adjacency is li.ZERO_OUT
+
+
+@pytest.mark.parametrize(
+    ("model", "targets"),
+    [
+        (PrivateLogisticRegression(classes=["no", "yes"], batches=1, **KNOWN), SIDES),
+        (PrivateLogisticRegression(classes=[0, 1, 2], batches=3, **KNOWN), THIRDS),
+        (PrivateLinearSVC(classes=["no", "yes"], batches=5, **KNOWN), SIDES),
+        (PrivateLinearRegression(target_bound=3.0, batches=1, **KNOWN), SCORES),
+    ],
+    ids=repr,
+)
+def test_a_record_that_contributes_nothing_is_hidden_by_less_noise(model: object, targets: np.ndarray) -> None:
+    """The plan is chosen and the noise calibrated for what is asked, and both reports say for what."""
+    plan = {"epochs": 10, "step_size": 0.5, "l2": 0.01}
+    replaced, zeroed = (
+        clone(model).set_params(adjacency=one, **plan).fit(FEATURES, targets)  # type: ignore[attr-defined]
+        for one in (li.REPLACE_ONE, li.ZERO_OUT)
+    )
+    assert 0.99 < zeroed.report_.epsilon <= 1.0
+    assert (replaced.report_.run.adjacency, zeroed.report_.run.adjacency) == (li.REPLACE_ONE, li.ZERO_OUT)
+    assert "(zero out one record)" in str(zeroed.report_).splitlines()[0]
+    assert zeroed.noise_ < 0.75 * replaced.noise_
+    assert zeroed.plan_.error < replaced.plan_.error
+
+
+def test_only_batches_with_such_neighbours_take_add_or_remove() -> None:
+    given = {"adjacency": li.ADD_OR_REMOVE_ONE, "classes": ["no", "yes"], **KNOWN}
+    with pytest.raises(li.InvalidInput, match="borders of all batches"):
+        PrivateLogisticRegression(**given).fit(FEATURES, SIDES)
+    model = PrivateLogisticRegression(batches=li.Poisson(900, 0.1), epochs=3, **given).fit(FEATURES, SIDES)
+    assert 0.99 < model.report_.epsilon <= 1.0
+    with pytest.raises(li.InvalidInput, match="adjacency must be one of"):
+        PrivateLogisticRegression(**{**given, "adjacency": "zero_out"}).fit(FEATURES, SIDES)
 
 
 def test_the_gradients_of_several_classes_are_not_clipped_together() -> None:

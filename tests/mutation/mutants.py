@@ -383,6 +383,22 @@ MUTANTS = (
         "tests/training/test_train.py",
     ),
     Mutant(
+        "rounding beside a record that contributes nothing counts as beside one that is replaced",
+        "training/objectives.py",
+        "if run.adjacency.replaces else 2.0)",
+        "if run.adjacency.replaces else 1.0)",
+        FLOATING_POINT,
+        "twice_as_much",
+    ),
+    Mutant(
+        "rounding is compared with the shortest clip",
+        "training/objectives.py",
+        "_least(run.loss.gradient_bound, _largest_clip(run))",
+        "_least(run.loss.gradient_bound, _smallest_clip(run))",
+        FLOATING_POINT,
+        "longest_of_clips",
+    ),
+    Mutant(
         "a training that goes on takes the numbers from the start again",
         "training/walk.py",
         "source.go_on(state.randomness)",

@@ -1,11 +1,12 @@
 """Account, calibrate, certify, report."""
 
+from lastiterate.accounting.alternatives import Alternative
 from lastiterate.accounting.certificate import Verdict
 from lastiterate.accounting.each import RecordReport
 from lastiterate.accounting.report import Report
 from lastiterate.accounting.sandwich import Sandwich
 
-__all__ = ["RecordReport", "Report", "Sandwich", "Verdict"]
+__all__ = ["Alternative", "RecordReport", "Report", "Sandwich", "Verdict"]
 
 
 def __dir__() -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from lastiterate.accounting.describe import described
 from lastiterate.algorithms.per_step import each, extremes
+from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT
 from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.chosen_slack import ChosenSlack
 from lastiterate.privacy.gaussian import GaussianDP
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from lastiterate.accounting.sandwich import Sandwich
 
 _WIDTH = 110
+_CHANGED = {REPLACE_ONE: "replaced", ZERO_OUT: "left out", ADD_OR_REMOVE_ONE: "removed"}
 _HARDLY_ANY_PROTECTION = 0.5  # of those who look are right, at 1% of false alarms
 
 
@@ -37,6 +39,7 @@ def page(report: Report) -> Iterator[str]:
     yield from textwrap.wrap(_between(report.sandwich), _WIDTH, subsequent_indent="  ")
     yield from _section("What was run", described(report.run))
     yield from _section("What it means", _meaning(report))
+    yield from _section("What would be cheaper", _alternatives(report))
     yield from _section("All guarantees", _table(report), indent="")
     yield from _section("What does not apply", _refusals(report))
     yield from _section("What you have to stand for", report.assumptions)
@@ -67,19 +70,30 @@ def _meaning(report: Report) -> Iterator[str]:
         yield f"releasing every iterate would cost epsilon = {report.composition:.6g}{less}"
     power = 1 - _type_ii_error(report, 0.01)
     yield (
-        f"whoever wants to tell whether a record was replaced, and is wrong in 1% of the cases where it was not, "
-        f"finds out in at most {100 * power:.3g}% of those where it was"
+        f"whoever wants to tell whether a record was {_CHANGED[report.run.adjacency]}, and is wrong in 1% of the cases "
+        f"where it was not, finds out in at most {100 * power:.3g}% of those where it was"
     )
     if power > _HARDLY_ANY_PROTECTION:
         yield "that is hardly any protection for a single record"
     yield from _advice(report)
     if (poisson := _poisson_epsilon(report)) is not None:
+        same = "" if report.run.adjacency.replaces else " (which with such batches is the same as zeroed out)"
         yield (
             f"an accountant for Poisson batches (as in Opacus with a shuffled loader) would print {poisson:.4g}, for "
-            "one record added or removed: no such batches were drawn, so this number says nothing about this run"
+            f"one record added or removed{same}: no such batches were drawn, so this number says nothing about this run"
         )
     if report.delta * report.run.batches.records > 1:
         yield f"delta is larger than 1/records = {1 / report.run.batches.records:.3g}: it allows to betray a record"
+
+
+def _alternatives(report: Report) -> Iterator[str]:
+    """Other runs: never a claim about this one."""
+    if report.alternatives:
+        yield (
+            "hiding all iterates but the last brings little here; each of these is another run, with the same neighbours, "
+            "steps and noise per step"
+        )
+    yield from map(str, report.alternatives)
 
 
 def _advice(report: Report) -> Iterator[str]:
@@ -102,7 +116,8 @@ def _poisson_epsilon(report: Report) -> float | None:
     low, high = extremes(each(np.divide, process.sensitivity, process.noise))
     if high > low * (1 + 1e-9):
         return None
-    step = subsampled_gaussian(mu=high / 2, inclusion=1 / batches.per_epoch)
+    one_record = high / 2 if process.adjacency.replaces else high
+    step = subsampled_gaussian(mu=one_record, inclusion=1 / batches.per_epoch)
     return float(step.compose(len(process)).epsilon(report.delta))
 
 

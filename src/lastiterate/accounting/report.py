@@ -8,7 +8,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
@@ -25,6 +25,9 @@ from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.evidence import About
 from lastiterate.theorems.theorem import Guarantee, Inapplicable
+
+if TYPE_CHECKING:
+    from lastiterate.accounting.alternatives import Alternative
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +70,16 @@ class Report:
     def sandwich(self) -> Sandwich:
         """The best exact instance, and this bound: the truth is between them. Computed when it is first asked for."""
         return Sandwich(lower_bound(self.run, self.delta, self.releases), self.epsilon)
+
+    @cached_property
+    def alternatives(self) -> tuple[Alternative, ...]:
+        """Where ε is nearly that of releasing every iterate: runs that differ in one respect and cost less, cheapest first.
+
+        Each keeps the neighbours, the steps and the noise per step. Computed when first asked for, in about a second.
+        """
+        from lastiterate.accounting.alternatives import cheaper
+
+        return cheaper(self)
 
     @cached_property
     def notion(self) -> Notion:
@@ -117,6 +130,10 @@ class Report:
             "guarantees": [
                 {"theorem": one.theorem.name, "citation": one.theorem.citation, "epsilon": epsilon}
                 for one, epsilon in zip(self.guarantees, self.epsilons, strict=True)
+            ],
+            "alternatives": [
+                {"change": one.change, "epsilon": one.epsilon, "theorem": one.theorem, "run": run_to_dict(one.run)}
+                for one in self.alternatives
             ],
             "inapplicable": [{"theorem": one.theorem.name, "reasons": list(one.reasons)} for one in self.inapplicable],
             "assumptions": list(self.assumptions),

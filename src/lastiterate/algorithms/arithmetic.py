@@ -13,7 +13,7 @@ _DISPLACEMENTS = Interval(0.0, 1e-3, low_included=True, high_included=True)
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """Replacing a record moves a computed sum of gradients by at most `factor` times what it moves the exact one.
+    """The neighbour's record moves a computed sum of gradients by at most `factor` times what it moves the exact one.
 
     The iterates as they are computed, all of them together, differ from exact ones by a Gaussian mechanism with
     mu = `displacement`. (docs/numerics.md)
@@ -62,9 +62,13 @@ IN_SINGLE_PRECISION = Sums(64, _SINGLE)
 IN_DOUBLE_PRECISION = Sums(1024, _DOUBLE)
 
 
-def expected_arithmetic(batch: int, random: bool, linear: bool, bounded: bool) -> Arithmetic:
-    """The worst that a training may turn out to have, where it is good enough: `calibrate` leaves room for it."""
+def expected_arithmetic(batch: int, random: bool, linear: bool, bounded: bool, replaces: bool = True) -> Arithmetic:
+    """The worst that a training may turn out to have, where it is good enough: `calibrate` leaves room for it.
+
+    Rounding is as large whether the neighbour has another record or none, and moves half as far where it has none.
+    """
     if not bounded:
         return UNBOUNDED
     sums = IN_SINGLE_PRECISION if linear and not random else IN_DOUBLE_PRECISION
-    return Arithmetic(min(sums.factor(batch, random), MOST_FACTOR), STRAYING)
+    factor = 1 + (sums.factor(batch, random) - 1) * (1 if replaces else 2)
+    return Arithmetic(min(factor, MOST_FACTOR), STRAYING)

@@ -151,7 +151,8 @@ class Run:
     def expected_arithmetic(self) -> Arithmetic:
         """What `li.train` may turn out to add by its rounding, whatever the precision of the data."""
         bounded = self.clip is not None or math.isfinite(self.loss.gradient_bound)
-        return expected_arithmetic(self.batches.largest, self.batches.random, self.loss.linear, bounded)
+        replaces, linear = self.adjacency.replaces, self.loss.linear
+        return expected_arithmetic(self.batches.largest, self.batches.random, linear, bounded, replaces)
 
     @property
     def convex(self) -> bool:

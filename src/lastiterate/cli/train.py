@@ -25,6 +25,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batches", type=int, help="in an epoch")
     parser.add_argument("--epochs", type=int, help="passes over the data")
     parser.add_argument("--step-size", type=float, metavar="SIZE", help="of gradient descent")
+    parser.add_argument(
+        "--adjacency",
+        choices=("replace-one", "zero-out"),
+        default="replace-one",
+        help="what is protected: that a record is another one (the default), or that it contributes nothing",
+    )
     parser.add_argument("--no-intercept", action="store_true", help="no constant term")
     parser.add_argument("--seed", type=int, help="for tests: the model is then not private")
     parser.add_argument("--test", metavar="FILE", help="a CSV file of public records to measure the model on")

@@ -27,6 +27,7 @@ from lastiterate.errors import (
     POSITIVE,
     InvalidInput,
     PrivacyLeak,
+    checked_choice,
     checked_count,
     checked_number,
     shown,
@@ -35,6 +36,7 @@ from lastiterate.estimators.leaks import Leaks
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.norms import row_norms
 from lastiterate.numerics.rounding import up
+from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.training.choose import Plan, Problem, Wishes, chosen_plan
 from lastiterate.training.data import check_unmasked, count_longer, shortened_rows
 from lastiterate.training.objectives import linear_arithmetic
@@ -71,6 +73,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     batches: int | Batches | None
     epochs: int | None
     step_size: float | None
+    adjacency: Adjacency | None
     fit_intercept: bool
     random_state: Any
     intercept_: Any
@@ -129,7 +132,9 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     def _problem(self, shape: DataShape) -> Problem:
         width = shape.features + (shape.constant > 0)
         loss = self._loss(shape, 0.0)
-        return Problem(shape.records, width, shape.columns, loss, shape.norm, *self._guess(shape))
+        curvature, score = self._guess(shape)
+        replaces = self._adjacency().replaces
+        return Problem(shape.records, width, shape.columns, loss, shape.norm, curvature, score, replaces)
 
     def _run(self, shape: DataShape, plan: Plan, precision: Any) -> Run:
         """With the arithmetic that it will be executed in, so that the noise is calibrated for that."""
@@ -139,9 +144,13 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
                 f"batches are about {batches.records} records. Got {shape.records} rows.", field="batches"
             )
         loss = self._loss(shape, plan.l2)
-        run = Run(loss, batches, plan.step_size, OnMeanGradient(std=1.0), epochs(plan.epochs))
+        noise, adjacency = OnMeanGradient(std=1.0), self._adjacency()
+        run = Run(loss, batches, plan.step_size, noise, epochs(plan.epochs), adjacency=adjacency)
         parameters = (shape.features + (shape.constant > 0)) * shape.columns
         return replace(run, arithmetic=linear_arithmetic(run, precision, parameters))
+
+    def _adjacency(self) -> Adjacency:
+        return REPLACE_ONE if self.adjacency is None else checked_choice("adjacency", self.adjacency, Adjacency)
 
     def _wishes(self) -> Wishes:
         return Wishes(

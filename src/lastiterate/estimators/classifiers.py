@@ -15,6 +15,7 @@ from lastiterate.algorithms.losses import Loss
 from lastiterate.errors import POSITIVE, RATE, InvalidInput, checked_number, shown
 from lastiterate.estimators.base import DataShape, PrivateLinearModel
 from lastiterate.estimators.leaks import Leaks
+from lastiterate.privacy.adjacency import Adjacency
 
 
 class _PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]
@@ -85,13 +86,15 @@ def _enough(known: Any) -> Any:
 
 
 class PrivateLogisticRegression(_PrivateLinearClassifier):
-    """Logistic regression whose released model is (ε, δ)-differentially private when one record is replaced.
+    """Logistic regression whose released model is (ε, δ)-differentially private.
 
     Give `epsilon`, `delta`, `feature_norm` (rows that are longer are scaled down) and `classes`; what is left out and has
     to be learnt from the data is warned of. `l2`, `batches` in an epoch, `epochs` and `step_size` are chosen from public
     numbers unless given (`plan_`). With two classes the gradient of a record is clipped at `clip`·(its largest norm): the
     pull of a record on the wrong side grows no further, and the noise is smaller. More classes share one softmax, in which
     wrong classes pull with a probability of at most `pull`; that, too, keeps the loss convex (li.losses.softmax).
+    `adjacency` says what is protected: that one record is replaced (li.REPLACE_ONE, the default), or that it contributes
+    nothing (li.ZERO_OUT), which takes about half of the noise; li.ADD_OR_REMOVE_ONE needs `batches` of li.Poisson.
 
     After `fit`: `coef_`, `intercept_`, `classes_`; `report_`, the account of what was run; `run_`, `private_`, `leaks_`.
     """
@@ -107,6 +110,7 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
         batches: Any = None,
         epochs: int | None = None,
         step_size: float | None = None,
+        adjacency: Adjacency | None = None,
         clip: float = 0.5,
         pull: float = 0.7,
         fit_intercept: bool = True,
@@ -120,6 +124,7 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
         self.batches = batches
         self.epochs = epochs
         self.step_size = step_size
+        self.adjacency = adjacency
         self.clip = clip
         self.pull = pull
         self.fit_intercept = fit_intercept
@@ -147,7 +152,7 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
 
 
 class PrivateLinearSVC(_PrivateLinearClassifier):
-    """A linear support vector machine whose released model is (ε, δ)-differentially private when one record is replaced.
+    """A linear support vector machine whose released model is (ε, δ)-differentially private.
 
     Its hinge has a corner that is rounded over an interval of `width`. More than two classes: one against the rest, each
     with an equal part of the noise. All else is as in `PrivateLogisticRegression`.
@@ -164,6 +169,7 @@ class PrivateLinearSVC(_PrivateLinearClassifier):
         batches: Any = None,
         epochs: int | None = None,
         step_size: float | None = None,
+        adjacency: Adjacency | None = None,
         width: float = 1.0,
         fit_intercept: bool = True,
         random_state: Any = None,
@@ -176,6 +182,7 @@ class PrivateLinearSVC(_PrivateLinearClassifier):
         self.batches = batches
         self.epochs = epochs
         self.step_size = step_size
+        self.adjacency = adjacency
         self.width = width
         self.fit_intercept = fit_intercept
         self.random_state = random_state

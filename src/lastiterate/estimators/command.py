@@ -15,6 +15,7 @@ from lastiterate.estimators import PrivateLinearRegression, PrivateLinearSVC, Pr
 from lastiterate.estimators.base import PrivateLinearModel
 from lastiterate.estimators.regressors import REGRESSIONS
 from lastiterate.estimators.table import Table, read_table
+from lastiterate.privacy.adjacency import Adjacency
 
 _SHARED = ("epsilon", "delta", "feature_norm", "l2", "batches", "epochs", "step_size")
 
@@ -50,6 +51,7 @@ def _check(options: argparse.Namespace) -> None:
 def _model(options: argparse.Namespace) -> PrivateLinearModel:
     given = {name: getattr(options, name) for name in _SHARED}
     given |= {"fit_intercept": not options.no_intercept, "random_state": options.seed}
+    given["adjacency"] = Adjacency[options.adjacency.replace("-", "_").upper()]
     match options.model:
         case "logistic":
             return PrivateLogisticRegression(classes=options.classes, **given)

@@ -12,12 +12,13 @@ from lastiterate.algorithms.losses import Loss
 from lastiterate.errors import POSITIVE, InvalidInput, checked_number, shown
 from lastiterate.estimators.base import DataShape, PrivateLinearModel
 from lastiterate.estimators.leaks import Leaks
+from lastiterate.privacy.adjacency import Adjacency
 
 REGRESSIONS = ("huber", "ridge")
 
 
 class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
-    """Linear regression whose released model is (ε, δ)-differentially private when one record is replaced.
+    """Linear regression whose released model is (ε, δ)-differentially private.
 
     `target_bound` bounds |y|: targets beyond it are cut. `loss="huber"` pays linearly for residuals beyond
     `threshold`·target_bound; `loss="ridge"` is quadratic, with gradients clipped where a residual exceeds target_bound.
@@ -37,6 +38,7 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
         batches: Any = None,
         epochs: int | None = None,
         step_size: float | None = None,
+        adjacency: Adjacency | None = None,
         fit_intercept: bool = True,
         random_state: Any = None,
     ) -> None:
@@ -50,6 +52,7 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
         self.batches = batches
         self.epochs = epochs
         self.step_size = step_size
+        self.adjacency = adjacency
         self.fit_intercept = fit_intercept
         self.random_state = random_state
 

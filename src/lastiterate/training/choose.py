@@ -42,7 +42,7 @@ class Wishes:
 @dataclass(frozen=True)
 class Problem:
     """The facts of the loss without its l2 term, and two guesses: `score` is how far scores will lie from 0, `curvature` the
-    second derivative of the loss there."""
+    second derivative of the loss there. `replaces`: whether the neighbour has another record, or none."""
 
     records: int
     features: int
@@ -51,6 +51,7 @@ class Problem:
     feature_norm: float
     curvature: float
     score: float
+    replaces: bool = True
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,9 @@ def expected_errors(problem: Problem, mu: float, plans: _Plans) -> Floats:
 
 def _change(problem: Problem) -> float:
     clip = problem.loss.clip if isinstance(problem.loss.clip, float) else math.inf
-    return min(problem.loss.gradient_sensitivity, 2 * clip)
+    if problem.replaces:
+        return min(problem.loss.gradient_sensitivity, 2 * clip)
+    return min(problem.loss.gradient_bound, clip)
 
 
 def prices(batches: Floats, epochs: Floats, contraction: Floats, kept: Floats | float = 0.0) -> Floats:

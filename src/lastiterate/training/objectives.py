@@ -114,7 +114,7 @@ class EachRecord(Objective):
     def arithmetic(self, run: Run, parameters: int) -> Arithmetic:
         """`_check_rounding` holds gradients without a bound to a part of the sensitivity."""
         most = _least(self.declared, _smallest_clip(run))
-        return _acceptable(run, most, IN_DOUBLE_PRECISION) if math.isfinite(most) else UNBOUNDED
+        return _acceptable(run, IN_DOUBLE_PRECISION) if math.isfinite(most) else UNBOUNDED
 
     def _rows(self, weights: Floats, records: Records) -> Floats:
         found = _as_numbers(self.gradients(weights.copy(), records.features, records.targets))
@@ -148,7 +148,7 @@ def linear_arithmetic(run: Run, precision: Any, parameters: int) -> Arithmetic:
     # Numbers too small to be held, in each of the products of a block, and in slopes of rows that are too long.
     smallest = float(np.finfo(products).smallest_subnormal) * (math.sqrt(parameters) + 1e3 * longest)
     sums = sums_in(products)
-    return _acceptable(run, most, sums, 2 * sums.block * smallest / most)
+    return _acceptable(run, sums, 2 * sums.block * smallest / most)
 
 
 def precision_of_products(precision: Any, random: bool) -> Any:
@@ -156,10 +156,11 @@ def precision_of_products(precision: Any, random: bool) -> Any:
     return np.dtype(np.float64) if random else np.dtype(precision)
 
 
-def _acceptable(run: Run, most: float, sums: Sums, lost: float = 0.0) -> Arithmetic:
-    """The factor is relative to gradients of length `most`; the sensitivity may be known to be smaller."""
+def _acceptable(run: Run, sums: Sums, lost: float = 0.0) -> Arithmetic:
+    """Rounding is relative to two gradients of the greatest length; the sensitivity may be known to be smaller."""
     beyond = sums.factor(run.batches.largest, run.batches.random) - 1 + lost
-    factor = 1 + beyond * max(1.0, 2 * most / run.loss.gradient_sensitivity)
+    longest = _least(run.loss.gradient_bound, _largest_clip(run))
+    factor = 1 + beyond * (max(1.0, 2 * longest / run.loss.gradient_sensitivity) if run.adjacency.replaces else 2.0)
     if not factor <= MOST_FACTOR:
         raise InvalidInput(
             f"batches must be small enough that a record moves their sum by at most {MOST_FACTOR} times its sensitivity, "
@@ -171,6 +172,10 @@ def _acceptable(run: Run, most: float, sums: Sums, lost: float = 0.0) -> Arithme
 
 def _smallest_clip(run: Run) -> float | None:
     return min(run.clip) if isinstance(run.clip, tuple) else run.clip
+
+
+def _largest_clip(run: Run) -> float | None:
+    return max(run.clip) if isinstance(run.clip, tuple) else run.clip
 
 
 def _as_numbers(found: Any) -> Floats:

@@ -1,0 +1,193 @@
+"""Where the price is nearly that of releasing every iterate: what would be cheaper, and how much.
+
+Each alternative changes the run in one respect, and keeps its neighbours, its number of steps and its noise per step.
+Another adjacency is another claim, and no alternative.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from lastiterate.accounting.account import account_by
+from lastiterate.algorithms.batches import Batches
+from lastiterate.algorithms.batches.base import RARE
+from lastiterate.algorithms.domains import Ball
+from lastiterate.algorithms.kinds import kind_named
+from lastiterate.algorithms.per_step import PerStep, per_step_shown, times
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import LastIterateError
+from lastiterate.theorems.block_mixing import BLOCK_MIXING
+from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.evidence import About
+from lastiterate.theorems.hidden_participation import HIDDEN_PARTICIPATION
+from lastiterate.theorems.reflection import REFLECTION
+from lastiterate.theorems.theorem import Theorem
+
+if TYPE_CHECKING:
+    from lastiterate.accounting.report import Report
+
+_LITTLE_BETTER = 1.25  # composition over ε: up to here hiding the iterates brings little
+_WORTH_IT = 0.8  # of ε, at most, is left of it by what is worth a line
+_PATIENCE = 1.0  # CPU seconds: what has not begun by then is left out
+_MANY_STEPS, _MUCH_WORK = 50_000, 5_000_000  # steps, and steps times places: beyond, only compositions are quick
+_SLOW = (REFLECTION, BLOCK_MIXING, HIDDEN_PARTICIPATION)
+_SHORTER_STEPS = (1.0, 0.25, 1 / 16, 1 / 64)
+_DECAYS = (1e-3, 1e-2, 1e-1)  # of the smoothness
+_RADII = (10.0, 3.0, 1.0)  # times the length over which a gradient can change by as much as it is long
+
+# The arguments of batches that use a record as often. Kinds that are not listed in algorithms/kinds.py are left out.
+_SAME_RATE: dict[str, Callable[[Batches], dict[str, Any]]] = {
+    "poisson": lambda batches: {"records": batches.records, "rate": batches.divisor / batches.records},
+    "fixed_size": lambda batches: {"records": batches.records, "batch_size": round(batches.divisor)},
+    "balls_and_bins": lambda batches: {"records": batches.records, "batches": batches.per_epoch},
+}
+
+_PLAIN: dict[str, Any] = {"optimizer": None}
+
+Change = tuple[str, Run]
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """`change`: in what the run differs. `epsilon`: of that run, for the same neighbours, δ and releases."""
+
+    change: str
+    run: Run
+    epsilon: float
+    theorem: str
+
+    def __str__(self) -> str:
+        return f"{self.change}: epsilon = {self.epsilon:.4g}, by {self.theorem}"
+
+
+def cheaper(report: Report) -> tuple[Alternative, ...]:
+    """The least ε first; nothing where hiding the iterates is worth something already."""
+    if report.composition > _LITTLE_BETTER * report.epsilon:
+        return ()
+    end = time.thread_time() + _PATIENCE
+    ways = [*_other_batches(report.run), *(changes(report.run) for changes in _WAYS)]
+    found = [_mildest(report, changes, end) for changes in ways]
+    return tuple(sorted((one for one in found if one is not None), key=lambda one: one.epsilon))
+
+
+def _mildest(report: Report, changes: Iterator[Change], end: float) -> Alternative | None:
+    """Of changes that go farther and farther, the first that is worth it."""
+    for change, run in changes:
+        if time.thread_time() > end:
+            return None
+        alternative = _priced(report, change, run)
+        if alternative is not None and alternative.epsilon <= _WORTH_IT * report.epsilon:
+            return alternative
+    return None
+
+
+def _priced(report: Report, change: str, run: Run) -> Alternative | None:
+    """None where no theorem applies."""
+    try:
+        found = account_by(_quick(run, report.run), run, report.delta, report.releases)
+    except LastIterateError:
+        return None
+    return Alternative(change, run, found.epsilon, found.best.theorem.name)
+
+
+def _quick(run: Run, before: Run) -> tuple[Theorem, ...]:
+    """The theorems that take no time; on a domain that the run had not, what domains are for as well."""
+    if run.steps > _MANY_STEPS or run.steps * run.batches.per_epoch > _MUCH_WORK:
+        return tuple(one for one in CATALOGUE if one.about is About.EVERY_ITERATE)
+    slow = (BLOCK_MIXING, HIDDEN_PARTICIPATION) if run.domain != before.domain else _SLOW
+    return tuple(one for one in CATALOGUE if one not in slow)
+
+
+def _other_batches(run: Run) -> Iterator[Iterator[Change]]:
+    """Batches that are drawn otherwise, as large and as often."""
+    if run.batches.own_mean or run.batches.per_epoch == 1:
+        return
+    for name, arguments in _SAME_RATE.items():
+        kind = kind_named("batches", name)
+        if kind is not None and name != run.batches.kind:
+            yield _drawn(run, kind.make, arguments(run.batches))
+
+
+def _drawn(run: Run, make: Callable[..., Batches], arguments: dict[str, Any]) -> Iterator[Change]:
+    try:
+        changed = replace(run, batches=make(**arguments))
+    except LastIterateError:  # no such neighbours, or no such noise
+        return
+    yield f"with {changed.batches.described}", changed
+
+
+def _without_optimizer(run: Run) -> Iterator[Change]:
+    """Momentum keeps theorems on hidden states away, or makes them weaker."""
+    optimizer = getattr(run, "optimizer", None)
+    if optimizer is not None and not optimizer.plain:
+        yield f"with plain steps instead of {optimizer.described}", replace(run, **_PLAIN)
+
+
+def _shorter_steps(run: Run) -> Iterator[Change]:
+    """So that steps no longer move iterates apart, or hardly; with as much noise beside the gradients."""
+    if not (math.isfinite(run.loss.smoothness) and run.process.contraction > 1):
+        return
+    share = run.batches.usual_sizes(math.log(RARE)).largest_share
+    limit = 2 / (run.loss.smoothness * share + run.decay)
+    longest = run.step_size if isinstance(run.step_size, float) else max(run.step_size)
+    first = min(1.0, 0.99 * limit / longest) if run.convex else 1.0
+    for factor in _SHORTER_STEPS:
+        if first * factor < 1:
+            changed = _with_step_sizes(run, _rounded(times(run.step_size, first * factor)))
+            yield f"with step_size {per_step_shown(changed.step_size)} and the same noise multiplier", changed
+
+
+def _rounded(step_size: PerStep) -> PerStep:
+    """To what one would type."""
+    return float(f"{step_size:.3g}") if isinstance(step_size, float) else step_size
+
+
+def _with_step_sizes(run: Run, step_size: PerStep) -> Run:
+    """With as much noise beside the gradients, wherever the noise enters."""
+    changed = replace(run, step_size=step_size)
+    return changed.with_noise(_beside_gradients(run) / _beside_gradients(changed))
+
+
+def _beside_gradients(run: Run) -> float:
+    """Noise over sensitivity, at the first step."""
+    return float(run.process.noise[0] / run.process.sensitivity[0])
+
+
+def _clipped(run: Run) -> Iterator[Change]:
+    """At half of the norm that gradients can have: the noise stays as it is."""
+    longest = min(run.loss.gradient_bound, run.loss.gradient_sensitivity)
+    if run.clip is None and math.isfinite(longest):
+        clip = longest / 2
+        yield f"with gradients clipped at {clip:.4g}", replace(run, loss=replace(run.loss, clip=clip))
+
+
+def _decaying(run: Run) -> Iterator[Change]:
+    """Weight decay makes steps contract, where they do not move iterates apart."""
+    if run.decay or run.process.contraction > 1:
+        return
+    for part in _DECAYS:
+        decay = part * run.loss.smoothness
+        if decay > 0:
+            yield f"with weight_decay (or l2) {decay:.4g}", replace(run, weight_decay=decay)
+
+
+def _bounded(run: Run) -> Iterator[Change]:
+    """Iterates that cannot leave a ball meet again."""
+    loss, bound = run.loss, min(run.loss.gradient_bound, run.loss.gradient_sensitivity)
+    if math.isfinite(run.domain.diameter) or run.process.contraction > 1:
+        return
+    scale = bound / loss.smoothness if loss.smoothness > 0 else math.inf
+    for factor in _RADII:
+        if math.isfinite(scale):
+            radius = factor * scale
+            yield (
+                f"with a projection on li.Ball(radius={radius:.4g}) after each step",
+                replace(run, domain=Ball(radius)),
+            )
+
+
+_WAYS = (_without_optimizer, _shorter_steps, _clipped, _decaying, _bounded)
