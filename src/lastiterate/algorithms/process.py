@@ -11,6 +11,7 @@ import numpy as np
 
 from lastiterate.algorithms.batches import Batches
 from lastiterate.algorithms.per_step import extremes, is_constant
+from lastiterate.algorithms.updates import PLAIN_UPDATE, Update
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
 
@@ -28,6 +29,9 @@ class Process:
     `smooth`: how a record's push turns as the iterate moves; or, in words, why that is not known.
 
     `displacement`: what is computed differs from all this by a Gaussian mechanism with this mu.
+
+    `update`: what is made of the steps, and of the iterates; all of the above is about plain steps, whose noise and sensitivity
+    are those of each noisy gradient, whatever is made of it.
 
     `usual`: where batches are of random size, the same run as long as none is of unusual size; a batch is, with at most the
     probability whose logarithm is given.
@@ -48,6 +52,7 @@ class Process:
     smooth: Smooth | str = "it is not known how a push turns"
     usual: Callable[[float], Process] | None = None
     levels: tuple[tuple[float, float], ...] = ((1.0, 1.0),)
+    update: Update = PLAIN_UPDATE
 
     def __len__(self) -> int:
         return len(self.noise)

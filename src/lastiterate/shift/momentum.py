@@ -1,0 +1,139 @@
+"""Linear optimisers: paths along which a push is paid for, a little at every step, until nothing of it is left.
+
+A push of a record moves the hidden state; θ is what is left of it. θ is written by a sequence p (`Linear`), which may be any:
+the payments that a path asks for follow from it, are rounded up, and are what has to be believed. Which path is cheap is
+found by least squares with changing weights, and nobody has to believe that. Proof: docs/proofs.md, "Linear optimisers".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import LinAlgError, solveh_banded
+
+from lastiterate.algorithms.optimizers import Linear
+from lastiterate.numerics.arrays import Floats
+
+_ROUNDED = 2.0**-47  # of all terms together: coefficients and sums of a dozen products are off by far less
+_ENOUGH, _SETTLED = 80, 1e-7  # rounds of least squares, and when to stop; a choice of effort
+_LEAST = 1e-8  # of the largest: smaller parts get no larger weight
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """Steps of a linear optimiser on losses whose Hessian, times the step size, lies within `half` of `middle`."""
+
+    linear: Linear
+    middle: float
+    half: float
+
+    @cached_property
+    def owed(self) -> Floats:
+        """How what is left of a push moves on by itself: the next step, and the pull of the middle Hessian."""
+        steps, point = self.linear.steps, self.linear.point
+        found = np.zeros(max(len(steps), len(point) + 1))
+        found[: len(steps)] += steps
+        found[1 : len(point) + 1] += self.middle * np.array(point)
+        return found
+
+    @cached_property
+    def unknown(self) -> Floats:
+        """How far the pull may differ from that of the middle Hessian."""
+        return np.append(0.0, self.half * np.array(self.linear.point))
+
+    @property
+    def order(self) -> int:
+        """So many zeros at the end of p, and nothing is left of a push, in no part of the state."""
+        return len(self.owed) - 1
+
+    def payments(self, path: Floats, pushes: Floats) -> Floats:
+        """What p = path asks for at each step, for pushes of these sizes; rounded up."""
+        count = len(pushes)
+        terms = np.convolve(np.abs(path), np.abs(self.owed))[:count] + np.abs(pushes)
+        paid = np.abs(pushes - np.convolve(path, self.owed)[:count])
+        doubt = np.convolve(np.abs(np.convolve(path, self.linear.point)), (0.0, self.half))[:count]
+        slack = np.convolve(np.abs(path), np.abs(self.unknown))[:count]
+        return np.asarray((paid + doubt + _ROUNDED * (terms + slack)) * (1 + _ROUNDED))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A path for these pushes whose last `zeros` are 0, and the steps whose payments are added up before they are squared:
+    those with the same number in `together`."""
+
+    pushes: Floats
+    zeros: int
+    together: Floats
+
+
+def one_push(length: int, zeros: int, period: int) -> Asked:
+    """A push at the first of so many steps; the payments of every `period`-th step are added up."""
+    pushes = np.zeros(length)
+    pushes[0] = 1.0
+    return Asked(pushes, zeros, np.arange(length) % period)
+
+
+def best_path(hidden: Hidden, asked: Asked) -> Floats:
+    """Nearly the cheapest p: payments are sums of |…|, each |x|·|y| of a square is at most (x²/w + w·y²)/2, best at w = x/y."""
+    count = len(asked.pushes)
+    free = count - asked.zeros
+    path = np.zeros(count)
+    if free <= 0:
+        return path
+    weights = [np.ones(count), np.ones(count)]
+    best, least = path, _price(hidden, asked, path)
+    for _ in range(_ENOUGH):
+        found = _least_squares(hidden, asked, weights, free)
+        if found is None:
+            break
+        path = np.append(found, np.zeros(asked.zeros))
+        parts, total = _parts(hidden, asked, path)
+        price = float(np.square(np.bincount(asked.together, total)).sum())
+        settled = least - price < _SETTLED * least and price >= least * (1 - _SETTLED)
+        best, least = (path, price) if price < least else (best, least)
+        if settled:
+            break
+        groups = np.bincount(asked.together, total)[asked.together]
+        smallest = _LEAST * float(groups.max())
+        weights = [np.maximum(groups, smallest) / np.maximum(part, smallest) for part in parts]
+    return best
+
+
+def _parts(hidden: Hidden, asked: Asked, path: Floats) -> tuple[list[Floats], Floats]:
+    count = len(asked.pushes)
+    parts = [
+        np.abs(asked.pushes - np.convolve(path, hidden.owed)[:count]),
+        np.abs(np.convolve(path, hidden.unknown)[:count]),
+    ]
+    return parts, parts[0] + parts[1]
+
+
+def _price(hidden: Hidden, asked: Asked, path: Floats) -> float:
+    return float(np.square(np.bincount(asked.together, _parts(hidden, asked, path)[1])).sum())
+
+
+def _least_squares(hidden: Hidden, asked: Asked, weights: list[Floats], free: int) -> Floats | None:
+    """The p with the least weighted squares: a banded system."""
+    owed, count = hidden.owed, len(asked.pushes)
+    matrix = np.zeros((min(len(owed), free), free))
+    for taps, weight in zip((owed, hidden.unknown), weights, strict=True):
+        _add_squares(matrix, taps, weight)
+    weighted = weights[0] * asked.pushes
+    right = sum(tap * np.append(weighted, np.zeros(len(owed)))[i : i + free] for i, tap in enumerate(owed))
+    matrix[0] *= 1 + 1e-14
+    try:
+        found = np.asarray(solveh_banded(matrix, right, lower=True, check_finite=False))
+    except (LinAlgError, ValueError):
+        return None
+    return found if np.isfinite(found).all() and count else None
+
+
+def _add_squares(matrix: Floats, taps: Floats, weight: Floats) -> None:
+    """Σ_t weight_t·(Σ_i taps_i·p_{t−i})², its coefficients by diagonals."""
+    free, padded = matrix.shape[1], np.append(weight, np.zeros(len(taps)))
+    for i, first in enumerate(taps):
+        for j in range(i, min(len(taps), i + len(matrix))):
+            inside = free - (j - i)
+            matrix[j - i, :inside] += first * taps[j] * padded[j : j + inside]
