@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from lastiterate.algorithms.domains import Ball, Box, ConvexSet, Unbounded
     from lastiterate.algorithms.files import read_run, write_run
     from lastiterate.algorithms.noise import Langevin, OnGradientSum, OnIterate, OnMeanGradient
+    from lastiterate.algorithms.optimizers import SGD, Adam
     from lastiterate.algorithms.prox import L1, ConvexTerm, ElasticNet, NuclearNorm
+    from lastiterate.algorithms.released import AVERAGE, EMA, LAST
     from lastiterate.algorithms.run import Run, epochs
     from lastiterate.auditing.audit import audit
     from lastiterate.errors import Incompatible, InvalidInput, LastIterateError, PrivacyLeak, Unavailable
@@ -33,11 +35,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ADD_OR_REMOVE_ONE",
+    "AVERAGE",
     "CATALOGUE",
+    "EMA",
     "L1",
+    "LAST",
     "NOISE",
     "REPLACE_ONE",
+    "SGD",
     "STEPS",
+    "ZERO_OUT",
+    "Adam",
     "Ball",
     "Box",
     "ConvexSet",
@@ -97,11 +105,13 @@ _NAMES = {
     "algorithms.domains": "Ball Box ConvexSet Unbounded",
     "algorithms.files": "read_run write_run",
     "algorithms.noise": "Langevin OnGradientSum OnIterate OnMeanGradient",
+    "algorithms.optimizers": "SGD Adam",
     "algorithms.prox": "L1 ConvexTerm ElasticNet NuclearNorm",
+    "algorithms.released": "AVERAGE EMA LAST",
     "algorithms.run": "Run epochs",
     "auditing.audit": "audit",
     "errors": "Incompatible InvalidInput LastIterateError PrivacyLeak Unavailable",
-    "privacy.adjacency": "ADD_OR_REMOVE_ONE REPLACE_ONE",
+    "privacy.adjacency": "ADD_OR_REMOVE_ONE REPLACE_ONE ZERO_OUT",
     "privacy.compose": "compose",
     "privacy.gaussian": "GaussianDP",
     "theorems.catalogue": "CATALOGUE",

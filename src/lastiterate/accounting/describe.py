@@ -9,8 +9,19 @@ from lastiterate.algorithms.arithmetic import EXACT
 from lastiterate.algorithms.per_step import extremes, per_step_shown
 from lastiterate.algorithms.run import Run
 from lastiterate.numerics.arrays import Floats
+from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT
 
-ADJACENCY = "Two data sets are neighbours if they differ in one record, replaced by another; their size is public."
+_NEIGHBOURS = {
+    REPLACE_ONE: "Two data sets are neighbours if they differ in one record, replaced by another; their size is public.",
+    ZERO_OUT: (
+        "Two data sets are neighbours if one record of the first contributes nothing in the second: no gradient, and its "
+        "slot stays. The number of records, the sizes of batches and what sums are divided by are public."
+    ),
+    ADD_OR_REMOVE_ONE: (
+        "Two data sets are neighbours if the second has one record more or less. What sums are divided by is public and "
+        "does not depend on the number of records."
+    ),
+}
 _SECRECY = (
     "Nothing else that was computed from the data is released: no other iterate, no metric or stopping time, no choice of "
     "hyperparameters by looking at it."
@@ -29,9 +40,11 @@ def described(run: Run) -> list[str]:
         f"loss: {_loss(run)}",
         f"step size {per_step_shown(run.step_size)}, noise {run.noise.described}",
         f"domain: {run.domain.described}",
-        f"per step, on the iterate: sensitivity {_range(process.sensitivity)}, noise {_range(process.noise)}, "
-        f"Lipschitz constant {_range(process.lipschitz)}",
+        f"per step, on the iterate: sensitivity {_range(process.sensitivity)}, noise {_range(process.noise)}"
+        + (f", Lipschitz constant {_range(process.lipschitz)}" if process.update.plain else " (of a plain step)"),
     ]
+    if not process.update.plain:
+        lines.insert(3, f"optimiser: {process.update.described}")
     if run.prox is not None:
         lines.insert(3, f"proximal map of {run.prox}")
     if run.weight_decay:
@@ -46,12 +59,9 @@ def described(run: Run) -> list[str]:
 
 def promises(run: Run, releases: tuple[int, ...]) -> list[str]:
     """What no program can check, and what the guarantee rests on. Certificates hold these very sentences."""
-    released = (
-        "Only the last iterate is released."
-        if not releases
-        else f"Only the iterates after {_listed(releases)} and the last are released."
-    )
-    lines = [ADJACENCY, f"{released} {_SECRECY}", _START, run.batches.promise, _NOISE]
+    released = _released_alone(run, releases)
+    lines = [_NEIGHBOURS[run.adjacency], f"{released} {_SECRECY}", _START, run.batches.promise, _NOISE]
+    lines.extend(_optimizer_promises(run))
     lines.extend(_gradient_promises(run))
     lines.extend(run.loss.promises)
     lines.extend(_convexity_promise(run))
@@ -67,9 +77,33 @@ def promises(run: Run, releases: tuple[int, ...]) -> list[str]:
     return lines
 
 
+def _released_alone(run: Run, releases: tuple[int, ...]) -> str:
+    if not run.released.plain:
+        also = f", as it was after {_listed(releases)} and at the end," if releases else ""
+        return f"Only {run.released.called}{also} is released."
+    if not releases:
+        return "Only the last iterate is released."
+    return f"Only the iterates after {_listed(releases)} and the last are released."
+
+
+def _optimizer_promises(run: Run) -> Iterator[str]:
+    """What makes an optimiser a computation from noisy gradients, and nothing else."""
+    if run.process.update.plain:
+        return
+    optimizer = run.optimizer
+    yield (
+        f"The update ({optimizer.described}) sees the data through the noisy gradients alone, and whatever it remembers starts "
+        "from values that do not depend on the data."
+    )
+    yield "The bound on gradients holds wherever the optimiser may go, also at points that it chose by earlier noisy gradients."
+    yield "Batches do not depend on what was computed before: which records are drawn next, no gradient decides."
+    yield "What sums are divided by, all schedules and the number of steps are public and do not depend on the data."
+    yield "No statistics of a batch are used: no batch normalisation, no loss of the batch, no norm of a gradient without noise."
+
+
 def _pushes_see_features(run: Run) -> bool:
     """Whether noise before a turn may count, and the push sees the iterate through the record's features alone."""
-    several = run.batches.passes and run.batches.per_epoch > 1
+    several = run.batches.passes and run.batches.per_epoch > 1 and run.process.update.plain
     return several and run.loss.linear and not isinstance(run.process.smooth, str)
 
 
@@ -77,8 +111,11 @@ def _gradient_promises(run: Run) -> Iterator[str]:
     if run.clip is not None:
         yield run.loss.clip_promise(run.clip)
     elif math.isfinite(extremes(run.process.sensitivity)[1]):
-        bound = run.loss.gradient_sensitivity
-        yield f"Replacing a record changes its gradient by at most {bound:.6g}, at every point of the domain."
+        loss, everywhere = run.loss, "at every point of the domain"
+        if run.adjacency.replaces:
+            yield f"Replacing a record changes its gradient by at most {loss.gradient_sensitivity:.6g}, {everywhere}."
+        else:
+            yield f"Each record's gradient has norm at most {loss.gradient_bound:.6g}, {everywhere}."
 
 
 def _convexity_promise(run: Run) -> Iterator[str]:

@@ -14,9 +14,11 @@ from lastiterate.algorithms.optimizers import PLAIN
 from lastiterate.algorithms.released import LAST
 from lastiterate.algorithms.run import Epochs, Run
 from lastiterate.errors import InvalidInput, shown
+from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 
 _REQUIRED = ("loss", "batches", "step_size", "noise", "steps")
-_KNOWN = (*_REQUIRED, "domain", "prox", "weight_decay", "arithmetic", "start_norm", "optimizer", "released")
+_OPTIONAL = ("domain", "prox", "weight_decay", "arithmetic", "start_norm", "adjacency", "optimizer", "released")
+_KNOWN = (*_REQUIRED, *_OPTIONAL)
 
 
 class BadEntry(InvalidInput):
@@ -46,6 +48,8 @@ def run_to_dict(run: Run) -> dict[str, Any]:
     for section, usual in (("optimizer", PLAIN), ("released", LAST)):
         if getattr(run, section) != usual:
             plain[section] = _section_to_dict(section, getattr(run, section))
+    if run.adjacency is not REPLACE_ONE:
+        plain["adjacency"] = run.adjacency.name.lower()
     return plain
 
 
@@ -63,6 +67,8 @@ def run_from_dict(plain: Any) -> Run:
     values["steps"] = _steps(values["steps"])
     if "arithmetic" in values:
         values["arithmetic"] = _arithmetic(values["arithmetic"])
+    if "adjacency" in values:
+        values["adjacency"] = _adjacency(values["adjacency"])
     try:
         return Run(**values)
     except InvalidInput as error:
@@ -111,6 +117,13 @@ def _steps(value: Any) -> Any:
         return Epochs(value["epochs"])
     except InvalidInput as error:
         raise BadEntry(("steps", "epochs"), str(error)) from error
+
+
+def _adjacency(value: Any) -> Adjacency:
+    named = {one.name.lower(): one for one in Adjacency}
+    if not isinstance(value, str) or value not in named:
+        raise BadEntry(("adjacency",), f"adjacency must be one of {', '.join(named)}. Got {shown(value):.60}.")
+    return named[value]
 
 
 def _arithmetic(entries: Any) -> Arithmetic:

@@ -21,8 +21,8 @@ _BELOW_ONE = Interval(0.0, 1.0, low_included=True, high_included=False)
 class Linear:
     """An optimiser that is a linear filter of its steps −step_size·(noisy gradient), written by a sequence p.
 
-    Step t is Σ steps[i]·p_{t−i}; the point where the next gradient is taken is Σ point[i]·p_{t−i}, and so is what is
-    released, but for a factor, with the first `taps` of p alone. Any p that is 0 before the start is possible.
+    Step t is Σ steps[i]·p_{t−i}; the point where the next gradient is taken is Σ point[i]·p_{t−i}, and what is released, but
+    for a factor, is made of the first `taps` of p alone. Any p that is 0 before the start is possible.
     """
 
     steps: tuple[float, ...] = (1.0, -1.0)

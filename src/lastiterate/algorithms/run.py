@@ -22,8 +22,17 @@ from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.prox import Prox
 from lastiterate.algorithms.quantities import Quantities
 from lastiterate.algorithms.released import LAST, Released
-from lastiterate.errors import NON_NEGATIVE, POSITIVE, InvalidInput, checked_count, checked_number, shown
+from lastiterate.errors import (
+    NON_NEGATIVE,
+    POSITIVE,
+    InvalidInput,
+    checked_choice,
+    checked_count,
+    checked_number,
+    shown,
+)
 from lastiterate.numerics.arrays import Floats
+from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 
 _MOST_STEPS = min(10**12, sys.maxsize // 8)  # on 32-bit platforms, what an array may have
 _LEAST, _MOST = 1e-100, 1e100
@@ -53,7 +62,9 @@ class Run:
     li.SGD(momentum=0.9), li.Adam(), or the name of any other. Only the last iterate is released, or the average of iterates
     that `released` says. `arithmetic` is what rounding
     adds where the run was executed; `li.train` states it in the run that it returns. The first iterate does not depend on
-    the data, and its norm is at most `start_norm`; this matters only where weights decay.
+    the data, and its norm is at most `start_norm`; this matters only where weights decay. `adjacency` says which data sets
+    are neighbours: `li.REPLACE_ONE`, `li.ZERO_OUT` (the neighbour's record contributes nothing) or, where batches deal each
+    record by itself, `li.ADD_OR_REMOVE_ONE`.
     """
 
     loss: Loss
@@ -66,6 +77,7 @@ class Run:
     weight_decay: float
     arithmetic: Arithmetic
     start_norm: float
+    adjacency: Adjacency
     optimizer: Optimizer
     released: Released
 
@@ -81,6 +93,7 @@ class Run:
         weight_decay: float = 0.0,
         arithmetic: Arithmetic = EXACT,
         start_norm: float = 0.0,
+        adjacency: Adjacency = REPLACE_ONE,
         optimizer: Optimizer | str | None = None,
         released: Released = LAST,
         **others: Any,
@@ -112,11 +125,13 @@ class Run:
             "start_norm": checked_number("start_norm", start_norm, NON_NEGATIVE),
             "optimizer": optimizer_of(optimizer),
             "released": released,
+            "adjacency": checked_choice("adjacency", adjacency, Adjacency),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
         self._check_clip()
         self._check_mean()
+        self._check_adjacency()
         for name in ("sensitivity", "noise"):
             _checked_range(name, getattr(self.process, name))  # lists of the wrong length are refused here, too
 
@@ -201,6 +216,19 @@ class Run:
                 "noise on a gradient sum that is divided by the size of the batch would shrink with the batch. "
                 f"Got {type(self.noise).__name__} and {type(self.batches).__name__}. Use li.Poisson, or li.OnMeanGradient.",
                 field="noise",
+            )
+
+    def _check_adjacency(self) -> None:
+        if self.adjacency not in self.batches.adjacencies:
+            raise InvalidInput(
+                f"{self.batches.called} have no neighbours under {self.adjacency!r}: {self.batches.other_neighbours}.",
+                field="adjacency",
+            )
+        if not self.adjacency.replaces and self.clip is None and math.isinf(self.loss.gradient_bound):
+            raise InvalidInput(
+                f"under {self.adjacency!r} each record's gradient needs a bound. Clip it, or give li.losses.general its "
+                "gradient_norm.",
+                field="adjacency",
             )
 
 

@@ -17,7 +17,7 @@ from lastiterate.algorithms.optimizers import Linear
 from lastiterate.numerics.arrays import Floats
 
 _ROUNDED = 2.0**-47  # of all terms together: coefficients and sums of a dozen products are off by far less
-_ENOUGH, _SETTLED = 80, 1e-7  # rounds of least squares, and when to stop; a choice of effort
+_ENOUGH, _SETTLED = 120, 1e-9  # rounds of least squares, and when to stop; a choice of effort
 _LEAST = 1e-8  # of the largest: smaller parts get no larger weight
 
 

@@ -16,6 +16,7 @@ from lastiterate.theorems import (
     hidden_place,
     kong2025,
     langevin,
+    linear_optimiser,
     prepaid_epochs,
     prepayment,
     reflection,
@@ -59,6 +60,8 @@ CATALOGUE: tuple[Theorem, ...] = (
     bok2024_random.RANDOM_CONTRACTING,
     bok2024_random.RANDOM_BOUNDED,
     bok2024_random.RANDOM_COMPOSITION,
+    linear_optimiser.LINEAR_OPTIMISER,
+    linear_optimiser.RANDOM_LINEAR_OPTIMISER,
     window_tail.WINDOW_TAIL,
     hidden_participation.HIDDEN_PARTICIPATION,
 )
