@@ -6,12 +6,12 @@ Units are those of a plain step: `noise` on the iterate is what one noisy gradie
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from lastiterate.errors import POSITIVE, UNIT, Interval, InvalidInput, checked_number, shown
+from lastiterate.errors import POSITIVE, Interval, InvalidInput, checked_number, shown
 from lastiterate.numerics.arrays import Floats
 
 _BELOW_ONE = Interval(0.0, 1.0, low_included=True, high_included=False)
@@ -39,6 +39,19 @@ def _product(one: tuple[float, ...], two: tuple[float, ...]) -> tuple[float, ...
     return tuple(np.convolve(one, two).tolist())
 
 
+Memory = tuple[Floats, ...]
+
+
+@dataclass(frozen=True)
+class At:
+    """Which step, counted from 0; its size, that over the one before, and what a decoupled decay takes of the weights."""
+
+    step: int
+    size: float = 1.0
+    ratio: float = 1.0
+    shrink: float = 0.0
+
+
 class Optimizer(ABC):
     """What a run does with its noisy gradients. `kind` is its name in files, `slots` how many arrays it remembers."""
 
@@ -60,11 +73,27 @@ class Optimizer(ABC):
     def described(self) -> str:
         """In a few words, with its numbers."""
 
+    decoupled: bool = False
+    """Whether weights decay beside its steps, and not by a term of the gradient."""
+
+    noise_factor: float = 1.0
+    """By which the noise of a noisy gradient is multiplied where it enters."""
+
+    def noised(self, x: Floats, taken: Floats, memory: Memory, ratio: float) -> Floats:
+        """What the noise is added to. `taken` is −step_size·(gradient), `ratio` this step size over the one before."""
+        return taken
+
     @abstractmethod
-    def moved(
-        self, x: Floats, taken: Floats, memory: tuple[Floats, ...], step: int, size: float, before: float, decay: float
-    ) -> tuple[Floats, tuple[Floats, ...]]:
-        """The next iterate and what is remembered. `taken` is −step_size·(noisy gradient, decay included)."""
+    def settled(self, x: Floats, noised: Floats, memory: Memory, at: At) -> tuple[Floats, Memory]:
+        """The next iterate and what is remembered, from that with its noise."""
+
+    def moved(self, x: Floats, taken: Floats, memory: Memory, at: At) -> tuple[Floats, Memory]:
+        """The same from −step_size·(noisy gradient): a whole step as it is written."""
+        return self.settled(x, self.noised(x, taken, memory, at.ratio), memory, at)
+
+    def as_released(self, x: Floats, memory: Memory, ratio: float) -> tuple[float, Floats | float]:
+        """The next iterate is this number times what got the noise, and these."""
+        return 1.0, 0.0
 
 
 @dataclass(frozen=True)
@@ -122,13 +151,29 @@ class SGD(Optimizer):
         damped = f", dampening {self.dampening:g}" if self.dampening else ""
         return f"{'Nesterov ' if self.nesterov else ''}momentum {self.momentum:g}{damped}"
 
-    def moved(
-        self, x: Floats, taken: Floats, memory: tuple[Floats, ...], step: int, size: float, before: float, decay: float
-    ) -> tuple[Floats, tuple[Floats, ...]]:
+    @property
+    def noise_factor(self) -> float:  # type: ignore[override]
+        return 1 - self.dampening
+
+    def noised(self, x: Floats, taken: Floats, memory: Memory, ratio: float) -> Floats:
+        """The iterate, so that what is rounded after the noise is rounded once; with `nesterov`, before its look ahead."""
+        if self.plain or self.nesterov:
+            return x + taken
+        return x + (self.momentum * ratio) * memory[0] + (1 - self.dampening) * taken
+
+    def settled(self, x: Floats, noised: Floats, memory: Memory, at: At) -> tuple[Floats, Memory]:
         if self.plain:
-            return x + taken, ()
-        last = (self.momentum * size / before) * memory[0] + (1 - self.dampening) * taken
-        return x + (taken + self.momentum * last if self.nesterov else last), (last,)
+            return noised, ()
+        if not self.nesterov:
+            return noised, (noised - x,)
+        last = (noised - x) + (self.momentum * at.ratio) * memory[0]
+        return noised + self.momentum * last, (last,)
+
+    def as_released(self, x: Floats, memory: Memory, ratio: float) -> tuple[float, Floats | float]:
+        if not self.nesterov:
+            return 1.0, 0.0
+        ahead = self.momentum
+        return 1 + ahead, ahead * ((ahead * ratio) * memory[0] - x)
 
 
 @dataclass(frozen=True)
@@ -153,15 +198,12 @@ class Adam(Optimizer):
     def described(self) -> str:
         return f"Adam{'W' if self.decoupled else ''} with beta1 {self.beta1:g} and beta2 {self.beta2:g}"
 
-    def moved(
-        self, x: Floats, taken: Floats, memory: tuple[Floats, ...], step: int, size: float, before: float, decay: float
-    ) -> tuple[Floats, tuple[Floats, ...]]:
-        gradient = taken / -size - (decay * x if self.decoupled else 0.0)
+    def settled(self, x: Floats, noised: Floats, memory: Memory, at: At) -> tuple[Floats, Memory]:
+        gradient = noised / -at.size
         first = self.beta1 * memory[0] + (1 - self.beta1) * gradient
         second = self.beta2 * memory[1] + (1 - self.beta2) * np.square(gradient)
-        mean, square = first / (1 - self.beta1 ** (step + 1)), second / (1 - self.beta2 ** (step + 1))
-        kept = x - size * decay * x if self.decoupled else x
-        return kept - size * mean / (np.sqrt(square) + self.floor), (first, second)
+        mean, square = first / (1 - self.beta1 ** (at.step + 1)), second / (1 - self.beta2 ** (at.step + 1))
+        return (1 - at.shrink) * x - at.size * mean / (np.sqrt(square) + self.floor), (first, second)
 
 
 @dataclass(frozen=True)
@@ -179,9 +221,7 @@ class OtherOptimizer(Optimizer):
     def described(self) -> str:
         return self.name
 
-    def moved(
-        self, x: Floats, taken: Floats, memory: tuple[Floats, ...], step: int, size: float, before: float, decay: float
-    ) -> tuple[Floats, tuple[Floats, ...]]:
+    def settled(self, x: Floats, noised: Floats, memory: Memory, at: At) -> tuple[Floats, Memory]:
         raise InvalidInput(
             f"the update of {self.name} is not known, so that it cannot be trained here. Use li.SGD or li.Adam.",
             field="optimizer",
@@ -207,6 +247,3 @@ def optimizer_of(value: Any) -> Optimizer:
             field="optimizer",
         )
     return value
-
-
-__all__ = ["PLAIN", "SGD", "Adam", "Linear", "Optimizer", "OtherOptimizer", "optimizer_of"]

@@ -31,8 +31,8 @@ class Process:
 
     `displacement`: what is computed differs from all this by a Gaussian mechanism with this mu.
 
-    `update`: what is made of the steps, and of the iterates; all of the above is about plain steps, whose noise and sensitivity
-    are those of each noisy gradient, whatever is made of it.
+    `update`: what is made of the steps, and of the iterates; all of the above is about plain steps, whose noise and
+    sensitivity are those of each noisy gradient, whatever is made of it.
 
     `usual`: where batches are of random size, the same run as long as none is of unusual size; a batch is, with at most the
     probability whose logarithm is given.

@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 
 from lastiterate.algorithms.batches import Turns
-from lastiterate.algorithms.optimizers import Optimizer
+from lastiterate.algorithms.optimizers import At, Optimizer
 from lastiterate.algorithms.per_step import is_constant
 from lastiterate.algorithms.released import Released
 from lastiterate.algorithms.run import Run
@@ -83,11 +83,11 @@ def _left(run: Run, hessian: float) -> tuple[Floats, float]:
 
 def left_of_steps(optimizer: Optimizer, released: Released, curvature: float, steps: int) -> Floats:
     """What is left in the released of one unit that was added at each step; `curvature`: step size times Hessian."""
-    x, memory = np.zeros(()), (np.zeros(()),) * optimizer.slots
-    moved = np.empty(steps)
+    zero: Floats = np.zeros(())
+    x, memory, moved = zero, (zero,) * optimizer.slots, np.empty(steps)
     for step in range(steps):
-        taken = -curvature * x + (1.0 if step == 0 else 0.0)
-        x, memory = optimizer.moved(x, taken, memory, step, 1.0, 1.0, 0.0)
+        taken = np.asarray(-curvature * x + (1.0 if step == 0 else 0.0))
+        x, memory = optimizer.moved(x, taken, memory, At(step))
         moved[step] = x
     weights = weights_of_iterates(released, steps)
     if released.plain:

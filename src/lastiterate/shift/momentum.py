@@ -1,16 +1,18 @@
 """Linear optimisers: paths along which a push is paid for, a little at every step, until nothing of it is left.
 
-A push of a record moves the hidden state; θ is what is left of it. θ is written by a sequence p (`Linear`), which may be any:
-the payments that a path asks for follow from it, are rounded up, and are what has to be believed. Which path is cheap is
-found by least squares with changing weights, and nobody has to believe that. Proof: docs/proofs.md, "Linear optimisers".
+A push of a record moves the hidden state; θ is what is left of it. θ is written by a sequence p (`Linear`), which may be
+any: the payments that a path asks for follow from it, are rounded up, and are what has to be believed. Which path is cheap
+is found by least squares with changing weights, and nobody has to believe that. Proof: docs/proofs.md.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, solveh_banded
 
 from lastiterate.algorithms.optimizers import Linear
@@ -65,18 +67,18 @@ class Asked:
 
     pushes: Floats
     zeros: int
-    together: Floats
+    together: NDArray[np.intp]
 
 
 def one_push(length: int, zeros: int, period: int) -> Asked:
     """A push at the first of so many steps; the payments of every `period`-th step are added up."""
     pushes = np.zeros(length)
     pushes[0] = 1.0
-    return Asked(pushes, zeros, np.arange(length) % period)
+    return Asked(pushes, zeros, np.arange(length, dtype=np.intp) % period)
 
 
 def best_path(hidden: Hidden, asked: Asked) -> Floats:
-    """Nearly the cheapest p: payments are sums of |…|, each |x|·|y| of a square is at most (x²/w + w·y²)/2, best at w = x/y."""
+    """Nearly the cheapest p: (|x| + |y|)² is the least x²/w + y²/(1 − w), so that weights and p are found in turns."""
     count = len(asked.pushes)
     free = count - asked.zeros
     path = np.zeros(count)
@@ -114,7 +116,7 @@ def _price(hidden: Hidden, asked: Asked, path: Floats) -> float:
     return float(np.square(np.bincount(asked.together, _parts(hidden, asked, path)[1])).sum())
 
 
-def _least_squares(hidden: Hidden, asked: Asked, weights: list[Floats], free: int) -> Floats | None:
+def _least_squares(hidden: Hidden, asked: Asked, weights: Sequence[Floats], free: int) -> Floats | None:
     """The p with the least weighted squares: a banded system."""
     owed, count = hidden.owed, len(asked.pushes)
     matrix = np.zeros((min(len(owed), free), free))

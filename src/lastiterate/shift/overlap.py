@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -109,7 +110,7 @@ class TurnsOfRecord:
         near = {*range(1, epochs + 3), *range(self.turns - epochs - 1, self.turns)}
         near |= set(range(begun - epochs - 2, begun + epochs + 3))
         inside = sorted(index for index in near if 1 <= index < self.turns)
-        for index, following in zip(inside, [*inside[1:], self.turns], strict=True):
+        for index, following in pairwise([*inside, self.turns]):
             yield index, 1
             if following > index + 1:
                 yield index + 1, following - index - 1
