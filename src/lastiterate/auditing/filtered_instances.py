@@ -73,7 +73,9 @@ def filtered_process(
 
     far = alike(math.inf)
     update = Update(optimizer, released, bend)  # type: ignore[arg-type]
-    given = Process(batches, alike(push), alike(noise), alike(1.0), far, alike(1.0), alike(push), math.inf, "of its map")
+    given = Process(
+        batches, alike(push), alike(noise), alike(1.0), far, alike(1.0), alike(push), math.inf, "of its map"
+    )
     return replace(given, update=update)
 
 

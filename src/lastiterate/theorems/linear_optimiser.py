@@ -67,7 +67,7 @@ def _worst(process: Process) -> Evidence:
         θ_t = Fθ_{t−1} + b(−m·cᵀθ_{t−1} + [t = τ] − u_t), and Rθ = 0 at the end; η·Hessian lies within r of m.
     Assumes: a linear optimiser, no projection and no proximal map, a known smoothness, all steps alike; only what is
         `released` at the end leaves.
-    Attained by: quadratic losses, five epochs of twenty batches with momentum, to 30 %.
+    Attained by: the last batch of a pass with momentum, on steep quadratic losses, to 1 %.
     Reference: docs/proofs.md, "Linear optimisers".
     """
     begins, every = _states(process)[2], _every(process)
