@@ -101,20 +101,27 @@ def _one_order(process: Process) -> Notion:
 
 
 def _new_orders(process: Process) -> Notion:
-    """All epochs that average, those that do not, the one in which averaging begins, and the rest of one at the end."""
+    """Epochs that do not average yet, the one in which that begins, those that do, and the last, or what there is of it."""
     before, after, begins = _states(process)
     every, steps = process.batches.per_epoch, len(process)
-    whole, rest = divmod(steps, every)
+    last = steps - (steps - 1) // every * every
+    whole = (steps - last) // every
     early, cut = min(begins // every, whole), int(begins % every > 0 and begins // every < whole)
     parts: list[tuple[Notion, int]] = [
         (_epoch(process, before, every), early),
         (GaussianDP(process.step_mu * (1 + 1e-12)), cut),
         (_epoch(process, after, every), whole - early - cut),
+        (_last_epoch(process, after, last) if begins <= steps - last else _at_once(process, last), 1),
     ]
-    if rest:
-        inside = begins <= whole * every
-        parts.append((_epoch(process, after, rest) if inside else _at_once(process, rest), 1))
     return compose_counted([part for part in parts if part[1]])
+
+
+def _last_epoch(process: Process, hidden: Hidden, length: int) -> AveragedGaussianDP:
+    """At its end nothing may be left in what is released; where places are few, each has the path that is best for it."""
+    if length > _MOST_PLACES:
+        return _epoch(process, hidden, length)
+    squares = [square_of(hidden, steps, hidden.linear.taps) for steps in range(1, length + 1)]
+    return _of_places(process, np.array(squares))
 
 
 def _at_once(process: Process, places: int) -> AveragedGaussianDP:
