@@ -98,7 +98,7 @@ def _optimizer_promises(run: Run) -> Iterator[str]:
     yield "The bound on gradients holds wherever the optimiser may go, also where earlier noisy gradients have led it."
     yield "Batches do not depend on what was computed before: which records are drawn next, no gradient decides."
     yield "What sums are divided by, all schedules and the number of steps are public and do not depend on the data."
-    yield "No statistics of a batch are used: no batch normalisation, no loss of a batch, no norm of a gradient without noise."
+    yield "No statistics of a batch are used: no batch normalisation, no loss of a batch, no norm of a noiseless gradient."
 
 
 def _pushes_see_features(run: Run) -> bool:
