@@ -107,7 +107,7 @@ def test_payments_are_those_of_the_state_and_nothing_is_left(name: str) -> None:
 
 
 def test_the_figures_that_are_known() -> None:
-    """Momentum 0.9, η·M = 0.01, twenty batches: cleared before each turn 3.59 after 100 epochs; constant pushes, five epochs."""
+    """Momentum 0.9, η·M = 0.01, twenty batches: 100 epochs, cleared before each turn; five epochs with constant pushes."""
     hidden = Hidden(li.SGD(0.9).linear, 0.005, 0.005)
     assert math.sqrt(1 + 99 * square_of(hidden, 20, 2)) == pytest.approx(3.59, abs=5e-3)
     for linear, figure in (

@@ -111,7 +111,8 @@ def test_neighbours(adjacency: Any) -> None:
     loss = li.losses.logistic(feature_norm=1.0)
     mu = li.account(a_run(li.SGD(momentum=0.9), loss=loss, adjacency=adjacency), 1e-5).mu
     alike = li.account(a_run(li.SGD(momentum=0.9), loss=loss), 1e-5).mu
-    assert mu is not None and alike is not None
+    assert mu is not None
+    assert alike is not None
     assert mu == pytest.approx(alike * (1.0 if adjacency is li.REPLACE_ONE else 0.5), rel=2e-3)
 
 
