@@ -163,7 +163,7 @@ def test_modules_of_torch_are_trained_as_well() -> None:
 
 
 def test_rounding_is_nothing_beside_the_noise() -> None:
-    """Grids are so fine that all that is rounded stays within what is charged; averages of iterates that are far are refused."""
+    """Grids are so fine that all that is rounded stays within what is charged; averages of far iterates are refused."""
     for optimizer, released, felt in (
         (li.SGD(0.9), li.LAST, 2.8),
         (li.SGD(), li.AVERAGE(), 1.0),
