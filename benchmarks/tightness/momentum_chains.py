@@ -1,8 +1,8 @@
 """Momentum and averages on losses that are not quadratic, in one dimension: two numbers of state, their law on a grid.
 
-A linear optimiser with one number of memory is p ← now·p + before·(p before) + force(point) + noise, written out by hand for
-each. Densities of (p before, p) are summed on points half the noise apart, which is exact but for e^−70, and what is released
-is told by cells, which is no more than itself.
+A linear optimiser with one number of memory is p ← now·p + before·(p before) + force(point) + noise, written out by hand
+for each. Densities of (p before, p) are summed on points half the noise apart, which is exact but for e^−70, and what is
+released is told by cells, which is no more than itself.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def motion(source: np.random.Generator) -> Motion:
 
 @dataclass(frozen=True)
 class MomentumLaws:
-    """Both laws of what is released: at its turns the record adds half its push to the force, its neighbour takes it away."""
+    """Both laws of what is released: at its turns the record adds half its push to the force, the neighbour takes it away."""
 
     given: Motion
     force: Force
