@@ -54,7 +54,7 @@ def motion(source: np.random.Generator) -> Motion:
 
 @dataclass(frozen=True)
 class MomentumLaws:
-    """Both laws of what is released: at its turns the record adds half its push to the force, the neighbour takes it away."""
+    """Both laws of what is released: at its turns the record adds half a push to the force, the neighbour takes it away."""
 
     given: Motion
     force: Force

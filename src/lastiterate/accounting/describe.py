@@ -103,7 +103,7 @@ def _optimizer_promises(run: Run) -> Iterator[str]:
 
 def _pushes_see_features(run: Run) -> bool:
     """Whether noise before a turn may count, and the push sees the iterate through the record's features alone."""
-    several = run.batches.passes and run.batches.per_epoch > 1 and run.process.update.plain
+    several = run.batches.passes and run.batches.per_epoch > 1 and run.optimizer.linear is not None
     return several and run.loss.linear and not isinstance(run.process.smooth, str)
 
 

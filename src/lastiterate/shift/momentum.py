@@ -41,9 +41,9 @@ class Hidden:
         return found
 
     @cached_property
-    def unknown(self) -> Floats:
-        """How far the pull may differ from that of the middle Hessian."""
-        return np.append(0.0, self.half * np.array(self.linear.point))
+    def doubts(self) -> tuple[Floats, ...]:
+        """What is not known, each times p: how far the pull may differ from that of the middle Hessian."""
+        return (np.append(0.0, self.half * np.array(self.linear.point)),)
 
     @property
     def order(self) -> int:
@@ -53,11 +53,30 @@ class Hidden:
     def payments(self, path: Floats, pushes: Floats) -> Floats:
         """What p = path asks for at each step, for pushes of these sizes; rounded up."""
         count = len(pushes)
-        terms = np.convolve(np.abs(path), np.abs(self.owed))[:count] + np.abs(pushes)
-        paid = np.abs(pushes - np.convolve(path, self.owed)[:count])
-        doubt = np.convolve(np.abs(np.convolve(path, self.linear.point)), (0.0, self.half))[:count]
-        slack = np.convolve(np.abs(path), np.abs(self.unknown))[:count]
-        return np.asarray((paid + doubt + _ROUNDED * (terms + slack)) * (1 + _ROUNDED))
+        terms = sum((_along(np.abs(path), np.abs(taps), count) for taps in (self.owed, *self.doubts)), np.abs(pushes))
+        paid = np.abs(pushes - _along(path, self.owed, count))
+        doubt = sum((np.abs(_along(path, taps, count)) for taps in self.doubts), np.zeros(count))
+        return np.asarray((paid + doubt + _ROUNDED * terms) * (1 + _ROUNDED))
+
+
+def _along(path: Floats, taps: Floats, count: int) -> Floats:
+    return np.asarray(np.convolve(path, taps)[:count])
+
+
+@dataclass(frozen=True)
+class Turning(Hidden):
+    """Heavy ball, what is left being along the push as it is now, which turns by at most so much in a step."""
+
+    turned: float
+
+    @cached_property
+    def doubts(self) -> tuple[Floats, ...]:
+        """Also what was along the push one step ago, and two."""
+        return (
+            *super().doubts,
+            self.turned * np.append(0.0, self.owed[1:]),
+            self.turned * np.append([0.0, 0.0], self.owed[2:]),
+        )
 
 
 @dataclass(frozen=True)
@@ -84,7 +103,7 @@ def best_path(hidden: Hidden, asked: Asked) -> Floats:
     path = np.zeros(count)
     if free <= 0:
         return path
-    weights = [np.ones(count), np.ones(count)]
+    weights = [np.ones(count)] * (1 + len(hidden.doubts))
     best, least = path, _price(hidden, asked, path)
     for _ in range(_ENOUGH):
         found = _least_squares(hidden, asked, weights, free)
@@ -105,11 +124,9 @@ def best_path(hidden: Hidden, asked: Asked) -> Floats:
 
 def _parts(hidden: Hidden, asked: Asked, path: Floats) -> tuple[list[Floats], Floats]:
     count = len(asked.pushes)
-    parts = [
-        np.abs(asked.pushes - np.convolve(path, hidden.owed)[:count]),
-        np.abs(np.convolve(path, hidden.unknown)[:count]),
-    ]
-    return parts, parts[0] + parts[1]
+    parts = [np.abs(_along(path, taps, count)) for taps in hidden.doubts]
+    parts.insert(0, np.abs(asked.pushes - _along(path, hidden.owed, count)))
+    return parts, np.sum(parts, axis=0)
 
 
 def _price(hidden: Hidden, asked: Asked, path: Floats) -> float:
@@ -120,7 +137,7 @@ def _least_squares(hidden: Hidden, asked: Asked, weights: Sequence[Floats], free
     """The p with the least weighted squares: a banded system."""
     owed, count = hidden.owed, len(asked.pushes)
     matrix = np.zeros((min(len(owed), free), free))
-    for taps, weight in zip((owed, hidden.unknown), weights, strict=True):
+    for taps, weight in zip((owed, *hidden.doubts), weights, strict=True):
         _add_squares(matrix, taps, weight)
     weighted = weights[0] * asked.pushes
     right = sum(tap * np.append(weighted, np.zeros(len(owed)))[i : i + free] for i, tap in enumerate(owed))

@@ -18,6 +18,7 @@ from lastiterate.theorems import (
     langevin,
     linear_optimiser,
     prepaid_epochs,
+    prepaid_momentum,
     prepayment,
     reflection,
     regularised,
@@ -62,6 +63,7 @@ CATALOGUE: tuple[Theorem, ...] = (
     bok2024_random.RANDOM_COMPOSITION,
     linear_optimiser.LINEAR_OPTIMISER,
     linear_optimiser.RANDOM_LINEAR_OPTIMISER,
+    prepaid_momentum.PREPAID_MOMENTUM,
     window_tail.WINDOW_TAIL,
     hidden_participation.HIDDEN_PARTICIPATION,
 )

@@ -48,7 +48,7 @@ def _rounded_up(square: float) -> float:
     return math.ceil(square / unit) * unit * (1 + 1e-12)
 
 
-def _mu(process: Process, square: float) -> float:
+def mu_of_square(process: Process, square: float) -> float:
     return math.sqrt(_rounded_up(square)) * process.step_mu * (1 + 1e-12)
 
 
@@ -72,7 +72,7 @@ def _worst(process: Process) -> Evidence:
     """
     begins, every = _states(process)[2], _every(process)
     places = range(min(every, len(process))) if begins else (0,)
-    return Evidence(GaussianDP(_mu(process, max(_square_at(process, left) for left in places))))
+    return Evidence(GaussianDP(mu_of_square(process, max(_square_at(process, left) for left in places))))
 
 
 def _averaged(process: Process) -> Evidence:
@@ -96,7 +96,7 @@ def _one_order(process: Process) -> Notion:
     else:  # as the worst place, but for the last turn, which is paid for within some of the steps that are left
         earlier, after = _square_at(process, 0) - 1, _states(process)[1]
         squares[: min(every, steps)] = up(earlier) + _squares_within(after, min(every, steps))
-    mus = np.array([_mu(process, square) if square else 0.0 for square in squares.tolist()])
+    mus = np.array([mu_of_square(process, square) if square else 0.0 for square in squares.tolist()])
     return AveragedGaussianDP(mus=mus, weights=np.full(every, 1 / every))
 
 
@@ -142,7 +142,7 @@ def _squares_within(hidden: Hidden, most: int) -> Floats:
 
 def _of_places(process: Process, squares: Floats) -> AveragedGaussianDP:
     values, counts = np.unique(squares, return_counts=True)
-    mus = np.array([_mu(process, value) for value in values.tolist()])
+    mus = np.array([mu_of_square(process, value) for value in values.tolist()])
     every = process.batches.per_epoch
     absent = max(1 - len(squares) / every, 0.0)
     return AveragedGaussianDP(mus=np.append(mus, 0.0), weights=np.append(counts / every, absent))
