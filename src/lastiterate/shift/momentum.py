@@ -82,11 +82,12 @@ class Turning(Hidden):
 @dataclass(frozen=True)
 class Asked:
     """A path for these pushes whose last `zeros` are 0, and the steps whose payments are added up before they are squared:
-    those with the same number in `together`."""
+    those with the same number in `together`, and what is paid there `already`."""
 
     pushes: Floats
     zeros: int
     together: NDArray[np.intp]
+    already: Floats | float = 0.0
 
 
 def one_push(length: int, zeros: int, period: int) -> Asked:
@@ -111,12 +112,12 @@ def best_path(hidden: Hidden, asked: Asked) -> Floats:
             break
         path = np.append(found, np.zeros(asked.zeros))
         parts, total = _parts(hidden, asked, path)
-        price = float(np.square(np.bincount(asked.together, total)).sum())
+        price = float(np.square(np.bincount(asked.together, total) + asked.already).sum())
         settled = least - price < _SETTLED * least and price >= least * (1 - _SETTLED)
         best, least = (path, price) if price < least else (best, least)
         if settled:
             break
-        groups = np.bincount(asked.together, total)[asked.together]
+        groups = (np.bincount(asked.together, total) + asked.already)[asked.together]
         smallest = _LEAST * float(groups.max())
         weights = [np.maximum(groups, smallest) / np.maximum(part, smallest) for part in parts]
     return best
@@ -130,7 +131,7 @@ def _parts(hidden: Hidden, asked: Asked, path: Floats) -> tuple[list[Floats], Fl
 
 
 def _price(hidden: Hidden, asked: Asked, path: Floats) -> float:
-    return float(np.square(np.bincount(asked.together, _parts(hidden, asked, path)[1])).sum())
+    return float(np.square(np.bincount(asked.together, _parts(hidden, asked, path)[1]) + asked.already).sum())
 
 
 def _least_squares(hidden: Hidden, asked: Asked, weights: Sequence[Floats], free: int) -> Floats | None:

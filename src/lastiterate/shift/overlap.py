@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -56,16 +56,32 @@ class TurnsOfRecord:
 
     def square(self) -> float:
         """The least Σ payments² of those that are tried, all turns together."""
-        turns = float(self.turns)
-        least, worse = turns, 0
+        return self._best[0]
+
+    def payments(self, last: int) -> Floats:
+        """For each step, what is paid there for all turns but the last so many; 0 where each is paid for at once."""
+        epochs, total = self._best[1], np.zeros(self.steps)
+        for index in range(last, self.turns):
+            first, key = self._time(index) - 1, self._key(index, epochs) if epochs else None
+            if key is None:
+                total[first] += 1.0
+            else:
+                part = paid(*key, key[0].order, self.every)
+                total[first : first + len(part)] += part
+        return up(total)
+
+    @cached_property
+    def _best(self) -> tuple[float, int]:
+        """That, and over how many epochs each push is then paid for; 0 for at once."""
+        least, chosen, worse = float(self.turns), 0, 0
         for epochs in _EPOCHS:
             if epochs > max(self.turns - 1, 1) or (epochs > 1 and epochs * self.every > _LONGEST):
                 break
             found = self._square_over(epochs)
-            least, worse = (found, 0) if found < least else (least, worse + 1)
+            least, chosen, worse = (found, epochs, 0) if found < least else (least, chosen, worse + 1)
             if worse == 2 + 4 * (self.every == 1):
                 break
-        return least
+        return least, chosen
 
     def _square_over(self, epochs: int) -> float:
         """With each push paid for over so many epochs, or as many as are left."""

@@ -21,7 +21,8 @@ from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.chosen_slack import ChosenSlack
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
-from lastiterate.shift.momentum import Asked, Turning, best_path
+from lastiterate.shift.momentum import Asked, Hidden, Turning, best_path
+from lastiterate.shift.overlap import TurnsOfRecord
 from lastiterate.theorems.assumptions import ALIKE, ONLY_THE_LAST, batches
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.linear_optimiser import LINEAR, mu_of_square
@@ -29,6 +30,7 @@ from lastiterate.theorems.prepayment import SEVERAL, SMOOTH, smooth_of
 from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
 
 _MOST_WORK = 400_000  # steps of single records: some seconds
+_PREPAID = (1, 2, 4)  # so many turns, the last, and all: what is prepaid for longer has turned more
 _PAYMENTS = (0.5, 1.0, 2.0, 8.0)  # at most, in units of the push
 
 
@@ -44,14 +46,24 @@ def _turning(process: Process, slack: float, largest: float) -> Turning:
 
 
 def _square(process: Process, hidden: Turning, place: int, largest: float) -> float | None:
-    """Σ payments² of a record with its turns at this place; None if a payment is too large."""
-    pushes = np.zeros(len(process))
-    pushes[place :: process.batches.per_epoch] = 1.0
-    if not pushes.any():
+    """Σ payments² of a record with its turns at this place, the least of those tried; None if a payment is too large.
+
+    Some turns, the last, are prepaid; what is paid for the others, which come before, is added.
+    """
+    every, steps = process.batches.per_epoch, len(process)
+    if place >= steps:
         return 0.0
-    path = best_path(hidden, Asked(pushes, hidden.linear.taps, np.arange(len(process), dtype=np.intp)))
-    payments = hidden.payments(path, pushes)
-    return None if float(payments[:-1].max(initial=0.0)) > largest else up(float(np.square(payments).sum()))
+    causal = Hidden(hidden.linear, hidden.middle, hidden.half)
+    record = TurnsOfRecord(causal, causal, 0, steps, every, (steps - 1 - place) % every)
+    turns, squares = np.arange(place, steps, every), []
+    for last in sorted({min(one, len(turns)) for one in _PREPAID} | {len(turns)}):
+        pushes, already = np.zeros(steps), record.payments(last)
+        pushes[turns[len(turns) - last :]] = 1.0
+        path = best_path(hidden, Asked(pushes, hidden.linear.taps, np.arange(steps, dtype=np.intp), already))
+        payments = hidden.payments(path, pushes) + already
+        if float(payments[:-1].max(initial=0.0)) <= largest:
+            squares.append(up(float(np.square(payments).sum())))
+    return min(squares, default=None)
 
 
 def _mus(process: Process, slack: float) -> list[float]:
@@ -70,7 +82,8 @@ def _mus(process: Process, slack: float) -> list[float]:
 def _bound(process: Process) -> Evidence:
     """Update: v ← β·v − η∇f(X) + N(0, ν²), X ← X + v, batches in passes of one order, smooth losses.
     Bound: μ² = (s/ν)²·Σa_t², θ_0 = θ_T = 0, a_t = |θ_t − (1+β−m)θ_{t−1} + βθ_{t−2} − [turn]| + r·|θ_{t−1}|
-        + γ·(|(1+β−m)θ_{t−1} − βθ_{t−2}| + β·|θ_{t−2}|); δ(ε) ≤ θ_ε(μ) + δ0, of the worst place, or on average if it is secret.
+        + γ·(|(1+β−m)θ_{t−1} − βθ_{t−2}| + β·|θ_{t−2}|), for the last turns; what linear-optimiser pays for the others is
+        added. δ(ε) ≤ θ_ε(μ) + δ0, of the worst place, or on average if it is secret.
         γ = ℓ·((ηG + a_max)/(1−β) + νκ/√(1−β²)) is how far the push can turn in one step, but for a probability δ0.
     Assumes: momentum, no decay, no projection and no proximal map, a known smoothness, bounded gradients, all steps alike;
         only the last iterate is released.
