@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtr
@@ -17,7 +17,7 @@ from scipy.special import ndtr
 import lastiterate as li
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.released import Released
-from lastiterate.auditing.filtered_instances import filtered_process
+from lastiterate.auditing.filtered_instances import filtered_process, smooth_steps
 from lastiterate.auditing.laws import worse_order
 from lastiterate.numerics.arrays import Floats
 
@@ -127,12 +127,9 @@ class MomentumInstance:
 def momentum_instance(source: np.random.Generator) -> MomentumInstance:
     """A force that bends, a push that turns; how far both bend is what the theorems are told."""
     given, steps, every = motion(source), int(source.integers(2, 6)), int(source.integers(1, 4))
-    size, pull, bend = (
-        float(10 ** source.uniform(-1, 0.3)),
-        float(source.uniform(0, 0.4)),
-        float(source.uniform(0, 0.3)),
-    )
-    pace, turning, phase = float(source.uniform(0.3, 2)), float(source.uniform(0, 1.5)), float(source.uniform(0, 7))
+    size, pull = float(10 ** source.uniform(-1, 0.3)), float(source.choice([0.0, 0.1, 0.4]))
+    bend, pace = float(10 ** source.uniform(-3, -0.5)), float(source.uniform(0.3, 2))
+    turning, phase = float(source.choice([0.01, 0.1, 1.5]) * source.random()), float(source.uniform(0, 7))
 
     def force(x: Floats) -> Floats:
         return np.asarray(-pull * x - bend / pace * np.sin(pace * x + phase))
@@ -147,4 +144,6 @@ def momentum_instance(source: np.random.Generator) -> MomentumInstance:
     regular = [tuple(step % every == place for step in range(steps)) for place in places]
     turns = [(True,) * steps] if batches.per_epoch == 1 else regular
     process = filtered_process(batches, steps, size, 1.0, given.optimizer, given.released, (pull, half))
+    if pull == 0:
+        process = replace(process, smooth=smooth_steps(steps, pull, half, bend / pace + size / 2, turning))
     return MomentumInstance(process, MomentumLaws(given, force, push, tuple(turns)))

@@ -17,6 +17,7 @@ from scipy.special import ndtr
 import lastiterate as li
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.updates import Update
+from lastiterate.auditing.filtered_instances import smooth_steps
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
 
@@ -214,6 +215,17 @@ MOMENTUM = Sharp(
     gaussian(1 / math.sqrt(1 + 0.1**2 + 0.01**2)),  # what is left of a step: 1, 0, −0.1, −0.01
     (0.0, 0.3, 1.0),
 )
+LEFT = np.array([(1 - 0.5 ** (k + 1)) / 0.5 for k in range(12)])  # of a step with momentum 0.5 on linear losses
+PREPAID_MOMENTUM = Sharp(
+    "linear losses with momentum, three epochs of four batches, all noise hides the record",
+    replace(
+        run(CYCLIC, 12, 1.0),
+        update=Update(li.SGD(momentum=0.5), li.LAST, (0.0, 0.0)),
+        smooth=smooth_steps(12, 0.0, 0.0, 0.0, 0.0),
+    ),
+    gaussian(max(float(LEFT[k::4].sum()) for k in range(4)) / math.sqrt(float(np.square(LEFT).sum()))),
+    (0.0, 0.3, 1.0),
+)
 TWO_WITH_MOMENTUM = Sharp(
     "one epoch of two batches with momentum, in a random order",
     with_momentum(li.Shuffled(records=20, batch_size=10), 2, 0.8),
@@ -252,6 +264,7 @@ INSTANCES: dict[str, tuple[tuple[Sharp, ...], float]] = {
     "ye2022/random": ((ALWAYS,), 0.98),
     "ye2022/shuffled": ((LAST_OF_A_PASS,), 0.95),
     "linear-optimiser": ((MOMENTUM,), 0.99),
+    "linear-optimiser/prepaid": ((PREPAID_MOMENTUM,), 0.95),
     "linear-optimiser/random-order": ((TWO_WITH_MOMENTUM,), 0.95),
     "bok2024/full-batch/composition": ((COMPOSED,), 0.999),
     "bok2024/cyclic/composition": ((FLAT, ONE), 0.999),

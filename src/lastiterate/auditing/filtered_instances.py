@@ -16,6 +16,7 @@ from lastiterate.auditing.filtered import left_of_steps
 from lastiterate.auditing.laws import worse_order
 from lastiterate.auditing.linear_instances import orders
 from lastiterate.auditing.sums import Pushed
+from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.gaussian import GaussianDP
 
@@ -79,6 +80,12 @@ def filtered_process(
     return replace(given, update=update)
 
 
+def smooth_steps(steps: int, middle: float, half: float, movement: float, turning: float) -> Smooth:
+    """Pushes that turn so fast, gradients that move the iterate so far; one dimension, no decay."""
+    each = (np.broadcast_to(np.float64(one), steps) for one in (1 - middle, half, movement, 0.0, 0.0))
+    return Smooth(*each, turning=turning, rank=1, start=0.0)
+
+
 def random_filtered(source: np.random.Generator, most_steps: int = 120) -> FilteredInstance:
     """Full batches and passes of all kinds, any curvature within its range, also weakly convex ones and oscillating ones."""
     steps, push = int(source.integers(1, most_steps)), float(10 ** source.uniform(-1.5, 0.3))
@@ -93,6 +100,7 @@ def random_filtered(source: np.random.Generator, most_steps: int = 120) -> Filte
     )
     batches, (optimizer, released) = kinds[int(source.integers(5))], random_update(source)
     process = filtered_process(batches, steps, push, 1.0, optimizer, released, (low + wide / 2, wide / 2))
+    process = replace(process, smooth=smooth_steps(steps, low + wide / 2, wide / 2, 0.0, 0.0))
     curvature = float(source.choice([low, low + wide, low + wide * source.random()]))
     left = left_of_steps(optimizer, released, curvature, steps)
     laws = FilteredLaws(left * push, math.sqrt(float(np.square(left).sum())), batches, int(source.integers(every)))
