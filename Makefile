@@ -54,11 +54,12 @@ random-batches: $(READY)  ## random batches, bounded domains, non-convex losses:
 earlier-noise: $(READY)  ## prepayment and hidden places: the papers, ours, Poisson sampling, lower bounds (docs/new.md; a minute)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.earlier_noise
 
-chain: $(READY)  ## every theorem against exact one-dimensional chains; prepayment against chains whose pushes turn
+chain: $(READY)  ## every theorem against exact one-dimensional chains; prepayment against chains whose pushes turn; momentum
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.against_chain $(CHAIN)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.against_turning $(TURNING)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.against_reflection $(REFLECTED)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.against_participation
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.against_momentum
 
 lower: $(READY)  ## exact instances beside what is proved, and the speed of a chain
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.lower_side

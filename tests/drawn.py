@@ -12,8 +12,11 @@ import numpy as np
 
 import lastiterate as li
 from lastiterate.algorithms.process import Process
-from lastiterate.auditing.instances import Instance, random_instance
+from lastiterate.algorithms.updates import Update
+from lastiterate.auditing.filtered_instances import random_filtered, random_update
+from lastiterate.auditing.instances import random_instance
 from lastiterate.kernel.prepaid import Smooth
+from lastiterate.theorems.theorem import PLAIN_STEPS
 from processes import process
 
 BATCHES = (
@@ -29,7 +32,7 @@ OF_PROFILES = ("block-mixing", "reflection", "regularised-mixing", "nonlinear-co
 # Batches that are random, and known to be.
 OF_SAMPLING = (*OF_PROFILES, "window-tail", "bok2024/random", "random-order", "hidden-", "ye2022/random")
 # Searched on grids: a little more noise may end on a grid that is a little worse.
-SEARCHED = (*OF_PROFILES, "window-tail", "bok2024/random", "hidden-participation")
+SEARCHED = (*OF_PROFILES, "window-tail", "bok2024/random", "hidden-participation", "linear-optimiser")
 _MOST_DRAWS = 5_000
 
 
@@ -118,16 +121,29 @@ def draws(seed: int) -> Iterator[Process]:
         yield any_process(source)
 
 
+def with_updates(seed: int) -> Iterator[Process]:
+    """The same with momentum, or an average."""
+    source = np.random.default_rng([seed, 1])
+    for given in draws(seed):
+        low, wide = float(source.choice([0.0, 0.02])), float(10 ** source.uniform(-3, -0.5))
+        update = Update(*random_update(source), (low + wide / 2, wide / 2))
+        yield replace(given, update=update)
+
+
+def draws_for(theorem: li.theorems.Theorem, seed: int) -> Iterator[Process]:
+    return draws(seed) if theorem.updates is PLAIN_STEPS else with_updates(seed)
+
+
 def holds(theorem: li.theorems.Theorem, given: Process) -> bool:
     """Whether nothing fails; assumptions that take long to look at come last, and mostly need not be."""
-    return all(one.failure(given) is None for one in theorem.assumptions)
+    return all(one.failure(given) is None for one in (theorem.updates, *theorem.assumptions))
 
 
 @cache
 def examples(theorem: li.theorems.Theorem, count: int, seed: int = 3) -> tuple[Process, ...]:
     """Processes to which the theorem applies."""
     found = []
-    for given in draws(seed):
+    for given in draws_for(theorem, seed):
         if holds(theorem, given) and isinstance(theorem.apply(given), li.theorems.Guarantee):
             found.append(given)
             if len(found) == count:
@@ -135,11 +151,12 @@ def examples(theorem: li.theorems.Theorem, count: int, seed: int = 3) -> tuple[P
     raise AssertionError(f"{theorem.name} applies to {len(found)} of {_MOST_DRAWS} processes")
 
 
-def instances(theorem: li.theorems.Theorem, count: int) -> list[tuple[int, Instance]]:
+def instances(theorem: li.theorems.Theorem, count: int) -> list[tuple[int, Any]]:
     """Exact one-dimensional runs to which the theorem applies, with their seeds."""
-    found = []
+    found: list[tuple[int, Any]] = []
+    drawn: Any = random_instance if theorem.updates is PLAIN_STEPS else random_filtered
     for seed in range(50_000, 50_000 + _MOST_DRAWS):
-        instance = random_instance(np.random.default_rng(seed))
+        instance = drawn(np.random.default_rng(seed))
         if holds(theorem, instance.process):
             found.append((seed, instance))
             if len(found) == count:

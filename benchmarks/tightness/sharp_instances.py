@@ -16,6 +16,8 @@ from scipy.special import ndtr
 
 import lastiterate as li
 from lastiterate.algorithms.process import Process
+from lastiterate.algorithms.updates import Update
+from lastiterate.auditing.filtered_instances import smooth_steps
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
 
@@ -201,6 +203,36 @@ ALWAYS = Sharp(
     (3.0, 20.0),
 )
 
+
+def with_momentum(batches: Any, steps: int, curvature: float) -> Process:
+    update = Update(li.SGD(momentum=0.1), li.LAST, (curvature, 0.0))
+    return replace(run(batches, steps, 1.0), update=update)
+
+
+MOMENTUM = Sharp(
+    "the last batch of a pass with momentum, on steep quadratic losses",
+    with_momentum(CYCLIC, 4, 1.1),
+    gaussian(1 / math.sqrt(1 + 0.1**2 + 0.01**2)),  # what is left of a step: 1, 0, −0.1, −0.01
+    (0.0, 0.3, 1.0),
+)
+LEFT = np.array([(1 - 0.5 ** (k + 1)) / 0.5 for k in range(12)])  # of a step with momentum 0.5 on linear losses
+PREPAID_MOMENTUM = Sharp(
+    "linear losses with momentum, three epochs of four batches, all noise hides the record",
+    replace(
+        run(CYCLIC, 12, 1.0),
+        update=Update(li.SGD(momentum=0.5), li.LAST, (0.0, 0.0)),
+        smooth=smooth_steps(12, 0.0, 0.0, 0.0, 0.0),
+    ),
+    gaussian(max(float(LEFT[k::4].sum()) for k in range(4)) / math.sqrt(float(np.square(LEFT).sum()))),
+    (0.0, 0.3, 1.0),
+)
+TWO_WITH_MOMENTUM = Sharp(
+    "one epoch of two batches with momentum, in a random order",
+    with_momentum(li.Shuffled(records=20, batch_size=10), 2, 0.8),
+    average([one / math.hypot(1.0, 0.3) for one in (1.0, 0.3)]),  # 1 is left of the last step, 0.3 of the one before
+    (0.0,),
+)
+
 # For each theorem its instances, and how close to its bound they have to come: exact/bound of δ, and of ε at δ = 1e-5.
 INSTANCES: dict[str, tuple[tuple[Sharp, ...], float]] = {
     "shift-engine": ((THIRTY, MANY, COMPOSED, SCHEDULED, TURNS), 0.999),
@@ -231,6 +263,9 @@ INSTANCES: dict[str, tuple[tuple[Sharp, ...], float]] = {
     "chourasia2021/full-batch": ((MANY,), 0.6),
     "ye2022/random": ((ALWAYS,), 0.98),
     "ye2022/shuffled": ((LAST_OF_A_PASS,), 0.95),
+    "linear-optimiser": ((MOMENTUM,), 0.99),
+    "linear-optimiser/prepaid": ((PREPAID_MOMENTUM,), 0.95),
+    "linear-optimiser/random-order": ((TWO_WITH_MOMENTUM,), 0.95),
     "bok2024/full-batch/composition": ((COMPOSED,), 0.999),
     "bok2024/cyclic/composition": ((FLAT, ONE), 0.999),
     "bok2024/random/strongly-convex": ((ONE_SAMPLED,), 0.3),

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from lastiterate.algorithms.domains import Ball, Box, ConvexSet, Unbounded
     from lastiterate.algorithms.files import read_run, write_run
     from lastiterate.algorithms.noise import Langevin, OnGradientSum, OnIterate, OnMeanGradient
+    from lastiterate.algorithms.optimizers import SGD, Adam
     from lastiterate.algorithms.prox import L1, ConvexTerm, ElasticNet, NuclearNorm
+    from lastiterate.algorithms.released import AVERAGE, EMA, LAST
     from lastiterate.algorithms.run import Run, epochs
     from lastiterate.algorithms.schedules import cosine, linear, steps
     from lastiterate.auditing.audit import audit
@@ -34,12 +36,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ADD_OR_REMOVE_ONE",
+    "AVERAGE",
     "CATALOGUE",
+    "EMA",
     "L1",
+    "LAST",
     "NOISE",
     "REPLACE_ONE",
+    "SGD",
     "STEPS",
     "ZERO_OUT",
+    "Adam",
     "Ball",
     "Box",
     "ConvexSet",
@@ -102,7 +109,9 @@ _NAMES = {
     "algorithms.domains": "Ball Box ConvexSet Unbounded",
     "algorithms.files": "read_run write_run",
     "algorithms.noise": "Langevin OnGradientSum OnIterate OnMeanGradient",
+    "algorithms.optimizers": "SGD Adam",
     "algorithms.prox": "L1 ConvexTerm ElasticNet NuclearNorm",
+    "algorithms.released": "AVERAGE EMA LAST",
     "algorithms.run": "Run epochs",
     "algorithms.schedules": "cosine linear steps",
     "auditing.audit": "audit",

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.training import walk
+from training_stops import Killed, stop_after
 
 RECORDS = 40
 FEATURES = np.random.default_rng(0).normal(size=(RECORDS, 3)) / 4
@@ -32,24 +32,6 @@ BATCHES = (
 
 def a_run(batches: object = BATCHES[2], steps: int = 30) -> li.Run:
     return li.Run(li.losses.logistic(feature_norm=1.0), batches, 0.5, li.OnMeanGradient(0.1), steps)  # type: ignore[arg-type]
-
-
-class Killed(Exception):
-    """In place of a power cut."""
-
-
-def stop_after(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
-    """The next training dies in this step, after its noise was drawn."""
-    whole = walk.TrainingStep.__call__
-
-    def cut(self, step, *rest):  # type: ignore[no-untyped-def]
-        found = whole(self, step, *rest)
-        if step == steps:
-            monkeypatch.setattr(walk.TrainingStep, "__call__", whole)
-            raise Killed
-        return found
-
-    monkeypatch.setattr(walk.TrainingStep, "__call__", cut)
 
 
 @pytest.mark.parametrize("batches", BATCHES, ids=repr)
@@ -137,7 +119,7 @@ def test_two_trainings_cannot_share_one(tmp_path: Path) -> None:
 CHILD = """
 import sys
 import lastiterate as li
-sys.path.insert(0, {folder!r})
+sys.path[:0] = [{folder!r}, {tests!r}]
 from test_continuing import DATA, a_run
 print(li.train(a_run(steps=1500), DATA, seed=1, checkpoint={file!r}, checkpoint_every=0).weights.tolist(), flush=True)
 """
@@ -146,7 +128,8 @@ print(li.train(a_run(steps=1500), DATA, seed=1, checkpoint={file!r}, checkpoint_
 def test_killed_by_the_system_again_and_again(tmp_path: Path) -> None:
     """SIGKILL at whatever moment; each time the training goes on from what lies on the disk, until it is done."""
     file = tmp_path / "state"
-    code = CHILD.format(folder=str(Path(__file__).parent), file=str(file))
+    here = Path(__file__).parent
+    code = CHILD.format(folder=str(here), tests=str(here.parent), file=str(file))
     killed = 0
     for wait in (0.05, 0.3, None):
         child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)

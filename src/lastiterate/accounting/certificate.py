@@ -44,6 +44,7 @@ class Verdict:
     assumptions: tuple[str, ...] = ()
     grade: str = ""
     adjacency: str = ""
+    released: str = ""
 
     def __str__(self) -> str:
         if not self.accepted:
@@ -51,8 +52,12 @@ class Verdict:
         others = f" and those after {', '.join(map(str, self.releases))} steps" if self.releases else " alone"
         return (
             f"accepted: epsilon = {self.epsilon:.9g} at delta = {self.delta:g}, {self.adjacency}, "
-            f"the last of {self.steps} iterates{others} released; {_HOW[self.grade]}"
+            f"{self._what}{others} released; {_HOW[self.grade]}"
         )
+
+    @property
+    def _what(self) -> str:
+        return f"{self.released}, of {self.steps}," if self.released else f"the last of {self.steps} iterates"
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON could hold it."""
@@ -149,8 +154,8 @@ def _checked(content: dict[str, Any], run: Run | None) -> Verdict:
     if reason := (_not_replayed if grade == Grade.REPLAYED.value else _not_recomputed)(theorem, process, content):
         return _rejected(reason)
     delta = checked_number("delta", claim["delta"], INSIDE_UNIT)
-    said = described.adjacency.said
-    return Verdict(True, _epsilon(claim), delta, len(process), process.releases, "", tuple(assumptions), grade, said)
+    said = described.adjacency.said, "" if described.released.plain else described.released.called
+    return Verdict(True, _epsilon(claim), delta, len(process), process.releases, "", tuple(assumptions), grade, *said)
 
 
 def _epsilon(claim: dict[str, Any]) -> float:

@@ -40,9 +40,11 @@ def described(run: Run) -> list[str]:
         f"loss: {_loss(run)}",
         f"step size {per_step_shown(run.step_size)}, noise {run.noise.described}",
         f"domain: {run.domain.described}",
-        f"per step, on the iterate: sensitivity {_range(process.sensitivity)}, noise {_range(process.noise)}, "
-        f"Lipschitz constant {_range(process.lipschitz)}",
+        f"per step, on the iterate: sensitivity {_range(process.sensitivity)}, noise {_range(process.noise)}"
+        + (f", Lipschitz constant {_range(process.lipschitz)}" if process.update.plain else " (of a plain step)"),
     ]
+    if not process.update.plain:
+        lines.insert(3, f"optimiser: {process.update.described}")
     if run.prox is not None:
         lines.insert(3, f"proximal map of {run.prox}")
     if run.weight_decay:
@@ -57,13 +59,10 @@ def described(run: Run) -> list[str]:
 
 def promises(run: Run, releases: tuple[int, ...]) -> list[str]:
     """What no program can check, and what the guarantee rests on. Certificates hold these very sentences."""
-    released = (
-        "Only the last iterate is released."
-        if not releases
-        else f"Only the iterates after {_listed(releases)} and the last are released."
-    )
+    released = _released_alone(run, releases)
     lines = [_NEIGHBOURS[run.adjacency], f"{released} {_SECRECY}", _START, run.batches.promise, _NOISE]
     lines.extend(run.batches.also_promised(run.noise.on_sum))
+    lines.extend(_optimizer_promises(run))
     lines.extend(_gradient_promises(run))
     lines.extend(run.loss.promises)
     lines.extend(_convexity_promise(run))
@@ -79,9 +78,33 @@ def promises(run: Run, releases: tuple[int, ...]) -> list[str]:
     return lines
 
 
+def _released_alone(run: Run, releases: tuple[int, ...]) -> str:
+    if not run.released.plain:
+        also = f", as it was after {_listed(releases)} and at the end," if releases else ""
+        return f"Only {run.released.called}{also} is released."
+    if not releases:
+        return "Only the last iterate is released."
+    return f"Only the iterates after {_listed(releases)} and the last are released."
+
+
+def _optimizer_promises(run: Run) -> Iterator[str]:
+    """What makes an optimiser a computation from noisy gradients, and nothing else."""
+    if run.process.update.plain:
+        return
+    optimizer = run.optimizer
+    yield (
+        f"The update ({optimizer.described}) sees the data through the noisy gradients alone, and whatever it remembers "
+        "starts from values that do not depend on the data."
+    )
+    yield "The bound on gradients holds wherever the optimiser may go, also where earlier noisy gradients have led it."
+    yield "Batches do not depend on what was computed before: which records are drawn next, no gradient decides."
+    yield "What sums are divided by, all schedules and the number of steps are public and do not depend on the data."
+    yield "No statistics of a batch are used: no batch normalisation, no loss of a batch, no norm of a noiseless gradient."
+
+
 def _pushes_see_features(run: Run) -> bool:
     """Whether noise before a turn may count, and the push sees the iterate through the record's features alone."""
-    several = run.batches.passes and run.batches.per_epoch > 1
+    several = run.batches.passes and run.batches.per_epoch > 1 and run.optimizer.linear is not None
     return several and run.loss.linear and not isinstance(run.process.smooth, str)
 
 

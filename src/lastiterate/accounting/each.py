@@ -88,7 +88,7 @@ def account_each(run: Run, delta: float, releases: Iterable[int] = ()) -> Record
     places = checked_releases(releases)
     report = account(run, target, places)
     process = released(run.process, places)
-    if run.batches.turns is not Turns.FIXED_ORDER:
+    if run.batches.turns is not Turns.FIXED_ORDER or not process.update.plain:
         return RecordReport(run, target, np.array([report.epsilon]), report)
     found = np.minimum(_own_epsilons(process, target), report.epsilon)
     nothing = np.zeros(1 if run.batches.unused else 0)  # of records that no step uses

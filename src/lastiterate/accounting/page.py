@@ -19,6 +19,7 @@ from lastiterate.privacy.hidden_place import HiddenPlaceDP
 from lastiterate.privacy.profile import Profile
 from lastiterate.privacy.subsampled import subsampled_gaussian
 from lastiterate.theorems.assumptions import KindOfBatches
+from lastiterate.theorems.theorem import PLAIN_STEPS
 
 if TYPE_CHECKING:
     from lastiterate.accounting.report import Report
@@ -98,7 +99,7 @@ def _alternatives(report: Report) -> Iterator[str]:
 
 def _advice(report: Report) -> Iterator[str]:
     run = report.run
-    if 1 < run.process.contraction < math.inf:
+    if 1 < run.process.contraction < math.inf and run.process.update.plain:
         yield f"steps move iterates apart, which costs privacy: {run.process.reason}"
     left = run.steps % run.batches.per_epoch
     if left and run.batches.passes:
@@ -122,9 +123,12 @@ def _poisson_epsilon(report: Report) -> float | None:
 
 
 def _refusals(report: Report) -> Iterator[str]:
-    """Theorems about other kinds of batches are only counted."""
+    """Theorems about other kinds of batches, or of steps, are only counted."""
     other = [one for one in report.inapplicable if any(isinstance(failed, KindOfBatches) for failed in one.failed)]
-    yield from (str(one) for one in report.inapplicable if one not in other)
+    steps = [one for one in report.inapplicable if one not in other and PLAIN_STEPS in one.failed]
+    yield from (str(one) for one in report.inapplicable if one not in other and one not in steps)
+    if steps:
+        yield f"{len(steps)} theorems are about plain gradient steps whose last iterate is released"
     if other:
         yield f"{len(other)} theorems are about other kinds of batches"
 

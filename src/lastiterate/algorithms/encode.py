@@ -10,13 +10,16 @@ from lastiterate.algorithms.arithmetic import EXACT, Arithmetic
 from lastiterate.algorithms.hints import closest, hint
 from lastiterate.algorithms.kinds import SCHEDULES, SECTIONS, Kind, kind_named
 from lastiterate.algorithms.losses import Loss
+from lastiterate.algorithms.optimizers import PLAIN
+from lastiterate.algorithms.released import LAST
 from lastiterate.algorithms.run import Epochs, Run
 from lastiterate.algorithms.schedules import Scheduled
 from lastiterate.errors import InvalidInput, shown
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 
 _REQUIRED = ("loss", "batches", "step_size", "noise", "steps")
-_KNOWN = (*_REQUIRED, "domain", "prox", "weight_decay", "arithmetic", "start_norm", "adjacency")
+_OPTIONAL = ("domain", "prox", "weight_decay", "arithmetic", "start_norm", "adjacency", "optimizer", "released")
+_KNOWN = (*_REQUIRED, *_OPTIONAL)
 
 
 class BadEntry(InvalidInput):
@@ -43,6 +46,9 @@ def run_to_dict(run: Run) -> dict[str, Any]:
         plain["arithmetic"] = vars(run.arithmetic)
     if run.start_norm:
         plain["start_norm"] = run.start_norm
+    for section, usual in (("optimizer", PLAIN), ("released", LAST)):
+        if getattr(run, section) != usual:
+            plain[section] = _section_to_dict(section, getattr(run, section))
     if run.adjacency is not REPLACE_ONE:
         plain["adjacency"] = run.adjacency.name.lower()
     return plain
@@ -58,7 +64,7 @@ def run_from_dict(plain: Any) -> Run:
     for name in _REQUIRED:
         if name not in plain:
             raise BadEntry((), f"{name} is missing. A run needs {', '.join(_REQUIRED)}.", field=name)
-    values = {name: _section(name, value) if name in SECTIONS else value for name, value in plain.items()}
+    values = {name: _section(name, value) if _is_section(name, value) else value for name, value in plain.items()}
     values["steps"] = _steps(values["steps"])
     values["step_size"] = _per_step(("step_size",), values["step_size"])
     if "arithmetic" in values:
@@ -69,6 +75,11 @@ def run_from_dict(plain: Any) -> Run:
         return Run(**values)
     except InvalidInput as error:
         raise BadEntry(_blamed(error, plain), str(error), field=error.field) from error
+
+
+def _is_section(name: str, value: Any) -> bool:
+    """An optimiser may be given by its name alone."""
+    return name in SECTIONS and not (name == "optimizer" and isinstance(value, str))
 
 
 def _section(section: str, entries: Any) -> Any:

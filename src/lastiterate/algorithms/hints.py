@@ -5,32 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-_NOT_COVERED = (
-    "; momentum and Adam are not covered by the theorems on hidden states: use plain gradient steps, "
-    "or account by composition with li.notions.subsampled_gaussian"
-)
+_OPTIMIZER = "; write optimizer=li.SGD(momentum=0.9), optimizer=li.Adam() or optimizer='the name of another'"
 _WORDS = {
     "epochs": "; write steps = { epochs = … }",
     "lr": "; did you mean step_size",
     "learning_rate": "; did you mean step_size",
+    "ema": "; write released=li.EMA(decay=0.999)",
+    "average": "; write released=li.AVERAGE(last=100)",
 }
-_OF_OTHER_OPTIMISERS = (
-    "momentum",
-    "nesterov",
-    "dampening",
-    "optimizer",
-    "optimiser",
-    "adam",
-    "betas",
-    "beta1",
-    "beta2",
-)
+_OF_OPTIMISERS = ("momentum", "nesterov", "dampening", "optimiser", "adam", "betas", "beta1", "beta2")
 
 
 def hint(name: str, known: Iterable[str]) -> str:
     """A clause for the end of a refusal; empty where nothing comes to mind."""
-    if str(name).lower() in _OF_OTHER_OPTIMISERS:
-        return _NOT_COVERED
+    if str(name).lower() in _OF_OPTIMISERS:
+        return _OPTIMIZER
     return _WORDS.get(name) or closest(name, known)
 
 

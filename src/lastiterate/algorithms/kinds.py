@@ -1,4 +1,4 @@
-"""Every kind of batches, noise, loss, domain, proximal map and schedule there is. To be listed is to be tested.
+"""Every kind of batches, noise, loss, domain, proximal map, schedule, optimiser and release. To be listed is to be tested.
 
 Files, certificates, descriptions and the laws of `tests/laws/test_kinds.py` go through these lists. A kind answers for
 itself in its own class: a new one is a class (or, for a loss, a function) and its line here, with an example of it.
@@ -15,7 +15,9 @@ from lastiterate.algorithms.batches import Cyclic, FixedSize, FullBatch, Poisson
 from lastiterate.algorithms.domains import Ball, Box, ConvexSet, Unbounded
 from lastiterate.algorithms.losses import general, huber, logistic, network, ridge, smooth_hinge, softmax
 from lastiterate.algorithms.noise import Langevin, OnGradientSum, OnIterate, OnMeanGradient
+from lastiterate.algorithms.optimizers import SGD, Adam, OtherOptimizer
 from lastiterate.algorithms.prox import L1, ConvexTerm, ElasticNet, NuclearNorm
+from lastiterate.algorithms.released import EMA, Average, Last
 from lastiterate.algorithms.schedules import cosine, linear, steps
 
 
@@ -86,8 +88,26 @@ SCHEDULES = (
     _listed(linear, start=0.1, end=0.2),
     _listed(steps, start=0.1, milestones=((1, 0.05), (2, 0.01))),
 )
+OPTIMIZERS = (
+    _listed(SGD, momentum=0.9, nesterov=True),
+    _listed(Adam, beta1=0.8),
+    _listed(OtherOptimizer, name="lion"),
+)
+RELEASED = (
+    _listed(Last),
+    _listed(EMA, decay=0.9),
+    _listed(Average, last=3),
+)
 SECTIONS = MappingProxyType(
-    {"loss": LOSSES, "batches": BATCHES, "noise": NOISES, "domain": DOMAINS, "prox": PROXES},
+    {
+        "loss": LOSSES,
+        "batches": BATCHES,
+        "noise": NOISES,
+        "domain": DOMAINS,
+        "prox": PROXES,
+        "optimizer": OPTIMIZERS,
+        "released": RELEASED,
+    },
 )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from lastiterate.algorithms.batches import Batches
 from lastiterate.algorithms.per_step import extremes, is_constant
+from lastiterate.algorithms.updates import PLAIN_UPDATE, Update
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
@@ -29,6 +30,9 @@ class Process:
     `smooth`: how a record's push turns as the iterate moves; or, in words, why that is not known.
 
     `displacement`: what is computed differs from all this by a Gaussian mechanism with this mu.
+
+    `update`: what is made of the steps, and of the iterates; all of the above is about plain steps, whose noise and
+    sensitivity are those of each noisy gradient, whatever is made of it.
 
     `usual`: where batches are of random size, the same run as long as none is of unusual size; a batch is, with at most the
     probability whose logarithm is given.
@@ -52,6 +56,7 @@ class Process:
     usual: Callable[[float], Process] | None = None
     levels: tuple[tuple[float, float], ...] = ((1.0, 1.0),)
     adjacency: Adjacency = REPLACE_ONE
+    update: Update = PLAIN_UPDATE
 
     def __len__(self) -> int:
         return len(self.noise)

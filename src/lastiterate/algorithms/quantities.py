@@ -13,6 +13,7 @@ from lastiterate.algorithms.lipschitz import step_lipschitz
 from lastiterate.algorithms.per_step import each, once_if_equal, spread
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.smooth_push import smooth_push
+from lastiterate.algorithms.updates import update_of
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 
@@ -48,6 +49,7 @@ class Quantities:
             displacement=run.arithmetic.displacement,
             smooth=smooth_push(self),
             levels=self.sizes.levels,
+            update=update_of(self),
         )
 
     @cached_property

@@ -16,10 +16,12 @@ from lastiterate.algorithms.domains import Domain, Unbounded
 from lastiterate.algorithms.hints import hint
 from lastiterate.algorithms.losses import Loss
 from lastiterate.algorithms.noise import Noise
+from lastiterate.algorithms.optimizers import Optimizer, optimizer_of
 from lastiterate.algorithms.per_step import PerStep, checked_per_step, extremes, first_steps, is_constant, over_run
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.prox import Prox
 from lastiterate.algorithms.quantities import Quantities
+from lastiterate.algorithms.released import LAST, Released
 from lastiterate.errors import (
     NON_NEGATIVE,
     POSITIVE,
@@ -56,11 +58,13 @@ class Run:
     """x ← Π(prox((1 − step_size·weight_decay)·x − step_size·(mean gradient of the batch) + noise)), `steps` times.
 
     `step_size`, the size of the noise and the clip may be one number, one per step, or a schedule such as li.cosine(0.1).
-    `weight_decay` is that of torch.optim.SGD; an l2 term of the loss does the same. Only the last iterate is released.
-    `arithmetic` is what rounding adds where the run was executed; `li.train` states it in the run that it returns. The first
-    iterate does not depend on the data, and its norm is at most `start_norm`; this matters only where weights decay.
-    `adjacency` says which data sets are neighbours: `li.REPLACE_ONE`, `li.ZERO_OUT` (the neighbour's record contributes
-    nothing) or, where batches deal each record by itself, `li.ADD_OR_REMOVE_ONE`.
+    `weight_decay` is that of torch.optim.SGD; an l2 term of the loss does the same. With an `optimizer`, what the steps are
+    made of goes through it: li.SGD(momentum=0.9), li.Adam(), or the name of any other. Only the last iterate is released, or
+    the average of iterates that `released` says. `arithmetic` is what rounding adds where the run was executed; `li.train`
+    states it in the run that it returns. The first iterate does not depend on the data, and its norm is at most
+    `start_norm`; this matters only where weights decay. `adjacency` says which data sets are neighbours: `li.REPLACE_ONE`,
+    `li.ZERO_OUT` (the neighbour's record contributes nothing) or, where batches deal each record by itself,
+    `li.ADD_OR_REMOVE_ONE`.
     """
 
     loss: Loss
@@ -74,6 +78,8 @@ class Run:
     arithmetic: Arithmetic
     start_norm: float
     adjacency: Adjacency
+    optimizer: Optimizer
+    released: Released
 
     def __init__(
         self,
@@ -88,6 +94,8 @@ class Run:
         arithmetic: Arithmetic = EXACT,
         start_norm: float = 0.0,
         adjacency: Adjacency = REPLACE_ONE,
+        optimizer: Optimizer | str | None = None,
+        released: Released = LAST,
         **others: Any,
     ) -> None:
         for name in others:
@@ -100,6 +108,7 @@ class Run:
         if prox is not None:
             _checked_kind("prox", prox, Prox, "li.L1(weight=0.1)")
         _checked_kind("arithmetic", arithmetic, Arithmetic, "what li.train states in the run that it returns")
+        _checked_kind("released", released, Released, "li.LAST or li.EMA(decay=0.99)")
         count = steps.count * batches.per_epoch if isinstance(steps, Epochs) else checked_count("steps", steps)
         if count > _MOST_STEPS:
             raise InvalidInput(f"steps must be at most {_MOST_STEPS:g}. Got {shown(count)}.", field="steps")
@@ -115,6 +124,8 @@ class Run:
             "weight_decay": checked_number("weight_decay", weight_decay, NON_NEGATIVE),
             "arithmetic": arithmetic,
             "start_norm": checked_number("start_norm", start_norm, NON_NEGATIVE),
+            "optimizer": optimizer_of(optimizer),
+            "released": released,
             "adjacency": checked_choice("adjacency", adjacency, Adjacency),
         }
         for name, value in values.items():

@@ -30,7 +30,7 @@ def smooth_push(given: Quantities) -> Smooth | str:
     if reason is not None or rank is None:
         return reason or _UNCOUNTED
     run = given.run
-    low, high, turning = _hessians(given)
+    low, high, turning = hessians(given)
     change, eta, decay = extremes(np.asarray(given.gradient_change))[0], given.step_sizes, given.run.decay
     middle, half = each(lambda a, b: (a + b) / 2, low, high), each(lambda a, b: (b - a) / 2, low, high)
     factor, share = run.arithmetic.factor, given.shares[1]
@@ -60,7 +60,7 @@ def _missing(given: Quantities, rank: int | None) -> str | None:
         return "the clip changes from step to step; use one clip"
     if rank is None:
         return _UNCOUNTED
-    low, high, _ = _hessians(given)
+    low, high, _ = hessians(given)
     largest = extremes(given.step_sizes)[1]
     if not largest * run.decay <= 1:
         return f"step_size times the l2 term is {largest * run.decay:g}, above 1; use a smaller step_size"
@@ -69,7 +69,7 @@ def _missing(given: Quantities, rank: int | None) -> str | None:
     return None
 
 
-def _hessians(given: Quantities) -> tuple[Floats, Floats, float]:
+def hessians(given: Quantities) -> tuple[Floats, Floats, float]:
     """Between which the Hessian of a batch lies, without decay, and how fast what the record adds or changes may turn."""
     loss, clipped, (least, most) = given.run.loss, given.run.clip is not None, given.shares
     steepest, replaced = max(abs(loss.curvature), loss.smoothness), given.run.adjacency.replaces

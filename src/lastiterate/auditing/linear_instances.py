@@ -120,7 +120,12 @@ def _random_sum(batches: Batches, steps: QuadraticSteps, count: int, counts: Cou
     if count > _MOST_STEPS:
         return None
     weights = weights_of(steps.factor)
-    values, deviation = weights * steps.push, math.sqrt(float(np.sum(np.square(weights * steps.noise))))
+    deviation = math.sqrt(float(np.sum(np.square(weights * steps.noise))))
+    return sum_of_pushes(batches, weights * steps.push, deviation, counts)
+
+
+def sum_of_pushes(batches: Batches, values: Floats, deviation: float, counts: Counts) -> RandomSum | None:
+    """Of the steps of a run, each weighed by what is left of it at the end; None if there are too many."""
     if batches.shuffled:
         return orders(values, batches, deviation)
     gone = np.cumsum(np.sort(np.abs(values))) < _VANISHED * deviation

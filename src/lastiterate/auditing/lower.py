@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from lastiterate.algorithms.run import Run
 from lastiterate.auditing.changing_instances import best_gaussians, last_step_apart
+from lastiterate.auditing.filtered import filtered_gaussians
 from lastiterate.auditing.interval_instances import on_an_interval
 from lastiterate.auditing.linear_instances import clipped_gaussians, random_pushes, two_gaussians
 from lastiterate.auditing.wells import two_wells
@@ -24,6 +25,7 @@ _FAMILIES = (
     on_an_interval,
     two_wells,
 )
+_OF_OPTIMISERS = (filtered_gaussians,)  # the others are about plain steps
 _NONE = "no instance is known for such a run"
 
 
@@ -47,6 +49,7 @@ def worst_instance(run: Run, delta: float, releases: tuple[int, ...]) -> LowerBo
     found = [LowerBound(0.0, delta, _NONE)]
     if not run.adjacency.replaces:
         return found[0]
-    for family in tracked(_FAMILIES, "instances"):
+    families = _FAMILIES if run.process.update.plain else _OF_OPTIMISERS
+    for family in tracked(families, "instances"):
         found += [LowerBound(epsilon, delta, instance) for epsilon, instance in family(run, delta, releases)]
     return max(found, key=lambda one: one.epsilon)

@@ -31,6 +31,20 @@ class Assumption:
 
 
 @dataclass(frozen=True)
+class KindOfUpdate(Assumption):
+    """The steps are of this kind; otherwise the theorem is about something else."""
+
+
+def _plain(process: Process) -> str | None:
+    if process.update.plain:
+        return None
+    return f"it is about plain gradient steps whose last iterate is released, but here: {process.update.described}"
+
+
+PLAIN_STEPS = KindOfUpdate("plain gradient steps, the last iterate released", _plain)
+
+
+@dataclass(frozen=True)
 class Theorem:
     """`bound` is only ever called where every assumption holds.
 
@@ -39,7 +53,8 @@ class Theorem:
     bound is the best of many, and one of them is rebuilt from its number. Else it is computed once more. What its `about`
     says it is about, no name has to. Where batches are of random size, assumptions and bound are asked about all but unusual
     ones, unless the kernel replays them; `sees` is what then makes a difference to the bound. `adjacencies`: the neighbours
-    that its proof is about, in both orders.
+    that its proof is about, in both orders. `updates`: what may be made of the noisy gradients, plain steps unless it says
+    otherwise. A theorem about every iterate holds for whatever is computed from them, and is not asked.
     """
 
     name: str
@@ -53,6 +68,7 @@ class Theorem:
     places: Callable[[Process], Places] | None = None
     functions: int = 0
     adjacencies: tuple[Adjacency, ...] = (REPLACE_ONE,)
+    updates: Assumption = PLAIN_STEPS
     sees: Callable[[Process], tuple[Any, ...]] = attrgetter(
         "sensitivity", "noise", "lipschitz", "drift", "retain", "sampled"
     )
@@ -69,7 +85,8 @@ class Theorem:
     def failing(self, process: Process) -> Iterator[tuple[Assumption, str]]:
         """The same, one after the other: some take long to look at."""
         given = process.but_for(0.0 if self.places else REFERENCE)
-        asked = (*self.assumptions, _proved_for(self.adjacencies))
+        updates = () if self.about is About.EVERY_ITERATE else (self.updates,)
+        asked = (*updates, *self.assumptions, _proved_for(self.adjacencies))
         return ((one, reason) for one in asked if (reason := one.failure(given)) is not None)
 
     def holds(self, process: Process) -> bool:

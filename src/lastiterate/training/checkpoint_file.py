@@ -34,7 +34,7 @@ def encoded(state: State, training: Training) -> bytes:
     """Everything there is to know of a state."""
     told = {"identity": training.identity, "step": state.step, "randomness": state.randomness}
     words = json.dumps(told).encode()
-    floats = [np.ascontiguousarray(one, "<f8").tobytes() for one in (state.weights, *state.released)]
+    floats = [np.ascontiguousarray(one, "<f8").tobytes() for one in state.arrays]
     order = b"" if state.order is None else np.ascontiguousarray(state.order, "<i8").tobytes()
     body = b"".join([len(words).to_bytes(_LENGTH, "big"), words, *floats, order])
     return _FORMAT + hashlib.sha256(body).digest() + body
@@ -83,15 +83,16 @@ def _opened(content: bytes) -> tuple[dict[str, Any], bytes]:
 
 def _state(step: int, randomness: Any, arrays: bytes, training: Training) -> State:
     size, shape = training.start.size, training.start.shape
-    count = 1 + training.releases_until(step)
+    kept = 1 + training.remembered
+    count = kept + training.releases_until(step)
     records = training.run.batches.records if training.has_order(step) else 0
     if len(arrays) != 8 * (count * size + records):
         raise Damaged
     floats = np.frombuffer(arrays, "<f8", count * size).astype(np.float64).reshape(count, *shape)
     order = np.frombuffer(arrays, "<i8", records, 8 * count * size).astype(np.intp) if records else None
-    return State(step, floats[0], tuple(floats[1:]), order, randomness)
+    return State(step, floats[0], tuple(floats[kept:]), order, randomness, tuple(floats[1:kept]))
 
 
 def _most_bytes(training: Training) -> int:
-    numbers = training.start.size * (1 + len(training.releases)) + training.run.batches.records
+    numbers = training.start.size * (1 + training.remembered + len(training.releases)) + training.run.batches.records
     return len(_FORMAT) + _DIGEST + _LENGTH + _MOST_WORDS + 8 * numbers

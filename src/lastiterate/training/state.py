@@ -21,17 +21,26 @@ from lastiterate.training.fingerprint import array_fingerprint, fingerprint
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Where a training stands: after `step` steps, with the iterates that will be released, and what random numbers need."""
+    """Where a training stands: after `step` steps, with the iterates that will be released, and what random numbers need.
+
+    `memory`: what the optimiser remembers, and the average that will be released.
+    """
 
     step: int
     weights: Floats
     released: tuple[Floats, ...] = ()
     order: np.ndarray | None = None
     randomness: Any = None
+    memory: tuple[Floats, ...] = ()
+
+    @property
+    def arrays(self) -> tuple[Floats, ...]:
+        """All that are like the weights."""
+        return self.weights, *self.memory, *self.released
 
     @property
     def finite(self) -> bool:
-        return all(np.isfinite(one).all() for one in (self.weights, *self.released))
+        return all(np.isfinite(one).all() for one in self.arrays)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +68,11 @@ class Training:
         ]
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
+    @property
+    def remembered(self) -> int:
+        """So many arrays are remembered beside the weights."""
+        return self.run.optimizer.slots + self.run.released.slots
+
     def releases_until(self, step: int) -> int:
         """So many iterates have been kept for their release after `step` steps."""
         return sum(place <= step for place in self.releases)
@@ -72,8 +86,8 @@ class Training:
         return (
             0 <= state.step <= self.run.steps
             and len(state.released) == self.releases_until(state.step)
-            and all(one.shape == self.start.shape for one in (state.weights, *state.released))
-            and all(one.dtype == np.float64 for one in (state.weights, *state.released))
+            and len(state.memory) == self.remembered
+            and all(one.shape == self.start.shape and one.dtype == np.float64 for one in state.arrays)
             and state.finite
             and self._allows_order(state)
             and self._allows_randomness(state.randomness)

@@ -23,7 +23,7 @@ Watch = Callable[[Floats], None]
 
 _CHUNKS = 200
 _FINEST = 40  # a finer grid would leave too many roundings in doubt
-_ROUNDING = 64 * 2.0**-53  # of one step, beside the iterates before and after it
+ROUNDING = 64 * 2.0**-53  # of one step, beside the iterates before and after it
 
 
 def walked(
@@ -36,7 +36,7 @@ def walked(
     watch: Watch | None = None,
 ) -> State:
     """From this state to the end of the run. `watch` sees every iterate, so nothing it saw may be called private."""
-    step_of = TrainingStep(run, objective, source, state.weights.size)
+    step_of = step_for(run, objective, source, state)
     source.go_on(state.randomness)
     sampler = Sampler(run.batches, source, state.order)
     weights, released = state.weights, list(state.released)
@@ -46,12 +46,22 @@ def walked(
             seen = step + 1 == run.steps or step + 1 in releases
             weights = step_of(step, weights, sampler.batch(step), seen)
             if step + 1 in releases:
-                released.append(weights)
+                released.append(step_of.leaving(weights))
             if watch is not None:
                 watch(weights)
             if keeper is not None and keeper.due():
-                keeper.keep(State(step + 1, weights, tuple(released), sampler.order, source.state()))
-    return State(run.steps, weights, tuple(released))
+                now = (tuple(released), sampler.order, source.state(), step_of.memory)
+                keeper.keep(State(step + 1, weights, *now))
+    return State(run.steps, step_of.leaving(weights), tuple(released))
+
+
+def step_for(run: Run, objective: Objective, source: Source, state: State) -> TrainingStep:
+    """The steps of this run, from this state on."""
+    if run.process.update.plain:
+        return TrainingStep(run, objective, source, state.weights.size)
+    from lastiterate.training.optimised import OptimisedStep
+
+    return OptimisedStep(run, objective, source, state)
 
 
 class TrainingStep:
@@ -64,8 +74,13 @@ class TrainingStep:
         self.noises = run.noise.on_iterate(self.sizes, run.batches.divisor)
         self.decay = run.decay
         # Half of what iterates may stray; the other half is for the grid of those that stay hidden.
-        self.farthest = STRAYING / 2 / _ROUNDING / math.sqrt(run.steps)
+        self.farthest = STRAYING / 2 / ROUNDING / math.sqrt(run.steps)
         self.finer = self._finer(parameters)
+        self.memory: tuple[Floats, ...] = ()
+
+    def leaving(self, weights: Floats) -> Floats:
+        """What is released after the step that was just taken."""
+        return weights
 
     def __call__(self, step: int, weights: Floats, chosen: Indices, seen: bool) -> Floats:
         size, noise = float(self.sizes[step]), float(self.noises[step])
@@ -83,7 +98,7 @@ class TrainingStep:
         """So fine that √(steps·parameters) roundings to half a step of the grid, each made larger by the next step, stray by
         half of what they may; also where the noise of the next step is smaller. Where no Lipschitz constant is known, no
         account uses one, and any grid will do."""
-        apart, (least, most) = self.run.process.contraction, extremes(self.noises)
+        apart, (least, most) = self._apart(), extremes(self.noises)
         if not math.isfinite(apart):
             return RELEASED
         spread_by = math.sqrt(self.run.steps * parameters) * most / least * max(1.0, apart)
@@ -94,6 +109,10 @@ class TrainingStep:
                 "rounding has done too far. Take smaller steps, or leave the smoothness of the loss out."
             )
         return min(finer, _FINEST)
+
+    def _apart(self) -> float:
+        """By how much a step may make a difference of iterates larger."""
+        return self.run.process.contraction
 
     def _divisor(self, chosen: Indices) -> float:
         """What the run says of a batch of so many records."""

@@ -1,0 +1,118 @@
+"""What is made of the iterates before anything leaves: the last of them, or an average."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from lastiterate.algorithms.optimizers import Linear
+from lastiterate.errors import Interval, checked_count, checked_number
+
+_INSIDE = Interval(0.0, 1.0, low_included=False, high_included=False)
+
+
+class Released(ABC):
+    """What leaves at the end, and wherever else something is released. `kind` is its name in files."""
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def called(self) -> str:
+        """In sentences: 'only … is released'."""
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is the last iterate."""
+        return False
+
+    @abstractmethod
+    def filtered(self, linear: Linear) -> Linear:
+        """The filter of what is released, once averaging has begun."""
+
+    def begins(self, steps: int) -> int:
+        """After so many steps."""
+        return 0
+
+    @property
+    def slots(self) -> int:
+        """How many arrays an average takes: itself, and what its sum has rounded off."""
+        return 2
+
+    def weight(self, step: int, steps: int) -> float:
+        """How far the average moves towards the iterate of this step, counted from 0, of so many."""
+        return 1.0
+
+
+@dataclass(frozen=True)
+class Last(Released):
+    """The last iterate."""
+
+    kind: ClassVar[str] = "last"
+
+    @property
+    def called(self) -> str:
+        return "the last iterate"
+
+    @property
+    def plain(self) -> bool:
+        return True
+
+    @property
+    def slots(self) -> int:
+        return 0
+
+    def filtered(self, linear: Linear) -> Linear:
+        return linear
+
+
+@dataclass(frozen=True)
+class EMA(Released):
+    """y ← decay·y + (1 − decay)·x after every step, from y = the start; y is released, and no x."""
+
+    decay: float
+    kind: ClassVar[str] = "ema"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "decay", checked_number("decay", self.decay, _INSIDE))
+
+    @property
+    def called(self) -> str:
+        return f"the exponential moving average of the iterates with decay {self.decay:g}"
+
+    def filtered(self, linear: Linear) -> Linear:
+        return linear.averaged(self.decay)
+
+    def weight(self, step: int, steps: int) -> float:
+        return 1 - self.decay
+
+
+@dataclass(frozen=True)
+class Average(Released):
+    """The mean of the last so many iterates, of all by default; no iterate itself is released."""
+
+    last: int | None = None
+    kind: ClassVar[str] = "average"
+
+    def __post_init__(self) -> None:
+        if self.last is not None:
+            object.__setattr__(self, "last", checked_count("last", self.last))
+
+    @property
+    def called(self) -> str:
+        return f"the mean of {'all' if self.last is None else f'the last {self.last}'} iterates"
+
+    def filtered(self, linear: Linear) -> Linear:
+        return linear.averaged(1.0)
+
+    def begins(self, steps: int) -> int:
+        return 0 if self.last is None else max(steps - self.last, 0)
+
+    def weight(self, step: int, steps: int) -> float:
+        """Of a mean that grows: 1, 1/2, 1/3, …; before, the mean is the iterate."""
+        return 1 / max(step + 1 - self.begins(steps), 1)
+
+
+LAST = Last()
+AVERAGE = Average

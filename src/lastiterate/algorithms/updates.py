@@ -1,0 +1,70 @@
+"""What a run makes of its noisy gradients, as theorems see it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lastiterate.algorithms.optimizers import PLAIN, Optimizer
+from lastiterate.algorithms.per_step import extremes, is_constant
+from lastiterate.algorithms.released import LAST, Released
+from lastiterate.algorithms.smooth_push import hessians
+from lastiterate.numerics.rounding import up
+
+if TYPE_CHECKING:
+    from lastiterate.algorithms.quantities import Quantities
+
+_ROUNDED = 2.0**-49  # of numbers around 1: what the middle may be off by
+
+
+@dataclass(frozen=True)
+class Update:
+    """The optimiser and what is released.
+
+    `curvature`: step size times Hessian, decay included, lies within the second number of the first; or, in words, why that
+    is not known, or why the optimiser is no linear filter.
+    """
+
+    optimizer: Optimizer = PLAIN
+    released: Released = LAST
+    curvature: tuple[float, float] | str = "steps are plain"
+
+    @property
+    def plain(self) -> bool:
+        """Whether each step is a gradient step with noise, and the last iterate is what is released."""
+        return self.optimizer.plain and self.released.plain
+
+    @property
+    def described(self) -> str:
+        return f"{self.optimizer.described}; {self.released.called} is released"
+
+
+PLAIN_UPDATE = Update()
+
+
+def update_of(given: Quantities) -> Update:
+    """Of a run."""
+    run = given.run
+    if run.optimizer.plain and run.released.plain:
+        return PLAIN_UPDATE
+    return Update(run.optimizer, run.released, _curvature(given))
+
+
+def _curvature(given: Quantities) -> tuple[float, float] | str:
+    run = given.run
+    if run.optimizer.linear is None:
+        return f"{run.optimizer.described} is no linear filter of noisy gradients"
+    if math.isfinite(run.domain.diameter):
+        return "iterates are projected; leave out the domain"
+    if run.prox is not None:
+        return "a proximal map follows the noise; leave out prox"
+    if not math.isfinite(run.loss.smoothness):
+        return "the loss has no known smoothness; give the loss its smoothness, or use a smoothed loss"
+    if not is_constant(given.step_sizes):
+        return "step sizes differ; use one for all steps"
+    lowest, highest, _ = hessians(given)
+    low, high = extremes(lowest)[0], extremes(highest)[1]
+    size = float(given.step_sizes[0])
+    middle, half = size * (run.decay + (low + high) / 2), size * (high - low) / 2
+    return middle, up(half + _ROUNDED * (abs(middle) + half))

@@ -1,0 +1,220 @@
+"""Momentum, Nesterov, averages of iterates: linear optimisers with a hidden state.
+
+What a record pushes into the state is paid for by the noise of its own step and of those that follow, along a path that
+leaves nothing behind; the paths of several turns may overlap. Proof: docs/proofs.md, "Linear optimisers".
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from lastiterate.algorithms.batches import SHUFFLED, Turns
+from lastiterate.algorithms.process import Process
+from lastiterate.kernel.steps import Refused
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.rounding import up
+from lastiterate.privacy.averaged import AveragedGaussianDP
+from lastiterate.privacy.compose import compose_counted
+from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.notion import Notion
+from lastiterate.shift.momentum import Hidden
+from lastiterate.shift.overlap import TurnsOfRecord, square_of
+from lastiterate.theorems.assumptions import ALIKE, ONLY_THE_LAST, batches
+from lastiterate.theorems.evidence import Evidence
+from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, KindOfUpdate, Theorem
+
+_DIGITS = 5  # to which a square is rounded up: other machines find paths that differ in later ones
+_MOST_PLACES = 256  # looked at one by one; beyond, some stand for others that are hidden longer
+_MOST_STEPS = 10**8
+_LARGEST_MU = 8.0  # ε is 65 there, at δ = 1e-5: with more, composing takes long and is worth little
+
+
+def _states(process: Process) -> tuple[Hidden, Hidden, int]:
+    """The state before and after averaging begins, and after how many steps it does."""
+    update = process.update
+    linear = update.optimizer.linear
+    if linear is None or isinstance(update.curvature, str):
+        raise Refused(str(update.curvature))
+    middle, half = update.curvature
+    before, after = Hidden(linear, middle, half), Hidden(update.released.filtered(linear), middle, half)
+    begins = update.released.begins(len(process))
+    return (before, after, begins) if begins else (after, after, 0)
+
+
+def _rounded_up(square: float) -> float:
+    unit = 10.0 ** (math.floor(math.log10(square)) + 1 - _DIGITS)
+    return math.ceil(square / unit) * unit * (1 + 1e-12)
+
+
+def mu_of_square(process: Process, square: float) -> float:
+    return math.sqrt(_rounded_up(square)) * process.step_mu * (1 + 1e-12)
+
+
+def _every(process: Process) -> int:
+    return process.batches.per_epoch if process.batches.passes else 1
+
+
+def _square_at(process: Process, left: int) -> float:
+    """Σ payments² of a record whose last turn has so many steps after it."""
+    return TurnsOfRecord(*_states(process), len(process), _every(process), left).square()
+
+
+def _worst(process: Process) -> Evidence:
+    """Update: ξ ← Fξ + b·(−η∇f(cᵀξ) + N(0, ν²)), full batches or passes in one order; Rξ is released at the end.
+    Bound: μ² = (s/ν)²·Σ_t(Σ_τ a^τ_t)²; for each turn τ, a^τ_t = |u_t| + r·|cᵀθ_{t−1}| with θ = 0 before the turn,
+        θ_t = Fθ_{t−1} + b(−m·cᵀθ_{t−1} + [t = τ] − u_t), and Rθ = 0 at the end; η·Hessian lies within r of m.
+    Assumes: a linear optimiser, no projection and no proximal map, a known smoothness, all steps alike; only what is
+        `released` at the end leaves.
+    Attained by: the last batch of a pass with momentum, on steep quadratic losses, to 1 %.
+    Reference: docs/proofs.md, "Linear optimisers".
+    """
+    begins, every = _states(process)[2], _every(process)
+    places = range(min(every, len(process))) if begins else (0,)
+    return Evidence(GaussianDP(mu_of_square(process, max(_square_at(process, left) for left in places))))
+
+
+def _averaged(process: Process) -> Evidence:
+    """Update: ξ ← Fξ + b·(−η∇f(cᵀξ) + N(0, ν²)), passes in a random and secret order, drawn once or each epoch.
+    Bound: the average over a record's places of G(μ) for the place, μ as in linear-optimiser. With a new order each
+        epoch, every turn is paid for within its own epoch, and the averages of all epochs are composed.
+    Assumes: a linear optimiser, no projection and no proximal map, a known smoothness, all steps alike; only what is
+        `released` at the end leaves.
+    Attained by: one epoch of two batches, to 5 %.
+    Reference: docs/proofs.md, "Linear optimisers".
+    """
+    return Evidence(_one_order(process) if process.batches.turns is Turns.ONE_ORDER else _new_orders(process))
+
+
+def _one_order(process: Process) -> Notion:
+    every, steps = _every(process), len(process)
+    squares = np.zeros(every)  # by the steps that are left after the last turn; 0 where there is no turn
+    if every <= _MOST_PLACES:
+        for left in range(min(every, steps)):
+            squares[left] = _square_at(process, left)
+    else:  # as the worst place, but for the last turn, which is paid for within some of the steps that are left
+        earlier, after = _square_at(process, 0) - 1, _states(process)[1]
+        squares[: min(every, steps)] = up(earlier) + _squares_within(after, min(every, steps))
+    mus = np.array([mu_of_square(process, square) if square else 0.0 for square in squares.tolist()])
+    return AveragedGaussianDP(mus=mus, weights=np.full(every, 1 / every))
+
+
+def _new_orders(process: Process) -> Notion:
+    """Epochs that do not average yet, the one in which that begins, those that do, and the last, or what there is of it."""
+    before, after, begins = _states(process)
+    every, steps = process.batches.per_epoch, len(process)
+    last = steps - (steps - 1) // every * every
+    whole = (steps - last) // every
+    early, cut = min(begins // every, whole), int(begins % every > 0 and begins // every < whole)
+    parts: list[tuple[Notion, int]] = [
+        (_epoch(process, before, every), early),
+        (GaussianDP(process.step_mu * (1 + 1e-12)), cut),
+        (_epoch(process, after, every), whole - early - cut),
+        (_last_epoch(process, after, last) if begins <= steps - last else _at_once(process, last), 1),
+    ]
+    return compose_counted([part for part in parts if part[1]])
+
+
+def _last_epoch(process: Process, hidden: Hidden, length: int) -> AveragedGaussianDP:
+    """At its end nothing may be left in what is released; where places are few, each has the path that is best for it."""
+    if length > _MOST_PLACES:
+        return _epoch(process, hidden, length)
+    squares = [square_of(hidden, steps, hidden.linear.taps) for steps in range(1, length + 1)]
+    return _of_places(process, np.array(squares))
+
+
+def _at_once(process: Process, places: int) -> AveragedGaussianDP:
+    return _of_places(process, np.ones(places))
+
+
+def _epoch(process: Process, hidden: Hidden, length: int) -> AveragedGaussianDP:
+    """An epoch of so many steps, or what there is of it, at whose end nothing is left of any push."""
+    return _of_places(process, _squares_within(hidden, length))
+
+
+def _squares_within(hidden: Hidden, most: int) -> Floats:
+    """Σ payments² of one turn that is paid for within 1, 2, … steps, until nothing is left; of many, some stand for more."""
+    lengths = np.unique(np.geomspace(1, most, min(most, _MOST_PLACES)).astype(np.intp))
+    squares = np.array([square_of(hidden, int(one), hidden.order) for one in lengths])
+    return np.asarray(squares[np.searchsorted(lengths, np.arange(1, most + 1), side="right") - 1])
+
+
+def _of_places(process: Process, squares: Floats) -> AveragedGaussianDP:
+    values, counts = np.unique(squares, return_counts=True)
+    mus = np.array([mu_of_square(process, value) for value in values.tolist()])
+    every = process.batches.per_epoch
+    absent = max(1 - len(squares) / every, 0.0)
+    return AveragedGaussianDP(mus=np.append(mus, 0.0), weights=np.append(counts / every, absent))
+
+
+def _hidden_state(process: Process) -> str | None:
+    update = process.update
+    if update.plain:
+        return (
+            "it is about momentum and averages of iterates, but the run has plain steps whose last iterate is released"
+        )
+    return (
+        f"it needs a linear filter and a known curvature: {update.curvature}"
+        if isinstance(update.curvature, str)
+        else None
+    )
+
+
+def _short(process: Process) -> str | None:
+    if len(process) > _MOST_STEPS:
+        return f"it is gone through turn by turn, {_MOST_STEPS:g} steps at most, but there are {len(process):g}"
+    every = _every(process)
+    if process.update.released.begins(len(process)) and every > _MOST_PLACES:
+        return (
+            f"where a part of the run is averaged it looks at each place, {_MOST_PLACES} at most, but there are {every}"
+        )
+    return None
+
+
+def _some_protection(process: Process) -> str | None:
+    """With less, composing takes long and is worth little."""
+    if process.batches.turns is not Turns.NEW_ORDERS or isinstance(process.update.curvature, str):
+        return None
+    places = min(process.batches.per_epoch, len(process))
+    mean = float(_squares_within(_states(process)[1], places).mean())
+    worst = process.step_mu * max(1.0, math.sqrt(mean * len(process) / places))
+    if worst <= _LARGEST_MU:
+        return None
+    return f"it needs a mu of {_LARGEST_MU:g} at most, of a turn and in all, but there is {worst:.3g}: hardly any protection"
+
+
+LINEAR = KindOfUpdate(
+    "momentum, or an average of iterates, on losses of known smoothness, nothing projected", _hidden_state
+)
+_SHORT = Assumption("the run is short enough to go through", _short)
+
+LINEAR_OPTIMISER = Theorem(
+    "linear-optimiser",
+    "lastiterate, payments along paths of a linear filter",
+    "momentum and averages with hidden states, worst record",
+    (
+        batches("full batches, or passes in one order", Turns.EVERY_STEP, Turns.FIXED_ORDER, Turns.ONE_ORDER),
+        ALIKE,
+        ONLY_THE_LAST,
+        _SHORT,
+    ),
+    _worst,
+    adjacencies=ANY_NEIGHBOURS,
+    updates=LINEAR,
+)
+RANDOM_LINEAR_OPTIMISER = Theorem(
+    "linear-optimiser/random-order",
+    "lastiterate, payments along paths of a linear filter, averaged over the order",
+    "momentum and averages with hidden states, a random and secret order",
+    (
+        batches("shuffled batches", *SHUFFLED),
+        ALIKE,
+        ONLY_THE_LAST,
+        _SHORT,
+        Assumption("some protection", _some_protection),
+    ),
+    _averaged,
+    adjacencies=ANY_NEIGHBOURS,
+    updates=LINEAR,
+)

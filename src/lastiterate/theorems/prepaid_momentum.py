@@ -1,0 +1,145 @@
+"""Prepayment with momentum: noise before a record's turn hides it, too, where the push turns slowly.
+
+Proof: docs/proofs.md, "Linear optimisers".
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+
+from lastiterate.algorithms.batches import Turns
+from lastiterate.algorithms.optimizers import SGD
+from lastiterate.algorithms.process import Process
+from lastiterate.errors import Unavailable
+from lastiterate.kernel.prepaid import longest
+from lastiterate.kernel.steps import Refused
+from lastiterate.numerics.rounding import up
+from lastiterate.privacy.averaged import AveragedGaussianDP
+from lastiterate.privacy.chosen_slack import ChosenSlack
+from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.notion import Notion
+from lastiterate.shift.momentum import Asked, Hidden, Turning, best_path
+from lastiterate.shift.overlap import TurnsOfRecord
+from lastiterate.theorems.assumptions import ALIKE, ONLY_THE_LAST, batches
+from lastiterate.theorems.evidence import Evidence
+from lastiterate.theorems.linear_optimiser import LINEAR, mu_of_square
+from lastiterate.theorems.prepayment import SEVERAL, SMOOTH, smooth_of
+from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
+
+_MOST_WORK = 400_000  # steps of single records: some seconds
+_PREPAID = (1, 2, 4)  # so many turns, the last, and all: what is prepaid for longer has turned more
+_PAYMENTS = (0.5, 1.0, 2.0, 8.0)  # at most, in units of the push
+
+
+def _turning(process: Process, slack: float, largest: float) -> Turning:
+    """How far the push turns in a step, but for this probability, if no payment is larger than `largest` pushes."""
+    optimizer, smooth, curvature = process.update.optimizer, smooth_of(process), process.update.curvature
+    if not isinstance(optimizer, SGD) or isinstance(curvature, str):
+        raise Refused(str(curvature))
+    kept, noise = optimizer.momentum, float(process.noise[0])
+    way = (float(smooth.movement[0]) + largest * float(process.sensitivity[0])) / (1 - kept)
+    by_chance = noise * longest(smooth.rank, slack / len(process)) / math.sqrt((1 - kept) * (1 + kept))
+    return Turning(optimizer.linear, *curvature, up(smooth.turning * (way + by_chance)))
+
+
+def _square(process: Process, hidden: Turning, place: int, largest: float) -> float | None:
+    """Σ payments² of a record with its turns at this place, the least of those tried; None if a payment is too large.
+
+    Some turns, the last, are prepaid; what is paid for the others, which come before, is added.
+    """
+    every, steps = process.batches.per_epoch, len(process)
+    if place >= steps:
+        return 0.0
+    causal = Hidden(hidden.linear, hidden.middle, hidden.half)
+    record = TurnsOfRecord(causal, causal, 0, steps, every, (steps - 1 - place) % every)
+    turns, squares = np.arange(place, steps, every), []
+    for last in sorted({min(one, len(turns)) for one in _PREPAID} | {len(turns)}):
+        pushes, already = np.zeros(steps), record.payments(last)
+        pushes[turns[len(turns) - last :]] = 1.0
+        path = best_path(hidden, Asked(pushes, hidden.linear.taps, np.arange(steps, dtype=np.intp), already))
+        payments = hidden.payments(path, pushes) + already
+        if float(payments[:-1].max(initial=0.0)) <= largest:
+            squares.append(up(float(np.square(payments).sum())))
+    return min(squares, default=None)
+
+
+def _mus(process: Process, slack: float) -> list[float]:
+    """Of a record at each place; what rounding adds to a push is paid where it comes, on top."""
+    every, smooth = process.batches.per_epoch, smooth_of(process)
+    rough = float(smooth.rough[0]) / float(process.noise[0]) * math.sqrt(-(-len(process) // every))
+    for largest in _PAYMENTS:
+        hidden = _turning(process, slack, largest)
+        squares = [_square(process, hidden, place, largest) for place in range(every)]
+        found = [square for square in squares if square is not None]
+        if len(found) == every:
+            return [mu_of_square(process, square) + up(rough) if square else 0.0 for square in found]
+    raise Unavailable("no payments are small enough for prepayment.")
+
+
+def _bound(process: Process) -> Evidence:
+    """Update: v ← β·v − η∇f(X) + N(0, ν²), X ← X + v, batches in passes of one order, smooth losses.
+    Bound: μ² = (s/ν)²·Σa_t², θ_0 = θ_T = 0, a_t = |θ_t − (1+β−m)θ_{t−1} + βθ_{t−2} − [turn]| + r·|θ_{t−1}|
+        + γ·(|(1+β−m)θ_{t−1} − βθ_{t−2}| + β·|θ_{t−2}|), for the last turns; what linear-optimiser pays for the others is
+        added. δ(ε) ≤ θ_ε(μ) + δ0, of the worst place, or on average if it is secret.
+        γ = ℓ·((ηG + a_max)/(1−β) + νκ/√(1−β²)) is how far the push can turn in one step, but for a probability δ0.
+    Assumes: momentum, no decay, no projection and no proximal map, a known smoothness, bounded gradients, all steps alike;
+        only the last iterate is released.
+    Attained by: quadratic losses whose push does not turn, five epochs of four batches, to 10 %.
+    Reference: docs/proofs.md, "Linear optimisers".
+    """
+
+    @cache
+    def but_for(slack: float) -> Notion:
+        mus = _mus(process, slack)
+        if process.batches.turns is Turns.FIXED_ORDER:
+            return GaussianDP(max(mus))
+        return AveragedGaussianDP(mus=mus, weights=np.full(len(mus), 1 / len(mus)))
+
+    return Evidence(ChosenSlack(but_for))
+
+
+def _heavy_ball(process: Process) -> str | None:
+    optimizer, released = process.update.optimizer, process.update.released
+    if (
+        isinstance(optimizer, SGD)
+        and not (optimizer.plain or optimizer.nesterov or optimizer.dampening)
+        and released.plain
+    ):
+        return None
+    return f"it needs momentum without dampening or look ahead, but here: {process.update.described}"
+
+
+def _no_decay(process: Process) -> str | None:
+    if isinstance(process.smooth, str) or not process.smooth.decay.any():
+        return None
+    return f"it needs weights that do not decay, but a step takes {float(process.smooth.decay.max()):.3g} of them"
+
+
+def _short(process: Process) -> str | None:
+    needed = len(process) * process.batches.per_epoch
+    if needed <= _MOST_WORK:
+        return None
+    return f"it would have to look at {needed:.3g} steps of single records, more than {_MOST_WORK:.3g}"
+
+
+PREPAID_MOMENTUM = Theorem(
+    "linear-optimiser/prepaid",
+    "lastiterate, noise before a record's turn, with momentum",
+    "momentum, smooth losses: worst record, or the average over the record's place",
+    (
+        batches("passes in one order", Turns.FIXED_ORDER, Turns.ONE_ORDER),
+        SEVERAL,
+        Assumption("momentum, and the last iterate is released", _heavy_ball),
+        SMOOTH,
+        Assumption("weights that do not decay", _no_decay),
+        ALIKE,
+        ONLY_THE_LAST,
+        Assumption("the run is short enough to go through", _short),
+    ),
+    _bound,
+    adjacencies=ANY_NEIGHBOURS,
+    updates=LINEAR,
+)

@@ -1,0 +1,124 @@
+"""Steps with an optimiser, and averages of iterates.
+
+Noise is added to the iterate itself, or to what a linear optimiser makes it from, so that whatever is rounded is rounded
+before the noise of some step: then it moves a Gaussian by that much, and nothing else. What is released last gets its noise
+last: an average is not computed from the last iterate, but drawn in its place. (docs/numerics.md)
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from lastiterate.algorithms.arithmetic import STRAYING
+from lastiterate.algorithms.optimizers import At
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import InvalidInput
+from lastiterate.numerics.arrays import Floats, Indices
+from lastiterate.numerics.norms import length
+from lastiterate.numerics.randomness import Source
+from lastiterate.training.leaving import RELEASED, leaves_with_normal_noise
+from lastiterate.training.objectives import Objective
+from lastiterate.training.state import State
+from lastiterate.training.walk import ROUNDING, TrainingStep
+
+
+class OptimisedStep(TrainingStep):
+    """One step; what the optimiser remembers, the average and what its sum has rounded off are kept in `memory`."""
+
+    def __init__(self, run: Run, objective: Objective, source: Source, state: State) -> None:
+        self.optimizer, self.average = run.optimizer, run.released
+        super().__init__(run, objective, source, state.weights.size)
+        nothing = np.zeros(state.weights.shape)
+        begun = (state.weights, nothing)[: self.average.slots]
+        self.memory = state.memory or ((nothing,) * self.optimizer.slots + begun)
+        self._drawn: Floats | None = None
+
+    def __call__(self, step: int, weights: Floats, chosen: Indices, seen: bool) -> Floats:
+        size, remembered = float(self.sizes[step]), self.memory[: self.optimizer.slots]
+        at = At(step, size, size / float(self.sizes[max(step - 1, 0)]), size * self._beside)
+        noise = float(self.noises[step]) * self.optimizer.noise_factor
+        mean = self.optimizer.noised(weights, self._taken(step, weights, chosen), remembered, at.ratio)
+        self._check_lengths(noise, weights, mean, remembered)
+        if step + 1 == self.run.steps and self._linear:
+            self._drawn = self._drawn_last(step, weights, mean, remembered, at, noise)
+            return self._drawn
+        moved = leaves_with_normal_noise(mean, noise, self.source, RELEASED if seen else self.finer)
+        after, kept = self.optimizer.settled(weights, moved, remembered, at)
+        after = self.run.domain.projected(after if self.run.prox is None else self.run.prox.mapped(after, size))
+        self._check_range(length(after))
+        self.memory = (*kept, *self._averaged(step, after))
+        return after
+
+    def leaving(self, weights: Floats) -> Floats:
+        """What is released: the average if there is one."""
+        if self._drawn is not None:
+            return self._drawn
+        return weights if self.average.plain else self.memory[-2] + self.memory[-1]
+
+    @property
+    def _linear(self) -> bool:
+        """Whether what is released last is a number times what gets the noise, and something known before."""
+        projected = math.isfinite(self.run.domain.diameter) or self.run.prox is not None
+        return self.optimizer.linear is not None and not projected
+
+    @property
+    def _beside(self) -> float:
+        return self.run.weight_decay if self.optimizer.decoupled else 0.0
+
+    def _taken(self, step: int, weights: Floats, chosen: Indices) -> Floats:
+        """−step_size·(mean gradient, and the terms that make weights decay)."""
+        size, clip = float(self.sizes[step]), None if self.clips is None else float(self.clips[step])
+        total = self.objective.gradient_sum(weights, chosen, clip)
+        return np.asarray(-(size * (self.decay - self._beside)) * weights - (size / self._divisor(chosen)) * total)
+
+    def _drawn_last(
+        self, step: int, weights: Floats, mean: Floats, remembered: tuple[Floats, ...], at: At, noise: float
+    ) -> Floats:
+        """What is released at the end, with the noise of the last step as it enters there."""
+        factor, known = self.optimizer.as_released(weights, remembered, at.ratio)
+        value = factor * mean + known
+        if not self.average.plain:
+            weight, (before, carried) = self.average.weight(step, self.run.steps), self.memory[-2:]
+            value, factor = before + (weight * (value - before) + (1 - weight) * carried), weight * factor
+        self._check_last(factor * noise, length(value) + length(weights))
+        return leaves_with_normal_noise(value, factor * noise, self.source)
+
+    def _averaged(self, step: int, after: Floats) -> tuple[Floats, ...]:
+        """The average moves towards the iterate; what the sum rounds off is carried along."""
+        if self.average.plain:
+            return ()
+        before, carried = self.memory[-2:]
+        weight = self.average.weight(step, self.run.steps)
+        more = weight * ((after - before) - carried) + carried
+        total = before + more
+        added = total - before
+        return total, (before - (total - added)) + (more - added)
+
+    def _check_lengths(self, noise: float, weights: Floats, mean: Floats, remembered: tuple[Floats, ...]) -> None:
+        lengths = length(weights) + length(mean)
+        lengths += 2 * length(remembered[0]) if self.optimizer.linear is not None and remembered else 0.0
+        self._check_range(lengths)
+        roundings = 1.0 if self.run.prox is None else self.run.prox.roundings(weights.shape)
+        self._check_heard(noise, lengths * roundings * (2.0 if self.optimizer.slots else 1.0))
+
+    def _check_last(self, noise: float, lengths: float) -> None:
+        """The rounding of an average is that of all its terms; where nothing hides by it, none is charged."""
+        charged = not isinstance(self.run.process.update.curvature, str) and self.source.private
+        if charged and not ROUNDING * lengths <= STRAYING / 8 * noise:
+            raise InvalidInput(
+                f"noise of {noise:.3g} on what is released is lost in the rounding of iterates of length {lengths:.3g}. "
+                "Average fewer iterates, or take more noise."
+            )
+
+    def _apart(self) -> float:
+        """A rounding of an iterate is felt in the next two steps, and in the average, whose own noise is smaller."""
+        curvature = self.run.process.update.curvature
+        if isinstance(curvature, str):
+            return math.inf
+        linear = self.optimizer.linear
+        felt = 1.0 if linear is None else sum(map(abs, linear.steps[1:])) + 1.0
+        steps = self.run.steps
+        drawn = self.average.weight(steps - 1, steps) * math.sqrt(steps)
+        return 4 * felt * (1 + abs(curvature[0]) + curvature[1]) * max(1.0, 1 / drawn)

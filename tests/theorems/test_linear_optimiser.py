@@ -1,0 +1,156 @@
+"""Momentum, averages and any other optimiser in an account: what applies, what does not, and between which numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lastiterate as li
+from lastiterate.auditing.filtered import filtered_mu, left_of_steps, weights_of_iterates
+from lastiterate.theorems.evidence import About
+from lastiterate.theorems.theorem import PLAIN_STEPS
+
+CONVEX = li.losses.general(smoothness=1.0, strong_convexity=0.0, gradient_sensitivity=2.0)
+CYCLIC = li.Cyclic(records=200, batch_size=10)
+UPDATES = (
+    (li.SGD(momentum=0.9), li.LAST),
+    (li.SGD(momentum=0.9, nesterov=True), li.LAST),
+    (li.SGD(), li.EMA(decay=0.9)),
+    (li.SGD(), li.AVERAGE()),
+    (li.SGD(momentum=0.5), li.AVERAGE(last=33)),
+    (li.Adam(), li.LAST),
+    ("lion", li.EMA(decay=0.9)),
+)
+
+
+def a_run(
+    optimizer: Any = None, released: Any = li.LAST, batches: Any = CYCLIC, epochs: int = 5, **more: Any
+) -> li.Run:
+    """Sensitivity and noise on the iterate are equal, where batches have ten records."""
+    given = {"loss": CONVEX, "step_size": 0.01, "noise": li.OnIterate(std=0.002)} | more
+    return li.Run(batches=batches, steps=li.epochs(epochs), optimizer=optimizer, released=released, **given)
+
+
+def test_momentum_in_many_epochs() -> None:
+    """Composition 10, clearing before each turn 3.59, overlapping payments less; quadratic losses 2.24."""
+    report = li.account(a_run(li.SGD(momentum=0.9), epochs=100), 1e-5)
+    assert report.best.theorem.name == "linear-optimiser"
+    assert report.mu == pytest.approx(2.594, abs=1e-3)
+    assert filtered_mu(report.run, 0.0) == pytest.approx(100 / math.sqrt(2000), rel=5e-3)
+    assert report.composition == pytest.approx(li.GaussianDP(10.0).epsilon(1e-5), rel=1e-9)
+    assert report.sandwich.lower.epsilon == pytest.approx(
+        li.GaussianDP(filtered_mu(report.run, 0.0)).epsilon(1e-5), rel=1e-6
+    )
+
+
+@pytest.mark.parametrize(("optimizer", "released"), UPDATES)
+@pytest.mark.parametrize(
+    "batches", [CYCLIC, li.FullBatch(10), li.Shuffled(200, 10), li.FixedSize(200, 10), li.Poisson(200, 0.05)], ids=repr
+)
+def test_composition_holds_for_all_and_no_other_theorem_says_anything(
+    optimizer: Any, released: Any, batches: Any
+) -> None:
+    loss = replace(CONVEX, clip=1.0)
+    given = a_run(optimizer, released, batches, 3, loss=loss)
+    report, plain = li.account(given, 1e-5), li.account(a_run(None, li.LAST, batches, 3, loss=loss), 1e-5)
+    assert report.composition == pytest.approx(plain.composition, rel=1e-12)
+    for one in report.guarantees:
+        assert one.theorem.about is About.EVERY_ITERATE or one.theorem.updates is not PLAIN_STEPS
+    assert li.verify(report.certificate, given).accepted
+    assert report.sandwich.lower.epsilon <= report.epsilon
+    assert any("No statistics of a batch" in one for one in report.assumptions)
+    assert li.account_each(given, 1e-5).worst == report.epsilon
+
+
+def test_a_theorem_that_says_nothing_of_optimisers_is_about_plain_steps() -> None:
+    silent = li.theorems.Theorem("silent", "nobody", "nothing", (), lambda process: 1 / 0)  # type: ignore[arg-type, return-value]
+    answer = silent.apply(a_run(li.SGD(momentum=0.9)).process)
+    assert "it is about plain gradient steps" in str(answer)
+    assert "momentum 0.9" in str(answer)
+
+
+def test_existing_runs_stay_what_they_were() -> None:
+    plain = a_run()
+    assert plain == a_run(li.SGD()) == a_run("sgd") == a_run(None, li.LAST)
+    assert plain.process.update.plain
+    assert not {"optimizer", "released"} & li.account(plain, 1e-5).certificate["run"].keys()
+    assert not [one for one in li.account(plain, 1e-5).guarantees if one.theorem.name.startswith("linear")]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"domain": li.Ball(radius=1.0)}, "projected"),
+        ({"prox": li.L1(weight=0.1)}, "proximal map"),
+        ({"loss": li.losses.network(clip=1.0)}, "smoothness"),
+        ({"step_size": [0.01] * 99 + [0.02]}, "step sizes differ"),
+        ({"noise": li.OnIterate(std=[0.002] * 99 + [0.003])}, "all steps alike"),
+    ],
+)
+def test_what_hidden_states_need(more: dict[str, Any], words: str) -> None:
+    report = li.account(a_run(li.SGD(momentum=0.9), **more), 1e-5)
+    refused = next(one for one in report.inapplicable if one.theorem.name == "linear-optimiser")
+    assert words in str(refused)
+    assert report.best.theorem.about is About.EVERY_ITERATE
+
+
+def test_releases_on_the_way_are_composed() -> None:
+    report = li.account(a_run(li.SGD(momentum=0.9)), 1e-5, releases=[40])
+    assert report.best.theorem.name == "bok2024/cyclic/composition"
+    with_average = li.account(a_run(None, li.EMA(decay=0.9)), 1e-5, releases=[40])
+    assert "as it was after 40 steps and at the end, is released" in with_average.assumptions[1]
+    assert "moving average" in str(li.verify(with_average.certificate))
+
+
+@pytest.mark.parametrize("adjacency", [li.REPLACE_ONE, li.notions.Adjacency.ZERO_OUT])
+def test_neighbours(adjacency: Any) -> None:
+    loss = li.losses.logistic(feature_norm=1.0)
+    mu = li.account(a_run(li.SGD(momentum=0.9), loss=loss, adjacency=adjacency), 1e-5).mu
+    alike = li.account(a_run(li.SGD(momentum=0.9), loss=loss), 1e-5).mu
+    assert mu is not None
+    assert alike is not None
+    assert mu == pytest.approx(alike * (1.0 if adjacency is li.REPLACE_ONE else 0.5), rel=2e-3)
+
+
+def test_clipping_a_loss_that_is_no_linear_model_costs_more() -> None:
+    """Its middle curvature is 0 and all of it is unknown."""
+    clipped = a_run(li.SGD(momentum=0.9), loss=li.losses.network(clip=1.0, smoothness=1.0))
+    assert clipped.process.update.curvature[0] == 0.0
+    assert clipped.process.update.curvature[1] == pytest.approx(0.01)
+    assert li.account(clipped, 1e-5).epsilon > li.account(a_run(li.SGD(momentum=0.9)), 1e-5).epsilon
+
+
+def test_secret_orders_cost_less_than_known_ones() -> None:
+    known = li.account(a_run(li.SGD(momentum=0.9)), 1e-5).epsilon
+    one_order = li.account(a_run(li.SGD(momentum=0.9), batches=li.Shuffled(200, 10, each_epoch=False)), 1e-5)
+    new_orders = li.account(a_run(li.SGD(momentum=0.9), batches=li.Shuffled(200, 10)), 1e-5)
+    assert one_order.best.theorem.name == new_orders.best.theorem.name == "linear-optimiser/random-order"
+    assert one_order.epsilon < known
+    assert new_orders.epsilon < new_orders.composition
+    many = li.account(a_run(li.SGD(momentum=0.9), batches=li.Shuffled(4000, 10, each_epoch=False)), 1e-5)
+    assert many.epsilon < li.account(a_run(li.SGD(momentum=0.9), batches=li.Cyclic(4000, 10)), 1e-5).epsilon
+
+
+@pytest.mark.parametrize(("optimizer", "released"), UPDATES[:5])
+@pytest.mark.parametrize("batches", [CYCLIC, li.FullBatch(10), li.Shuffled(40, 10), li.FixedSize(40, 10)], ids=repr)
+@pytest.mark.parametrize("curvature", [0.0, 0.3])
+def test_quadratic_losses_lie_below(optimizer: Any, released: Any, batches: Any, curvature: float) -> None:
+    loss = li.losses.general(smoothness=5.0, strong_convexity=curvature, gradient_sensitivity=2.0)
+    for steps in (0.01, 0.2):
+        report = li.account(a_run(optimizer, released, batches, 4, loss=loss, step_size=steps), 1e-5)
+        assert 0 < report.sandwich.lower.epsilon <= report.epsilon
+
+
+def test_what_is_left_of_a_step_by_the_formulas_of_each_average() -> None:
+    """Momentum on linear losses: (1 − β^{k+1})/(1 − β) after k more steps; averages by their definition."""
+    moved = np.array([(1 - 0.9 ** (k + 1)) / 0.1 for k in range(12)])
+    assert left_of_steps(li.SGD(0.9), li.LAST, 0.0, 12) == pytest.approx(moved[::-1], rel=1e-12)
+    mean = [sum(moved[: 12 - step][-5:]) / 5 for step in range(12)]
+    assert left_of_steps(li.SGD(0.9), li.AVERAGE(last=5), 0.0, 12) == pytest.approx(mean, rel=1e-12)
+    kept = [sum(0.3 * 0.7 ** (11 - t) * moved[t - step] for t in range(step, 12)) for step in range(12)]
+    assert left_of_steps(li.SGD(0.9), li.EMA(decay=0.7), 0.0, 12) == pytest.approx(kept, rel=1e-12)
+    assert weights_of_iterates(li.AVERAGE(), 7) == pytest.approx(np.full(7, 1 / 7))
