@@ -165,7 +165,7 @@ def test_promises_say_what_has_to_hold() -> None:
     ("call", "words"),
     [
         (lambda: li.losses.general(smoothness=1.0, strong_convexity=0.1, weak_convexity=0.1, clip=1.0), "not both"),
-        (lambda: li.losses.general(smoothness=1.0), "gradient_sensitivity or clip"),
+        (lambda: li.losses.general(smoothness=1.0), "gradient_norm or clip"),
         (lambda: li.losses.general(smoothness=1.0, strong_convexity=1.1, clip=1.0), "at most smoothness"),
         (lambda: li.losses.ridge(feature_norm=1.0), "clip or residual_bound"),
         (lambda: li.losses.softmax(feature_norm=1.0, pull=0.5), "pull needs classes"),

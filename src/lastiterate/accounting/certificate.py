@@ -26,7 +26,6 @@ from lastiterate.theorems.evidence import Grade
 from lastiterate.theorems.theorem import Guarantee, Theorem
 
 FORMAT = "lastiterate certificate 3"
-_ADJACENCY = "replace one record"
 _DIGITS = 12
 _THEOREMS = {theorem.name: theorem for theorem in CATALOGUE}
 _HOW = {"replayed": "replayed by the kernel", "recomputed": "recomputed from the run"}
@@ -44,20 +43,21 @@ class Verdict:
     reason: str = ""
     assumptions: tuple[str, ...] = ()
     grade: str = ""
+    adjacency: str = ""
 
     def __str__(self) -> str:
         if not self.accepted:
             return f"rejected: {self.reason}"
         others = f" and those after {', '.join(map(str, self.releases))} steps" if self.releases else " alone"
         return (
-            f"accepted: epsilon = {self.epsilon:.9g} at delta = {self.delta:g}, {_ADJACENCY}, "
+            f"accepted: epsilon = {self.epsilon:.9g} at delta = {self.delta:g}, {self.adjacency}, "
             f"the last of {self.steps} iterates{others} released; {_HOW[self.grade]}"
         )
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON could hold it."""
         lists = {"releases": list(self.releases), "assumptions": list(self.assumptions)}
-        return {**asdict(self), "adjacency": _ADJACENCY, **lists}
+        return {**asdict(self), **lists}
 
 
 def _rejected(reason: str) -> Verdict:
@@ -94,7 +94,7 @@ def _found(process: Process, guarantee: Guarantee, delta: float) -> dict[str, An
 
 def _claim(process: Process, epsilon: float, delta: float, mu: float | None) -> dict[str, Any]:
     return {
-        "adjacency": _ADJACENCY,
+        "adjacency": process.adjacency.said,
         "delta": delta,
         "epsilon": epsilon if math.isfinite(epsilon) else None,
         "mu": mu,
@@ -129,13 +129,15 @@ def _checked(content: dict[str, Any], run: Run | None) -> Verdict:
     if content["format"] != FORMAT:
         return _rejected(f"it is not a {FORMAT}: certificates of other formats have to be made anew")
     claim, grade = content["claim"], content["grade"]
-    if claim["adjacency"] != _ADJACENCY or grade not in _HOW:
-        return _rejected(f"it is not for {_ADJACENCY}, or of neither grade: {', '.join(_HOW)}")
+    if grade not in _HOW:
+        return _rejected(f"it is of neither grade: {', '.join(_HOW)}")
     if content["caveats"]:
         return _rejected(str(content["caveats"][0]))
     described = run_from_dict(content["run"])
     if run is not None and described != run:
         return _rejected("it is about another run")
+    if claim["adjacency"] != described.adjacency.said:
+        return _rejected(f"its run is about other neighbours: {described.adjacency.said}")
     process = released(described.process, claim["releases"])
     assumptions = promises(described, process.releases)
     if content["assumptions"] != assumptions:
@@ -147,7 +149,8 @@ def _checked(content: dict[str, Any], run: Run | None) -> Verdict:
     if reason := (_not_replayed if grade == Grade.REPLAYED.value else _not_recomputed)(theorem, process, content):
         return _rejected(reason)
     delta = checked_number("delta", claim["delta"], INSIDE_UNIT)
-    return Verdict(True, _epsilon(claim), delta, len(process), process.releases, "", tuple(assumptions), grade)
+    said = described.adjacency.said
+    return Verdict(True, _epsilon(claim), delta, len(process), process.releases, "", tuple(assumptions), grade, said)
 
 
 def _epsilon(claim: dict[str, Any]) -> float:

@@ -9,8 +9,19 @@ from lastiterate.algorithms.arithmetic import EXACT
 from lastiterate.algorithms.per_step import extremes, per_step_shown
 from lastiterate.algorithms.run import Run
 from lastiterate.numerics.arrays import Floats
+from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT
 
-ADJACENCY = "Two data sets are neighbours if they differ in one record, replaced by another; their size is public."
+_NEIGHBOURS = {
+    REPLACE_ONE: "Two data sets are neighbours if they differ in one record, replaced by another; their size is public.",
+    ZERO_OUT: (
+        "Two data sets are neighbours if one record of the first contributes nothing in the second: no gradient, and its "
+        "slot stays. The number of records, the sizes of batches and what sums are divided by are public."
+    ),
+    ADD_OR_REMOVE_ONE: (
+        "Two data sets are neighbours if the second has one record more or less. What sums are divided by is public and "
+        "does not depend on the number of records."
+    ),
+}
 _SECRECY = (
     "Nothing else that was computed from the data is released: no other iterate, no metric or stopping time, no choice of "
     "hyperparameters by looking at it."
@@ -51,7 +62,7 @@ def promises(run: Run, releases: tuple[int, ...]) -> list[str]:
         if not releases
         else f"Only the iterates after {_listed(releases)} and the last are released."
     )
-    lines = [ADJACENCY, f"{released} {_SECRECY}", _START, run.batches.promise, _NOISE]
+    lines = [_NEIGHBOURS[run.adjacency], f"{released} {_SECRECY}", _START, run.batches.promise, _NOISE]
     lines.extend(_gradient_promises(run))
     lines.extend(run.loss.promises)
     lines.extend(_convexity_promise(run))
@@ -77,8 +88,11 @@ def _gradient_promises(run: Run) -> Iterator[str]:
     if run.clip is not None:
         yield run.loss.clip_promise(run.clip)
     elif math.isfinite(extremes(run.process.sensitivity)[1]):
-        bound = run.loss.gradient_sensitivity
-        yield f"Replacing a record changes its gradient by at most {bound:.6g}, at every point of the domain."
+        loss, everywhere = run.loss, "at every point of the domain"
+        if run.adjacency.replaces:
+            yield f"Replacing a record changes its gradient by at most {loss.gradient_sensitivity:.6g}, {everywhere}."
+        else:
+            yield f"Each record's gradient has norm at most {loss.gradient_bound:.6g}, {everywhere}."
 
 
 def _convexity_promise(run: Run) -> Iterator[str]:

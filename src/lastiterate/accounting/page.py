@@ -30,7 +30,7 @@ _HARDLY_ANY_PROTECTION = 0.5  # of those who look are right, at 1% of false alar
 def page(report: Report) -> Iterator[str]:
     """The lines."""
     yield from report.caveats
-    yield f"epsilon = {report.epsilon:.6g} at delta = {report.delta:g} (replace one record)"
+    yield f"epsilon = {report.epsilon:.6g} at delta = {report.delta:g} ({report.run.adjacency.said})"
     if report.mu is not None:
         yield f"mu = {report.mu:.6g} (Gaussian differential privacy)"
     yield f"by {report.best.theorem.name}: {report.best.theorem.citation}"

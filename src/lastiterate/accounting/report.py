@@ -110,7 +110,7 @@ class Report:
             "delta": self.delta,
             "mu": self.mu,
             "lower_bound": {"epsilon": self.sandwich.lower.epsilon, "instance": self.sandwich.lower.instance},
-            "adjacency": "replace one record",
+            "adjacency": self.run.adjacency.said,
             "theorem": self.best.theorem.name,
             "citation": self.best.theorem.citation,
             "releases": list(self.releases),

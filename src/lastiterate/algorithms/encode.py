@@ -12,9 +12,10 @@ from lastiterate.algorithms.kinds import SECTIONS, Kind, kind_named
 from lastiterate.algorithms.losses import Loss
 from lastiterate.algorithms.run import Epochs, Run
 from lastiterate.errors import InvalidInput, shown
+from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 
 _REQUIRED = ("loss", "batches", "step_size", "noise", "steps")
-_KNOWN = (*_REQUIRED, "domain", "prox", "weight_decay", "arithmetic", "start_norm")
+_KNOWN = (*_REQUIRED, "domain", "prox", "weight_decay", "arithmetic", "start_norm", "adjacency")
 
 
 class BadEntry(InvalidInput):
@@ -41,6 +42,8 @@ def run_to_dict(run: Run) -> dict[str, Any]:
         plain["arithmetic"] = vars(run.arithmetic)
     if run.start_norm:
         plain["start_norm"] = run.start_norm
+    if run.adjacency is not REPLACE_ONE:
+        plain["adjacency"] = run.adjacency.name.lower()
     return plain
 
 
@@ -58,6 +61,8 @@ def run_from_dict(plain: Any) -> Run:
     values["steps"] = _steps(values["steps"])
     if "arithmetic" in values:
         values["arithmetic"] = _arithmetic(values["arithmetic"])
+    if "adjacency" in values:
+        values["adjacency"] = _adjacency(values["adjacency"])
     try:
         return Run(**values)
     except InvalidInput as error:
@@ -101,6 +106,13 @@ def _steps(value: Any) -> Any:
         return Epochs(value["epochs"])
     except InvalidInput as error:
         raise BadEntry(("steps", "epochs"), str(error)) from error
+
+
+def _adjacency(value: Any) -> Adjacency:
+    named = {one.name.lower(): one for one in Adjacency}
+    if not isinstance(value, str) or value not in named:
+        raise BadEntry(("adjacency",), f"adjacency must be one of {', '.join(named)}. Got {shown(value):.60}.")
+    return named[value]
 
 
 def _arithmetic(entries: Any) -> Arithmetic:

@@ -13,6 +13,7 @@ from lastiterate.algorithms.batches import Batches
 from lastiterate.algorithms.per_step import extremes, is_constant
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
+from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +32,8 @@ class Process:
 
     `usual`: where batches are of random size, the same run as long as none is of unusual size; a batch is, with at most the
     probability whose logarithm is given.
+
+    `adjacency`: what the neighbour's data set has instead of the record; `lipschitz` is about both data sets.
     """
 
     batches: Batches
@@ -48,6 +51,7 @@ class Process:
     smooth: Smooth | str = "it is not known how a push turns"
     usual: Callable[[float], Process] | None = None
     levels: tuple[tuple[float, float], ...] = ((1.0, 1.0),)
+    adjacency: Adjacency = REPLACE_ONE
 
     def __len__(self) -> int:
         return len(self.noise)

@@ -35,6 +35,7 @@ class Quantities:
         run = self.run
         return Process(
             batches=run.batches,
+            adjacency=run.adjacency,
             sensitivity=self.sensitivity,
             noise=self.noise,
             lipschitz=each(np.multiply, self.lipschitz, self.squeeze),
@@ -65,7 +66,12 @@ class Quantities:
 
     @cached_property
     def gradient_change(self) -> Floats | float:
-        """How far replacing a record moves its gradient, in the unit of a gradient."""
+        """How far the neighbour's record moves the gradient sum of a batch that has it, in the unit of a gradient."""
+        return self.exchanged if self.run.adjacency.replaces else self.gradient_bound
+
+    @cached_property
+    def exchanged(self) -> Floats | float:
+        """How far apart the gradients of two records can be, in the unit of a gradient."""
         return self._clipped(2.0, self.run.loss.gradient_sensitivity)
 
     @cached_property
@@ -80,13 +86,14 @@ class Quantities:
 
     @property
     def sensitivity(self) -> Floats:
-        """How far a step that sees the record moves the iterate when the record is replaced; a length."""
+        """How far a step that sees the record moves the iterate away from the neighbour's; a length."""
         return self._moved(self.gradient_change)
 
     @property
     def sampled(self) -> Floats:
         """The sensitivity that the law of sampling takes; a length."""
-        return self._moved(self.run.batches.sampled_change(self.gradient_change, self.gradient_bound, self.sizes))
+        batches, adjacency = self.run.batches, self.run.adjacency
+        return self._moved(batches.sampled_change(self.exchanged, self.gradient_bound, self.sizes, adjacency))
 
     def _moved(self, change: Floats | float) -> Floats:
         """How far a step moves the iterate for so much of one record's gradient in the sum."""
@@ -103,10 +110,16 @@ class Quantities:
         """The standard deviation on the iterate; a length."""
         return each(np.multiply, self.run.noise.on_iterate(self.step_sizes, self.run.batches.divisor), self.squeeze)
 
+    @property
+    def smallest_share(self) -> float:
+        """Of a batch, over what its sum is divided by: the neighbour's may have one record less."""
+        removed = not self.run.adjacency.replaces and self.run.batches.constant_size
+        return self.sizes.smallest_share - (1 / self.sizes.divisor if removed else 0.0)
+
     @cached_property
     def lipschitz(self) -> Floats:
         """By which a step may move two iterates apart, before its proximal map; a number without unit."""
-        run, shares = self.run, (self.sizes.smallest_share, self.sizes.largest_share)
+        run, shares = self.run, (self.smallest_share, self.sizes.largest_share)
         clipped = run.clip is not None
         return each(lambda eta: step_lipschitz(run.loss, clipped, eta, eta * run.decay, shares), self.step_sizes)
 

@@ -20,8 +20,17 @@ from lastiterate.algorithms.per_step import PerStep, checked_per_step, extremes,
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.prox import Prox
 from lastiterate.algorithms.quantities import Quantities
-from lastiterate.errors import NON_NEGATIVE, POSITIVE, InvalidInput, checked_count, checked_number, shown
+from lastiterate.errors import (
+    NON_NEGATIVE,
+    POSITIVE,
+    InvalidInput,
+    checked_choice,
+    checked_count,
+    checked_number,
+    shown,
+)
 from lastiterate.numerics.arrays import Floats
+from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 
 _MOST_STEPS = min(10**12, sys.maxsize // 8)  # on 32-bit platforms, what an array may have
 _LEAST, _MOST = 1e-100, 1e100
@@ -49,7 +58,9 @@ class Run:
     `step_size`, the size of the noise and the clip may be one number or one per step. `weight_decay` is that of
     torch.optim.SGD; an l2 term of the loss does the same. Only the last iterate is released. `arithmetic` is what rounding
     adds where the run was executed; `li.train` states it in the run that it returns. The first iterate does not depend on
-    the data, and its norm is at most `start_norm`; this matters only where weights decay.
+    the data, and its norm is at most `start_norm`; this matters only where weights decay. `adjacency` says which data sets
+    are neighbours: `li.REPLACE_ONE`, `li.ZERO_OUT` (the neighbour's record contributes nothing) or, where batches deal each
+    record by itself, `li.ADD_OR_REMOVE_ONE`.
     """
 
     loss: Loss
@@ -62,6 +73,7 @@ class Run:
     weight_decay: float
     arithmetic: Arithmetic
     start_norm: float
+    adjacency: Adjacency
 
     def __init__(
         self,
@@ -75,6 +87,7 @@ class Run:
         weight_decay: float = 0.0,
         arithmetic: Arithmetic = EXACT,
         start_norm: float = 0.0,
+        adjacency: Adjacency = REPLACE_ONE,
         **others: Any,
     ) -> None:
         for name in others:
@@ -101,11 +114,13 @@ class Run:
             "weight_decay": checked_number("weight_decay", weight_decay, NON_NEGATIVE),
             "arithmetic": arithmetic,
             "start_norm": checked_number("start_norm", start_norm, NON_NEGATIVE),
+            "adjacency": checked_choice("adjacency", adjacency, Adjacency),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
         self._check_clip()
         self._check_mean()
+        self._check_adjacency()
         for name in ("sensitivity", "noise"):
             _checked_range(name, getattr(self.process, name))  # lists of the wrong length are refused here, too
 
@@ -190,6 +205,19 @@ class Run:
                 "noise on a gradient sum that is divided by the size of the batch would shrink with the batch. "
                 f"Got {type(self.noise).__name__} and {type(self.batches).__name__}. Use li.Poisson, or li.OnMeanGradient.",
                 field="noise",
+            )
+
+    def _check_adjacency(self) -> None:
+        if self.adjacency not in self.batches.adjacencies:
+            raise InvalidInput(
+                f"{self.batches.called} have no neighbours under {self.adjacency!r}: {self.batches.other_neighbours}.",
+                field="adjacency",
+            )
+        if not self.adjacency.replaces and self.clip is None and math.isinf(self.loss.gradient_bound):
+            raise InvalidInput(
+                f"under {self.adjacency!r} each record's gradient needs a bound. Clip it, or give li.losses.general its "
+                "gradient_norm.",
+                field="adjacency",
             )
 
 

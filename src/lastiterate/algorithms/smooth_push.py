@@ -69,18 +69,19 @@ def _missing(given: Quantities, rank: int | None) -> str | None:
 
 
 def _hessians(given: Quantities) -> tuple[float, float, float]:
-    """Between which the Hessian of a batch lies, without decay, and how fast the difference of two gradients may turn."""
+    """Between which the Hessian of a batch lies, without decay, and how fast what the record adds or changes may turn."""
     loss, clipped, share = given.run.loss, given.run.clip is not None, given.sizes.largest_share
-    steepest = max(abs(loss.curvature), loss.smoothness)
+    steepest, replaced = max(abs(loss.curvature), loss.smoothness), given.run.adjacency.replaces
     if clipped and not loss.keeps_convexity:
-        return -steepest * share, steepest * share, 2 * steepest
+        return -steepest * share, steepest * share, 2 * steepest if replaced else steepest
     low = 0.0 if clipped else loss.curvature
-    ends = [bound * size for bound in (low, loss.smoothness) for size in (given.sizes.smallest_share, share)]
-    return min(ends), max(ends), loss.smoothness - low
+    ends = [bound * size for bound in (low, loss.smoothness) for size in (given.smallest_share, share)]
+    return min(ends), max(ends), loss.smoothness - low if replaced else steepest
 
 
 def _rank(given: Quantities) -> int | None:
-    """Two records, each seen through its own scores; any other loss through all of its parameters."""
+    """The record, and another in its place, each seen through its own scores; any other loss through all parameters."""
     model = given.run.loss.model
     directions = None if model is None else model.directions
-    return given.run.domain.dimension if directions is None else 2 * directions
+    records = 2 if given.run.adjacency.replaces else 1
+    return given.run.domain.dimension if directions is None else records * directions

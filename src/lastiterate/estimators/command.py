@@ -86,7 +86,8 @@ def _text(model: PrivateLinearModel, content: dict[str, Any], options: argparse.
     report, plan = model.report_, model.plan_
     lines = [
         *report.caveats,
-        f"epsilon = {report.epsilon:.6g} at delta = {report.delta:g} (replace one record), by {report.best.theorem.name}",
+        f"epsilon = {report.epsilon:.6g} at delta = {report.delta:g} ({report.run.adjacency.said}), "
+        f"by {report.best.theorem.name}",
         f"releasing every iterate would cost epsilon = {report.composition:.6g}",
         f"trained for {plan.epochs} epochs of {plan.batches} batches, step size {plan.step_size:.4g}, l2 {plan.l2:g}, "
         f"noise {model.noise_:.4g} on the mean gradient",

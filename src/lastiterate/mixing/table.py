@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -89,6 +89,9 @@ class Quick(Notion):
     @property
     def adjacency(self) -> Adjacency:  # type: ignore[override]
         return self.notion.adjacency
+
+    def relabelled(self, adjacency: Adjacency) -> Notion:
+        return replace(self, notion=self.notion.relabelled(adjacency))
 
     def epsilon_estimate(self, log_delta: float) -> float:
         return self.notion.epsilon_estimate(log_delta)

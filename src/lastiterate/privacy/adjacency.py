@@ -11,7 +11,22 @@ class Adjacency(PublicEnum):
     """Which pairs of data sets a guarantee speaks of; two guarantees combine only if they agree on it."""
 
     REPLACE_ONE = "one record is replaced, the number of records is public"
+    ZERO_OUT = "one record contributes nothing, sizes and divisors are public and stay"
     ADD_OR_REMOVE_ONE = "one record is added or removed"
+
+    @property
+    def said(self) -> str:
+        """In reports and certificates."""
+        return {
+            Adjacency.REPLACE_ONE: "replace one record",
+            Adjacency.ZERO_OUT: "zero out one record",
+            Adjacency.ADD_OR_REMOVE_ONE: "add or remove one record",
+        }[self]
+
+    @property
+    def replaces(self) -> bool:
+        """Whether the neighbour has another record in its place; if not, it has nothing there."""
+        return self is Adjacency.REPLACE_ONE
 
 
 class Sampling(PublicEnum):
@@ -22,6 +37,7 @@ class Sampling(PublicEnum):
 
 
 REPLACE_ONE = Adjacency.REPLACE_ONE
+ZERO_OUT = Adjacency.ZERO_OUT
 ADD_OR_REMOVE_ONE = Adjacency.ADD_OR_REMOVE_ONE
 POISSON = Sampling.POISSON
 FIXED_SIZE = Sampling.FIXED_SIZE

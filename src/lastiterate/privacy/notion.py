@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -86,6 +87,14 @@ class Notion(ABC):
         """The Rényi divergence bound at this order, in both directions."""
         orders = checked_array("order", order, ABOVE_ONE)
         return like_input(self._rdp(orders.ravel()), order)
+
+    def relabelled(self, adjacency: Adjacency) -> Notion:
+        """The same curve as a statement about other neighbours: for a theorem whose proof is about those."""
+        if adjacency is self.adjacency:
+            return self
+        other = copy(self)
+        object.__setattr__(other, "adjacency", adjacency)
+        return other
 
     def compose(self, times: int) -> Notion:
         """This guarantee `times` times over, adaptively."""

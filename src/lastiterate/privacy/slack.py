@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +21,9 @@ class _Nearly(Notion):
     @property
     def adjacency(self) -> Adjacency:  # type: ignore[override]
         return self.inner.adjacency
+
+    def relabelled(self, adjacency: Adjacency) -> Notion:
+        return replace(self, inner=self.inner.relabelled(adjacency))
 
     def epsilon_estimate(self, log_delta: float) -> float:
         return self.inner.epsilon_estimate(log_delta)

@@ -17,6 +17,7 @@ from lastiterate.errors import (
     NON_NEGATIVE,
     POSITIVE_MU,
     RATE,
+    Incompatible,
     InvalidInput,
     check_fields,
     checked_array,
@@ -60,9 +61,9 @@ _MANY_STEPS = 300  # up to here a lattice is quicker than contours
 _LARGEST_VARIANCE = 1e12
 _FEW_QUESTIONS = 3  # are answered one by one, each by what is sharpest for it
 _FAR = 12.0  # standard deviations: δ is within 1e-32 of 1, and no float tells that from 1
-_ONLY_REPLACE_ONE = (
-    "fixed-size batches are analysed under replace-one only: adding a record changes every inclusion probability. "
-    "Got adjacency=li.ADD_OR_REMOVE_ONE. Use adjacency=li.REPLACE_ONE, or sampling=li.notions.POISSON."
+_NO_FIXED_SIZE = (
+    "batches of fixed size have no record to add or remove: it would change every inclusion probability. Got "
+    "adjacency=li.ADD_OR_REMOVE_ONE. Use li.REPLACE_ONE or li.ZERO_OUT, or sampling=li.notions.POISSON."
 )
 # So many are answered from a curve where a sensitivity is drawn, and each would take long; down to so small a δ it is sharp.
 _MANY_QUESTIONS, _LOG_DEEP = 40, -45.0
@@ -120,9 +121,16 @@ class SubsampledGaussians(Notion):
         object.__setattr__(self, "steps", _checked_steps(self.steps))
         checked_choice("adjacency", self.adjacency, Adjacency)
         if self.adjacency is ADD_OR_REMOVE_ONE and any(step.sampling is FIXED_SIZE for step, _ in self.steps):
-            raise InvalidInput(_ONLY_REPLACE_ONE)
+            raise InvalidInput(_NO_FIXED_SIZE)
         if sum(count for _, count in self.steps) > MOST_STEPS:
             raise InvalidInput(f"a composition must have 1 to {MOST_STEPS:.0e} steps. Compose fewer.")
+
+    def relabelled(self, adjacency: Adjacency) -> Notion:
+        """Only where the law of sampling stays the same: it depends on what the neighbour has instead of the record."""
+        sampled = any(step.inclusion < 1 and step.sampling is POISSON for step, _ in self.steps)
+        if sampled and adjacency.replaces != self.adjacency.replaces:
+            raise Incompatible(f"a sampled step under {self.adjacency!r} says nothing about {adjacency!r}.")
+        return replace(self, adjacency=adjacency)
 
     @cached_property
     def _mu_without_sampling(self) -> float:
@@ -146,9 +154,10 @@ class SubsampledGaussians(Notion):
     @cached_property
     def _orders(self) -> tuple[RatioSum, ...]:
         """The privacy loss in each order of the two data sets (one where they mirror each other)."""
-        if self.adjacency is REPLACE_ONE:
+        if self.adjacency.replaces or all(step.sampling is FIXED_SIZE for step, _ in self.steps):
             return (self._ratio_sum({POISSON: MIXTURE_OVER_MIRROR, FIXED_SIZE: SYMMETRISED}),)
-        return tuple(self._ratio_sum({POISSON: shape}) for shape in (MIXTURE_OVER_NORMAL, NORMAL_OVER_MIXTURE))
+        orders = (MIXTURE_OVER_NORMAL, NORMAL_OVER_MIXTURE)
+        return tuple(self._ratio_sum({POISSON: shape, FIXED_SIZE: SYMMETRISED}) for shape in orders)
 
     def _ratio_sum(self, shapes: dict[Sampling, Shape]) -> RatioSum:
         variance: list[float] = [0.0]
@@ -352,12 +361,13 @@ def subsampled_gaussian(
 
     Poisson under add-or-remove: N(0, 1) against (1 − q)·N(0, 1) + q·N(μ, 1), in both orders. Poisson under replace-one:
     (1 − q)·N(0, 1) + q·N(±μ/2, 1), which assumes that a record contributes at most half the sensitivity, as clipping
-    ensures (docs/proofs.md). Fixed size under replace-one: C_p(G(μ)), Bok2024 Definition 4.7 and Proposition D.4.
+    ensures (docs/proofs.md). Fixed size under replace-one: C_p(G(μ)), Bok2024 Definition 4.7 and Proposition D.4; under
+    zero-out the same, with the same mu: another record takes the place in the batch, so that nothing is halved.
     """
     step = SampledStep(mu, inclusion, sampling)
     checked_choice("adjacency", adjacency, Adjacency)
     if sampling is FIXED_SIZE and adjacency is ADD_OR_REMOVE_ONE:
-        raise InvalidInput(_ONLY_REPLACE_ONE)
+        raise InvalidInput(_NO_FIXED_SIZE)
     return GaussianDP(step.mu, adjacency) if step.inclusion == 1 else SubsampledGaussians(((step, 1),), adjacency)
 
 

@@ -13,7 +13,7 @@ from lastiterate.numerics.rounding import up
 from lastiterate.privacy.renyi import RenyiDP
 from lastiterate.theorems.assumptions import ALIKE, CONTRACTING, FIXED_ORDER, NONEXPANSIVE, ONE_PASS, ONLY_THE_LAST
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.theorem import Theorem
+from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Theorem
 
 
 def rho_of_each(process: Process) -> Floats:
@@ -41,6 +41,7 @@ ONE_PASS_CONVEX = Theorem(
     (FIXED_ORDER, ONE_PASS, ALIKE, NONEXPANSIVE, ONLY_THE_LAST),
     _worst,
     "E3.4: the split of the distance is not the best one; the shift engine has it",
+    adjacencies=ANY_NEIGHBOURS,
 )
 ONE_PASS_STRONGLY_CONVEX = Theorem(
     "balle2019/one-pass/strongly-convex",
@@ -49,4 +50,5 @@ ONE_PASS_STRONGLY_CONVEX = Theorem(
     (FIXED_ORDER, ONE_PASS, ALIKE, CONTRACTING, ONLY_THE_LAST),
     _worst,
     "E3.1: ε_i has to be multiplied by the order; E3.6: with the exact Lipschitz constant",
+    adjacencies=ANY_NEIGHBOURS,
 )

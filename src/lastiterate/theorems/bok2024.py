@@ -26,7 +26,7 @@ from lastiterate.theorems.assumptions import (
     batches,
 )
 from lastiterate.theorems.evidence import About, Evidence
-from lastiterate.theorems.theorem import Theorem
+from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Theorem
 
 _FULL = batches("full batches", Turns.EVERY_STEP)
 _PASSES = batches("passes over the data", *ONCE_AN_EPOCH)
@@ -122,6 +122,7 @@ FULL_COMPOSITION = Theorem(
     (_FULL,),
     _full_composition,
     about=About.EVERY_ITERATE,
+    adjacencies=ANY_NEIGHBOURS,
 )
 PASSES_COMPOSITION = Theorem(
     "bok2024/cyclic/composition",
@@ -130,6 +131,7 @@ PASSES_COMPOSITION = Theorem(
     (_PASSES,),
     _passes_composition,
     about=About.EVERY_ITERATE,
+    adjacencies=ANY_NEIGHBOURS,
 )
 CONTRACTING_FULL = Theorem(
     "bok2024/full-batch/strongly-convex",
@@ -138,6 +140,7 @@ CONTRACTING_FULL = Theorem(
     (_FULL, ALIKE, CONTRACTING, ONLY_THE_LAST),
     _contracting_full,
     "E4.6: the formula is false for lipschitz > 1, where it is not used",
+    adjacencies=ANY_NEIGHBOURS,
 )
 BOUNDED_FULL = Theorem(
     "bok2024/full-batch/constrained",
@@ -145,6 +148,7 @@ BOUNDED_FULL = Theorem(
     "convex, bounded domain, full batches",
     (_FULL, ALIKE, NONEXPANSIVE, BOUNDED, LONG_ENOUGH, ONLY_THE_LAST),
     _bounded_full,
+    adjacencies=ANY_NEIGHBOURS,
 )
 CONTRACTING_CYCLIC = Theorem(
     "bok2024/cyclic/strongly-convex",
@@ -153,6 +157,7 @@ CONTRACTING_CYCLIC = Theorem(
     (FIXED_ORDER, ALIKE, CONTRACTING, WHOLE_EPOCHS, ONLY_THE_LAST),
     _contracting_cyclic,
     "E4.1: the paper's MNIST example clips a softmax, which is not convex",
+    adjacencies=ANY_NEIGHBOURS,
 )
 BOUNDED_CYCLIC = Theorem(
     "bok2024/cyclic/constrained",
@@ -161,4 +166,5 @@ BOUNDED_CYCLIC = Theorem(
     (FIXED_ORDER, ALIKE, NONEXPANSIVE, BOUNDED, WHOLE_EPOCHS, LONG_ENOUGH, ONLY_THE_LAST),
     _bounded_cyclic,
     "E4.2, E4.4, E4.9: an index in the proof, a root in the statement, and every E* of Tables 10 to 12",
+    adjacencies=ANY_NEIGHBOURS,
 )

@@ -23,7 +23,7 @@ from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.assumptions import ALIKE, BOUNDED, CONTRACTING, NONEXPANSIVE, ONLY_THE_LAST
 from lastiterate.theorems.evidence import About, Evidence
 from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM, sampled_step, sampled_window
-from lastiterate.theorems.theorem import Theorem
+from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Theorem
 
 # α; the rest of the noise is β with 1/α² + 1/β² = 1. Any is valid, and each costs a composition at every window: a few,
 # from nearly all for the one to nearly all for the other.
@@ -109,6 +109,7 @@ RANDOM_COMPOSITION = Theorem(
     _composition,
     about=About.EVERY_ITERATE,
     sees=attrgetter("sampled", "noise"),
+    adjacencies=ANY_NEIGHBOURS,
 )
 RANDOM_CONTRACTING = Theorem(
     "bok2024/random/strongly-convex",

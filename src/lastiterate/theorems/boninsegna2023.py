@@ -7,7 +7,7 @@ from lastiterate.numerics.rounding import up
 from lastiterate.privacy.renyi import RenyiDP
 from lastiterate.theorems.assumptions import ALIKE, FIXED_ORDER, NONEXPANSIVE, ONLY_THE_LAST, WHOLE_EPOCHS
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.theorem import Theorem
+from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Theorem
 
 _LEAST_SQUARE = 1e-300  # of a mu: smaller ones lose their digits, and at last they would be 0
 
@@ -32,4 +32,5 @@ FIXED_BATCHES = Theorem(
     (FIXED_ORDER, ALIKE, NONEXPANSIVE, WHOLE_EPOCHS, ONLY_THE_LAST),
     _fixed_batches,
     "E1.1: as printed it is too small by up to the number of batches; E1.2",
+    adjacencies=ANY_NEIGHBOURS,
 )

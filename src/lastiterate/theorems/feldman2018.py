@@ -10,7 +10,7 @@ from lastiterate.numerics.rounding import up
 from lastiterate.privacy.renyi import RenyiDP
 from lastiterate.theorems.assumptions import ALIKE, FIXED_ORDER, NONEXPANSIVE, ONE_PASS, ONLY_THE_LAST
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.theorem import Theorem
+from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Theorem
 
 
 def rho_of_each(process: Process) -> Floats:
@@ -35,4 +35,5 @@ ONE_PASS_CONVEX = Theorem(
     "convex, one pass; better for records that come early",
     (FIXED_ORDER, ONE_PASS, ALIKE, NONEXPANSIVE, ONLY_THE_LAST),
     _worst,
+    adjacencies=ANY_NEIGHBOURS,
 )

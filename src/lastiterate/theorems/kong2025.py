@@ -14,7 +14,7 @@ from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.shift.amplification import amplification
 from lastiterate.theorems.assumptions import ALIKE, BOUNDED, FINITE_LIPSCHITZ, FIXED_ORDER, ONLY_THE_LAST
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.theorem import Assumption, Theorem
+from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
 
 
 def _bounded(process: Process) -> Evidence:
@@ -56,6 +56,7 @@ BOUNDED_DOMAIN = Theorem(
     (BOUNDED, Assumption("smoothness or a clip is known", _some_bound), ONLY_THE_LAST),
     _bounded,
     "E2.1: printed with a Lipschitz constant that is not proved when gradients are clipped",
+    adjacencies=ANY_NEIGHBOURS,
 )
 UNBOUNDED_DOMAIN = Theorem(
     "kong2025/cyclic",
@@ -64,4 +65,5 @@ UNBOUNDED_DOMAIN = Theorem(
     (FIXED_ORDER, ALIKE, FINITE_LIPSCHITZ, ONLY_THE_LAST),
     _unbounded,
     "E2.5: printed with 4 for 2, and with one epoch too many",
+    adjacencies=ANY_NEIGHBOURS,
 )

@@ -35,7 +35,7 @@ from lastiterate.theorems.evidence import (
 )
 from lastiterate.theorems.places import places_of
 from lastiterate.theorems.shift_engine import TAME
-from lastiterate.theorems.theorem import Assumption, Theorem
+from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
 
 _LARGER = 1 + 1e-6  # than composition: where factors are huge, rounding spoils what is found
 # Step by step in Python: a fifth of a microsecond where steps are alike, eight where they differ; ten seconds in all.
@@ -201,6 +201,7 @@ PREPAYMENT = Theorem(
     _worst,
     places=partial(places_of, averaged=False),
     functions=1,
+    adjacencies=ANY_NEIGHBOURS,
 )
 PREPAID_ORDER = Theorem(
     "prepayment/random-order",
@@ -210,4 +211,5 @@ PREPAID_ORDER = Theorem(
     _averaged,
     places=partial(places_of, averaged=True),
     functions=1,
+    adjacencies=ANY_NEIGHBOURS,
 )

@@ -11,7 +11,7 @@ from lastiterate.algorithms.per_step import each, extremes, is_constant
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.levels import few_levels
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.adjacency import REPLACE_ONE
+from lastiterate.privacy.adjacency import POISSON, REPLACE_ONE
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.subsampled import mixed_subsampled_gaussian, subsampled_gaussian
@@ -33,7 +33,10 @@ def sampled_step(process: Process, mu: float) -> Notion:
     rate, sampling = float(process.inclusion[0]), process.batches.sampling
     if len(process.levels) > 1:
         return mixed_subsampled_gaussian(mu=up(mu), inclusion=rate, levels=process.levels)
-    return subsampled_gaussian(mu=up(mu), inclusion=rate, sampling=sampling, adjacency=REPLACE_ONE)
+    law = process.adjacency if sampling is POISSON else REPLACE_ONE
+    return subsampled_gaussian(mu=up(mu), inclusion=rate, sampling=sampling, adjacency=law).relabelled(
+        process.adjacency
+    )
 
 
 def sampled_window(process: Process, count: int) -> Notion:

@@ -26,7 +26,7 @@ from lastiterate.shift.optimise import best_schedule
 from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, batches
 from lastiterate.theorems.evidence import About, Evidence, NoFiniteBound, RecordSchedules, Stretch
 from lastiterate.theorems.places import new_orders, places_of, work, work_of_turns
-from lastiterate.theorems.theorem import Assumption, Theorem
+from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
 
 MOST_WORK = 40_000_000  # steps: a third of a second a million, a quarter of a minute in all; a limit of patience
 _FEW_STEPS = 20_000  # are gone through in no time
@@ -156,6 +156,7 @@ SHIFT_ENGINE = Theorem(
     (_KNOWN, TAME, _little_enough(averaged=False)),
     _worst,
     places=partial(places_of, averaged=False),
+    adjacencies=ANY_NEIGHBOURS,
 )
 RANDOM_ORDER = Theorem(
     "random-order",
@@ -164,4 +165,5 @@ RANDOM_ORDER = Theorem(
     (batches("shuffled batches", *SHUFFLED), FINITE_LIPSCHITZ, TAME, _little_enough(averaged=True)),
     _averaged,
     places=partial(places_of, averaged=True),
+    adjacencies=ANY_NEIGHBOURS,
 )

@@ -11,11 +11,15 @@ from typing import Any
 from lastiterate.algorithms.process import Process
 from lastiterate.errors import Unavailable
 from lastiterate.kernel.places import Places
+from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT, Adjacency
 from lastiterate.privacy.displaced import as_computed
 from lastiterate.privacy.ladder import Ladder
 from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.evidence import About, Evidence, Grade, NoFiniteBound
 from lastiterate.theorems.usual_sizes import REFERENCE, OfUsualSizes, UsualSizes
+
+ANY_NEIGHBOURS = (REPLACE_ONE, ZERO_OUT, ADD_OR_REMOVE_ONE)
+"""For theorems that see of the neighbour only how far it moves a step."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,8 @@ class Theorem:
     the kernel replays; they may prepay if there are `functions`, so many different pushes of a record. With `rung`, the
     bound is the best of many, and one of them is rebuilt from its number. Else it is computed once more. What its `about`
     says it is about, no name has to. Where batches are of random size, assumptions and bound are asked about all but unusual
-    ones, unless the kernel replays them; `sees` is what then makes a difference to the bound.
+    ones, unless the kernel replays them; `sees` is what then makes a difference to the bound. `adjacencies`: the neighbours
+    that its proof is about, in both orders.
     """
 
     name: str
@@ -47,6 +52,7 @@ class Theorem:
     rung: Callable[[Process, int], Notion] | None = None
     places: Callable[[Process], Places] | None = None
     functions: int = 0
+    adjacencies: tuple[Adjacency, ...] = (REPLACE_ONE,)
     sees: Callable[[Process], tuple[Any, ...]] = attrgetter(
         "sensitivity", "noise", "lipschitz", "drift", "retain", "sampled"
     )
@@ -63,7 +69,8 @@ class Theorem:
     def failing(self, process: Process) -> Iterator[tuple[Assumption, str]]:
         """The same, one after the other: some take long to look at."""
         given = process.but_for(0.0 if self.places else REFERENCE)
-        return ((one, reason) for one in self.assumptions if (reason := one.failure(given)) is not None)
+        asked = (*self.assumptions, _proved_for(self.adjacencies))
+        return ((one, reason) for one in asked if (reason := one.failure(given)) is not None)
 
     def holds(self, process: Process) -> bool:
         """Whether every assumption does."""
@@ -77,7 +84,7 @@ class Theorem:
             evidence = self._of_usual_sizes(process) if process.usual and not self.places else self.bound(process)
         except NoFiniteBound:
             return Inapplicable(self, (f"it finds no finite bound, because {process.reason}",))
-        computed = as_computed(evidence.notion, process.displacement)
+        computed = as_computed(evidence.notion, process.displacement).relabelled(process.adjacency)
         return Guarantee(self, replace(evidence, notion=computed, about=self.about))
 
     def notion(self, process: Process) -> Notion:
@@ -91,9 +98,12 @@ class Theorem:
         """The same from what a certificate names: this rung, or all over again."""
         if rung is None or self.rung is None:
             return self.notion(process)
-        if process.usual is None:
-            return as_computed(self.rung(process, rung), process.displacement)
-        return as_computed(OfUsualSizes(self._usual(process), partial(_at, self.rung, rung)), process.displacement)
+        found = (
+            self.rung(process, rung)
+            if process.usual is None
+            else OfUsualSizes(self._usual(process), partial(_at, self.rung, rung))
+        )
+        return as_computed(found, process.displacement).relabelled(process.adjacency)
 
     def _of_usual_sizes(self, process: Process) -> Evidence:
         """Each rung by itself, so that a certificate finds it again."""
@@ -110,6 +120,17 @@ class Theorem:
 
 def _at(climb: Callable[[Process, int], Notion], rung: int, process: Process) -> Notion:
     return climb(process, rung)
+
+
+def _proved_for(adjacencies: tuple[Adjacency, ...]) -> Assumption:
+    """The neighbours of the run have to be those of the proof."""
+
+    def failure(process: Process) -> str | None:
+        if process.adjacency in adjacencies:
+            return None
+        return f"it is not proved for {process.adjacency!r}"
+
+    return Assumption("neighbours that the proof is about", failure)
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from lastiterate.algorithms.per_step import each
 from lastiterate.errors import InvalidInput, checked_count, shown
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.randomness import Source
-from lastiterate.privacy.adjacency import FIXED_SIZE, Sampling
+from lastiterate.privacy.adjacency import FIXED_SIZE, REPLACE_ONE, ZERO_OUT, Adjacency, Sampling
 
 RARE = 1e-30  # of a batch: what is as unlikely as that, no δ feels in any number of steps
 _MOST_RECORDS = 10**15
@@ -108,6 +109,14 @@ class Batches(ABC):
     own_mean: ClassVar[bool] = False
     """Whether sums are divided by the size of the batch as it was drawn, so that noise on a sum would shrink with it."""
 
+    adjacencies: ClassVar[tuple[Adjacency, ...]] = (REPLACE_ONE, ZERO_OUT)
+    """Which neighbours there can be, if the batches of all other records are to stay as they are."""
+
+    other_neighbours: ClassVar[str] = (
+        "adding or removing a record would move the borders of all batches; use li.ZERO_OUT, li.Poisson or li.REPLACE_ONE"
+    )
+    """Why there are no others, and what to do."""
+
     sampling: ClassVar[Sampling] = FIXED_SIZE
     """Of turns that are FRESH: what a batch with the record is compared with, without it or with another in its place."""
 
@@ -120,12 +129,14 @@ class Batches(ABC):
         """Of all batches but those that are drawn with at most this probability."""
         return self.sizes
 
-    def sampled_change(self, change: Floats | float, bound: Floats | float, sizes: Sizes) -> Floats | float:
+    def sampled_change(
+        self, change: Floats | float, bound: Floats | float, sizes: Sizes, adjacency: Adjacency
+    ) -> Floats | float:
         """How far apart the gradient sums of a batch with the record, with its neighbour and without either may be.
 
-        `change` is how far replacing a record moves its gradient, `bound` how long its gradient can be.
+        `change` is how far apart the gradients of two records can be, `bound` how long one can be.
         """
-        return change
+        return change if adjacency.replaces else each(np.maximum, change, bound)
 
     @property
     def random(self) -> bool:

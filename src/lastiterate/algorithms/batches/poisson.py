@@ -13,7 +13,7 @@ from lastiterate.errors import Interval, checked_number
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.randomness import Source, coins
 from lastiterate.numerics.tails import binomial_levels, binomial_range
-from lastiterate.privacy.adjacency import POISSON, Sampling
+from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, POISSON, REPLACE_ONE, ZERO_OUT, Adjacency, Sampling
 
 _RATE = Interval(1e-12, 1.0, low_included=True, high_included=True)
 
@@ -60,6 +60,7 @@ class Poisson(_Independent):
         "whatever the size of the batch; batches are never released."
     )
     sampling: ClassVar[Sampling] = POISSON
+    adjacencies: ClassVar[tuple[Adjacency, ...]] = (REPLACE_ONE, ZERO_OUT, ADD_OR_REMOVE_ONE)
 
     @property
     def described(self) -> str:
@@ -77,9 +78,11 @@ class Poisson(_Independent):
         fewest, most = self.others(log_probability)
         return Sizes(self.divisor, fewest / self.divisor, (most + 1) / self.divisor)
 
-    def sampled_change(self, change: Floats | float, bound: Floats | float, sizes: Sizes) -> Floats | float:
-        """Divided by a constant: twice the record's own gradient."""
-        return each(lambda c: 2 * c, bound)
+    def sampled_change(
+        self, change: Floats | float, bound: Floats | float, sizes: Sizes, adjacency: Adjacency
+    ) -> Floats | float:
+        """Divided by a constant: the record's own gradient, and if it is replaced, that of its neighbour as well."""
+        return each(lambda c: 2 * c, bound) if adjacency.replaces else bound
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,10 @@ class PoissonMean(_Independent):
         "batch, an empty batch moves nothing but its noise; batches and their sizes are never released."
     )
     own_mean: ClassVar[bool] = True
+    adjacencies: ClassVar[tuple[Adjacency, ...]] = (REPLACE_ONE,)
+    other_neighbours: ClassVar[str] = (
+        "a record that is not there changes what the sum of its batch is divided by; use li.Poisson or li.REPLACE_ONE"
+    )
 
     @property
     def described(self) -> str:
@@ -114,6 +121,8 @@ class PoissonMean(_Independent):
         shares = tuple(((fewest + 1) / (others + 1), probability) for others, probability in levels)
         return Sizes(float(fewest + 1), float(fewest > 0), levels=shares)
 
-    def sampled_change(self, change: Floats | float, bound: Floats | float, sizes: Sizes) -> Floats | float:
+    def sampled_change(
+        self, change: Floats | float, bound: Floats | float, sizes: Sizes, adjacency: Adjacency
+    ) -> Floats | float:
         """It is compared with the mean of the others, and with nothing where there may be none."""
         return each(np.maximum, change, bound) if sizes.divisor == 1 else change

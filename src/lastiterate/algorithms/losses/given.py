@@ -15,22 +15,24 @@ def general(
     strong_convexity: float | None = None,
     weak_convexity: float | None = None,
     gradient_sensitivity: float | None = None,
+    gradient_norm: float | None = None,
     clip: PerStep | None = None,
     l2: float = 0.0,
 ) -> Loss:
     """Any loss: Hessian between strong_convexity (or −weak_convexity) and smoothness.
 
     Without either modulus of convexity the loss is taken for −smoothness-weakly convex. Two gradients of one record differ
-    by at most gradient_sensitivity, or by 2·clip.
+    by at most gradient_sensitivity, 2·gradient_norm or 2·clip; one is at most gradient_norm or clip long.
     """
     if strong_convexity is not None and weak_convexity is not None:
         raise InvalidInput(
             "general needs strong_convexity or weak_convexity, not both. Give the one that holds.",
             field="weak_convexity",
         )
-    if gradient_sensitivity is None and clip is None:
+    if gradient_sensitivity is None and gradient_norm is None and clip is None:
         raise InvalidInput(
-            "general needs gradient_sensitivity or clip: without either no privacy can be proved.", field="clip"
+            "general needs gradient_sensitivity, gradient_norm or clip: without any no privacy can be proved.",
+            field="clip",
         )
     top = math.inf if smoothness is None else checked_number("smoothness", smoothness, NON_NEGATIVE)
     bottom = -top
@@ -42,14 +44,16 @@ def general(
         raise InvalidInput(
             f"strong_convexity must be at most smoothness = {top:g}. Got {bottom:g}.", field="strong_convexity"
         )
-    change = math.inf
+    longest = math.inf if gradient_norm is None else checked_number("gradient_norm", gradient_norm, POSITIVE)
+    change = 2 * longest
     if gradient_sensitivity is not None:
-        change = checked_number("gradient_sensitivity", gradient_sensitivity, POSITIVE)
+        change = min(change, checked_number("gradient_sensitivity", gradient_sensitivity, POSITIVE))
     given = {
         "smoothness": None if smoothness is None else top,
         "strong_convexity": None if strong_convexity is None else bottom,
         "weak_convexity": None if weak_convexity is None else -bottom,
-        "gradient_sensitivity": None if gradient_sensitivity is None else change,
+        "gradient_sensitivity": None if gradient_sensitivity is None else float(gradient_sensitivity),
+        "gradient_norm": None if gradient_norm is None else longest,
     }
     return made(
         "general",
@@ -58,9 +62,9 @@ def general(
         l2=l2,
         smoothness=top,
         curvature=bottom,
-        gradient_bound=math.inf,
+        gradient_bound=longest,
         gradient_sensitivity=change,
-        promises=(_hessian_promise(bottom, top),),
+        promises=(_hessian_promise(bottom, top), *_norm_promise(longest)),
         declared=True,
     )
 
@@ -81,6 +85,12 @@ def network(*, clip: PerStep, smoothness: float | None = None, l2: float = 0.0) 
         gradient_sensitivity=math.inf,
         promises=() if smoothness is None else (_hessian_promise(-top, top),),
     )
+
+
+def _norm_promise(longest: float) -> tuple[str, ...]:
+    if not math.isfinite(longest):
+        return ()
+    return (f"Each record's gradient has norm at most {longest:.6g}, before clipping, at every point of the domain.",)
 
 
 def _hessian_promise(bottom: float, top: float) -> str:
