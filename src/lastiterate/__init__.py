@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lastiterate.accounting.report import Report
     from lastiterate.accounting.sandwich import lower_bound
     from lastiterate.algorithms import losses
-    from lastiterate.algorithms.batches import Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
+    from lastiterate.algorithms.batches import BallsAndBins, Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
     from lastiterate.algorithms.domains import Ball, Box, ConvexSet, Unbounded
     from lastiterate.algorithms.files import read_run, write_run
     from lastiterate.algorithms.noise import Langevin, OnGradientSum, OnIterate, OnMeanGradient
@@ -40,6 +40,7 @@ __all__ = [
     "STEPS",
     "ZERO_OUT",
     "Ball",
+    "BallsAndBins",
     "Box",
     "ConvexSet",
     "ConvexTerm",
@@ -94,7 +95,7 @@ _NAMES = {
     "accounting.each": "account_each",
     "accounting.report": "Report",
     "accounting.sandwich": "lower_bound",
-    "algorithms.batches": "Cyclic FixedSize FullBatch Poisson PoissonMean Shuffled",
+    "algorithms.batches": "BallsAndBins Cyclic FixedSize FullBatch Poisson PoissonMean Shuffled",
     "algorithms.domains": "Ball Box ConvexSet Unbounded",
     "algorithms.files": "read_run write_run",
     "algorithms.noise": "Langevin OnGradientSum OnIterate OnMeanGradient",

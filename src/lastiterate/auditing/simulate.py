@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lastiterate.algorithms.batches import Batches, Turns
+from lastiterate.algorithms.batches import Batches
 from lastiterate.algorithms.run import Run
 from lastiterate.auditing.allowed import allowed_hessians
 from lastiterate.auditing.quadratic import QuadraticSteps, steps_of
@@ -41,7 +41,7 @@ class Simulation:
         per_epoch, steps = self.batches.per_epoch, np.arange(self.count)
         if self.batches.shuffled:
             places = source.integers(per_epoch, size=-(-self.count // per_epoch))
-            place = places[steps // per_epoch] if self.batches.turns is Turns.NEW_ORDERS else places[0]
+            place = places[steps // per_epoch] if self.batches.reshuffled else places[0]
             return np.asarray(steps % per_epoch == place)
         return np.asarray(source.random(self.count) < self.batches.inclusion(self.count))
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lastiterate.errors import INSIDE_UNIT, MU, checked_array, checked_choice, checked_count, checked_number
 from lastiterate.numerics.arrays import Floats, like_input
-from lastiterate.numerics.lattice import LatticeSum
+from lastiterate.numerics.lattice import LatticeSum, Masses
 from lastiterate.numerics.lognormal_mean import lognormal_sum
 from lastiterate.numerics.octaves import Law, Side
 from lastiterate.numerics.ratio_law import loss_from_above, loss_from_below, opposite_from_above
@@ -29,6 +29,17 @@ _MOST_BATCHES = 2**20
 _SMALLEST_MU, _LARGEST_MU = 1e-6, 8.0
 _LOST = 1e-20  # of an epoch, added to δ: far below any that is asked about
 _WIDE = 1.5  # mu above which a ratio spans so many octaves that half the cells in each suffice
+
+
+def _ratio(mu: float, batches: int, side: Side) -> Law:
+    return lognormal_sum(mu, batches, _LOST, 1024 if mu > _WIDE else 2048, side)
+
+
+@lru_cache(maxsize=8)
+def _losses(mu: float, batches: int) -> tuple[Masses, Masses]:
+    """Of one epoch, in both orders: the same for any number of epochs."""
+    ratio = _ratio(mu, batches, Side.ABOVE)
+    return loss_from_above(ratio, float(batches)), opposite_from_above(ratio, float(batches))
 
 
 @dataclass(frozen=True)
@@ -60,15 +71,10 @@ class BallsAndBinsDP(Notion):
             return GaussianDP(up(self.mu * math.sqrt(self.epochs), operations=5), self.adjacency)
         return None
 
-    def _ratio(self, side: Side) -> Law:
-        mu = max(self.mu, _SMALLEST_MU)
-        return lognormal_sum(mu, min(self.batches, _MOST_BATCHES), _LOST, 1024 if mu > _WIDE else 2048, side)
-
     @cached_property
     def _orders(self) -> tuple[PrivacyLoss, PrivacyLoss]:
         """With the record against without it, and the other way round."""
-        ratio, scale = self._ratio(Side.ABOVE), float(min(self.batches, _MOST_BATCHES))
-        parts = (loss_from_above(ratio, scale), opposite_from_above(ratio, scale))
+        parts = _losses(max(self.mu, _SMALLEST_MU), min(self.batches, _MOST_BATCHES))
         with_record, without = (LatticeSum((part,), (self.epochs,)) for part in parts)
         return PrivacyLoss.of_sum(with_record, self.adjacency), PrivacyLoss.of_sum(without, self.adjacency)
 
@@ -102,7 +108,7 @@ class BallsAndBinsDP(Notion):
 
     def _lower_at(self, log_delta: float) -> float:
         """Below the ε of the pair, with the record against without it: seen not to be enough."""
-        total = LatticeSum((loss_from_below(self._ratio(Side.BELOW), float(self.batches)),), (self.epochs,))
+        total = LatticeSum((loss_from_below(_ratio(self.mu, self.batches, Side.BELOW), float(self.batches)),), (self.epochs,))
         upper = float(self._epsilon(np.array([log_delta]))[0])
         tilted = total.tilt_for(upper)
         step = 1e-4 * max(upper, 1e-10)
