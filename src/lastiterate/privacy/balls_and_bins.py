@@ -28,6 +28,7 @@ _MOST_BATCHES = 2**20
 # the place is not counted as hidden.
 _SMALLEST_MU, _LARGEST_MU = 1e-6, 8.0
 _LOST = 1e-20  # of an epoch, added to δ: far below any that is asked about
+_FEW = 32  # cells in one, where only an estimate is wanted
 _WIDE = 1.5  # mu above which a ratio spans so many octaves that half the cells in each suffice
 
 
@@ -90,6 +91,24 @@ class BallsAndBinsDP(Notion):
         found = first._epsilon(log_deltas)
         enough = second._log_delta(np.minimum(found, 1e15)) <= log_deltas
         return found if enough.all() else np.maximum(found, second._epsilon(log_deltas))
+
+    def epsilon_estimate(self, log_delta: float) -> float:
+        if self._gaussian is not None:
+            return self._gaussian.epsilon_estimate(log_delta)
+        return self._rough.threshold_estimate(log_delta)
+
+    def log_delta_estimate(self, epsilon: float) -> float:
+        if self._gaussian is not None:
+            return self._gaussian.log_delta_estimate(epsilon)
+        return min(self._rough.log_estimate(epsilon), 0.0)
+
+    @cached_property
+    def _rough(self) -> LatticeSum:
+        """With the record against without it, on few points."""
+        part = _losses(max(self.mu, _SMALLEST_MU), min(self.batches, _MOST_BATCHES))[0]
+        padded = np.append(part.masses, np.zeros(-part.masses.size % _FEW)).reshape(-1, _FEW).sum(axis=1)
+        middle = part.first + part.spacing * (_FEW - 1) / 2
+        return LatticeSum((Masses(middle, part.spacing * _FEW, padded),), (self.epochs,))
 
     def _rdp(self, orders: Floats) -> Floats:
         """As without a hidden place: joint convexity."""
