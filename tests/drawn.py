@@ -12,7 +12,7 @@ import numpy as np
 
 import lastiterate as li
 from lastiterate.algorithms.process import Process
-from lastiterate.auditing.instances import Instance, random_instance
+from lastiterate.auditing.instances import Instance, own_place_instance, random_instance
 from lastiterate.kernel.prepaid import Smooth
 from processes import process
 
@@ -24,12 +24,13 @@ BATCHES = (
     li.FixedSize(records=120, batch_size=30),
     li.Poisson(records=120, rate=0.25),
 )
+OWN_PLACES = (li.BallsAndBins(120, 4), li.BallsAndBins(120, 4), li.BallsAndBins(120, 1), li.Poisson(120, 0.25))
 # Bounds on profiles: they may lie below every Gaussian one.
 OF_PROFILES = ("block-mixing", "reflection", "regularised-mixing", "nonlinear-contraction", "asoodeh2023")
 # Batches that are random, and known to be.
-OF_SAMPLING = (*OF_PROFILES, "window-tail", "bok2024/random", "random-order", "hidden-", "ye2022/random")
+OF_SAMPLING = (*OF_PROFILES, "balls-and-bins", "window-tail", "bok2024/random", "random-order", "hidden-", "ye2022/random")
 # Searched on grids: a little more noise may end on a grid that is a little worse.
-SEARCHED = (*OF_PROFILES, "window-tail", "bok2024/random", "hidden-participation")
+SEARCHED = (*OF_PROFILES, "balls-and-bins/", "window-tail", "bok2024/random", "hidden-participation")
 _MOST_DRAWS = 5_000
 
 
@@ -118,6 +119,30 @@ def draws(seed: int) -> Iterator[Process]:
         yield any_process(source)
 
 
+def there_or_not(seed: int) -> Iterator[Process]:
+    """Neighbours without the record; mostly balls and bins, whose batches are of usual size."""
+    source = np.random.default_rng(seed)
+    for _ in range(_MOST_DRAWS):
+        batches = OWN_PLACES[int(source.integers(len(OWN_PLACES)))]
+        given = random_process(source, batches, alike=bool(source.random() < 0.7), most_steps=30)
+        if source.random() < 0.7:
+            given = given.like_the_first(batches.per_epoch * int(source.integers(1, 9)))
+        if source.random() < 0.1:
+            given = replace(given, releases=(1,) if len(given) > 1 else ())
+        if source.random() < 0.1:
+            given = replace(given, lipschitz=np.broadcast_to(source.choice([1e40, np.inf]), len(given)))
+        if source.random() < 0.1:
+            given = replace(given, sampled=np.broadcast_to(np.inf, len(given)))
+        if source.random() < 0.1:
+            given = changed(given, lambda values: values * 1e-3, "noise")
+        yield replace(given, adjacency=li.ZERO_OUT if source.random() < 0.5 else li.ADD_OR_REMOVE_ONE)
+
+
+def draws_for(theorem: li.theorems.Theorem, seed: int) -> Iterator[Process]:
+    """With neighbours that the theorem is about."""
+    return draws(seed) if li.REPLACE_ONE in theorem.adjacencies else there_or_not(seed)
+
+
 def holds(theorem: li.theorems.Theorem, given: Process) -> bool:
     """Whether nothing fails; assumptions that take long to look at come last, and mostly need not be."""
     return all(one.failure(given) is None for one in theorem.assumptions)
@@ -127,7 +152,7 @@ def holds(theorem: li.theorems.Theorem, given: Process) -> bool:
 def examples(theorem: li.theorems.Theorem, count: int, seed: int = 3) -> tuple[Process, ...]:
     """Processes to which the theorem applies."""
     found = []
-    for given in draws(seed):
+    for given in draws_for(theorem, seed):
         if holds(theorem, given) and isinstance(theorem.apply(given), li.theorems.Guarantee):
             found.append(given)
             if len(found) == count:
@@ -139,7 +164,9 @@ def instances(theorem: li.theorems.Theorem, count: int) -> list[tuple[int, Insta
     """Exact one-dimensional runs to which the theorem applies, with their seeds."""
     found = []
     for seed in range(50_000, 50_000 + _MOST_DRAWS):
-        instance = random_instance(np.random.default_rng(seed))
+        source = np.random.default_rng(seed)
+        replaced = li.REPLACE_ONE in theorem.adjacencies
+        instance = random_instance(source) if replaced else own_place_instance(source)
         if holds(theorem, instance.process):
             found.append((seed, instance))
             if len(found) == count:

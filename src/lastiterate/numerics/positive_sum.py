@@ -22,11 +22,11 @@ _SMALLEST = 1e-280  # what underflows is charged with this
 def summed(one: Law, copies: int, lost: float) -> Law:
     """The law of a sum of so many copies, each with mean 1; `lost`: what may be charged besides what `one` charges for all."""
     # At most two sums a level, and each charges what is too small and what is too large.
-    return _Sums(one, copies, lost / (2 * copies.bit_length()))(copies, False)[0]
+    return _Doubled(one, copies, lost / (2 * copies.bit_length()))(copies, False)[0]
 
 
 @dataclass(frozen=True, eq=False)
-class _Sums:
+class _Doubled:
     one: Law
     copies: int
     allowed: float
