@@ -20,17 +20,20 @@ _INEXACT = 1e-12
 def loss_from_above(law: Law, scale: float) -> Masses:
     """log Λ under P, Λ = value/scale being dP/dQ and the law one of Λ under Q; what was too large is at +∞."""
     masses = up(law.masses * (law.grid.points / scale), operations=4)
-    return _split(_log_ratio(law, scale), masses, law.high)
+    return _split(_log_ratio(law, scale), masses, law.high)  # P has nothing where Λ = 0
 
 
 def opposite_from_above(law: Law, scale: float) -> Masses:
-    """−log Λ under Q; what was too small is at +∞."""
-    return _split(-_log_ratio(law, scale)[::-1], law.masses[::-1], law.low)
+    """−log Λ under Q; what was too small is at +∞, and so is Λ = 0."""
+    nothing = float(law.masses[0]) if law.grid.origin == 0 else 0.0
+    masses = np.where(law.grid.points > 0, law.masses, 0.0)
+    return _split(-_log_ratio(law, scale)[::-1], masses[::-1], up(law.low + nothing))
 
 
 def _log_ratio(law: Law, scale: float) -> Floats:
-    excess = (law.grid.points - scale) / scale
-    return np.asarray(np.log1p(excess))
+    """−∞ where Λ = 0."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log1p((law.grid.points - scale) / scale))
 
 
 def _split(losses: Floats, masses: Floats, infinite: float) -> Masses:
@@ -55,7 +58,7 @@ def _split(losses: Floats, masses: Floats, infinite: float) -> Masses:
 
 def loss_from_below(law: Law, scale: float) -> Masses:
     """A law below that of log Λ under P: Λ under Q on the exponentials of a lattice, from below in convex order."""
-    held = np.flatnonzero(law.masses)
+    held = np.flatnonzero((law.masses > 0) & (law.grid.points > 0))
     losses, masses = _log_ratio(law, scale)[held], law.masses[held]
     apart = np.append(law.grid.widths, law.grid.widths[-1])[held] / scale
     spacing = _COARSE * float(masses @ apart) / float(masses @ np.exp(losses))
