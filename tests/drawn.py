@@ -28,7 +28,15 @@ OWN_PLACES = (li.BallsAndBins(120, 4), li.BallsAndBins(120, 4), li.BallsAndBins(
 # Bounds on profiles: they may lie below every Gaussian one.
 OF_PROFILES = ("block-mixing", "reflection", "regularised-mixing", "nonlinear-contraction", "asoodeh2023")
 # Batches that are random, and known to be.
-OF_SAMPLING = (*OF_PROFILES, "balls-and-bins", "window-tail", "bok2024/random", "random-order", "hidden-", "ye2022/random")
+OF_SAMPLING = (
+    *OF_PROFILES,
+    "balls-and-bins",
+    "window-tail",
+    "bok2024/random",
+    "random-order",
+    "hidden-",
+    "ye2022/random",
+)
 # Searched on grids: a little more noise may end on a grid that is a little worse.
 SEARCHED = (*OF_PROFILES, "balls-and-bins/", "window-tail", "bok2024/random", "hidden-participation")
 _MOST_DRAWS = 5_000

@@ -244,7 +244,9 @@ TINY_BIN = replace(
     what="a tiny interval, one bin, the others push against the record",
     process=run(ONE_BIN, 5, 1.0, diameter=0.01, drift=1.0, adjacency=li.ZERO_OUT),
 )
-BOTH_BINS = Sharp("two bins, both iterates released", run(BINS, 2, 1.4, adjacency=li.ZERO_OUT), in_the_plane(1.4), (0.3, 1.0))
+BOTH_BINS = Sharp(
+    "two bins, both iterates released", run(BINS, 2, 1.4, adjacency=li.ZERO_OUT), in_the_plane(1.4), (0.3, 1.0)
+)
 
 # For each theorem its instances, and how close to its bound they have to come: exact/bound of δ, and of ε at δ = 1e-5.
 INSTANCES: dict[str, tuple[tuple[Sharp, ...], float]] = {

@@ -15,7 +15,15 @@ if TYPE_CHECKING:
     from lastiterate.accounting.report import Report
     from lastiterate.accounting.sandwich import lower_bound
     from lastiterate.algorithms import losses
-    from lastiterate.algorithms.batches import BallsAndBins, Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
+    from lastiterate.algorithms.batches import (
+        BallsAndBins,
+        Cyclic,
+        FixedSize,
+        FullBatch,
+        Poisson,
+        PoissonMean,
+        Shuffled,
+    )
     from lastiterate.algorithms.domains import Ball, Box, ConvexSet, Unbounded
     from lastiterate.algorithms.files import read_run, write_run
     from lastiterate.algorithms.noise import Langevin, OnGradientSum, OnIterate, OnMeanGradient

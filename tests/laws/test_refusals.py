@@ -35,7 +35,9 @@ def failing_alone() -> dict[tuple[str, str], Process]:
     """For each theorem and assumption, a process in which nothing else is wrong."""
     found: dict[tuple[str, str], Process] = {}
     sought = {theorem.name: {one.statement for one in theorem.assumptions} - NOT_ALONE for theorem in li.CATALOGUE}
-    for given, replaced in zip(chain(draws(12), there_or_not(12)), chain(repeat(True, 5_000), repeat(False)), strict=False):
+    for given, replaced in zip(
+        chain(draws(12), there_or_not(12)), chain(repeat(True, 5_000), repeat(False)), strict=False
+    ):
         for theorem in (one for one in li.CATALOGUE if (li.REPLACE_ONE in one.adjacencies) == replaced):
             failed = first_two_failures(theorem, given) if sought[theorem.name] else []
             if len(failed) == 1 and failed[0] in sought[theorem.name]:

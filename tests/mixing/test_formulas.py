@@ -39,7 +39,7 @@ def exact_theta(epsilon: float, r: float) -> mpmath.mpf:
 @pytest.mark.parametrize("window_mu", [0.2, 1.0])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
 def test_window_and_tail_is_the_best_split(mus: tuple[float, ...], window_mu: float, epsilon: float) -> None:
-    """min over a of Σ w·θ_a(μ) + e^a·d(ε − a): over ten thousand a, and as many around the best, it is a little less, deep in the tail a few times."""
+    """min over a of Σ w·θ_a(μ) + e^a·d(ε − a): over ten thousand a, and as many around the best, a little less."""
     weights = np.array([1.0, 1e-2, 1e-4])[: len(mus)]
 
     def at(splits: np.ndarray) -> np.ndarray:

@@ -84,7 +84,7 @@ def test_brackets_are_brackets_and_between_what_is_known(mu: float, batches: int
     given = BINS(mu, batches, epochs)
     deltas = np.array([1e-3, 1e-6, 1e-12])
     lower, upper = (np.asarray(end) for end in given.bracket(deltas))
-    assert (0 < lower).all() and (lower <= upper).all() and (upper <= lower * 1.1).all()
+    assert ((lower > 0) & (lower <= upper) & (upper <= lower * 1.1)).all()
     assert (upper <= np.asarray(li.GaussianDP(mu * math.sqrt(epochs)).epsilon(deltas)) * (1 + 1e-9)).all()
     assert (lower <= np.asarray(BINS(mu, max(batches // 2, 1), epochs).epsilon(deltas))).all()
     assert (lower <= np.asarray(BINS(mu * 1.01, batches, epochs).epsilon(deltas))).all()
@@ -96,7 +96,8 @@ def test_finer_grids_say_the_same(mu: float, batches: int) -> None:
     """From above on ever more cells: lower, and not below what is said from below."""
     found = [
         PrivacyLoss.of_sum(
-            LatticeSum((loss_from_above(lognormal_sum(mu, batches, 1e-20, cells, Side.ABOVE), batches),), (3,)), li.ZERO_OUT
+            LatticeSum((loss_from_above(lognormal_sum(mu, batches, 1e-20, cells, Side.ABOVE), batches),), (3,)),
+            li.ZERO_OUT,
         ).epsilon(1e-6)
         for cells in (256, 1024, 4096)
     ]

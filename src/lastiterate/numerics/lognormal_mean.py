@@ -14,7 +14,7 @@ from lastiterate.numerics.positive_sum import octaves, summed
 from lastiterate.numerics.rounding import up
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
-# Cells up to so wide, times the steepness, are integrated by the nodes, with a relative error below 1e-13 (docs/numerics.md).
+# Cells up to so wide, times the steepness, are integrated by the nodes: relative error below 1e-12 (docs/proofs.md).
 _NARROW = 1.0
 _INEXACT = 1e-11  # of a mass: the quadrature, its rounding, that of where cells begin, and what differences cancel
 _RISE = math.log(1e5)
@@ -64,7 +64,9 @@ def _cells(grid: Octaves, spread: float) -> tuple[Inside, tuple[float, float]]:
     narrow = wide * (1 + np.abs(at) + spread) <= _NARROW
     found = [np.zeros(starts.size) for _ in range(3)]
     for where, integrate in ((narrow, _by_nodes), (~narrow, _by_differences)):
-        for whole, part in zip(found, integrate(starts[where], widths[where], at[where], wide[where], spread), strict=True):
+        for whole, part in zip(
+            found, integrate(starts[where], widths[where], at[where], wide[where], spread), strict=True
+        ):
             whole[where] = part
     last = _log(grid.points[-1:]) / spread + spread / 2
     return Inside(*found), (float(ndtr(at[0])), float(ndtr(-last[0])))

@@ -13,7 +13,6 @@ from enum import Enum, auto
 from functools import cached_property
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from lastiterate.numerics.arrays import Floats
@@ -37,7 +36,7 @@ class Side(Enum):
 
 @dataclass(frozen=True)
 class Octaves:
-    """Points origin + spacing·i for i < cells, then with twice the spacing for as long again, and so on for `bands` bands."""
+    """Points origin + spacing·i for i < cells, then with twice the spacing for as long again, and so on, `bands` times."""
 
     origin: float
     spacing: float
@@ -93,15 +92,19 @@ def gridded(grid: Octaves, values: Floats, masses: Floats, side: Side) -> Floats
     """The masses on the grid, from above or from below in convex order; values lie within the grid."""
     place, share = grid.located(values)
     inside = share > 0
-    at_dots = np.bincount(place, np.where(inside, 0.0, masses), grid.size)
+    at_dots = _counted(place, np.where(inside, 0.0, masses), grid.size)
     masses = np.where(inside, masses, 0.0)
-    higher = np.bincount(place, masses * share, grid.size - 1)
-    lower = np.bincount(place, masses * (1 - share), grid.size - 1)
+    higher = _counted(place, masses * share, grid.size - 1)
+    lower = _counted(place, masses * (1 - share), grid.size - 1)
     if side is Side.ABOVE:
         many = 2 * int(np.bincount(place).max(initial=1))
         return up(at_dots + np.append(lower, 0.0) + np.append(0.0, higher), operations=_SPLIT + many)
-    tents = np.bincount(place, masses * share * (1 - share), grid.size - 1)
+    tents = _counted(place, masses * share * (1 - share), grid.size - 1)
     return lowered(grid.widths, at_dots, Inside(lower, higher, tents))
+
+
+def _counted(place: NDArray[np.intp], masses: Floats, size: int) -> Floats:
+    return np.asarray(np.bincount(place, masses, size), float)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +133,9 @@ def lowered(widths: Floats, at_dots: Floats, inside: Inside) -> Floats:
     in_cells = at_dots[:-1] + inside.lower + inside.higher
     before, after = np.cumsum(in_cells), np.cumsum(in_cells[::-1])[::-1]
     little = _LEFT_OUT * before[-1]
-    begins = first = _end(at_dots[:-1] + inside.lower, widths, np.append(tents[1:], 0.0), before <= little, int(held[0]), 1)
+    begins = first = _end(
+        at_dots[:-1] + inside.lower, widths, np.append(tents[1:], 0.0), before <= little, int(held[0]), 1
+    )
     steep = np.append(0.0, tents[:-1])
     last = 1 + _end(at_dots[1:] + inside.higher, widths, steep, after <= little, int(held[-1]) - 1, -1)
     while last - first >= 4 and (first == begins or before[first] <= little):

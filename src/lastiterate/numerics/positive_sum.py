@@ -20,7 +20,7 @@ _SMALLEST = 1e-280  # what underflows is charged with this
 
 
 def summed(one: Law, copies: int, lost: float) -> Law:
-    """The law of a sum of so many copies, each with mean 1; `lost`: what may be charged besides what `one` charges for all."""
+    """The law of a sum of so many copies, each with mean 1; `lost`: what may be charged beside what `one` charges."""
     # At most two sums a level, and each charges what is too small and what is too large.
     return _Doubled(one, copies, lost / (2 * copies.bit_length()))(copies, False)[0]
 
@@ -46,14 +46,17 @@ class _Doubled:
     def _added(self, first: Law, second: Law, count: int) -> Law:
         """The sum of two, of `count` copies, on a grid of its own."""
         spacing = max(first.grid.spacing, second.grid.spacing)
-        values, masses = _convolved(_coarsened(first, spacing), second if second is first else _coarsened(second, spacing))
+        values, masses = _convolved(
+            _coarsened(first, spacing), second if second is first else _coarsened(second, spacing)
+        )
         order = np.argsort(values, kind="stable")
         values, masses, times = values[order], masses[order], self.copies / count
         cut = self.allowed / times * (1 if first.above else _LOWER_CUT)
         so_far = np.cumsum(masses)
-        begins, rises = (values[min(np.searchsorted(so_far, level), values.size - 1)] for level in (cut, _RISE * cut))
+        places = (int(np.searchsorted(so_far, level)) for level in (cut, _RISE * cut))
+        begins, rises = (float(values[min(place, values.size - 1)]) for place in places)
         in_mean = np.cumsum((masses * (values / count + times))[::-1])
-        ends = values[max(values.size - 1 - int(np.searchsorted(in_mean, self.allowed)), 0)]
+        ends = float(values[max(values.size - 1 - int(np.searchsorted(in_mean, self.allowed)), 0)])
         grid = octaves(begins, rises, ends, spacing, first.grid.cells)
         if not first.above:
             kept = (values >= begins) & (values <= ends)

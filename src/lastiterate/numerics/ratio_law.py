@@ -11,7 +11,7 @@ from lastiterate.numerics.lattice import Masses
 from lastiterate.numerics.octaves import Inside, Law, lowered
 from lastiterate.numerics.rounding import down, up
 
-_CELLS = 2**15  # of the lattice: finer is slower, and what is split between two points moves the variance by its square
+_CELLS = 2**13  # of the lattice: finer is slower, and what is split between two points moves the variance by its square
 _NEGLIGIBLE = 1e-22  # at the lower end of a lattice, where everything below is raised to it
 _COARSE = 4.0  # from below: spacings of the grid in one of the lattice, so that no cell is empty
 _INEXACT = 1e-12

@@ -28,7 +28,7 @@ _MOST_BATCHES = 2**20
 # the place is not counted as hidden.
 _SMALLEST_MU, _LARGEST_MU = 1e-6, 8.0
 _LOST = 1e-20  # of an epoch, added to δ: far below any that is asked about
-_FEW = 32  # cells in one, where only an estimate is wanted
+_FEW = 8  # cells in one, where only an estimate is wanted
 _WIDE = 1.5  # mu above which a ratio spans so many octaves that half the cells in each suffice
 
 
@@ -127,7 +127,9 @@ class BallsAndBinsDP(Notion):
 
     def _lower_at(self, log_delta: float) -> float:
         """Below the ε of the pair, with the record against without it: seen not to be enough."""
-        total = LatticeSum((loss_from_below(_ratio(self.mu, self.batches, Side.BELOW), float(self.batches)),), (self.epochs,))
+        total = LatticeSum(
+            (loss_from_below(_ratio(self.mu, self.batches, Side.BELOW), float(self.batches)),), (self.epochs,)
+        )
         upper = float(self._epsilon(np.array([log_delta]))[0])
         tilted = total.tilt_for(upper)
         step = 1e-4 * max(upper, 1e-10)

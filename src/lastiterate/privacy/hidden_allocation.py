@@ -1,4 +1,4 @@
-"""A record is at one of several places by chance, at each against the same law without it: more than the average over places.
+"""A record is at one of several places by chance, and without it there is one law: less than the average over places.
 
 P = Σ w_k·P_k, and P_k is μ_k-GDP from one Q, in both orders. Then Σ w_k·N(μ_k, 1) against N(0, 1) dominates, in both orders
 (docs/proofs.md). Nothing of this holds where a neighbour's record is there as well: then there are several Q_k.
@@ -46,7 +46,7 @@ def _few(mus: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Increasing, at most so many; each rounded up to the next."""
     levels, _ = few_levels(up(mus), _MOST_LEVELS, _SMALLEST_LEVEL)
     at = np.searchsorted(levels, mus * (1 - _SLACK))
-    return levels, up(np.bincount(np.minimum(at, levels.size - 1), weights, levels.size))
+    return levels, up(np.asarray(np.bincount(np.minimum(at, levels.size - 1), weights, levels.size), float))
 
 
 def _with_the_record(mus: Floats, weights: Floats, thresholds: Floats) -> tuple[Floats, Floats]:

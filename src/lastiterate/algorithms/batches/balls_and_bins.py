@@ -27,8 +27,8 @@ class BallsAndBins(Batches):
     kind: ClassVar[str] = "balls_and_bins"
     called: ClassVar[str] = "balls and bins"
     promise: ClassVar[str] = (
-        "In each epoch every record goes to one of the batches uniformly, independently of all other records and epochs; the "
-        "gradient sum is divided by records/batches, whatever the size of the batch; batches are never released."
+        "In each epoch every record goes to one of the batches uniformly, independently of all other records and epochs; "
+        "the gradient sum is divided by records/batches, whatever the size of the batch; batches are never released."
     )
     constant_size: ClassVar[bool] = False
     adjacencies: ClassVar[tuple[Adjacency, ...]] = (REPLACE_ONE, ZERO_OUT, ADD_OR_REMOVE_ONE)
@@ -74,7 +74,7 @@ class BallsAndBins(Batches):
         return choices(source, self.records, self.batches) if step % self.batches == 0 or before is None else before
 
     def allows_order(self, order: Any) -> bool:
-        return len(order) == self.records and bool((0 <= order).all() and (order < self.batches).all())
+        return len(order) == self.records and bool((order >= 0).all() and (order < self.batches).all())
 
     def batch(self, step: int, source: Source, order: Any) -> Indices:
         return np.flatnonzero(order == step % self.batches)

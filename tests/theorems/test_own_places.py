@@ -115,7 +115,7 @@ def test_steps_that_differ_count_as_the_worst_of_their_epoch() -> None:
 def test_batches_say_what_they_are() -> None:
     batches = li.BallsAndBins(records=100, batches=7)
     assert batches.turns is Turns.OWN_PLACE
-    assert batches.passes and batches.reshuffled and batches.shuffled and not batches.constant_size
+    assert (batches.passes, batches.reshuffled, batches.shuffled, batches.constant_size) == (True, True, True, False)
     assert batches.divisor == pytest.approx(100 / 7)
     usual, worst = batches.usual_sizes(math.log(1e-9)), batches.sizes
     assert 0 <= usual.smallest_share < 1 < usual.largest_share < worst.largest_share == 7
