@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # MNIST and Adult, which are not ours to give away: each in a folder of its name in the folder that this names.
 export LASTITERATE_DATA ?= $(abspath $(firstword $(wildcard data ../*/data) data))
 
-.PHONY: demo house test lint check quick bench bench-engine tables random-batches earlier-noise chain lower sandwich extremal mechanisms mutate attack mutation-study sharpness audits accuracy mnist speed papers study docs comparison as-people-train clean bench-random
+.PHONY: demo house test lint check quick bench bench-engine tables random-batches earlier-noise chain lower sandwich extremal mechanisms mutate attack mutation-study sharpness audits accuracy mnist speed papers study docs comparison as-people-train balls-and-bins clean bench-random
 
 demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify, calibrate, plot; then a private model
 	$(BIN)/lastiterate account examples/mnist.toml --delta 1e-5 --certificate out/mnist-certificate.json --plot out/mnist.png
@@ -97,6 +97,9 @@ docs: $(READY)  ## the site, into out/site; warnings are errors
 
 as-people-train: $(READY)  ## sixteen trainings from tutorials and papers: epsilon under each adjacency, and what is said of them (a minute)
 	OPENBLAS_NUM_THREADS=1 PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.peers.as_people_train
+
+balls-and-bins: $(READY)  ## balls and bins beside PLD_accounting: brackets on epsilon and CPU seconds in 20 settings (minutes, the peer's)
+	OPENBLAS_NUM_THREADS=1 PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.peers.balls_and_bins $(BINS)
 
 comparison: $(READY)  ## the table of docs/comparison.md, each peer asked in an environment of its own (a minute)
 	PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.peers.comparison

@@ -15,11 +15,12 @@ INSTALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     "peers": (("torch==2.13.0",), ("-r", str(PEERS_REQUIREMENTS))),
     "diffprivlib": (("diffprivlib>=0.6.6", "scikit-learn<=1.7.2"),),
     "autodp": (("autodp>=0.2",),),
+    "pld-accounting": (("PLD_accounting>=2.0",),),
 }
 
 
 def environment(name: str) -> Path:
-    """The Python of `.venv-NAME`, for "peers", "diffprivlib" or "autodp"; installed where it is missing or out of date."""
+    """The Python of `.venv-NAME`, one of `INSTALLS`; installed where it is missing or out of date."""
     if name not in INSTALLS:
         raise ValueError(f"environment must be one of {', '.join(INSTALLS)}. Got {name}.")
     folder = ROOT / f".venv-{name}"

@@ -14,7 +14,7 @@ import lastiterate as li
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.updates import Update
 from lastiterate.auditing.filtered_instances import random_filtered, random_update
-from lastiterate.auditing.instances import random_instance
+from lastiterate.auditing.instances import own_place_instance, random_instance
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.theorems.theorem import PLAIN_STEPS
 from processes import process
@@ -27,12 +27,28 @@ BATCHES = (
     li.FixedSize(records=120, batch_size=30),
     li.Poisson(records=120, rate=0.25),
 )
+OWN_PLACES = (li.BallsAndBins(120, 4), li.BallsAndBins(120, 4), li.BallsAndBins(120, 1), li.Poisson(120, 0.25))
 # Bounds on profiles: they may lie below every Gaussian one.
 OF_PROFILES = ("block-mixing", "reflection", "regularised-mixing", "nonlinear-contraction", "asoodeh2023")
 # Batches that are random, and known to be.
-OF_SAMPLING = (*OF_PROFILES, "window-tail", "bok2024/random", "random-order", "hidden-", "ye2022/random")
+OF_SAMPLING = (
+    *OF_PROFILES,
+    "balls-and-bins",
+    "window-tail",
+    "bok2024/random",
+    "random-order",
+    "hidden-",
+    "ye2022/random",
+)
 # Searched on grids: a little more noise may end on a grid that is a little worse.
-SEARCHED = (*OF_PROFILES, "window-tail", "bok2024/random", "hidden-participation", "linear-optimiser")
+SEARCHED = (
+    *OF_PROFILES,
+    "balls-and-bins/",
+    "window-tail",
+    "bok2024/random",
+    "hidden-participation",
+    "linear-optimiser",
+)
 _MOST_DRAWS = 5_000
 
 
@@ -130,8 +146,30 @@ def with_updates(seed: int) -> Iterator[Process]:
         yield replace(given, update=update)
 
 
+def there_or_not(seed: int) -> Iterator[Process]:
+    """Neighbours without the record; mostly balls and bins, whose batches are of usual size."""
+    source = np.random.default_rng(seed)
+    for _ in range(_MOST_DRAWS):
+        batches = OWN_PLACES[int(source.integers(len(OWN_PLACES)))]
+        given = random_process(source, batches, alike=bool(source.random() < 0.7), most_steps=30)
+        if source.random() < 0.7:
+            given = given.like_the_first(batches.per_epoch * int(source.integers(1, 9)))
+        if source.random() < 0.1:
+            given = replace(given, releases=(1,) if len(given) > 1 else ())
+        if source.random() < 0.1:
+            given = replace(given, lipschitz=np.broadcast_to(source.choice([1e40, np.inf]), len(given)))
+        if source.random() < 0.1:
+            given = replace(given, sampled=np.broadcast_to(np.inf, len(given)))
+        if source.random() < 0.1:
+            given = changed(given, lambda values: values * 1e-3, "noise")
+        yield replace(given, adjacency=li.ZERO_OUT if source.random() < 0.5 else li.ADD_OR_REMOVE_ONE)
+
+
 def draws_for(theorem: li.theorems.Theorem, seed: int) -> Iterator[Process]:
-    return draws(seed) if theorem.updates is PLAIN_STEPS else with_updates(seed)
+    """With steps and neighbours that the theorem is about."""
+    if theorem.updates is not PLAIN_STEPS:
+        return with_updates(seed)
+    return draws(seed) if li.REPLACE_ONE in theorem.adjacencies else there_or_not(seed)
 
 
 def holds(theorem: li.theorems.Theorem, given: Process) -> bool:
@@ -154,7 +192,10 @@ def examples(theorem: li.theorems.Theorem, count: int, seed: int = 3) -> tuple[P
 def instances(theorem: li.theorems.Theorem, count: int) -> list[tuple[int, Any]]:
     """Exact one-dimensional runs to which the theorem applies, with their seeds."""
     found: list[tuple[int, Any]] = []
-    drawn: Any = random_instance if theorem.updates is PLAIN_STEPS else random_filtered
+    replaced = li.REPLACE_ONE in theorem.adjacencies
+    drawn: Any = random_filtered
+    if theorem.updates is PLAIN_STEPS:
+        drawn = random_instance if replaced else own_place_instance
     for seed in range(50_000, 50_000 + _MOST_DRAWS):
         instance = drawn(np.random.default_rng(seed))
         if holds(theorem, instance.process):

@@ -232,6 +232,52 @@ TWO_WITH_MOMENTUM = Sharp(
     average([one / math.hypot(1.0, 0.3) for one in (1.0, 0.3)]),  # 1 is left of the last step, 0.3 of the one before
     (0.0,),
 )
+BINS = li.BallsAndBins(records=20, batches=2)
+
+
+def in_the_plane(mu: float) -> Delta:
+    """One epoch of two batches, both iterates released: the record in one of them, against none."""
+    alone, nothing = (_cells(mean) for mean in (mu, 0.0))
+    present = (np.outer(alone, nothing) + np.outer(nothing, alone)) / 2
+    absent = np.outer(nothing, nothing)
+    return lambda epsilon: float(np.maximum(present - math.exp(epsilon) * absent, 0.0).sum())
+
+
+def _cells(mean: float) -> Floats:
+    away = _EDGES - mean
+    return np.where(away[1:] > 0, -np.diff(ndtr(-away)), np.diff(ndtr(away)))
+
+
+def two_bins(c: float, what: str) -> Sharp:
+    """The first step has hardly any noise: of the record's two places the first counts c times."""
+    given = run(BINS, 2, 1.0, c, np.array([0.01, 1.0]), adjacency=li.ZERO_OUT)
+    spread = math.hypot(c * 0.01, 1.0)
+
+    def exact(epsilon: float) -> float:
+        mus, factor = (c / spread, 1.0 / spread), math.exp(epsilon)
+        absent = _cells(0.0)
+        present = sum(_cells(mu) for mu in mus) / 2
+        return float(np.maximum(present - factor * absent, 0.0).sum())
+
+    return Sharp(what, given, exact, (0.3, 1.0))
+
+
+TWO_BINS = two_bins(0.8, "one epoch of two bins, the record there or not")
+ONE_BIN = li.BallsAndBins(records=10, batches=1)
+FORGETFUL_BIN = Sharp(
+    "one bin, epochs that forget everything before",
+    run(ONE_BIN, 8, 1.0, 0.001, adjacency=li.ZERO_OUT),
+    gaussian(1.0),
+    (0.3, 1.0),
+)
+TINY_BIN = replace(
+    TINY_FULL,
+    what="a tiny interval, one bin, the others push against the record",
+    process=run(ONE_BIN, 5, 1.0, diameter=0.01, drift=1.0, adjacency=li.ZERO_OUT),
+)
+BOTH_BINS = Sharp(
+    "two bins, both iterates released", run(BINS, 2, 1.4, adjacency=li.ZERO_OUT), in_the_plane(1.4), (0.3, 1.0)
+)
 
 # For each theorem its instances, and how close to its bound they have to come: exact/bound of δ, and of ε at δ = 1e-5.
 INSTANCES: dict[str, tuple[tuple[Sharp, ...], float]] = {
@@ -273,6 +319,10 @@ INSTANCES: dict[str, tuple[tuple[Sharp, ...], float]] = {
     "bok2024/random/composition": ((ONE_SAMPLED, TWO_RELEASED), 0.99),
     "window-tail": ((ONE_SAMPLED, MANY_SAMPLED), 0.99),
     "hidden-participation": ((ONE_SAMPLED,), 0.99),
+    "balls-and-bins": ((BOTH_BINS,), 0.99),
+    "balls-and-bins/hidden-place": ((TWO_BINS,), 0.99),
+    "balls-and-bins/window-tail": ((FORGETFUL_BIN,), 0.97),
+    "balls-and-bins/blocks": ((TINY_BIN,), 0.97),
 }
 
 

@@ -15,7 +15,15 @@ if TYPE_CHECKING:
     from lastiterate.accounting.report import Report
     from lastiterate.accounting.sandwich import lower_bound
     from lastiterate.algorithms import losses
-    from lastiterate.algorithms.batches import Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
+    from lastiterate.algorithms.batches import (
+        BallsAndBins,
+        Cyclic,
+        FixedSize,
+        FullBatch,
+        Poisson,
+        PoissonMean,
+        Shuffled,
+    )
     from lastiterate.algorithms.domains import Ball, Box, ConvexSet, Unbounded
     from lastiterate.algorithms.files import read_run, write_run
     from lastiterate.algorithms.noise import Langevin, OnGradientSum, OnIterate, OnMeanGradient
@@ -48,6 +56,7 @@ __all__ = [
     "ZERO_OUT",
     "Adam",
     "Ball",
+    "BallsAndBins",
     "Box",
     "ConvexSet",
     "ConvexTerm",
@@ -105,7 +114,7 @@ _NAMES = {
     "accounting.each": "account_each",
     "accounting.report": "Report",
     "accounting.sandwich": "lower_bound",
-    "algorithms.batches": "Cyclic FixedSize FullBatch Poisson PoissonMean Shuffled",
+    "algorithms.batches": "BallsAndBins Cyclic FixedSize FullBatch Poisson PoissonMean Shuffled",
     "algorithms.domains": "Ball Box ConvexSet Unbounded",
     "algorithms.files": "read_run write_run",
     "algorithms.noise": "Langevin OnGradientSum OnIterate OnMeanGradient",

@@ -10,6 +10,7 @@ from lastiterate.privacy.adjacency import (
     Sampling,
 )
 from lastiterate.privacy.averaged import AveragedGaussianDP
+from lastiterate.privacy.balls_and_bins import BallsAndBinsDP
 from lastiterate.privacy.best import best
 from lastiterate.privacy.calibrate import largest_mu
 from lastiterate.privacy.compose import compose
@@ -29,6 +30,7 @@ __all__ = [
     "ZERO_OUT",
     "Adjacency",
     "AveragedGaussianDP",
+    "BallsAndBinsDP",
     "GaussianDP",
     "HiddenPlaceDP",
     "PrivacyLoss",

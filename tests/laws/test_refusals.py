@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from drawn import draws, with_updates
+from drawn import draws, there_or_not, with_updates
 from lastiterate.algorithms.process import Process
 from lastiterate.theorems.theorem import PLAIN_STEPS
 from processes import process
@@ -36,8 +36,9 @@ def failing_alone() -> dict[tuple[str, str], Process]:
     """For each theorem and assumption, a process in which nothing else is wrong."""
     found: dict[tuple[str, str], Process] = {}
     sought = {theorem.name: {one.statement for one in theorem.assumptions} - NOT_ALONE for theorem in li.CATALOGUE}
-    for plain, updated in zip(draws(12), with_updates(12), strict=True):
+    for replaced, updated, removed in zip(draws(12), with_updates(12), there_or_not(12), strict=True):
         for theorem in li.CATALOGUE:
+            plain = replaced if li.REPLACE_ONE in theorem.adjacencies else removed
             given = plain if theorem.updates is PLAIN_STEPS else updated
             failed = first_two_failures(theorem, given) if sought[theorem.name] else []
             if len(failed) == 1 and failed[0] in sought[theorem.name]:

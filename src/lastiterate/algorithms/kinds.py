@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from lastiterate.algorithms.batches import Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
+from lastiterate.algorithms.batches import BallsAndBins, Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
 from lastiterate.algorithms.domains import Ball, Box, ConvexSet, Unbounded
 from lastiterate.algorithms.losses import general, huber, logistic, network, ridge, smooth_hinge, softmax
 from lastiterate.algorithms.noise import Langevin, OnGradientSum, OnIterate, OnMeanGradient
@@ -49,6 +49,7 @@ BATCHES = (
     _listed(FixedSize, records=12, batch_size=4),
     _listed(Poisson, records=12, rate=0.25),
     _listed(PoissonMean, records=12, rate=0.25),
+    _listed(BallsAndBins, records=12, batches=3),
 )
 MORE_BATCHES = (  # of the same kinds, where batches do not divide the records
     _listed(Cyclic, records=11, batch_size=4, last="smaller"),

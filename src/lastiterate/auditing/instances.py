@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, FullBatch, Poisson, Shuffled
+from lastiterate.algorithms.batches import BallsAndBins, Batches, Cyclic, FixedSize, FullBatch, Poisson, Shuffled
 from lastiterate.algorithms.process import Process
 from lastiterate.auditing.chain import Chain, cyclic_hazard, iid_hazard, shuffled_hazard
 from lastiterate.auditing.maps import Map
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
+from lastiterate.privacy.adjacency import REPLACE_ONE, ZERO_OUT
 
 _WIDE = 60.0  # in units of the noise, for runs without a domain
 _RECORDS = 100
@@ -62,6 +63,30 @@ def random_instance(source: np.random.Generator, most_steps: int = 120) -> Insta
         per_epoch=batches.per_epoch if batches.shuffled else 1,
     )
     return Instance(_process(batches, steps, push, shape, diameter), chain)
+
+
+def own_place_instance(source: np.random.Generator, most_steps: int = 24, replaced: bool = False) -> Instance:
+    """Balls and bins, where the others push nothing: a record that pushes against one that is not there, or pushes back."""
+    every = int(source.integers(1, 6))
+    steps = min(int(source.integers(1, most_steps)), every * 6)
+    steps = steps if source.random() < 0.3 else -(-steps // every) * every
+    push = float(10 ** source.uniform(-1.0, 0.4))
+    shape = (_linear, _linear, _slowly_growing, _drifting)[int(source.integers(4))](source, push)
+    diameter = float(10 ** source.uniform(-0.5, 1.0)) if shape.bounded or source.random() < 0.5 else math.inf
+    width = diameter if math.isfinite(diameter) else _WIDE
+    up, down = (push / 2, -push / 2) if replaced else (push, 0.0)
+    chain = Chain(
+        shape.middle,
+        lambda x: shape.middle(x) + up,
+        lambda x: shape.middle(x) + down,
+        np.ones(steps),
+        shuffled_hazard(every, steps),
+        -width / 2,
+        width / 2,
+        per_epoch=every,
+    )
+    given = _process(BallsAndBins(records=every * 10, batches=every), steps, push, shape, diameter)
+    return Instance(replace(given, adjacency=REPLACE_ONE if replaced else ZERO_OUT), chain)
 
 
 def _process(batches: Batches, steps: int, push: float, shape: _MapShape, diameter: float) -> Process:

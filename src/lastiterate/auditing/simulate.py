@@ -40,10 +40,16 @@ class Simulation:
         """Whether each step's batch has the record; in a fixed order, the record that the last step sees."""
         per_epoch, steps = self.batches.per_epoch, np.arange(self.count)
         if self.batches.shuffled:
-            places = source.integers(self.batches.records, size=-(-self.count // per_epoch)) // self.batches.largest
-            place = places[steps // per_epoch] if self.batches.turns is Turns.NEW_ORDERS else places[0]
+            places = self._places(source, -(-self.count // per_epoch))
+            place = places[steps // per_epoch] if self.batches.reshuffled else places[0]
             return np.asarray(steps % per_epoch == place)
         return np.asarray(source.random(self.count) < self.batches.inclusion(self.count))
+
+    def _places(self, source: np.random.Generator, epochs: int) -> NDArray[np.intp]:
+        """Of the record in each epoch: any batch for itself, or by its place among the records."""
+        if self.batches.turns is Turns.OWN_PLACE:
+            return source.integers(self.batches.per_epoch, size=epochs, dtype=np.intp)
+        return source.integers(self.batches.records, size=epochs, dtype=np.intp) // self.batches.largest
 
 
 def simulation(run: Run) -> Simulation:

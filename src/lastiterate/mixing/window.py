@@ -81,15 +81,23 @@ class WindowTail(Notion):
     adjacency: Adjacency = REPLACE_ONE
 
     def _log_delta(self, epsilons: Floats) -> Floats:
-        """Over splits from those that leave all to the window to those that leave nothing."""
+        """Over splits from those that leave all to the window to those that leave nothing, and once more around the best."""
         if not self.tail.mus.any():
             return self.window._log_delta(epsilons)
-        splits = np.multiply.outer(epsilons, np.linspace(0.0, 1.0, _SPLITS) ** 2)
+        grid = np.linspace(0.0, 1.0, _SPLITS)
+        first = self._over(epsilons, np.broadcast_to(grid, (epsilons.size, _SPLITS)))
+        best = grid[first.argmin(axis=1)][:, None]
+        around = np.clip(best + (2 * grid - 1) / (_SPLITS - 1), 0.0, 1.0)
+        return np.asarray(np.minimum(first.min(axis=1), self._over(epsilons, around).min(axis=1)))
+
+    def _over(self, epsilons: Floats, roots: Floats) -> Floats:
+        """Bounds on log δ where the tail takes the square of each of these of ε."""
+        splits = epsilons[:, None] * roots**2
         left = down(epsilons[:, None] - splits, operations=2)
         log_tail, log_window = (
             f(x.ravel()).reshape(x.shape) for f, x in ((self.tail.log_delta, splits), (self._tabled.log_delta, left))
         )
-        return np.asarray(joined(log_tail, splits, log_window).min(axis=1))
+        return joined(log_tail, splits, log_window)
 
     def log_delta_estimate(self, epsilon: float) -> float:
         if not self.tail.mus.any():

@@ -127,6 +127,27 @@ class LatticeSum:
 
         return positive_guess(newton)
 
+    def log_estimate(self, threshold: float) -> float:
+        """The saddle-point estimate of the log excess over `threshold`, without certificate."""
+        return self._log_estimate_at(self.saddle_at(threshold), threshold)
+
+    def threshold_estimate(self, log_excess: float) -> float:
+        """About the threshold with this log excess, 0 at least: the saddle point is sought instead."""
+
+        def newton(c: float) -> tuple[float, float]:
+            value = log_excess - self._log_estimate_at(c, self._threshold_at(c))
+            return value, max(value, 1.0)
+
+        return max(self._threshold_at(positive_guess(newton)), 0.0)
+
+    def _threshold_at(self, abscissa: float) -> float:
+        return self.cumulant(abscissa)[1] - 1 / abscissa - 1 / (1 + abscissa)
+
+    def _log_estimate_at(self, abscissa: float, threshold: float) -> float:
+        value, _, curvature = self.cumulant(abscissa)
+        spread = curvature + abscissa**-2 + (1 + abscissa) ** -2
+        return value - abscissa * threshold - math.log(abscissa * (1 + abscissa)) - 0.5 * math.log(2 * math.pi * spread)
+
     def tilt_for(self, threshold: float, abscissa: float | None = None) -> TiltedSum:
         """The law of X, tilted and transformed so that the excess over `threshold` and its neighbours is sharp."""
         abscissa = abscissa or self.saddle_at(threshold)

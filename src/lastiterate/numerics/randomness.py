@@ -76,6 +76,15 @@ def subset(source: Source, count: int, size: int) -> NDArray[np.intp]:
             return chosen
 
 
+def choices(source: Source, count: int, number: int) -> NDArray[np.intp]:
+    """Each one of 0, …, number − 1, equally likely: bits beyond the last multiple of the number are drawn again."""
+    drawn = source.bits(count)
+    limit = np.uint64((1 << 64) // number * number - 1)
+    while (beyond := drawn > limit).any():
+        drawn = np.where(beyond, source.bits(count), drawn)
+    return np.asarray(drawn % np.uint64(number), np.intp)
+
+
 def coins(source: Source, count: int, rate: float) -> NDArray[np.bool_]:
     """Each True with probability `rate`, or less by at most 2⁻⁶⁴."""
     if rate >= 1:

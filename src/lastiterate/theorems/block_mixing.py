@@ -29,6 +29,7 @@ from lastiterate.theorems.epoch_by_epoch import epoch_average
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.hidden_epochs import FEW_ENOUGH, tabled, whole_epoch
 from lastiterate.theorems.hidden_place import HIDDEN_PLACE, hidden_notion
+from lastiterate.theorems.own_places import from_a_common_state
 from lastiterate.theorems.sampled import BOUNDED_RECORDS, sampled_window
 from lastiterate.theorems.shift_engine import shift_evidence
 from lastiterate.theorems.theorem import Assumption, Theorem
@@ -91,6 +92,12 @@ def _from_a_common_state(process: Process) -> Notion:
     return tabled(hidden_notion(unbounded, _REPRESENTED), _POINTS)
 
 
+def _in_own_places(process: Process) -> Ends:
+    """Whole epochs, in each of which the record has a place of its own."""
+    maps = last_maps(process, len(process)).without_record()
+    return Ends(from_a_common_state(process), math.inf, math.inf, remaining_mu(maps, process.diameter))
+
+
 def _at_random(process: Process) -> Ends:
     maps = last_maps(process, len(process))
     same, apart = remaining_mu(maps.without_record(), process.diameter), remaining_mu(maps, process.diameter)
@@ -102,6 +109,7 @@ _ENDS: dict[Turns, Callable[[Process], Ends]] = {
     Turns.FIXED_ORDER: _in_fixed_order,
     Turns.ONE_ORDER: _in_fixed_order,
     Turns.NEW_ORDERS: _in_new_orders,
+    Turns.OWN_PLACE: _in_own_places,
     Turns.FRESH: _at_random,
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lastiterate.theorems import (
     asoodeh2023,
     balle2019,
+    balls_and_bins,
     block_mixing,
     bok2024,
     bok2024_random,
@@ -66,4 +67,8 @@ CATALOGUE: tuple[Theorem, ...] = (
     prepaid_momentum.PREPAID_MOMENTUM,
     window_tail.WINDOW_TAIL,
     hidden_participation.HIDDEN_PARTICIPATION,
+    balls_and_bins.BALLS_AND_BINS,
+    balls_and_bins.HIDDEN_ALLOCATION,
+    balls_and_bins.WINDOW_OF_EPOCHS,
+    balls_and_bins.BLOCKS_OF_EPOCHS,
 )

@@ -12,7 +12,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from lastiterate.algorithms.batches import ONCE_AN_EPOCH, SHUFFLED
+from lastiterate.algorithms.batches import ONCE_AN_EPOCH, SECRET_PLACES
 from lastiterate.algorithms.process import Process
 from lastiterate.errors import Unavailable
 from lastiterate.kernel.places import Places
@@ -221,7 +221,14 @@ PREPAID_ORDER = Theorem(
     "prepayment/random-order",
     "lastiterate, noise before a record's turn, averaged over the order",
     "shuffled batches, smooth losses: the average over the record's place",
-    (batches("shuffled batches", *SHUFFLED), SEVERAL, SMOOTH, ALIKE_IF_NEW, TAME, _little_enough(averaged=True)),
+    (
+        batches("shuffled batches, or balls and bins", *SECRET_PLACES),
+        SEVERAL,
+        SMOOTH,
+        ALIKE_IF_NEW,
+        TAME,
+        _little_enough(averaged=True),
+    ),
     _averaged,
     places=partial(prepaid_places_of, averaged=True),
     functions=1,

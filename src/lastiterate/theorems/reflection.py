@@ -123,6 +123,15 @@ def _in_new_orders(domain: Bounded) -> Notion:
     return _profile(*settled([hidden, *_longer(domain, 0)]))
 
 
+def _in_own_places(domain: Bounded) -> Notion:
+    """An epoch's d and M on average over the place, which no other record shares or takes; and then epoch after epoch."""
+    places, levels = PlaceTables(domain), domain.scale.levels
+    common, apart = (up(places.weights @ np.array([table[row] for table in places.own])) for row in (0, -1))
+    profile = _profile(levels, common)
+    ends = BlockEnds(lambda epsilons: np.asarray(profile.delta(epsilons)), levels, np.minimum(apart, 1.0))
+    return _profile(*settled([ends, *_longer(domain, 0)]))
+
+
 def _in_one_order(domain: Bounded) -> Notion:
     """Each place, and each two, for ever; and then the place is hidden."""
     places = PlaceTables(domain)
@@ -143,6 +152,7 @@ _KINDS = {
     Turns.FIXED_ORDER: _in_fixed_order,
     Turns.ONE_ORDER: _in_one_order,
     Turns.NEW_ORDERS: _in_new_orders,
+    Turns.OWN_PLACE: _in_own_places,
     Turns.FRESH: _at_random,
 }
 

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from lastiterate.algorithms.batches import SHUFFLED, Turns
+from lastiterate.algorithms.batches import SECRET_PLACES, Turns
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
 from lastiterate.errors import InvalidInput
@@ -146,6 +146,7 @@ def _tame(process: Process) -> str | None:
     return f"a turn may grow to {grown:.3g} times the noise within its epoch, because {process.reason}"
 
 
+FEW_ENOUGH_PLACES = _little_enough(averaged=True)
 TAME = Assumption("where each epoch has a new order, little growth within an epoch", _tame)
 _KNOWN = Assumption("a known Lipschitz constant, where each epoch has a new order", _finite_when_reshuffled)
 
@@ -162,7 +163,7 @@ RANDOM_ORDER = Theorem(
     "random-order",
     "lastiterate, the shift engine averaged over the order",
     "the order is random and secret: the average over the record's place",
-    (batches("shuffled batches", *SHUFFLED), FINITE_LIPSCHITZ, TAME, _little_enough(averaged=True)),
+    (batches("shuffled batches, or balls and bins", *SECRET_PLACES), FINITE_LIPSCHITZ, TAME, FEW_ENOUGH_PLACES),
     _averaged,
     places=partial(places_of, averaged=True),
     adjacencies=ANY_NEIGHBOURS,

@@ -96,8 +96,7 @@ class Training:
     def _allows_order(self, state: State) -> bool:
         if state.order is None or not self.has_order(state.step):
             return state.order is None and not self.has_order(state.step)
-        records = np.arange(self.run.batches.records)
-        return state.order.dtype.kind == "i" and np.array_equal(np.sort(state.order), records)
+        return state.order.dtype.kind == "i" and self.run.batches.allows_order(state.order)
 
     def _allows_randomness(self, randomness: Any) -> bool:
         """Without a seed there is nothing to go on with; with one, a source has to take it as it is."""

@@ -26,11 +26,13 @@ class Turns(Enum):
     FIXED_ORDER = auto()  # once an epoch, always at the same place, which is public
     ONE_ORDER = auto()  # once an epoch, always at the same place, which is random and secret
     NEW_ORDERS = auto()  # once an epoch, at a place that is random, secret, and new in each
+    OWN_PLACE = auto()  # once an epoch, at a place that each record draws for itself, secret, and new in each
     FRESH = auto()  # at each step by chance, independently of all others
 
 
 SHUFFLED = (Turns.ONE_ORDER, Turns.NEW_ORDERS)
-ONCE_AN_EPOCH = (Turns.FIXED_ORDER, *SHUFFLED)
+SECRET_PLACES = (*SHUFFLED, Turns.OWN_PLACE)
+ONCE_AN_EPOCH = (Turns.FIXED_ORDER, *SECRET_PLACES)
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,10 @@ class Batches(ABC):
     def order(self, step: int, source: Source, before: Any) -> Any:
         """The order of all records at this step, given the one before: the only thing that a trainer remembers."""
         return None
+
+    def allows_order(self, order: Any) -> bool:
+        """Whether `order` could have returned this array of whole numbers."""
+        return np.array_equal(np.sort(order), np.arange(self.records))
 
     def place(self, record: Any) -> Any:
         """At which step of an epoch a record is used, or several; the same for all where that is by chance."""
@@ -178,13 +184,13 @@ class Batches(ABC):
 
     @property
     def shuffled(self) -> bool:
-        """Whether there is a secret order of the records."""
-        return self.turns in SHUFFLED
+        """Whether each record has a secret place in an epoch."""
+        return self.turns in SECRET_PLACES
 
     @property
     def reshuffled(self) -> bool:
-        """Whether each epoch has an order of its own."""
-        return self.turns is Turns.NEW_ORDERS
+        """Whether each epoch has an order of its own, or places of its own."""
+        return self.turns in (Turns.NEW_ORDERS, Turns.OWN_PLACE)
 
     @property
     def passes(self) -> bool:

@@ -1,0 +1,124 @@
+"""Balls and bins: each record goes to a batch of its own choice in each epoch, and is there or not.
+
+As a composition, with the place in the last epoch hidden, over a window, and in blocks. Proofs: docs/proofs.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache, partial
+from operator import attrgetter
+
+import numpy as np
+
+from lastiterate.algorithms.batches import Turns
+from lastiterate.algorithms.process import Process
+from lastiterate.mixing.window import Tail, WindowTail
+from lastiterate.numerics.arrays import Floats
+from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, ZERO_OUT
+from lastiterate.privacy.ladder import Ladder, rungs
+from lastiterate.privacy.notion import Notion
+from lastiterate.shift.growth import farthest_along, first_maps, last_maps, remaining_mus
+from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, NONEXPANSIVE, ONLY_THE_LAST, WHOLE_EPOCHS, batches
+from lastiterate.theorems.block_mixing import BLOCK_MIXING
+from lastiterate.theorems.evidence import About, Evidence
+from lastiterate.theorems.own_places import composed_epochs, hidden_in_the_last_epoch
+from lastiterate.theorems.shift_engine import FEW_ENOUGH_PLACES, TAME
+from lastiterate.theorems.theorem import Theorem
+
+OWN_PLACES = batches("balls and bins", Turns.OWN_PLACE)
+THERE_OR_NOT = (ZERO_OUT, ADD_OR_REMOVE_ONE)
+
+
+def _composition(process: Process) -> Evidence:
+    """Update: X ← φ(X) + N(0, ν²), balls and bins.
+    Bound: (1/l)·Σ_j N(μ·e_j, I) against N(0, I) in l dimensions, in both orders, composed over the epochs; μ = s/ν.
+    Assumes: a record that is there or not, nothing else; every iterate may be released.
+    Attained by: linear losses: it is exact, if all iterates are released.
+    Reference: Chua et al. 2025 (arXiv 2412.16802); Feldman and Shenfeld 2025; the loss distribution in docs/proofs.md.
+    """
+    return Evidence(composed_epochs(process))
+
+
+def _hidden(process: Process) -> Evidence:
+    """Update: X ← Π(φ(X) + N(0, ν²)), balls and bins.
+    Bound: Σ_k N(μ_k, 1)/l against N(0, 1), in both orders, μ_k the engine's for place k of the last epoch.
+        Earlier epochs count at their worst place.
+    Assumes: a record that is there or not, a known Lipschitz constant, little growth within an epoch; only the last iterate
+        is released.
+    Attained by: one epoch on linear losses, to 1 %.
+    Reference: hidden allocation (docs/proofs.md).
+    """
+    return Evidence(hidden_in_the_last_epoch(process))
+
+
+def _window_tail(process: Process) -> Evidence:
+    """Update: X ← Π(φ(X) + N(0, ν²)), balls and bins.
+    Bound: δ(ε) = the least of θ_a(μ_k) + e^a·d_k(ε − a) over windows of k epochs and parts a of ε.
+        d_k is the composition of the last k epochs, μ_k what they leave of the distance before them, on the same data.
+    Assumes: L ≤ 1 and whole epochs; a record that is there or not; only the last iterate is released.
+    Attained by: one epoch that forgets everything before, to 1 %.
+    Reference: window and tail (docs/proofs.md).
+    """
+    count = len(process) // process.batches.per_epoch
+    lengths = rungs(count)
+    ladder = Ladder(lengths if lengths[-1] == count else (*lengths, count), partial(window_of_epochs, process))
+    return Evidence(ladder, ladder)
+
+
+def window_of_epochs(process: Process, epochs: int) -> Notion:
+    """The guarantee of a window of so many epochs. Trusted: everything in it is rounded up."""
+    steps = epochs * process.batches.per_epoch
+    before = len(process) - steps
+    maps = last_maps(process, steps).without_record()
+    distance = np.array([float(_distances(process)[before])])
+    window = composed_epochs(process, before)
+    return WindowTail(Tail(remaining_mus(maps, distance), np.ones(1)), window, process.adjacency)
+
+
+@lru_cache(maxsize=2)
+def _distances(process: Process) -> Floats:
+    """How far apart two runs can be after each number of steps: where no step expands, a turn counts most as the last."""
+    per_epoch = process.batches.per_epoch
+    worst = np.repeat(process.sensitivity.reshape(-1, per_epoch).max(axis=1), per_epoch)
+    turns = (np.arange(len(process)) + 1) % per_epoch == 0
+    at_the_end = replace(process, sensitivity=worst * turns)
+    return farthest_along(first_maps(at_the_end, len(process)), process.diameter)
+
+
+BALLS_AND_BINS = Theorem(
+    "balls-and-bins",
+    "Chua et al. 2025 and Feldman and Shenfeld 2025, computed anew",
+    "balls and bins, any loss, every iterate released",
+    (OWN_PLACES,),
+    _composition,
+    about=About.EVERY_ITERATE,
+    adjacencies=THERE_OR_NOT,
+    sees=attrgetter("sensitivity", "noise"),
+)
+HIDDEN_ALLOCATION = Theorem(
+    "balls-and-bins/hidden-place",
+    "lastiterate, the place of a record is hidden and without it there is one law",
+    "balls and bins, any Lipschitz constants; few epochs",
+    (OWN_PLACES, FINITE_LIPSCHITZ, TAME, FEW_ENOUGH_PLACES, ONLY_THE_LAST),
+    _hidden,
+    adjacencies=THERE_OR_NOT,
+    sees=attrgetter("sensitivity", "noise", "lipschitz"),
+)
+WINDOW_OF_EPOCHS = Theorem(
+    "balls-and-bins/window-tail",
+    "lastiterate, window and tail",
+    "balls and bins, convex: the last epochs, and what they leave of all before",
+    (OWN_PLACES, NONEXPANSIVE, WHOLE_EPOCHS, ONLY_THE_LAST),
+    _window_tail,
+    rung=window_of_epochs,
+    adjacencies=THERE_OR_NOT,
+    sees=attrgetter("sensitivity", "noise", "lipschitz"),
+)
+BLOCKS_OF_EPOCHS = replace(
+    BLOCK_MIXING,
+    name="balls-and-bins/blocks",
+    covers="balls and bins, bounded domain",
+    assumptions=(OWN_PLACES, *BLOCK_MIXING.assumptions),
+    adjacencies=THERE_OR_NOT,
+)
