@@ -27,11 +27,12 @@ from lastiterate.numerics.rounding import up
 LARGEST = 1.25  # payment of a step, in pushes
 # Turns are moved to the end of their block, and every block is rounded up once: more blocks where more is lost.
 _FEWEST_BLOCKS, _MOST_BLOCKS, _PER_LOSS = 15, 32, 24.0
-_LEVELS = 140  # of payments, at most: each is rounded up to the next
+_LEVELS, _MOST_LEVELS = 100, 140  # of payments, each rounded up to the next
 _BETWEEN = (0.03, 0.08, 0.18, 0.35, 0.65)  # levels for each number of turns: most take little more
-_FINEST, _COARSEST, _PER_TURN = 800, 64, 400.0  # points of the lattice in a push: rounding costs about half a percent
+_FINEST, _COARSEST, _PER_TURN = 600, 48, 300.0  # points of the lattice in a push: rounding costs about half a percent
 _DEVIATIONS, _MORE = 3.5, 5.0  # of the number of turns, and pushes: how far debts are followed
-_UNLIKELY = 1e-18  # that more turns come
+_AT_ONCE = 12  # levels
+UNLIKELY = 1e-18  # that more turns come
 _STEEPER, _POWER = 0.4, 0.55  # payments rise by e to this times (what is lost along the window) to that: near the best
 _SAFE = 1e-12  # more than the relative error of a few operations
 
@@ -82,12 +83,12 @@ class Steady:
     @property
     def _levels(self) -> Floats:
         """In pushes: none, a few for each number of turns, or evenly spread where these are many; and the largest."""
-        turns = min(_most_turns(self.steps, self.rate) * (1 + 0.2 * self._lost), LARGEST * self.steps)
+        turns = min(most_turns(self.steps, self.rate) * (1 + 0.2 * self._lost), LARGEST * self.steps)
         mean, deviation = self._turns
         fewest = max(mean - 3 * deviation, 0.0)
         few = (np.arange(1, math.ceil(turns) + 1)[:, None] + np.array(_BETWEEN)).ravel()
         many = fewest + (turns - fewest) * np.linspace(0.0, 1.0, _LEVELS + 1)[1:] ** 1.3
-        return np.concatenate([[0.0], few if len(few) <= _LEVELS else many])
+        return np.concatenate([[0.0], few if len(few) <= _MOST_LEVELS else many])
 
     @property
     def _lost(self) -> float:
@@ -120,13 +121,19 @@ def payment_law(given: Steady) -> CostLaw:
 
 
 def _unpaid(given: Steady) -> Floats:
-    """How likely it is that each level leaves a debt, at most."""
-    law = np.zeros((len(given.payments), 2 * given.end + 1))
+    """How likely it is that each level leaves a debt, at most; a few levels at a time, which fit into a cache."""
+    payments = given.payments
+    parts = [payments[first : first + _AT_ONCE] for first in range(0, len(payments), _AT_ONCE)]
+    return np.concatenate([_unpaid_at(given, part) for part in parts])
+
+
+def _unpaid_at(given: Steady, payments: NDArray[np.intp]) -> Floats:
+    law = np.zeros((len(payments), 2 * given.end + 1))
     law[:, given.end] = 1.0
     beyond = np.zeros(len(law))
     for block in range(given.blocks):
         width = given.first if block == 0 else given.width
-        law = _paid(law, given.payments[:, block], *_kept(given.least, width))
+        law = _paid(law, payments[:, block], *_kept(given.least, width))
         law, more = _pushed(law, given.points, *_turns(width, given.rate))
         beyond += more
     return law[:, given.end + 1 :].sum(axis=1) + beyond
@@ -187,14 +194,14 @@ def _pushed(law: Floats, points: int, chances: Floats, rest: float) -> tuple[Flo
 @lru_cache(maxsize=64)
 def _turns(width: int, rate: float) -> tuple[Floats, float]:
     """How likely 0, 1, 2, … turns are in a block, rounded up, and more than these."""
-    heads = np.arange(_most_turns(width, rate) + 1.0)
+    heads = np.arange(most_turns(width, rate) + 1.0)
     left = width - heads
     logs = gammaln(width + 1.0) - gammaln(heads + 1) - gammaln(left + 1) + xlogy(heads, rate) + xlog1py(left, -rate)
     with np.errstate(under="ignore"):
         return np.exp(logs) * (1 + 1e-11), float(bdtrc(heads[-1], width, rate)) * (1 + 1e-9) if left[-1] else 0.0
 
 
-def _most_turns(width: int, rate: float) -> int:
+def most_turns(width: int, rate: float) -> int:
     """More are unlikely."""
     counts = np.arange(width + 1.0)
-    return int(np.argmax(bdtrc(counts, width, rate) <= _UNLIKELY))
+    return int(np.argmax(bdtrc(counts, width, rate) <= UNLIKELY))

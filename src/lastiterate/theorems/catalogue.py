@@ -17,6 +17,7 @@ from lastiterate.theorems import (
     kong2025,
     langevin,
     prepaid_epochs,
+    prepaid_participation,
     prepayment,
     reflection,
     regularised,
@@ -61,4 +62,5 @@ CATALOGUE: tuple[Theorem, ...] = (
     bok2024_random.RANDOM_COMPOSITION,
     window_tail.WINDOW_TAIL,
     hidden_participation.HIDDEN_PARTICIPATION,
+    prepaid_participation.PREPAID_PARTICIPATION,
 )
