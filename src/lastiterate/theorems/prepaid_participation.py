@@ -23,7 +23,7 @@ from lastiterate.privacy.hidden_participation import hidden_participation
 from lastiterate.privacy.ladder import Ladder
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.profile import Profile
-from lastiterate.theorems.assumptions import ALIKE, NONEXPANSIVE
+from lastiterate.theorems.assumptions import NONEXPANSIVE
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.prepayment import SMOOTH, smooth_of
 from lastiterate.theorems.sampled import RANDOM
@@ -143,7 +143,6 @@ PREPAID_PARTICIPATION = Theorem(
         RANDOM,
         FIXED_SIZE,
         SMOOTH,
-        ALIKE,
         ALIKE_SMOOTH,
         NONEXPANSIVE,
         Assumption("a sensitivity that is worth hiding", _worth_hiding),
