@@ -36,6 +36,7 @@ _SHORTEST = 8  # steps of a window
 _MOST_TURNS = 400.0  # in a window, on average: a limit of effort
 _TYPICAL_SLACK = 1e-9  # for which lengths are chosen; each is valid for every other
 _LEAST_MU = 0.2  # of a turn: below, composition is as good, to a hundredth
+_LEAST_LOST = 1e-9  # in a step: less makes no difference
 _RATIO = 1.05  # between the losses of a step that are told apart: those of one run with more noise share their laws
 
 
@@ -92,7 +93,7 @@ def kept_at_least(process: Process, slack: float) -> float:
     noise = np.broadcast_to(process.noise[0], steps)
     share = slack * (steps / len(process)) * (1 - 1e-12)
     found = kept(smooth.like_the_first(steps), noise, largest, share, process.batches.records)
-    lost = up(1 - float(found.least[-1]))
+    lost = max(up(1 - float(found.least[-1])), _LEAST_LOST)
     return 1 - _RATIO ** math.ceil(math.log(lost) / math.log(_RATIO)) * (1 + 1e-9) if lost < 1 else 0.0
 
 
