@@ -88,7 +88,9 @@ def main() -> int:
     wrong = 0
     for kind in KINDS:
         pairs, above, closest = study(kind, chosen.seconds, chosen.seed)
-        print(f"{kind:14}{pairs} pairs of chain and epsilon; largest exact/bound {closest:.4f}; {above} above the bound")
+        print(
+            f"{kind:14}{pairs} pairs of chain and epsilon; largest exact/bound {closest:.4f}; {above} above the bound"
+        )
         wrong += above
     return bool(wrong)
 

@@ -30,7 +30,9 @@ EPSILONS = np.append(0.0, np.geomspace(0.003, 8.0, 24))
 def logistic(steps: int, step_size: float, batches: li.Batches | None = None, **more: object) -> li.Run:
     """Sensitivity half the noise."""
     chosen = batches or li.FixedSize(records=1000, batch_size=50)
-    return li.Run(li.losses.logistic(feature_norm=1.0), chosen, step_size, li.OnIterate(4 * step_size / 50), steps, **more)  # type: ignore[arg-type]
+    return li.Run(
+        li.losses.logistic(feature_norm=1.0), chosen, step_size, li.OnIterate(4 * step_size / 50), steps, **more
+    )  # type: ignore[arg-type]
 
 
 def per_step(given: Steady) -> Floats:
@@ -55,7 +57,8 @@ def least_cost(turns: Floats, given: Steady, levels: Floats) -> float:
 
 
 @pytest.mark.parametrize(
-    ("steps", "rate", "least"), [(1, 0.3, 0.9), (6, 0.5, 0.999), (9, 0.2, 0.95), (10, 0.3, 0.8), (7, 0.9, 0.9), (5, 1.0, 0.97)]
+    ("steps", "rate", "least"),
+    [(1, 0.3, 0.9), (6, 0.5, 0.999), (9, 0.2, 0.95), (10, 0.3, 0.8), (7, 0.9, 0.9), (5, 1.0, 0.97)],
 )
 def test_the_law_lies_above_the_enumerated_one(steps: int, rate: float, least: float) -> None:
     given = Steady(steps, rate, least)
@@ -73,7 +76,11 @@ def test_the_law_lies_above_the_enumerated_one(steps: int, rate: float, least: f
 def test_the_kernel_accepts_the_payments_of_every_level(seed: int) -> None:
     """Scaled down until nothing is left in the end: payments do not fall, so that nothing prepaid is given back."""
     source = np.random.default_rng(seed)
-    steps, least, center = int(source.integers(3, 200)), 1 - 10 ** source.uniform(-4, -1.5), 1 - 10 ** source.uniform(-5, -2)
+    steps, least, center = (
+        int(source.integers(3, 200)),
+        1 - 10 ** source.uniform(-4, -1.5),
+        1 - 10 ** source.uniform(-5, -2),
+    )
     given = Steady(steps, 0.2, float(least))
     if not given.payable:
         return

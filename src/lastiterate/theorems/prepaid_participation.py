@@ -108,7 +108,9 @@ def _fixed_size(process: Process) -> str | None:
     batches = process.batches
     if batches.constant_size:
         return None
-    return f"it needs batches of one size, where another record takes the record's place, but the run has {batches.called}"
+    return (
+        f"it needs batches of one size, where another record takes the record's place, but the run has {batches.called}"
+    )
 
 
 def _worth_hiding(process: Process) -> str | None:
