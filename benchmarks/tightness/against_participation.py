@@ -1,9 +1,9 @@
 """Hidden participation against exact chains: `python -m benchmarks.tightness.against_participation [seconds] [seed]`.
 
-Random batches. For the shift engine, maps in one dimension are broken lines with slopes up to L; the record, its neighbour and
-whoever is in its place push by constants within s of each other. With prepayment, maps are smooth staircases, and all three
-push in directions that turn, or do not. Prints how many (chain, epsilon) pairs were compared, the largest exact/bound, and
-how many lie above the bound.
+Random batches. For the shift engine, maps in one dimension are broken lines with slopes up to L; the record, its neighbour
+and whoever is in its place push by constants within s of each other. With prepayment, maps are smooth staircases, and all
+three push in directions that turn, or do not. Prints how many (chain, epsilon) pairs were compared, the largest exact/bound,
+and how many lie above the bound.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Reflection against exact chains on an interval whose maps bend and whose pushes turn:
 `python -m benchmarks.tightness.against_reflection [instances] [seed]`.
 
-Every other run has steps that change. Prints how many (run, epsilon) pairs were compared, how many lie above the bound, and the largest ratio exact/bound.
+Every other run has steps that change. Prints how many (run, epsilon) pairs were compared, how many lie above the bound, and
+the largest ratio exact/bound.
 """
 
 from __future__ import annotations

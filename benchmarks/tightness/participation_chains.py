@@ -1,7 +1,7 @@
 """Random non-linear chains in one dimension, batches of fixed size: a record, its neighbour, and whoever is in their place.
 
-As in `turning_chains`, losses convex and steps alike. At a step that does not use the record another one pushes instead, in a
-direction that turns as well, or as the record's neighbour does.
+As in `turning_chains`, losses convex and steps alike. At a step that does not use the record another one pushes instead, in
+a direction that turns as well, or as the record's neighbour does.
 """
 
 from __future__ import annotations

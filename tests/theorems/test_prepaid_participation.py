@@ -7,10 +7,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+from benchmarks.tightness.participation_chains import FAILURE, random_participation
 from scipy.stats import binom
 
 import lastiterate as li
-from benchmarks.tightness.participation_chains import FAILURE, random_participation
 from lastiterate.kernel.prepaid import Kept, price
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.payment_law import LARGEST, Steady, payment_law
@@ -88,7 +88,8 @@ def test_the_kernel_accepts_the_payments_of_every_level(seed: int) -> None:
     turns[int(source.integers(steps))] = 1.0
     levels = per_step(given)
     rounding = -1e-15  # of quotients of whole numbers that are equal
-    assert (np.diff(levels, axis=1) >= rounding).all() and (np.diff(levels, axis=0) >= 0).all()
+    assert (np.diff(levels, axis=1) >= rounding).all()
+    assert (np.diff(levels, axis=0) >= 0).all()
     assert levels.max() <= LARGEST
     enough = next(one for one in levels if path(turns, one, given.least)[-1] <= 0)
     low, high = 0.0, 1.0

@@ -1,4 +1,4 @@
-"""Steps that change on a bounded set: the last parts by themselves, above exact chains, and no worse than by the worst step."""
+"""Steps that change on a bounded set: the last parts by themselves lie above exact chains, below the worst step for all."""
 
 from __future__ import annotations
 

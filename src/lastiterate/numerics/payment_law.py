@@ -3,7 +3,7 @@
 Coins of probability p fall at k steps, and a head pushes by 1. A debt z starts at 0; a step keeps it, or l·z of what
 is paid in advance, z < 0; then it adds the push and takes off a payment. Payments follow one profile, which does not fall:
 min(level·profile, the largest), and the least level that leaves no debt in the end depends on the coins. For each level the
-debt is a Markov chain, so that the probability of a debt in the end is one sum after the other: no transforms, nothing drawn.
+debt is a Markov chain, so the probability of a debt in the end is one sum after the other: no transforms, nothing drawn.
 
 All is rounded up. Steps are taken in blocks with their pushes at the end, where they cost most; debts are put on the next
 point of a lattice, which holds a push and the payments of a block; those beyond its upper end are never paid.
@@ -77,7 +77,7 @@ class Steady:
     @cached_property
     def end(self) -> int:
         """Of the lattice, on both sides."""
-        mean, deviation = self._turns
+        deviation = self._turns[1]
         return math.ceil(min(_DEVIATIONS * deviation + _MORE, self.steps + 1.0) * self.points)
 
     @property
@@ -128,7 +128,7 @@ def _unpaid(given: Steady) -> Floats:
 
 
 def _unpaid_at(given: Steady, payments: NDArray[np.intp]) -> Floats:
-    law = np.zeros((len(payments), 2 * given.end + 1))
+    law: Floats = np.zeros((len(payments), 2 * given.end + 1))
     law[:, given.end] = 1.0
     beyond = np.zeros(len(law))
     for block in range(given.blocks):

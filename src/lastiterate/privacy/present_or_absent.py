@@ -1,9 +1,9 @@
 """A record is in the data or not, and where it takes part is hidden: Σ w_k·N(μ_k, 1) against N(0, 1), in both orders.
 
-Given k, whatever was drawn, the runs with and without the record are μ_k-GDP apart, and without it nothing depends on k. Then
-this pair dominates in both orders, whatever the order of the μ_k: δ(ε) ≤ Σ w_k·θ_{ε_k}(μ_k) where Σ w_k·e^{ε_k} = e^ε, and
-δ(ε) ≤ Σ u_k·θ_{ε + log(w_k/u_k)}(μ_k) for any probabilities u. Where its likelihood ratio at t is e^ε, ε_k = μ_k·(t − μ_k/2);
-where it is e^{−ε}, u_k is what x = t says of k. Each t gives a point of a profile. Proof: docs/proofs.md.
+Given k, whatever was drawn, the runs with and without the record are μ_k-GDP apart, and without it nothing depends on k.
+Then this pair dominates in both orders, whatever the order of the μ_k: δ(ε) ≤ Σ w_k·θ_{ε_k}(μ_k) where Σ w_k·e^{ε_k} = e^ε,
+and δ(ε) ≤ Σ u_k·θ_{ε + log(w_k/u_k)}(μ_k) for any probabilities u. Where its likelihood ratio at t is e^ε, ε_k is
+μ_k·(t − μ_k/2); where it is e^{−ε}, u_k is what x = t says of k. Each t gives a point of a profile. Proof: docs/proofs.md.
 """
 
 from __future__ import annotations

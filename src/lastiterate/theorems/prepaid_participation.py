@@ -42,9 +42,9 @@ _RATIO = 1.05  # between the losses of a step that are told apart: those of one 
 
 def _bound(process: Process) -> Evidence:
     """Update: X ← φ(X) + N(0, ν²), random batches of fixed size, smooth losses.
-    Bound: windows of k steps composed, each with δ(ε) = Σ_V p_V·θ_{ε(V)}(μ(V)), Σ_V p_V·e^{ε(V)} = e^ε, as in hidden participation.
-        V is the set of a window's steps that use the record, and μ(V) = √Σ(a_t/ν)² for the least payments a_t of one shape, not
-        falling, that leave nothing: z_t = z_{t−1} + s·[t ∈ V] − a_t, where only lo·z of a z < 0, which is prepaid, is kept;
+    Bound: windows of k steps composed, each with δ(ε) = Σ_V p_V·θ_{ε(V)}(μ(V)), Σ_V p_V·e^{ε(V)} = e^ε, over the sets V of
+        a window's steps that use the record. μ(V) = √Σ(a_t/ν)² for the least payments a_t of one shape, not falling, that
+        leave nothing: z_t = z_{t−1} + s·[t ∈ V] − a_t, where only lo·z of a z < 0, which is prepaid, is kept;
         lo = c − ω − c·γ as in prepayment, but for a probability δ0 of the whole run, which is chosen.
     Assumes: no projection and no proximal map, a known smoothness, bounded gradients, one clip; all steps alike.
     Attained by: quadratic losses whose push does not turn, in the limit of small steps.

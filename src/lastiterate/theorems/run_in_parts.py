@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lastiterate.algorithms.process import Process
 from lastiterate.mixing.blocks import even
@@ -137,7 +138,7 @@ def part_ends(process: Process) -> list[int]:
     return [*sorted({max(one, 0) for one in starts.tolist()}), steps]
 
 
-def _changes(process: Process) -> Floats:
+def _changes(process: Process) -> NDArray[np.intp]:
     arrays = (process.sensitivity, process.noise, process.lipschitz, process.drift, process.retain, process.sampled)
     differ = np.zeros(len(process) - 1, bool)
     for values in arrays:
