@@ -106,7 +106,7 @@ def full_batch() -> None:
 
 def counted(steps: int, rate: float, mu: float) -> float:
     """ε of Σ p_n·N(n·μ/√T, 1) against N(0, 1), p_n binomial: what linear losses tell of how often a record took part."""
-    turns = np.arange(steps + 1)
+    turns = np.arange(min(steps, 300) + 1)
     chances, means = binom.pmf(turns, steps, rate), mu * turns / steps**0.5
 
     def log_ratio(x: float) -> float:
@@ -144,10 +144,8 @@ def scheduled() -> None:
         changing, worst, last = (
             li.Run(loss, batches, size, li.OnIterate(1.0), 400, li.ConvexSet(2.0)).process for size in (sizes, 1.0, 0.3)
         )
-        found = [REFLECTION.notion(one).epsilon(DELTA) for one in (worst, changing, last)]
-        print(
-            f"  {batches.called:29} as the worst {found[0]:.4f}, as they are {found[1]:.4f}, all like the last {found[2]:.4f}"
-        )
+        found = [f"{REFLECTION.notion(one).epsilon(DELTA):.4f}" for one in (worst, changing, last)]
+        print(f"  {batches.called:29} as the worst {found[0]}, as they are {found[1]}, all like the last {found[2]}")
 
 
 def where_the_time_goes() -> None:

@@ -12,6 +12,7 @@ from scipy.stats import binom
 
 import lastiterate as li
 from lastiterate.kernel.prepaid import Kept, price
+from lastiterate.numerics import payment_law as payment_laws
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.payment_law import LARGEST, Steady, payment_law
 from lastiterate.privacy.compose import compose_counted
@@ -155,13 +156,44 @@ def test_it_refuses(given: li.Run, reason: str) -> None:
     assert reason in str(PREPAID_PARTICIPATION.apply(given.process))
 
 
+@pytest.mark.parametrize(("steps", "rate", "least"), [(14, 0.2, 0.9), (15, 0.4, 0.97), (13, 0.1, 0.8)])
+def test_blocks_of_several_steps_lie_above_all_sets(
+    monkeypatch: pytest.MonkeyPatch, steps: int, rate: float, least: float
+) -> None:
+    monkeypatch.setattr(payment_laws, "_MOST_BLOCKS", 5)
+    monkeypatch.setattr(payment_laws, "_FEWEST_BLOCKS", 5)
+    given = Steady(steps, rate, least)
+    assert given.width == 3
+    levels, law = per_step(given), payment_law.__wrapped__(given)
+    sets = (np.arange(2**steps)[:, None] >> np.arange(steps)) & 1
+    weights = rate ** sets.sum(axis=1) * (1 - rate) ** (steps - sets.sum(axis=1))
+    for index in range(1, len(levels), 9):
+        debt = np.zeros(len(sets))
+        for turns, paid in zip(sets.T, levels[index], strict=True):
+            debt = np.where(debt > 0, debt, least * debt) + turns - paid
+        exact = float(weights[debt > 1e-12].sum())
+        assert exact * (1 - 1e-9) <= law.weights[index + 1 :].sum() + law.lost
+
+
 def test_more_records_and_steps_keep_less() -> None:
-    small = logistic(60, 1e-2)
-    many = logistic(60, 1e-2, li.FixedSize(records=10**6, batch_size=50))
-    long = logistic(60_000, 1e-2)
-    assert kept_at_least(small.process, 1e-9) >= kept_at_least(many.process, 1e-9)
-    assert kept_at_least(small.process, 1e-9) >= kept_at_least(long.process, 1e-9)
-    assert kept_at_least(small.process, 1e-6) >= kept_at_least(small.process, 1e-30)
+    def kept(records: int, steps: int, slack: float) -> float:
+        batches = li.FixedSize(records=records, batch_size=50)
+        run = li.Run(li.losses.logistic(feature_norm=1.0), batches, 1e-3, li.OnIterate(0.01), steps)
+        return kept_at_least(run.process, slack)
+
+    assert kept(1000, 60, 1e-9) > kept(10**6, 60, 1e-9)
+    assert kept(1000, 60, 1e-9) > kept(1000, 600_000, 1e-9)
+    assert kept(1000, 60, 1e-6) > kept(1000, 60, 1e-30)
+
+
+def test_every_other_record_may_be_in_its_place() -> None:
+    """κ by hand: the push turns by R/8 times the way, and a union over steps and records; two directions."""
+    step, noise, slack, steps, records = 1e-3, 0.01, 1e-9, 60, 1000
+    run = li.Run(li.losses.logistic(feature_norm=1.0), li.FixedSize(records, 50), step, li.OnIterate(noise), steps)
+    way = step + LARGEST * 2 * step / 50 + noise * math.sqrt(2 * math.log(steps * records / slack))
+    center, radius = 1 - step / 8, step / 8
+    assert kept_at_least(run.process, slack) <= center - radius - center * way / 8
+    assert kept_at_least(run.process, slack) >= 1 - 1.06 * (1 - (center - radius - center * way / 8))
 
 
 def test_steps_without_known_turning_are_refused() -> None:
