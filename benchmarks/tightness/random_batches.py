@@ -8,8 +8,14 @@ from __future__ import annotations
 import math
 import time
 
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import logsumexp, ndtr
+from scipy.stats import binom
+
 import lastiterate as li
 from lastiterate.theorems import asoodeh2023
+from lastiterate.theorems.reflection import REFLECTION
 
 RECORDS = 10_000
 STEPS = 100_000
@@ -98,6 +104,50 @@ def full_batch() -> None:
         )
 
 
+def counted(steps: int, rate: float, mu: float) -> float:
+    """ε of Σ p_n·N(n·μ/√T, 1) against N(0, 1), p_n binomial: what linear losses tell of how often a record took part."""
+    turns = np.arange(min(steps, 300) + 1)
+    chances, means = binom.pmf(turns, steps, rate), mu * turns / steps**0.5
+
+    def log_ratio(x: float) -> float:
+        return float(logsumexp(means * x - means**2 / 2, b=chances))
+
+    def delta(x: float) -> float:
+        return float(chances @ ndtr(means - x) - math.exp(log_ratio(x)) * ndtr(-x))
+
+    return log_ratio(brentq(lambda x: math.log(delta(x) / DELTA), 0.0, 12.0))
+
+
+def smooth() -> None:
+    """Logistic loss, fixed-size batches, rate 0.05, sensitivity half the noise: participation is hidden."""
+    print(f"\nLogistic loss, rate 0.05, sensitivity half the noise, delta = {DELTA:g}; lower: linear losses")
+    print(f"{'steps':>7} {'step size':>10} | {'4.8':>8} {'hidden':>8} {'prepaid':>8} | {'lower':>8} | {'CPU s':>7}")
+    for steps in (60, 2000):
+        ideal = counted(steps, 0.05, 0.5)
+        for step_size in (1e-4, 1e-3, 1e-2, 0.1):
+            noise, batches = li.OnIterate(0.08 * step_size), li.FixedSize(records=1000, batch_size=50)
+            given = li.Run(li.losses.logistic(feature_norm=1.0), batches, step_size, noise, steps)
+            started = time.process_time()
+            found = by_theorem(li.account(given, delta=DELTA))
+            seconds = time.process_time() - started
+            print(f"{steps:7d} {step_size:10g} | {found['bok2024/random/composition']:8.4f}", end=" ")
+            print(f"{found['hidden-participation']:8.4f} {found['hidden-participation/prepaid']:8.4f} |", end=" ")
+            print(f"{ideal:8.4f} | {seconds:7.2f}")
+
+
+def scheduled() -> None:
+    """Bounded domain, the second half of the run with smaller steps: all counted as the worst, and as they are."""
+    print(f"\nBounded domain, D = 2, noise 1, sensitivity 0.5, then 0.15; 400 steps, delta = {DELTA:g}")
+    loss = li.losses.general(smoothness=0.0, strong_convexity=0.0, gradient_sensitivity=0.5)
+    for batches in (li.FullBatch(1), li.FixedSize(records=10, batch_size=1), li.Shuffled(records=5, batch_size=1)):
+        sizes = np.repeat([1.0, 0.3], 200)
+        changing, worst, last = (
+            li.Run(loss, batches, size, li.OnIterate(1.0), 400, li.ConvexSet(2.0)).process for size in (sizes, 1.0, 0.3)
+        )
+        found = [f"{REFLECTION.notion(one).epsilon(DELTA):.4f}" for one in (worst, changing, last)]
+        print(f"  {batches.called:29} as the worst {found[0]}, as they are {found[1]}, all like the last {found[2]}")
+
+
 def where_the_time_goes() -> None:
     given = run(0.01, 0.5, 1.0, 10.0).process
     print(f"\nWhere the time of account goes: {STEPS} steps, b/n = 0.01, s/noise = 0.5, D/noise = 10")
@@ -118,6 +168,8 @@ def main() -> None:
     table("Convex, bounded domain", "4.10", CONSTRAINED, "D/noise")
     full_batch()
     asoodeh()
+    smooth()
+    scheduled()
     where_the_time_goes()
 
 

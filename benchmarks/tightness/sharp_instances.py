@@ -28,6 +28,7 @@ CYCLIC = li.Cyclic(records=40, batch_size=10)
 THREE_OF_TEN = li.FixedSize(records=10, batch_size=3)
 POISSON = li.Poisson(records=10, rate=0.3)
 _EDGES = np.linspace(-9.0, 9.0, 901)
+_FINE = np.linspace(-30.0, 30.0, 60_001)
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,20 @@ def gaussian(mu: float) -> Delta:
 def sampled(rate: float, mu: float) -> Delta:
     """A record that pushes, or one that does not, in one batch: δ = p·θ_ε'(μ), e^ε' = 1 + (e^ε − 1)/p."""
     return lambda epsilon: rate * gap(math.log1p(math.expm1(epsilon) / rate), mu)
+
+
+def counted(steps: int, rate: float, mu: float) -> Delta:
+    """A record that pushes, or one that does not, and steps that keep everything: Σ p_n·N(n·μ/√k, 1) against N(0, 1)."""
+    turns = np.arange(steps + 1.0)
+    chances = np.array([math.comb(steps, int(n)) * rate**n * (1 - rate) ** (steps - n) for n in turns])
+    means = turns * mu / math.sqrt(steps)
+
+    def exact(epsilon: float) -> float:
+        ratio = np.logaddexp.reduce(np.log(chances) + np.outer(_FINE, means) - means**2 / 2, axis=1)
+        above = float(np.interp(epsilon, ratio, _FINE))
+        return float(chances @ ndtr(means - above) - math.exp(epsilon) * ndtr(-above))
+
+    return exact
 
 
 def average(mus: list[float]) -> Delta:
@@ -186,6 +201,15 @@ FORGOTTEN_SAMPLED = Sharp(
 )
 ONE_SAMPLED = Sharp(
     "one step on three records of ten", run(THREE_OF_TEN, 1, 1.0, 0.5), sampled(0.3, 1.0), (0.0, 0.3, 1.0)
+)
+COUNTED = without_turning(
+    Sharp(
+        "steps on three records of ten that keep everything: how often the record took part",
+        run(THREE_OF_TEN, 12, 1.0),
+        counted(12, 0.3, 1.0),
+        (0.0, 0.3, 1.0),
+    ),
+    THREE_OF_TEN,
 )
 MANY_SAMPLED = Sharp(
     "steps on three records of ten that forget everything before",
@@ -323,6 +347,7 @@ INSTANCES: dict[str, tuple[tuple[Sharp, ...], float]] = {
     "balls-and-bins/hidden-place": ((TWO_BINS,), 0.99),
     "balls-and-bins/window-tail": ((FORGETFUL_BIN,), 0.97),
     "balls-and-bins/blocks": ((TINY_BIN,), 0.97),
+    "hidden-participation/prepaid": ((COUNTED,), 0.97),
 }
 
 

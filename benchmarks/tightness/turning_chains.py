@@ -20,9 +20,9 @@ from benchmarks.tightness.prepaid_by_hand import Certificate, Facts
 from lastiterate.auditing.chain import Map, cyclic_hazard, shuffled_hazard
 from lastiterate.numerics.arrays import Floats
 
-_WIDTH = 0.25  # of a cell, in units of the least noise
-_FEWEST, _MOST = 200, 700  # cells
-_REACH = 8.5  # standard deviations
+CELL = 0.25  # of a cell, in units of the least noise
+FEWEST, MOST = 200, 700  # cells
+REACH = 8.5  # standard deviations
 _FARTHEST = 40.0
 _MOST_ORDERS = 40
 
@@ -129,7 +129,7 @@ def random_chain(source: np.random.Generator) -> Turning:
 
 
 @dataclass(frozen=True)
-class _Sizes:
+class Sizes:
     """Of a step of size 1."""
 
     push: float
@@ -156,7 +156,7 @@ def _with_maps(source: np.random.Generator, hazard: Floats, per_epoch: int, scal
     count, noise = len(hazard), scale if source.random() < 0.5 else np.ones(len(hazard))
     failure = float(source.choice([1e-3, 1e-6, 1e-9]))
     size = _sizes(source, hazard, noise, -float(ndtri(failure / count / 2)))
-    stairs, direction = _stairs(source, size), _direction(source, size)
+    stairs, direction = staircase(source, size), turning_direction(source, size)
     scales = sorted(set(scale.tolist()))
     facts = Facts(
         pushes=size.push * scale,
@@ -171,22 +171,22 @@ def _with_maps(source: np.random.Generator, hazard: Floats, per_epoch: int, scal
     )
     phase = tuple(scales.index(one) for one in scale.tolist())
     phases = tuple(_maps(one, size, stairs, direction) for one in scales)
-    cells = int(np.clip(2 * size.half / (_WIDTH * noise.min()), _FEWEST, _MOST))
+    cells = int(np.clip(2 * size.half / (CELL * noise.min()), FEWEST, MOST))
     return Turning(name, facts, phases, phase, hazard, per_epoch, size.half, cells)
 
 
-def _sizes(source: np.random.Generator, hazard: Floats, noise: Floats, beyond: float) -> _Sizes:
+def _sizes(source: np.random.Generator, hazard: Floats, noise: Floats, beyond: float) -> Sizes:
     """Pushes do not turn, turn slowly, or as fast as the range of slopes lets them."""
     push, depth = float(10 ** source.uniform(-2.0, 0.7)), float(10 ** source.uniform(-2.0, -0.2))
     drift = min(float(10 ** source.uniform(-2.0, 0.7)), _FARTHEST / len(noise))
     decay, fall = float(source.choice([0.0, 0.0, 0.01, 0.1])), float(source.choice([0.0, 0.0, 0.02, 0.1]))
     slowly, fast = 10 ** source.uniform(-2.5, -0.3) / (drift + push + beyond), (depth + fall) / push
     turning = float(source.choice([0.0, slowly, slowly, 0.5 * fast, fast]))
-    half = _REACH * math.sqrt(float(np.sum(noise**2))) + push * ((hazard > 0).sum() / 2 + 2) + drift * len(noise)
-    return _Sizes(push, drift, depth, fall, decay, min(turning, fast), half)
+    half = REACH * math.sqrt(float(np.sum(noise**2))) + push * ((hazard > 0).sum() / 2 + 2) + drift * len(noise)
+    return Sizes(push, drift, depth, fall, decay, min(turning, fast), half)
 
 
-def _stairs(source: np.random.Generator, size: _Sizes) -> Map:
+def staircase(source: np.random.Generator, size: Sizes) -> Map:
     lengths = 10 ** source.uniform(-0.5, 1.2, 400)
     ends = np.cumsum(lengths)
     ends = ends - ends[np.searchsorted(ends, ends[-1] / 2)]
@@ -198,7 +198,7 @@ def _stairs(source: np.random.Generator, size: _Sizes) -> Map:
     return lambda x: np.clip(np.interp(x, ends, heights) - lift, -room, room) + stream
 
 
-def _direction(source: np.random.Generator, size: _Sizes) -> Map:
+def turning_direction(source: np.random.Generator, size: Sizes) -> Map:
     turning, kind = size.turning, int(source.integers(3))
     at_zero = float(source.choice([math.pi, source.uniform(0, 2 * math.pi)]))
     if turning == 0:
@@ -210,7 +210,7 @@ def _direction(source: np.random.Generator, size: _Sizes) -> Map:
     return lambda x: 1 - 2 * np.abs((turning * x + at_zero) / 2 % 2 - 1)
 
 
-def _maps(scale: float, size: _Sizes, stairs: Map, direction: Map) -> tuple[Map, Map, Map]:
+def _maps(scale: float, size: Sizes, stairs: Map, direction: Map) -> tuple[Map, Map, Map]:
     def without(x: Floats) -> Floats:
         return x - scale * (size.decay * x + stairs(x))
 

@@ -93,6 +93,10 @@ class Process:
         steps = len(self)
         return self._each(lambda values, worst: np.broadcast_to(extremes(values)[worst], steps))
 
+    def part(self, first: int, last: int) -> Process:
+        """Steps `first` to `last`, the latter left out, by themselves."""
+        return self._each(lambda values, _: values[first:last])
+
     def like_the_first(self, steps: int) -> Process:
         """So many steps, each like the first."""
         smooth = self.smooth if isinstance(self.smooth, str) else self.smooth.like_the_first(steps)

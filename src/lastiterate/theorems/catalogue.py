@@ -20,6 +20,7 @@ from lastiterate.theorems import (
     linear_optimiser,
     prepaid_epochs,
     prepaid_momentum,
+    prepaid_participation,
     prepayment,
     reflection,
     regularised,
@@ -71,4 +72,5 @@ CATALOGUE: tuple[Theorem, ...] = (
     balls_and_bins.HIDDEN_ALLOCATION,
     balls_and_bins.WINDOW_OF_EPOCHS,
     balls_and_bins.BLOCKS_OF_EPOCHS,
+    prepaid_participation.PREPAID_PARTICIPATION,
 )

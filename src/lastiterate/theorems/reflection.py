@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from lastiterate.theorems.block_mixing import WHOLE_EPOCHS_IF_SHUFFLED, lengths
 from lastiterate.theorems.bounded_steps import Bounded
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.place_tables import PlaceTables
+from lastiterate.theorems.run_in_parts import in_parts
 from lastiterate.theorems.sampled import BOUNDED_RECORDS
 from lastiterate.theorems.theorem import Assumption, Theorem
 
@@ -40,11 +42,14 @@ _SAMPLED = (1, 2, 4, 8, 16, 32, 64)  # steps of blocks on random batches whose s
 _SPARSE, _MOST_LONGER = 3, 4  # of the blocks that are longer than tables: every third of a ladder, and so many
 
 
-def _every_step(domain: Bounded) -> Notion:
-    return _at_each_step(domain, domain.turn.last, domain.turn.before)
+OneStep = tuple[Floats, Callable[[Floats], Floats]]  # the table of the last step, and what a step before makes of one
 
 
-def _at_random(domain: Bounded) -> Notion:
+def _every_step(domain: Bounded) -> OneStep:
+    return domain.turn.last, domain.turn.before
+
+
+def _at_random(domain: Bounded) -> OneStep:
     """A step that may see the record is one that does or one that does not, by a coin that is no secret."""
     rate = float(domain.process.inclusion[0])
 
@@ -54,19 +59,29 @@ def _at_random(domain: Bounded) -> Notion:
     def before(table: Floats) -> Floats:
         return mixed(domain.turn.before(table), domain.free.before(table))
 
-    return _at_each_step(domain, mixed(domain.turn.last, domain.free.last), before)
+    return mixed(domain.turn.last, domain.free.last), before
 
 
-def _at_each_step(domain: Bounded, table: Floats, before: Callable[[Floats], Floats]) -> Notion:
+_STEPS = {Turns.EVERY_STEP: _every_step, Turns.FRESH: _at_random}
+
+
+def _at_each_step(domain: Bounded) -> Notion:
     """Blocks of a few steps, also of more than there are; and the run itself, where it is as short."""
-    tables: dict[int, Floats] = {}
-    for length in range(1, (_LENGTHS[-1] if domain.width > _NARROW else _LONG_ENOUGH) + 1):
-        table = tables[length] = table if length == 1 else before(table)
-        if domain.settled(table):
-            break
+    tables = _step_tables(domain, _LENGTHS[-1] if domain.width > _NARROW else _LONG_ENOUGH)
     found = _profile(*settled(_blocks(domain, tables)))
     whole = tables.get(len(domain.process))
     return found if whole is None else _best(found, domain.scale.levels, whole[0])
+
+
+def _step_tables(domain: Bounded, most: int) -> dict[int, Floats]:
+    """Of 1, 2, … steps, until nothing changes."""
+    table, before = _STEPS[domain.process.batches.turns](domain)
+    tables: dict[int, Floats] = {}
+    for length in range(1, most + 1):
+        table = tables[length] = table if length == 1 else before(table)
+        if domain.settled(table):
+            break
+    return tables
 
 
 def _blocks(domain: Bounded, tables: dict[int, Floats]) -> list[BlockEnds]:
@@ -108,6 +123,10 @@ def _in_fixed_order(domain: Bounded) -> Notion:
 
 def _in_new_orders(domain: Bounded) -> Notion:
     """An epoch's own d and M with a hidden place, and then epoch after epoch."""
+    return _profile(*settled([_hidden_epoch(domain), *_longer(domain, 0)]))
+
+
+def _hidden_epoch(domain: Bounded) -> BlockEnds:
     places, levels = PlaceTables(domain), domain.scale.levels
     common, apart = (
         places.hidden(
@@ -119,8 +138,7 @@ def _in_new_orders(domain: Bounded) -> Notion:
     )
     few, fewer = levels[:: 1 if domain.width > _FINE else _EVERY], levels[:: 2 * _EVERY]
     profile = _profile(few, common.delta(few))
-    hidden = BlockEnds(lambda epsilons: np.asarray(profile.delta(epsilons)), fewer, apart.delta(fewer))
-    return _profile(*settled([hidden, *_longer(domain, 0)]))
+    return BlockEnds(lambda epsilons: np.asarray(profile.delta(epsilons)), fewer, apart.delta(fewer))
 
 
 def _in_own_places(domain: Bounded) -> Notion:
@@ -148,18 +166,34 @@ def _in_one_order(domain: Bounded) -> Notion:
 
 
 _KINDS = {
-    Turns.EVERY_STEP: _every_step,
+    Turns.EVERY_STEP: _at_each_step,
     Turns.FIXED_ORDER: _in_fixed_order,
     Turns.ONE_ORDER: _in_one_order,
     Turns.NEW_ORDERS: _in_new_orders,
     Turns.OWN_PLACE: _in_own_places,
-    Turns.FRESH: _at_random,
+    Turns.FRESH: _at_each_step,
 }
 
 
 def reflected_profile(process: Process) -> Notion:
-    """Of steps that are all alike, or counted as the worst of them."""
+    """Of steps that are all alike, or counted as the worst of them; where they change, the last parts by themselves."""
+    found = _counted_as_the_worst(process)
+    if process.constant or process.batches.turns not in (Turns.NEW_ORDERS, *_STEPS):
+        return found
+    return in_parts(process, found, _counted_as_the_worst, _part_blocks)
+
+
+def _counted_as_the_worst(process: Process) -> Notion:
     return _KINDS[process.batches.turns](Bounded(process.worst_alike))
+
+
+def _part_blocks(process: Process) -> dict[int, Callable[[], BlockEnds]]:
+    """For a part of a run blocks of at most its steps, by how many they have."""
+    domain, steps = Bounded(process.worst_alike), len(process)
+    if process.batches.turns not in _STEPS:
+        return {process.batches.per_epoch: partial(_hidden_epoch, domain)}
+    tables = _step_tables(domain, min(_LENGTHS[-1] if domain.width > _NARROW else _LONG_ENOUGH, steps))
+    return {length: partial(domain.block, length, table) for length, table in tables.items()}
 
 
 def _bound(process: Process) -> Evidence:

@@ -1,0 +1,156 @@
+"""Hidden participation with prepayment: on random batches pushes that are still to come are paid for as well.
+
+Where losses are smooth and steps are small, noise hides what a record does in any step of a window, before it and after it.
+So it hardly matters in which steps of the window the record takes part, and how often it does is hidden.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from functools import partial
+from itertools import chain
+
+import numpy as np
+
+from lastiterate.algorithms.process import Process
+from lastiterate.kernel.prepaid import kept
+from lastiterate.numerics.payment_law import LARGEST, UNLIKELY, Steady, most_turns, payment_law
+from lastiterate.numerics.rounding import up
+from lastiterate.privacy.chosen_slack import ChosenSlack
+from lastiterate.privacy.compose import compose_counted
+from lastiterate.privacy.hidden_participation import hidden_participation
+from lastiterate.privacy.ladder import Ladder
+from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.profile import Profile
+from lastiterate.theorems.assumptions import NONEXPANSIVE
+from lastiterate.theorems.evidence import Evidence
+from lastiterate.theorems.prepayment import SMOOTH, smooth_of
+from lastiterate.theorems.sampled import RANDOM
+from lastiterate.theorems.theorem import Assumption, Theorem
+
+# Of what is prepaid, what a window may lose from its first step to its last: the longest window that is worth a try, and two
+# that are shorter. Which of them is best depends on how many there are.
+_LOSSES = (3.0, 0.6, 0.12)
+_SHORTEST = 8  # steps of a window
+_MOST_TURNS = 400.0  # in a window, on average: a limit of effort
+_TYPICAL_SLACK = 1e-9  # for which lengths are chosen; each is valid for every other
+_LEAST_MU = 0.2  # of a turn: below, composition is as good, to a hundredth
+_LEAST_LOST = 1e-9  # in a step: less makes no difference
+_RATIO = 1.05  # between the losses of a step that are told apart: those of one run with more noise share their laws
+
+
+def _bound(process: Process) -> Evidence:
+    """Update: X ← φ(X) + N(0, ν²), random batches of fixed size, smooth losses.
+    Bound: windows of k steps composed, each with δ(ε) = Σ_V p_V·θ_{ε(V)}(μ(V)), Σ_V p_V·e^{ε(V)} = e^ε, over the sets V of
+        a window's steps that use the record. μ(V) = √Σ(a_t/ν)² for the least payments a_t of one shape, not falling, that
+        leave nothing: z_t = z_{t−1} + s·[t ∈ V] − a_t, where only lo·z of a z < 0, which is prepaid, is kept;
+        lo = c − ω − c·γ as in prepayment, but for a probability δ0 of the whole run, which is chosen.
+    Assumes: no projection and no proximal map, a known smoothness, bounded gradients, one clip; all steps alike.
+    Attained by: quadratic losses whose push does not turn, in the limit of small steps.
+    Reference: docs/proofs.md, "Hidden participation with prepayment".
+    """
+    ladder = Ladder(_lengths(process), partial(prepaid_windows_of, process))
+    return Evidence(ladder, ladder)
+
+
+def prepaid_windows_of(process: Process, length: int) -> Notion:
+    """The guarantee of windows of at most this length. Trusted: everything in it is rounded up."""
+    return ChosenSlack(partial(_windows, process, length))
+
+
+def _windows(process: Process, length: int, slack: float) -> Notion:
+    """But for one event of the whole run, of probability `slack`. A shorter window may be worse than a longer one."""
+    counts = Counter(chain.from_iterable(_cut(last - first, length) for first, last in process.stretches))
+    return compose_counted([(prepaid_window(process, steps, slack), count) for steps, count in sorted(counts.items())])
+
+
+def _cut(steps: int, length: int) -> list[int]:
+    """Into as few parts as there have to be, about equally long."""
+    count = -(-steps // length)
+    return [steps // count + (part < steps % count) for part in range(count)]
+
+
+def prepaid_window(process: Process, length: int, slack: float) -> Profile:
+    """So many steps from a common state, of which the last iterate is released."""
+    given = Steady(length, float(process.inclusion[0]), kept_at_least(process, slack))
+    if not given.payable:
+        return Profile(epsilons=np.zeros(1), deltas=np.ones(1))
+    law, noise = payment_law(given), float(process.noise[0])
+    rough = float(smooth_of(process).rough[0]) / noise
+    mus = up(float(process.sampled[0]) / noise) * np.sqrt(law.costs)
+    extra = rough * math.sqrt(most_turns(length, given.rate))  # of rounding, paid where it comes
+    return hidden_participation(up(mus + np.where(mus > 0, extra, 0.0)), law.weights, law.lost + UNLIKELY)
+
+
+def kept_at_least(process: Process, slack: float) -> float:
+    """What a step keeps of what is prepaid: with probability 1 − slack in all steps, whoever is in the record's place.
+
+    The record may be replaced by its neighbour or by any other, so there are as many pushes as records.
+    """
+    smooth, steps = smooth_of(process), 2
+    largest = up(LARGEST * float(process.sampled[0]) + float(smooth.rough[0]))
+    noise = np.broadcast_to(process.noise[0], steps)
+    share = slack * (steps / len(process)) * (1 - 1e-12)
+    found = kept(smooth.like_the_first(steps), noise, largest, share, process.batches.records)
+    lost = max(up(1 - float(found.least[-1])), _LEAST_LOST)
+    return 1 - _RATIO ** math.ceil(math.log(lost) / math.log(_RATIO)) * (1 + 1e-9) if lost < 1 else 0.0
+
+
+def _lengths(process: Process) -> tuple[int, ...]:
+    lost = 1 - kept_at_least(process, _TYPICAL_SLACK)
+    longest = max(last - first for first, last in process.stretches)
+    most = max(min(longest, int(_MOST_TURNS / float(process.inclusion[0]))), 1)
+    return tuple(sorted({min(max(int(one / lost), _SHORTEST), most) for one in _LOSSES}))
+
+
+def _fixed_size(process: Process) -> str | None:
+    batches = process.batches
+    if batches.constant_size:
+        return None
+    return (
+        f"it needs batches of one size, where another record takes the record's place, but the run has {batches.called}"
+    )
+
+
+def _worth_hiding(process: Process) -> str | None:
+    mu = float(process.sampled[0]) / float(process.noise[0])
+    if mu >= _LEAST_MU:
+        return None
+    return f"it is not worth its time where the sensitivity is {mu:.3g} times the noise: composition is as good"
+
+
+def _little_lost(process: Process) -> str | None:
+    if any(one.failure(process) is not None for one in (RANDOM, FIXED_SIZE, SMOOTH, ALIKE_SMOOTH)):
+        return None
+    least = kept_at_least(process, _TYPICAL_SLACK)
+    if _SHORTEST * (1 - least) <= _LOSSES[0] and Steady(_SHORTEST, 0.5, least).payable:
+        return None
+    return f"it needs steps that keep what is prepaid, but a step keeps {max(least, 0.0):.3g} of it; use a smaller step_size"
+
+
+def _alike_smooth(process: Process) -> str | None:
+    if not isinstance(process.smooth, str) and not (process.constant and process.smooth.alike):
+        return "it needs all steps alike, but step sizes or noise change"
+    return None
+
+
+FIXED_SIZE = Assumption("batches of one size", _fixed_size)
+ALIKE_SMOOTH = Assumption("all steps alike, also in how pushes turn", _alike_smooth)
+
+PREPAID_PARTICIPATION = Theorem(
+    "hidden-participation/prepaid",
+    "lastiterate, a record's participation in random batches is hidden, also by noise before it",
+    "fixed-size batches, smooth losses, small steps: how often a record takes part is hidden",
+    (
+        RANDOM,
+        FIXED_SIZE,
+        SMOOTH,
+        ALIKE_SMOOTH,
+        NONEXPANSIVE,
+        Assumption("a sensitivity that is worth hiding", _worth_hiding),
+        Assumption("steps that keep what is prepaid", _little_lost),
+    ),
+    _bound,
+    rung=prepaid_windows_of,
+)
