@@ -91,10 +91,13 @@ class Report:
     @cached_property
     def notion(self) -> Notion:
         """All guarantees together: the best of them at every ε."""
-        asked = best([one.guarantee.notion for one in self.asked])
-        least = [(delta, float(asked.epsilon(delta))) for delta in _SPOTS] if self.later else []
-        useful = [one for one in self.later if not all(one.evidence.hopeless(*spot) for spot in least)]
-        return best([asked, *(one.notion for one in useful)]) if useful else asked
+        useful = [one for one in self.later if not all(self._hopeless(one, delta) for delta in _SPOTS)]
+        return best([*(one.guarantee.notion for one in self.asked), *(one.notion for one in useful)])
+
+    def _hopeless(self, guarantee: Guarantee, delta: float) -> bool:
+        """Whether the best guarantee is better at this δ as well, as far as estimates tell."""
+        estimate = self.best.notion.epsilon_estimate(math.log(delta))
+        return estimate > 0 and guarantee.evidence.hopeless(delta, estimate)
 
     def profile(self, epsilons: ArrayLike) -> Any:
         """δ for each ε."""
