@@ -6,8 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from lastiterate.accounting.releases import released
 from lastiterate.accounting.ranked import Ranked
+from lastiterate.accounting.releases import released
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import INSIDE_UNIT, Unavailable, checked_number

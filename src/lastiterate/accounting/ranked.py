@@ -16,7 +16,7 @@ class Ranked:
     guarantee: Guarantee
 
     def rank(self) -> tuple[float, bool, bool, bool, str]:
-        """Of bounds that agree to nine digits: replayed first, every iterate before the last, without pairs; then by name."""
+        """Where nine digits agree: replayed first, every iterate before the last, without pairs; then by name."""
         evidence = self.guarantee.evidence
         recomputed, last_alone = evidence.grade is not Grade.REPLAYED, evidence.about is not About.EVERY_ITERATE
         return float(f"{self.epsilon:.9g}"), recomputed, last_alone, bool(evidence.pairs), self.guarantee.theorem.name

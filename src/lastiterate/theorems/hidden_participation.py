@@ -18,9 +18,9 @@ from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import POISSON
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.hidden_participation import hidden_participation
-from lastiterate.privacy.participation_estimate import composed_estimate, rough_window
 from lastiterate.privacy.ladder import Ladder, rungs
 from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.participation_estimate import composed_estimate, rough_window
 from lastiterate.privacy.profile import Profile
 from lastiterate.theorems.assumptions import NONEXPANSIVE
 from lastiterate.theorems.evidence import Evidence, NoFiniteBound

@@ -103,7 +103,7 @@ class Theorem:
         if climb is None or found is None or found.ladder is None:
             return Evidence(OfUsualSizes(sizes, lambda given: self.bound(given).notion))
         ladder = Ladder(found.ladder.rungs, lambda rung: OfUsualSizes(sizes, partial(_at, climb, rung)))
-        return Evidence(ladder, ladder)
+        return Evidence(ladder, ladder, at_least=found.at_least)
 
     def _usual(self, process: Process) -> UsualSizes:
         return UsualSizes(process, self.holds, self.sees)
