@@ -45,7 +45,8 @@ class Layers(Block):
         between = np.where(wide, between, 0.0)
         x = known[high]
         kept = np.flatnonzero(start * np.where(wide, 1.0, 1 - x) + between < worth[end])
-        end, low, start, wide, between, x = (one[kept] for one in (end, low, start, wide, between, x))
+        end, low, wide = end[kept], low[kept], wide[kept]
+        start, between, x = start[kept], between[kept], x[kept]
         raised = down(np.log1p(np.expm1(self.epsilons[low]) / x))
         elsewhere = x * self._apart_at(down(self.epsilons[end - low]) + raised)
         single = np.maximum(start, (1 - x) * start + elsewhere)

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import bdtr
 
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.convex import lower_hull
 from lastiterate.numerics.minorant_law import face_costs
 from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.privacy.hidden_participation import hidden_participation
@@ -47,16 +48,7 @@ def _per_step(slopes: Floats, factor: float) -> Floats:
         return np.square(slopes)
     points = np.linspace(0.0, 1.0, _SLOPES + 1)[1:] ** 3
     costs = face_costs(np.ones_like(points), 1 / points, factor) * points
-    kept = [(0.0, 0.0)]
-    for point in zip(points.tolist(), costs.tolist(), strict=True):
-        while len(kept) > 1 and _slope(kept[-2], kept[-1]) >= _slope(kept[-1], point):
-            kept.pop()
-        kept.append(point)
-    return np.interp(slopes, *zip(*kept, strict=True))
-
-
-def _slope(first: tuple[float, float], second: tuple[float, float]) -> float:
-    return (second[1] - first[1]) / (second[0] - first[0])
+    return np.asarray(np.interp(slopes, *lower_hull(np.append(0.0, points), np.append(0.0, costs))))
 
 
 @lru_cache(maxsize=256)
