@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # MNIST and Adult, which are not ours to give away: each in a folder of its name in the folder that this names.
 export LASTITERATE_DATA ?= $(abspath $(firstword $(wildcard data ../*/data) data))
 
-.PHONY: demo house test lint check quick bench bench-engine tables random-batches earlier-noise chain lower sandwich extremal mechanisms mutate attack mutation-study sharpness audits accuracy mnist speed papers study docs comparison as-people-train balls-and-bins clean bench-random
+.PHONY: demo house test lint check quick bench bench-engine tables random-batches earlier-noise chain lower sandwich extremal mechanisms mutate attack mutation-study sharpness audits accuracy mnist speed papers study docs comparison as-people-train balls-and-bins clean bench-random batch-sizes
 
 demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify, calibrate, plot; then a private model
 	$(BIN)/lastiterate account examples/mnist.toml --delta 1e-5 --certificate out/mnist-certificate.json --plot out/mnist.png
@@ -50,6 +50,9 @@ tables: $(READY)  ## Tables 1, 3 and 7 to 12 of Bok2024 beside ours
 
 random-batches: $(READY)  ## random batches, bounded domains, non-convex losses: the papers, ours, a lower bound
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.random_batches
+
+batch-sizes: $(READY)  ## batches of random size, averaged over their own or not: epsilon, a lower bound, the theorem (a minute)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.batch_sizes
 
 earlier-noise: $(READY)  ## prepayment and hidden places: the papers, ours, Poisson sampling, lower bounds (docs/new.md; a minute)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.earlier_noise

@@ -16,7 +16,7 @@ import lastiterate as li
 from benchmarks.attack.runs import drawn_run
 from benchmarks.attack.values import OBJECTS, PLAIN, drawn
 from lastiterate.algorithms.encode import run_from_dict
-from lastiterate.privacy.subsampled import SampledStep
+from lastiterate.privacy.sampled_steps import SampledStep
 
 WILD = (*PLAIN, *OBJECTS)
 # Made by the library, not by its users: their methods are called on what the library returned.

@@ -16,6 +16,7 @@ import lastiterate as li
 from lastiterate.accounting import certificate as certificates
 from lastiterate.accounting.certificate import certificate_of
 from lastiterate.accounting.describe import promises
+from lastiterate.accounting.ranked import Ranked
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.kernel.check import check
 from lastiterate.kernel.steps import Refused
@@ -240,7 +241,7 @@ RECOMPUTED = {
 def test_every_guarantee_has_a_certificate(name: str, releases: tuple[int, ...]) -> None:
     report = li.account(RECOMPUTED[name], DELTA, releases)
     for guarantee in report.guarantees:
-        alone = replace(report, guarantees=(guarantee,), epsilons=(guarantee.epsilon(DELTA),))
+        alone = replace(report, asked=(Ranked(guarantee.epsilon(DELTA), guarantee),), later=())
         verdict = li.verify(json.loads(json.dumps(alone.certificate)), report.run)
         assert verdict.accepted, verdict
         assert verdict.grade == alone.certificate["grade"]

@@ -15,7 +15,7 @@ import lastiterate as li
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.algorithms.files import run_from_text
 from lastiterate.errors import one_line
-from lastiterate.privacy.subsampled import SampledStep
+from lastiterate.privacy.sampled_steps import SampledStep
 
 RUN = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(records=4), 0.1, li.OnMeanGradient(std=1.0), 3)
 PLAIN = run_to_dict(RUN)

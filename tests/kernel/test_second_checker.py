@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
+from lastiterate.accounting.ranked import Ranked
 from lastiterate.kernel.check import check
 from lastiterate.kernel.steps import Refused
 from second_checker import TOOL, checker
@@ -33,7 +34,7 @@ def certificate(
     }
     report = li.account(li.Run(**{**values, **changes}), DELTA, releases)
     named = next(one for one in report.guarantees if one.theorem.name == theorem)
-    twin = replace(report, guarantees=(named,), epsilons=(named.epsilon(DELTA),))
+    twin = replace(report, asked=(Ranked(named.epsilon(DELTA), named),), later=())
     return json.loads(json.dumps(twin.certificate))
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 import lastiterate as li
 from lastiterate.mixing import blocks as grids
-from lastiterate.mixing.blocks import _narrowed, _reach, chords, even, mixed_profile
+from lastiterate.mixing.blocks import _reach, mixed_profile
 from lastiterate.mixing.ends import Ends
-from lastiterate.mixing.recursion import Block
+from lastiterate.mixing.grids import chords, even, narrowed
+from lastiterate.mixing.recursion import Block, for_ever
 from lastiterate.mixing.table import Quick, Tabled
 from lastiterate.numerics.normal_gap import log_gap_above
 
@@ -47,10 +49,14 @@ def flat_block(level: float, ends_at: float) -> object:
     return block
 
 
+def narrowed_for(block: Callable[[np.ndarray], Block], reach: float) -> tuple[np.ndarray, np.ndarray]:
+    return narrowed(reach, 26, lambda grid, known: for_ever(block(grid), known, 400))
+
+
 @pytest.mark.parametrize(("ends_at", "last"), [(32.5, 33.15), (25.0, 25.5), (7.0, 7.65), (1.0, 1.275)])
 def test_a_grid_is_narrowed_until_the_profile_fills_it(ends_at: float, last: float) -> None:
     """To 1.02 times the first point, of 40, at which nothing is left; once is enough here."""
-    grid, known = _narrowed(flat_block(1e-3, ends_at), even(50.0, 40))  # type: ignore[arg-type]
+    grid, known = narrowed_for(flat_block(1e-3, ends_at), 50.0)  # type: ignore[arg-type]
     small = np.flatnonzero(known <= 1e-17)
     assert len(grid) == 41
     assert small[0] > 26
@@ -60,12 +66,12 @@ def test_a_grid_is_narrowed_until_the_profile_fills_it(ends_at: float, last: flo
 
 @pytest.mark.parametrize(("first", "last"), [(0.99e-9, 0.99e-9), (1e-9, 2.55e-11), (1.01e-9, 2.5755e-11)])
 def test_a_grid_of_nothing_is_narrowed_down_to_a_billionth(first: float, last: float) -> None:
-    grid, _ = _narrowed(flat_block(0.0, 1.0), even(first, 40))  # type: ignore[arg-type]
+    grid, _ = narrowed_for(flat_block(0.0, 1.0), first)  # type: ignore[arg-type]
     assert grid[-1] == pytest.approx(last, rel=1e-12, abs=0)
 
 
 def test_a_grid_of_nothing_stops_to_be_narrowed() -> None:
-    grid, known = _narrowed(flat_block(0.0, 1.0), even(50.0, 40))  # type: ignore[arg-type]
+    grid, known = narrowed_for(flat_block(0.0, 1.0), 50.0)  # type: ignore[arg-type]
     assert 1e-11 < grid[-1] < 1e-9
     assert (known <= 1e-17).all()
 
@@ -87,8 +93,8 @@ def test_a_profile_has_the_points_of_its_fine_grid_and_of_the_bound(
     common = lambda e: np.exp(-3 * e - 5.0)  # noqa: E731
     points, deltas = mixed_profile(common, apart, count)  # type: ignore[misc]
     fine, coarse = points[:129], points[129:]
-    narrowed, _ = _narrowed(lambda e: Block(e, common(e), coarse, apart(coarse)), even(_reach(apart), 40))
-    assert fine[-1] == narrowed[-1]
+    narrow, _ = narrowed_for(lambda e: Block(e, common(e), coarse, apart(coarse)), _reach(apart))
+    assert fine[-1] == narrow[-1]
     assert len(points) == len(deltas) == 129 + 400
     assert rounds == ([count] if count <= 40 else [])
     assert fine == pytest.approx(fine[-1] * np.arange(129) / 128, rel=1e-12, abs=0)

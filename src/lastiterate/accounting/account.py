@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from lastiterate.accounting.ranked import Ranked
 from lastiterate.accounting.releases import released
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import INSIDE_UNIT, Unavailable, checked_number
 from lastiterate.progress import tracked
 from lastiterate.theorems.catalogue import CATALOGUE
-from lastiterate.theorems.evidence import About, Grade
 from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
 
 
@@ -28,35 +29,27 @@ def account_by(theorems: Sequence[Theorem], run: Run, delta: float, releases: It
     checked_run(run)
     target = checked_number("delta", delta, INSIDE_UNIT)
     process = released(run.process, releases)
-    found: list[tuple[float, Guarantee]] = []
-    refused: list[Inapplicable] = []
-    for theorem in tracked(theorems, "theorems"):
-        answer = theorem.apply(process)
-        if isinstance(answer, Guarantee):
-            found.append((answer.epsilon(target), answer))
-        else:
-            refused.append(answer)
-    if not found:
+    answers = [theorem.apply(process) for theorem in tracked(theorems, "theorems")]
+    refused = tuple(one for one in answers if isinstance(one, Inapplicable))
+    if len(refused) == len(answers):
         raise Unavailable(f"no theorem says anything about this run. {_commonest(refused)}.")
-    found.sort(key=lambda pair: _rank(*pair))
-    return Report(
-        run,
-        target,
-        process.releases,
-        tuple(answer for _, answer in found),
-        tuple(epsilon for epsilon, _ in found),
-        tuple(refused),
-    )
+    asked, later = _asked([one for one in answers if isinstance(one, Guarantee)], target)
+    return Report(run, target, process.releases, asked, later, refused)
 
 
-def _rank(epsilon: float, guarantee: Guarantee) -> tuple[float, bool, bool, bool, str]:
-    """Of bounds that agree to nine digits: replayed first, every iterate before the last, without pairs; then by name."""
-    evidence = guarantee.evidence
-    recomputed, last_alone = evidence.grade is not Grade.REPLAYED, evidence.about is not About.EVERY_ITERATE
-    return float(f"{epsilon:.9g}"), recomputed, last_alone, bool(evidence.pairs), guarantee.theorem.name
+def _asked(guarantees: list[Guarantee], delta: float) -> tuple[tuple[Ranked, ...], tuple[Guarantee, ...]]:
+    """Those of which one is the best, in order, and those that need not be asked to know that they are not."""
+    least, found, later = math.inf, [], []
+    for one in sorted(guarantees, key=lambda one: one.evidence.at_least is not None):
+        if one.evidence.hopeless(delta, least):
+            later.append(one)
+        else:
+            found.append(Ranked(one.epsilon(delta), one))
+            least = min(least, found[-1].epsilon)
+    return tuple(sorted(found, key=Ranked.rank)), tuple(later)
 
 
-def _commonest(refused: list[Inapplicable]) -> str:
+def _commonest(refused: Sequence[Inapplicable]) -> str:
     """What keeps most theorems away, in one sentence of bearable length."""
     counts = Counter(reason for answer in refused for reason in answer.reasons)
     reason, count = max(counts.items(), key=lambda pair: (pair[1], -len(pair[0]), pair[0]))

@@ -28,7 +28,7 @@ from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.roots import decreasing_crossing
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.evidence import About
-from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
+from lastiterate.theorems.theorem import Guarantee, Theorem, best_rung
 
 _WIDEST = 60.0  # of the logarithm of the noise, either way
 _MOST_THEOREMS = 4
@@ -105,10 +105,10 @@ def _least_noise(run: Run, target: float, delta: float, releases: tuple[int, ...
 
         if not report.mu:
             # The rung that was best is nearly so for other noise: the search over all of them is left to the end.
-            rung = _best_rung(report.best, delta)
+            rung = best_rung(report.best, delta)
             guess = _on_rung(partial(excess, rung=rung), guess, _closeness(report))
             process = released(run.with_noise(math.exp(guess)).process, releases)
-            if rung is not None and (other := _best_rung(theorem.apply(process), delta)) not in (None, rung):
+            if rung is not None and (other := best_rung(theorem.apply(process), delta)) not in (None, rung):
                 guess = _on_rung(partial(excess, rung=other), guess, _closeness(report))
             report, first_step = account(run.with_noise(math.exp(guess)), delta, releases), 1e-3
             if report.epsilon <= target:
@@ -134,13 +134,6 @@ def _accounted(run: Run, delta: float, releases: tuple[int, ...]) -> Report | No
         return account(run, delta, releases)
     except LastIterateError:
         return None
-
-
-def _best_rung(answer: Guarantee | Inapplicable, delta: float) -> int | None:
-    """The best of the many guarantees that a theorem is made of, by its number; none where there is one alone."""
-    if not isinstance(answer, Guarantee) or answer.evidence.ladder is None or answer.theorem.rung is None:
-        return None
-    return answer.evidence.ladder.best_rung(math.log(delta))
 
 
 def _on_rung(excess: Callable[[float], float], guess: float, closeness: float) -> float:

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from lastiterate.accounting.account import account_by
+from lastiterate.accounting.releases import released
+from lastiterate.accounting.report import Report
 from lastiterate.algorithms.run import Run
 from lastiterate.progress import tracked
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.evidence import About
-from lastiterate.theorems.theorem import Theorem
+from lastiterate.theorems.theorem import Theorem, best_rung
 
 _POINTS = 24
+_CLOSE = 1.4  # of rungs: one is the next one of the other
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ def growth(run: Run, delta: float, releases: tuple[int, ...] = ()) -> Growth:
     places = tuple(unit * count for count in counts.tolist())
     known: dict[int, _Point] = {}
     for index in tracked(_halved(len(places)), "growth"):
-        known[index] = _point(run, places[index], delta, releases, _asked(known, index, len(places)))
+        known[index] = _point(run, places[index], delta, releases, _around(known, index, len(places)))
     found = [known[index] for index in range(len(places))]
     return Growth(places, tuple(one.hidden for one in found), tuple(one.released for one in found))
 
@@ -48,26 +51,61 @@ def _halved(count: int) -> list[int]:
     return order
 
 
-def _asked(known: dict[int, _Point], index: int, count: int) -> tuple[Theorem, ...]:
-    """Where one theorem is the best on both sides, not too far off, it alone is asked in between, and composition."""
-    before, after = [i for i in known if i < index], [i for i in known if i > index]
-    if not before or not after or min(after) - max(before) > count // 2:
-        return CATALOGUE
-    best = known[max(before)].theorem
-    if known[min(after)].theorem is not best:
-        return CATALOGUE
-    return tuple(one for one in CATALOGUE if one is best or one.about is About.EVERY_ITERATE)
-
-
 @dataclass(frozen=True)
 class _Point:
-    """After so many steps: ε of the last iterate, by which theorem, and of all iterates."""
+    """After so many steps: ε of the last iterate, by which theorem and rung, and of all iterates."""
 
+    steps: int
     hidden: float
     theorem: Theorem
+    rung: int | None
     released: float
 
+    @property
+    def whole(self) -> bool:
+        """Whether the best rung is the whole run."""
+        return self.rung == self.steps
 
-def _point(run: Run, place: int, delta: float, releases: tuple[int, ...], asked: tuple[Theorem, ...]) -> _Point:
-    report = account_by(asked, run.first(place), delta, [release for release in releases if release < place])
-    return _Point(report.epsilon, report.best.theorem, report.composition)
+
+def _around(known: dict[int, _Point], index: int, count: int) -> tuple[_Point, _Point] | None:
+    """The points on both sides, if they are not too far off and one theorem is the best at both."""
+    before, after = [i for i in known if i < index], [i for i in known if i > index]
+    if not before or not after or min(after) - max(before) > count // 2:
+        return None
+    sides = known[max(before)], known[min(after)]
+    return sides if sides[0].theorem is sides[1].theorem else None
+
+
+def _point(
+    run: Run, place: int, delta: float, releases: tuple[int, ...], sides: tuple[_Point, _Point] | None
+) -> _Point:
+    """Between two points with the same theorem, it alone is asked, and composition; and only the rungs between theirs."""
+    shorter, kept = run.first(place), [release for release in releases if release < place]
+    if sides is None:
+        return _measured(place, account_by(CATALOGUE, shorter, delta, kept))
+    theorem = sides[0].theorem
+    rungs = _between(*sides, place)
+    asked = [one for one in CATALOGUE if one.about is About.EVERY_ITERATE or (one is theorem and not rungs)]
+    report = account_by(asked, shorter, delta, kept)
+    if not rungs:
+        return _measured(place, report)
+    process = released(shorter.process, kept)
+    epsilon, rung = min((float(theorem.rebuilt(process, rung).epsilon(delta)), rung) for rung in rungs)
+    if report.epsilon < epsilon:
+        return _measured(place, report)
+    return _Point(place, epsilon, theorem, rung, report.composition)
+
+
+def _measured(place: int, report: Report) -> _Point:
+    rung = best_rung(report.best, report.delta)
+    return _Point(place, report.epsilon, report.best.theorem, rung, report.composition)
+
+
+def _between(before: _Point, after: _Point, place: int) -> tuple[int, ...]:
+    """The best rung moves slowly along the run: those of both sides, if they are close; none if all have to be tried."""
+    if before.rung is None or after.rung is None:
+        return ()
+    if before.whole and after.whole:
+        return (place,)
+    low, high = sorted((before.rung, after.rung))
+    return (low,) if low == high else (low, high) if high <= _CLOSE * low and high <= place else ()

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from lastiterate.accounting.certificate import certificate_of
 from lastiterate.accounting.describe import promises
 from lastiterate.accounting.page import page
+from lastiterate.accounting.ranked import Ranked
 from lastiterate.accounting.sandwich import Sandwich, lower_bound
 from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.algorithms.files import write_text
@@ -26,6 +27,8 @@ from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.evidence import About
 from lastiterate.theorems.theorem import Guarantee, Inapplicable
 
+_SPOTS = (1e-2, 1e-4, 1e-7, 1e-10)  # δ at which a guarantee that was not asked may still be the best
+
 if TYPE_CHECKING:
     from lastiterate.accounting.alternatives import Alternative
 
@@ -34,26 +37,43 @@ if TYPE_CHECKING:
 class Report:
     """What may be claimed of a run. `guarantees` are in order, the least ε first; `epsilons` are theirs, at `delta`.
 
+    `asked` are those of which one is the best; of `later` ones, which are not, ε is computed when somebody looks at it.
     `caveats`: what is known to be wrong with one execution of it, such as noise from a seed.
     """
 
     run: Run
     delta: float
     releases: tuple[int, ...]
-    guarantees: tuple[Guarantee, ...]
-    epsilons: tuple[float, ...]
+    asked: tuple[Ranked, ...]
+    later: tuple[Guarantee, ...]
     inapplicable: tuple[Inapplicable, ...]
     caveats: tuple[str, ...] = ()
 
     @property
     def best(self) -> Guarantee:
         """The guarantee with the least ε."""
-        return self.guarantees[0]
+        return self.asked[0].guarantee
 
     @property
     def epsilon(self) -> float:
         """The least provable ε at `delta`: an upper bound."""
-        return self.epsilons[0]
+        return self.asked[0].epsilon
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """Of every theorem that applies."""
+        return tuple(one.guarantee for one in self._ranked)
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        """Theirs, at `delta`."""
+        return tuple(one.epsilon for one in self._ranked)
+
+    @cached_property
+    def _ranked(self) -> tuple[Ranked, ...]:
+        """The best stays the best: what is not asked at once is worse."""
+        later = [Ranked(one.epsilon(self.delta), one) for one in self.later]
+        return tuple(sorted((*self.asked, *later), key=Ranked.rank)) if later else self.asked
 
     @property
     def mu(self) -> float | None:
@@ -63,8 +83,8 @@ class Report:
     @property
     def composition(self) -> float:
         """ε if every iterate were released; ∞ where no theorem says."""
-        found = zip(self.guarantees, self.epsilons, strict=True)
-        return min((epsilon for one, epsilon in found if one.evidence.about is About.EVERY_ITERATE), default=math.inf)
+        every = (one.epsilon for one in self.asked if one.guarantee.evidence.about is About.EVERY_ITERATE)
+        return min(every, default=math.inf)
 
     @cached_property
     def sandwich(self) -> Sandwich:
@@ -84,7 +104,13 @@ class Report:
     @cached_property
     def notion(self) -> Notion:
         """All guarantees together: the best of them at every ε."""
-        return best([guarantee.notion for guarantee in self.guarantees])
+        useful = [one for one in self.later if not all(self._hopeless(one, delta) for delta in _SPOTS)]
+        return best([*(one.guarantee.notion for one in self.asked), *(one.notion for one in useful)])
+
+    def _hopeless(self, guarantee: Guarantee, delta: float) -> bool:
+        """Whether the best guarantee is better at this δ as well, as far as estimates tell."""
+        estimate = self.best.notion.epsilon_estimate(math.log(delta))
+        return estimate > 0 and guarantee.evidence.hopeless(delta, estimate)
 
     def profile(self, epsilons: ArrayLike) -> Any:
         """δ for each ε."""

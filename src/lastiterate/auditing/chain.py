@@ -15,6 +15,7 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from scipy.special import ndtr
 
 from lastiterate.algorithms.per_step import extremes
@@ -38,6 +39,7 @@ _COARSE = 512  # cells up to which a matrix keeps its relative precision at abou
 _MOST_CELLS = 1_000_000
 _FAR = 9.5  # standard deviations: beyond, 1e-21
 _ROUNDING = 4e-17  # of a cell, a step
+_SAME = 1e-14  # of the interval: places that are moved alike up to rounding
 
 _Step = tuple[GridKernel, float]  # and how likely the record is in its batch
 
@@ -244,18 +246,47 @@ class Chain:
         return Convolution(moves, noise / width, self.cells)
 
     def _matrix(self, step: Map, noise: float) -> Floats:
-        edges = np.linspace(self.low, self.high, self.cells + 1)
-        return sum(chance * _moved_to(edges, places, noise) for chance, places in branches(step, self.points))  # type: ignore[return-value]
+        """A map that moves all places alike moves all cells alike: then one row has all that is to be known of them."""
+        edges, points = np.linspace(self.low, self.high, self.cells + 1), self.points
+        moves = branches(step, points)
+        ends, inner = [0, -1], slice(1, -1)
+        alike = all(np.ptp(places - points) <= _SAME * (self.high - self.low) for _, places in moves)
+        total = np.zeros((self.cells + 2, self.cells + 2))
+        along = (np.arange(1 - self.cells, self.cells + 1) - 0.5) * ((self.high - self.low) / self.cells)
+        row, sides = np.zeros((1, 2 * self.cells + 1)), np.zeros((2, self.cells + 2))
+        for chance, places in moves:
+            if alike:
+                _add_moved(row, chance, along, (places - points)[1:2], noise)
+                _add_moved(sides, chance, edges, places[ends], noise)
+            else:
+                _add_moved(total, chance, edges, places, noise)
+        if alike:
+            total[ends], total[inner] = sides, _rows_alike(row[0], self.cells)
+        return total
 
 
-def _moved_to(edges: Floats, places: Floats, noise: float) -> Floats:
-    """How much of the mass at each place the noise moves to each cell, and beyond the ends."""
+def _rows_alike(row: Floats, cells: int) -> Floats:
+    """All inner rows from one that is twice as long: each is a part of it, and what is beyond adds up at the ends."""
+    starts = np.arange(cells - 1, -1, -1)
+    inner = sliding_window_view(row[1:-1], cells)[starts]
+    below, above = np.cumsum(row[:-1]), np.cumsum(row[:0:-1])[::-1]
+    return np.column_stack([below[starts], inner, above[starts + cells]])
+
+
+def _add_moved(total: Floats, chance: float, edges: Floats, places: Floats, noise: float) -> None:
+    """How much of the mass at each place the noise moves to each cell, and beyond the ends: so much of it is added.
+
+    By the tails on the side of each edge: those of the distribution function alone would round to 0 far above the mean.
+    """
     away = (edges - places[:, None]) / noise
-    # Above the mean differences of upper tails: those of the distribution function would round to 0.
-    below = np.diff(ndtr(away), axis=1, prepend=0.0, append=1.0)
-    above = -np.diff(ndtr(-away), axis=1, prepend=1.0, append=0.0)
-    right = np.concatenate([away[:, :1] > 0, away > 0], axis=1)
-    return np.where(right, above, below)
+    above = away > 0
+    tails = ndtr(np.negative(np.abs(away, out=away), out=away), out=away)
+    within = np.abs(tails[:, 1:] - tails[:, :-1])
+    row, cell = np.nonzero(above[:, 1:] != above[:, :-1])  # the cell that the place itself is in
+    within[row, cell] = 1 - tails[row, cell] - tails[row, cell + 1]
+    total[:, 1:-1] += np.multiply(within, chance, out=within)
+    total[:, 0] += chance * np.where(above[:, 0], 1 - tails[:, 0], tails[:, 0])
+    total[:, -1] += chance * np.where(above[:, -1], tails[:, -1], 1 - tails[:, -1])
 
 
 def _one_per_step(name: str, values: Any, within: Interval) -> Floats:

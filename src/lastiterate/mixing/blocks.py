@@ -10,16 +10,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from lastiterate.mixing.grids import SMALLEST, chords, even, narrowed
 from lastiterate.mixing.recursion import Block, for_ever, from_common_start
 from lastiterate.numerics.arrays import Floats
-from lastiterate.numerics.rounding import up
 from lastiterate.privacy.profile import LARGEST_TABLED, Profile
 
 Bound = Callable[[Floats], Floats]
 
-_SMALLEST = 1e-17  # profiles are followed down to here, below any δ that is asked for; a longer grid would be coarser
-# Cells: a round takes the square of it, and a coarse grid only finds where the fine one has to end.
-_COARSE, _FINE = 40, 128
+_FINE = 128  # cells: a round takes the square of it
 _FILLED = 26  # cells of a coarse grid: if the profile is not yet negligible there, it is fine enough
 _ROUNDS = 400  # each gives a bound; they end when nothing falls by 1e-4, and this ends those that fall slowly for long
 _FEW = 40  # blocks that are gone through one by one, which is cheap; beyond, the bound for any number of blocks serves
@@ -35,7 +33,7 @@ def mixed_profile(common: Bound, apart: Bound, blocks: int) -> Profile:
     def block(grid: Floats) -> Block:
         return Block(grid, common(grid), apart_epsilons, table)
 
-    grid, known = _narrowed(block, even(reach, _COARSE))
+    grid, known = narrowed(reach, _FILLED, lambda grid, known: for_ever(block(grid), known, _ROUNDS))
     epsilons = even(float(grid[-1]), _FINE)
     if blocks <= _FEW:
         deltas = from_common_start(block(epsilons), blocks)
@@ -44,30 +42,9 @@ def mixed_profile(common: Bound, apart: Bound, blocks: int) -> Profile:
     return Profile(epsilons=np.append(epsilons, apart_epsilons), deltas=np.append(deltas, table))
 
 
-def _narrowed(block: Callable[[Floats], Block], grid: Floats) -> tuple[Floats, Floats]:
-    """A coarse grid that ends where the profile has fallen to its smallest, and not long before; and that profile."""
-    known = np.ones_like(grid)
-    while True:
-        known = for_ever(block(grid), known, _ROUNDS)
-        small = np.flatnonzero(known <= _SMALLEST)
-        if not small.size or small[0] > _FILLED or grid[-1] < 1e-9:
-            return grid, known
-        narrower = even(float(grid[max(small[0], 1)]) * 1.02, _COARSE)
-        grid, known = narrower, chords(narrower, grid, known)
-
-
-def even(largest: float, cells: int) -> Floats:
-    return largest * np.arange(cells + 1) / cells
-
-
-def chords(epsilons: Floats, known_epsilons: Floats, deltas: Floats) -> Floats:
-    """Between known points of a profile, the chord in e^ε, in which it is convex; beyond the last, what it is there."""
-    return up(np.interp(np.exp(epsilons), np.exp(known_epsilons), deltas))
-
-
 def _reach(bound: Bound) -> float:
     """An ε beyond which the bound is negligible."""
     reach = 1e-3
-    while reach < LARGEST_TABLED and bound(np.array([reach])).item() > _SMALLEST * 1e-4:
+    while reach < LARGEST_TABLED and bound(np.array([reach])).item() > SMALLEST * 1e-4:
         reach *= 1.5
     return min(reach, LARGEST_TABLED)

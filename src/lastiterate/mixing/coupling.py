@@ -22,6 +22,7 @@ _SMALLEST = 1e-3  # distances below are not reflected: differences of tails woul
 _LEAST_APART = 1e-13  # of mass that is left: below, it is not worth its rounding
 _LOWEST = -20.0  # beyond, the tails of what is left of Q are all but everything: taken for everything
 _FARTHEST = 1e100  # its square is a float, and φ has long been 0
+_LEAST_NEAR = -37.0  # before, a Mills ratio is no float any more, and the tail is taken for everything
 _ULPS = 4e-15  # of a Mills ratio: twenty times what scipy's is off by
 
 
@@ -91,7 +92,8 @@ def _left_of_second(z: Floats, level: Floats, distance: Floats) -> Floats:
 
 def tail_difference(near: Floats, distance: Floats | float, fall: Floats | float) -> Floats:
     """φ(a)·(m(a) − e^{−fall}·m(a + distance)), rounded up: Q(a) − e^c·Q(a + distance) without its cancellation."""
-    near = np.minimum(near, _FARTHEST)
+    near, everything = np.clip(near, _LEAST_NEAR, _FARTHEST), near < _LEAST_NEAR
     far = np.exp(-np.maximum(fall, 0.0)) * mills(near + distance)
     difference = mills(near) * (1 + _ULPS) - far * (1 - _ULPS)
-    return np.asarray(np.exp(-0.5 * np.square(near) - LOG_SQRT_2PI) * np.maximum(difference, 0.0))
+    found = np.exp(-0.5 * np.square(near) - LOG_SQRT_2PI) * np.maximum(difference, 0.0)
+    return np.where(everything, 1.0, found)

@@ -27,21 +27,30 @@ _WIDTHS = (0, 1, 2, 3, 5, 8, 12, 18, 27, 40, 60)  # from c₂ to c₁, in cells:
 class Layers(Block):
     """One block of steps, as there: d on an even grid of ε from 0 on, and M at increasing ε from 0 on."""
 
-    def after(self, before: Floats) -> Floats:
-        """A profile after the block, on the grid, from one before it: the best c₁ and c₂ for each ε."""
+    def after(self, before: Floats, worth: Floats | float = np.inf) -> Floats:
+        """A profile after the block, on the grid, from one before it: the best c₁ and c₂ for each ε.
+
+        Where nothing is below `worth`, 1 stands for what it would be: the first terms alone tell for most c₁ and c₂.
+        """
         known = np.maximum(np.minimum.accumulate(np.minimum(before, 1.0)), _LEAST)
+        worth = np.broadcast_to(worth, known.shape)
         end, low, high = self._triples
+        kept = np.flatnonzero(self.common[end - low] < worth[end])
+        end, low, high = end[kept], low[kept], high[kept]
         paid = np.cumsum(self._increases * known, axis=1)
-        wide = high > low
-        first = np.maximum(self._slopes[end, low] - self.common[end - low], 0.0) * known[low]
-        between = np.where(wide, first + paid[end, np.maximum(high - 1, 0)] - paid[end, low], 0.0)
+        start, wide = self.common[end - low], high > low
+        first = np.maximum(self._slopes[end, low] - start, 0.0) * known[low]
+        # The difference of two sums may have lost what is small beside them: that much is added.
+        between = first + paid[end, np.maximum(high - 1, 0)] - paid[end, low] + 1e-14 * paid[end, high]
+        between = np.where(wide, between, 0.0)
         x = known[high]
+        kept = np.flatnonzero(start * np.where(wide, 1.0, 1 - x) + between < worth[end])
+        end, low, wide = end[kept], low[kept], wide[kept]
+        start, between, x = start[kept], between[kept], x[kept]
         raised = down(np.log1p(np.expm1(self.epsilons[low]) / x))
         elsewhere = x * self._apart_at(down(self.epsilons[end - low]) + raised)
-        start = self.common[end - low]
         single = np.maximum(start, (1 - x) * start + elsewhere)
-        # The difference of two sums may have lost what is small beside them: that much is added.
-        found = np.where(wide, start + between + 1e-14 * paid[end, high] + elsewhere, single)
+        found = np.where(wide, start + between + elsewhere, single)
         best = np.ones_like(known)
         np.minimum.at(best, end, up(found))
         return np.maximum(np.minimum.accumulate(best), _LEAST)
@@ -75,7 +84,9 @@ def for_ever(blocks: list[Layers], known: Floats, rounds: int) -> Floats:
     """A profile after any number of blocks, of whichever length, from one that is known to hold after any number."""
     profile = known
     for _ in range(rounds):
-        following = np.min([profile, *(block.after(profile) for block in blocks)], axis=0)
+        following = profile
+        for block in blocks:
+            following = np.minimum(following, block.after(profile, following))
         if (following >= profile * (1 - 1e-4)).all():
             return following
         profile = following

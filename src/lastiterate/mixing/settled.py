@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lastiterate.mixing.blocks import chords, even
+from lastiterate.mixing.grids import chords, even, narrowed
 from lastiterate.mixing.layers import Layers, for_ever
 from lastiterate.numerics.arrays import Floats
 
-_SMALLEST = 1e-17  # profiles are followed down to here, below any δ that is asked for
-_COARSE, _FINE = 40, 120  # cells: a round takes the square of it
+_FINE = 120  # cells: a round takes the square of it
 _FILLED = 24  # cells of a coarse grid: if the profile is not yet negligible there, it is fine enough
 _ROUNDS = 60  # each gives a bound; they end when nothing falls by 1e-4
 _MOST_BLOCKS = 3  # on the fine grid: those that are best at some δ
@@ -36,24 +35,18 @@ class BlockEnds:
 
 def settled(blocks: list[BlockEnds]) -> tuple[Floats, Floats]:
     """ε on an even grid, and δ after any number of blocks; each block may follow any other."""
-    grid = even(float(max(block.apart_epsilons[-1] for block in blocks)), _COARSE)
-    known = np.ones_like(grid)
-    while True:
-        layers = [block.on(grid) for block in blocks]
-        known = for_ever(layers, known, _ROUNDS)
-        small = np.flatnonzero(known <= _SMALLEST)
-        if not small.size or small[0] > _FILLED or grid[-1] < 1e-9:
-            break
-        narrower = even(float(grid[max(small[0], 1)]) * 1.02, _COARSE)
-        grid, known = narrower, chords(narrower, grid, known)
-    kept = _best(blocks, layers, known)
+    reach = float(max(block.apart_epsilons[-1] for block in blocks))
+    grid, known = narrowed(
+        reach, _FILLED, lambda grid, known: for_ever([block.on(grid) for block in blocks], known, _ROUNDS)
+    )
+    kept = _best(blocks, grid, known)
     fine = even(float(grid[-1]), _FINE)
     return fine, for_ever([block.on(fine) for block in kept], chords(fine, grid, known), _ROUNDS)
 
 
-def _best(blocks: list[BlockEnds], layers: list[Layers], known: Floats) -> list[BlockEnds]:
+def _best(blocks: list[BlockEnds], grid: Floats, known: Floats) -> list[BlockEnds]:
     """The blocks that do most at some δ between certainty and next to nothing."""
-    found = np.array([layer.after(known) for layer in layers])
+    found = np.array([block.on(grid).after(known) for block in blocks])
     spots = [int(np.argmin(np.abs(np.log(known) - np.log(delta)))) for delta in (1e-2, 1e-5, 1e-8)]
     chosen = dict.fromkeys(int(np.argmin(found[:, spot])) for spot in spots)
     return [blocks[index] for index in list(chosen)[:_MOST_BLOCKS]]

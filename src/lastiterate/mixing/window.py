@@ -18,6 +18,7 @@ from lastiterate.numerics.normal_gap import log_gap_above
 from lastiterate.numerics.roots import FARTHEST, decreasing_root
 from lastiterate.numerics.rounding import down, up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
+from lastiterate.privacy.either import Either
 from lastiterate.privacy.notion import Notion
 
 # Of δ for the tail: any share is valid, and ε is flat around the best one, in the logarithm of the share. The best by its
@@ -110,7 +111,7 @@ class WindowTail(Notion):
 
     @cached_property
     def _tabled(self) -> Tabled:
-        return Tabled(self.window)
+        return Tabled(self.window.chosen if isinstance(self.window, Either) else self.window)
 
     def _epsilon(self, log_deltas: Floats) -> Floats:
         if not self.tail.mus.any():

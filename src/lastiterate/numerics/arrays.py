@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,3 +18,15 @@ ROUNDOFF = float(np.finfo(np.float64).eps)
 def like_input(result: Floats, given: ArrayLike) -> Any:
     """A Python float where the caller gave a number, an array of the same shape where it gave an array."""
     return float(result.reshape(-1)[0]) if np.ndim(given) == 0 else result.reshape(np.shape(given))
+
+
+def either_way(condition: Any, where: Callable[..., Floats], elsewhere: Callable[..., Floats], *of: Floats) -> Floats:
+    """`where` of the entries that meet the condition, `elsewhere` of the others: each is asked about its own alone."""
+    if condition.all():
+        return where(*of)
+    if not condition.any():
+        return elsewhere(*of)
+    found = np.empty(condition.shape)
+    found[condition] = where(*(one[condition] for one in of))
+    found[~condition] = elsewhere(*(one[~condition] for one in of))
+    return found

@@ -15,7 +15,8 @@ from lastiterate.privacy.gaussian import GaussianDP, composed_mu
 from lastiterate.privacy.loss import PrivacyLoss
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.renyi import DEFAULT_ORDERS, RenyiDP
-from lastiterate.privacy.subsampled import SampledStep, SubsampledGaussians, merged
+from lastiterate.privacy.sampled_steps import SampledStep
+from lastiterate.privacy.subsampled import SubsampledGaussians, merged
 
 Counted = Sequence[tuple[Notion, int]]
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from lastiterate.errors import NON_NEGATIVE, UNIT, InvalidInput, checked_choice, checked_lists, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.convex import lower_hull
+from lastiterate.numerics.roots import FARTHEST, decreasing_root
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.notion import Notion
@@ -57,9 +58,33 @@ class Profile(Notion):
         with np.errstate(divide="ignore"):
             return np.log(self._deltas(epsilons))
 
+    def _epsilon(self, log_deltas: Floats) -> Floats:
+        """By a table of what it says, between whose entries a search goes on; where there is none, by a search alone."""
+        if self._points is None:
+            return super()._epsilon(log_deltas)
+        epsilons, logs = self._inverse
+        after = np.searchsorted(-logs, -log_deltas)  # the first entry that is small enough
+        high = np.append(epsilons, np.inf)[after]
+        low = np.append(0.0, epsilons)[after]
+        inside = (after > 0) & np.isfinite(high)
+        found = np.where(after == 0, 0.0, np.inf)
+        if inside.any():
+            targets = log_deltas[inside]
+            found[inside] = decreasing_root(lambda x: self._log_delta(x) - targets, low[inside], high[inside])
+        return np.where(found < FARTHEST, found, np.inf)
+
+    @cached_property
+    def _inverse(self) -> tuple[Floats, Floats]:
+        """ε and log δ at the corners of the profile."""
+        epsilons = np.unique(np.append(0.0, self._points[0] if self._points else []))
+        return epsilons, np.minimum.accumulate(self._log_delta(epsilons))
+
     def epsilon_estimate(self, log_delta: float) -> float:
-        """Points are as quick to look at as any estimate."""
-        return 0.0 if self._points is None else float(self._epsilon(np.array([log_delta]))[0])
+        """Between points: they are as quick to look at as any estimate."""
+        if self._points is None:
+            return 0.0
+        epsilons, logs = self._inverse
+        return float(np.interp(-log_delta, -logs, epsilons, right=np.inf))
 
     def log_delta_estimate(self, epsilon: float) -> float:
         return np.nan if self._points is None else float(self._log_delta(np.array([epsilon]))[0])

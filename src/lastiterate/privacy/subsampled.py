@@ -15,11 +15,8 @@ from lastiterate.errors import (
     INSIDE_UNIT,
     NEGATIVE,
     NON_NEGATIVE,
-    POSITIVE_MU,
-    RATE,
     Incompatible,
     InvalidInput,
-    check_fields,
     checked_array,
     checked_choice,
     checked_count,
@@ -35,7 +32,7 @@ from lastiterate.numerics.mixture_ratio import (
     SYMMETRISED,
     Shape,
 )
-from lastiterate.numerics.normal_gap import log_gap_above, log_gap_below, threshold_above
+from lastiterate.numerics.normal_gap import log_gap_above, threshold_above
 from lastiterate.numerics.ratio_sum import RatioSum, shared_sum
 from lastiterate.numerics.roots import decreasing_root
 from lastiterate.numerics.rounding import down, up
@@ -49,12 +46,17 @@ from lastiterate.privacy.adjacency import (
 )
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.sampled_steps import (
+    LARGEST_MU,
+    MixedStep,
+    SampledStep,
+    log_delta_above,
+    log_delta_below,
+    ratio_of,
+)
 
 # Ten times what docs/numerics.md shows with a bracket below 1e-8; a step's errors are multiplied by it.
 MOST_STEPS = 10**10
-# The range in which integrals are certified and tested. Above μ = 50 a record in the batch makes ε about μ²/2 > 1000;
-# with smaller mu, raised to 1e-6, even the most steps come to μ = 0.1 without sampling.
-_SMALLEST_MU, _LARGEST_MU, _SMALLEST_INCLUSION = 1e-6, 50.0, 1e-9
 _FEW_STEPS = 30  # a guess: with more, basic composition loses too much to be worth its evaluation
 _MANY_STEPS = 300  # up to here a lattice is quicker than contours
 # Then ε is about half of it, which nobody claims; it is well inside the range that is searched, 1e15.
@@ -67,47 +69,7 @@ _NO_FIXED_SIZE = (
 )
 # So many are answered from a curve where a sensitivity is drawn, and each would take long; down to so small a δ it is sharp.
 _MANY_QUESTIONS, _LOG_DEEP = 40, -45.0
-_SMALLEST_LOG = -1e300  # stands for −∞, which minus itself would be NaN
 _LOG_SMALLEST = -800.0  # far below the log of the smallest float
-
-
-@dataclass(frozen=True)
-class SampledStep:
-    """One Gaussian mechanism: the sum over the batch has sensitivity mu times its noise."""
-
-    mu: float
-    inclusion: float
-    sampling: Sampling
-
-    def __post_init__(self) -> None:
-        check_fields(self, POSITIVE_MU, "mu")
-        check_fields(self, RATE, "inclusion")
-        checked_choice("sampling", self.sampling, Sampling)
-
-    def clamped(self) -> SampledStep:
-        """A step that is no more private, within the range in which integrals are certified.
-
-        Sampling is not credited above mu = 50; smaller mu and inclusion than certified are raised.
-        """
-        if self.mu > _LARGEST_MU:
-            return replace(self, inclusion=1.0)
-        return replace(self, mu=max(self.mu, _SMALLEST_MU), inclusion=max(self.inclusion, _SMALLEST_INCLUSION))
-
-
-@dataclass(frozen=True)
-class MixedStep(SampledStep):
-    """The same with a sensitivity that is drawn at random, and not from the data: (share of mu, probability), decreasing.
-
-    The first share is 1. It may be known which was drawn (docs/proofs.md, "Means over the actual size").
-    """
-
-    levels: tuple[tuple[float, float], ...]
-
-    @property
-    def drawn(self) -> list[tuple[SampledStep, float]]:
-        """Each step that may be drawn, with its probability."""
-        steps = ((SampledStep(up(share * self.mu), self.inclusion, self.sampling), one) for share, one in self.levels)
-        return [(step.clamped(), one) for step, one in steps]
 
 
 @dataclass(frozen=True)
@@ -166,7 +128,7 @@ class SubsampledGaussians(Notion):
             if step.inclusion == 1:
                 variance.append(count * step.mu**2)
             else:
-                ratios.append((_ratio(step, shapes[step.sampling]), count))
+                ratios.append((ratio_of(step, shapes[step.sampling]), count))
         return shared_sum(tuple(ratios), math.fsum(variance))
 
     @property
@@ -178,7 +140,7 @@ class SubsampledGaussians(Notion):
 
     def _log_delta(self, epsilons: Floats) -> Floats:
         if self._single is not None:
-            return _single_log_delta(self._single, epsilons)
+            return log_delta_above(self._single, epsilons)
         if epsilons.size > _MANY_QUESTIONS and self.is_mixed and not self._is_swamped:
             logs = self._orders[0].log_upper_curve(epsilons, _LOG_DEEP)
             return np.minimum(logs, log_gap_above(epsilons, self._mu_without_sampling))
@@ -267,9 +229,7 @@ class SubsampledGaussians(Notion):
         if step is None:
             composed = [max(order.threshold_lower(x) for order in self._orders) for x in log_deltas.tolist()]
             return np.maximum(composed, self._lower_of_largest(log_deltas))
-        return abs(
-            decreasing_root(lambda x: log_deltas - _single_log_delta_below(step, -x), -upper, np.zeros_like(upper))
-        )
+        return abs(decreasing_root(lambda x: log_deltas - log_delta_below(step, -x), -upper, np.zeros_like(upper)))
 
     def _lower_of_largest(self, log_deltas: Floats) -> Floats:
         """Releasing everything costs at least as much as one of the steps alone."""
@@ -290,7 +250,7 @@ class SubsampledGaussians(Notion):
         if self._is_clamped:
             return np.full_like(epsilons, -np.inf)
         if self._single is not None:
-            return _single_log_delta_below(self._single, epsilons)
+            return log_delta_below(self._single, epsilons)
         return np.array([max(order.log_lower(x) for order in self._orders) for x in epsilons.tolist()])
 
     def log_delta_upper(self, epsilon: float) -> float:
@@ -309,41 +269,6 @@ class SubsampledGaussians(Notion):
 
     def _rdp(self, orders: Floats) -> Floats:
         return np.array([max(total.renyi_upper(order) for total in self._orders) for order in orders.tolist()])
-
-
-def _ratio(step: SampledStep, shape: Shape) -> Ratio | MixedRatio:
-    if isinstance(step, MixedStep):
-        steps, shares = zip(*step.drawn, strict=True)
-        return MixedRatio(tuple(_plain_ratio(one, shape) for one in steps), shares)
-    return _plain_ratio(step, shape)
-
-
-def _plain_ratio(step: SampledStep, shape: Shape) -> Ratio:
-    return Ratio(shape, step.mu / 2 if shape is MIXTURE_OVER_MIRROR else step.mu, step.inclusion)
-
-
-def _single_log_delta(step: SampledStep, epsilons: Floats) -> Floats:
-    """δ(ε) = q·θ_{ε'}(μ) with e^{ε'} = 1 + (e^ε − 1)/q, rounded up: for ε ≥ 0 this order of the pair is the worse one."""
-    if isinstance(step, MixedStep):
-        logs = [_single_log_delta(one, epsilons) + math.log(share) for one, share in step.drawn]
-        total = np.maximum(np.logaddexp.reduce(logs, axis=0), _SMALLEST_LOG)
-        return np.minimum(total + 1e-14 * (1 + np.abs(total)), 0.0)
-    # A threshold that is rounded down gives a gap that is rounded up.
-    return math.log(step.inclusion) + log_gap_above(down(_inner_epsilon(step, epsilons), operations=5), step.mu) + 1e-15
-
-
-def _single_log_delta_below(step: SampledStep, epsilons: Floats) -> Floats:
-    """The same, rounded down."""
-    if isinstance(step, MixedStep):
-        logs = [_single_log_delta_below(one, epsilons) + math.log(share) for one, share in step.drawn]
-        total = np.maximum(np.logaddexp.reduce(logs, axis=0), _SMALLEST_LOG)
-        return total - 1e-14 * (1 + np.abs(total))
-    return math.log(step.inclusion) + log_gap_below(up(_inner_epsilon(step, epsilons), operations=5), step.mu) - 1e-15
-
-
-def _inner_epsilon(step: SampledStep, epsilons: Floats) -> Floats:
-    moderate = np.log1p(np.expm1(np.minimum(epsilons, 300.0)) / step.inclusion)
-    return np.where(epsilons < 300, moderate, epsilons - math.log(step.inclusion))
 
 
 def subsampled_gaussian(
@@ -375,7 +300,7 @@ def mixed_subsampled_gaussian(
     *, mu: float, inclusion: float, levels: tuple[tuple[float, float], ...], adjacency: Adjacency = REPLACE_ONE
 ) -> SubsampledGaussians | GaussianDP:
     """One Gaussian mechanism on a random batch whose sensitivity is share·mu with this probability, for each of `levels`."""
-    if len(levels) == 1 or inclusion == 1 or mu > _LARGEST_MU:
+    if len(levels) == 1 or inclusion == 1 or mu > LARGEST_MU:
         return subsampled_gaussian(mu=mu, inclusion=inclusion, sampling=FIXED_SIZE, adjacency=adjacency)
     return SubsampledGaussians(((MixedStep(mu, inclusion, FIXED_SIZE, levels), 1),), adjacency)
 

@@ -66,7 +66,12 @@ def _curved(process: Process) -> Evidence:
     Attained by: opposite pushes on a tiny interval, to 3 %.
     Reference: the recursion of Asoodeh and Diaz 2023 with Balle et al. 2019, Theorem 1 (docs/proofs.md).
     """
-    return Evidence(CurvedContraction(sharper_ratio(process), float(process.inclusion[0]), len(process)))
+    ratio, rate = sharper_ratio(process), float(process.inclusion[0])
+    # The last step alone costs rate·θ_ε(ratio).
+    return Evidence(
+        CurvedContraction(ratio, rate, len(process)),
+        at_least=lambda log_delta: float(threshold_above(log_delta - math.log(rate), ratio)),
+    )
 
 
 def limit_epsilon(process: Process, delta: float) -> float:

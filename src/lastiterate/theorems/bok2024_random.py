@@ -10,16 +10,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter
+
+import numpy as np
 
 from lastiterate.algorithms.process import Process
 from lastiterate.mixing.table import Quick
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import POISSON
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.ladder import Ladder, rungs
 from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.participation_estimate import FEW_TURNS
 from lastiterate.theorems.assumptions import ALIKE, BOUNDED, CONTRACTING, NONEXPANSIVE, ONLY_THE_LAST
 from lastiterate.theorems.evidence import About, Evidence
 from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM, sampled_step, sampled_window
@@ -57,8 +63,12 @@ def _contracting(process: Process) -> Evidence:
         last = _sampled(process, 2 * _rest(alpha) * joining / noise, hidden)
         return compose_counted([(hidden, 1), (last, 1), (_sampled(process, 2 * joining / noise, hidden), window)])
 
+    def hidden_mu(windows: Floats) -> Floats:
+        left = joining * (c**windows - c ** (len(process) - 1.0)) / (1 - c)
+        return 2 * c * np.maximum(left, 0.0) / noise
+
     most = max(len(process) - 1, 1)
-    return _searched(member, most)
+    return _searched(member, most, partial(_at_least, process, hidden_mu, most))
 
 
 def _bounded(process: Process) -> Evidence:
@@ -75,7 +85,10 @@ def _bounded(process: Process) -> Evidence:
         hidden = GaussianDP(up(alpha * process.diameter / (noise * math.sqrt(window))))
         return compose_counted([(hidden, 1), (_sampled(process, 2 * _rest(alpha) * joining / noise, hidden), window)])
 
-    return _searched(member, len(process))
+    def hidden_mu(windows: Floats) -> Floats:
+        return process.diameter / (noise * np.sqrt(windows))
+
+    return _searched(member, len(process), partial(_at_least, process, hidden_mu, len(process)))
 
 
 def _joining(process: Process) -> float:
@@ -93,12 +106,20 @@ def _rest(alpha: float) -> float:
     return up(1 / math.sqrt((1 - 1 / alpha) * (1 + 1 / alpha)))
 
 
-def _searched(member: Callable[[int, float], Notion], most: int) -> Evidence:
+def _at_least(process: Process, hidden_mu: Callable[[Floats], Floats], most: int, log_delta: float) -> float:
+    """With all of the noise for both parts; many sampled steps are at least as bad as a normal law of the same mean."""
+    windows, rate = np.array(rungs(most, _RATIO), float), float(process.inclusion[0])
+    sampled = 2 * rate * np.sqrt(windows) * _joining(process) / float(process.noise[0])
+    mus = np.hypot(hidden_mu(windows), np.where(rate * windows < FEW_TURNS, 0.0, sampled))
+    return float(threshold_above(log_delta, max(float(mus.min()), 1e-150)))
+
+
+def _searched(member: Callable[[int, float], Notion], most: int, at_least: Callable[[float], float]) -> Evidence:
     def over_splits(window: int) -> Notion:
         return Ladder(tuple(range(len(_SPLITS))), lambda split: Quick(member(window, _SPLITS[split])))
 
     ladder = Ladder(rungs(most, _RATIO), over_splits)
-    return Evidence(ladder, ladder)
+    return Evidence(ladder, ladder, at_least=at_least)
 
 
 RANDOM_COMPOSITION = Theorem(

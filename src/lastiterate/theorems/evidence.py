@@ -14,6 +14,8 @@ from lastiterate.privacy.ladder import Ladder
 from lastiterate.privacy.notion import Notion
 from lastiterate.shift.schedule import Schedule
 
+_SURELY = 1.05  # times another ε: an estimate above it is believed
+
 
 class About(Enum):
     """What a guarantee is about."""
@@ -96,6 +98,8 @@ class Evidence:
 
     `at_delta`: what proves it best for one log δ, where that is not the same for all.
     `pairs`: where the place is hidden, for a record and its neighbour at different places.
+    `at_least`: about the least ε that may come of it at a log δ, quickly, 0 if unknown: where another theorem has less, its
+    own ε is left until somebody looks.
     """
 
     notion: Notion
@@ -105,6 +109,7 @@ class Evidence:
     about: About = About.LAST_ITERATE
     prepaying: Prepaying | None = None
     at_delta: Callable[[float], Evidence] | None = None
+    at_least: Callable[[float], float] | None = None
 
     @property
     def grade(self) -> Grade:
@@ -113,3 +118,7 @@ class Evidence:
     def for_delta(self, delta: float) -> Evidence:
         """What proves it best for this δ."""
         return self if self.at_delta is None else self.at_delta(math.log(delta))
+
+    def hopeless(self, delta: float, least: float) -> bool:
+        """Whether it is surely not below this ε, as far as an estimate tells."""
+        return self.at_least is not None and self.at_least(math.log(delta)) > _SURELY * least

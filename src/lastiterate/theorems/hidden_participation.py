@@ -20,6 +20,7 @@ from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.hidden_participation import hidden_participation
 from lastiterate.privacy.ladder import Ladder, rungs
 from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.participation_estimate import composed_estimate, rough_window
 from lastiterate.privacy.profile import Profile
 from lastiterate.theorems.assumptions import NONEXPANSIVE
 from lastiterate.theorems.evidence import Evidence, NoFiniteBound
@@ -46,7 +47,11 @@ def _bound(process: Process) -> Evidence:
     most = min(max(last - first for first, last in process.stretches), longest_window(process))
     longer = rungs(most, _RATIO, _SHORTEST)
     ladder = Ladder(longer if longer[0] == 1 else (1, *longer), partial(windows_of, process))
-    return Evidence(ladder, ladder)
+    return Evidence(ladder, ladder, at_least=partial(_at_least, process, most))
+
+
+def _at_least(process: Process, longest: int, log_delta: float) -> float:
+    return composed_estimate(log_delta, len(process), *_alike(process), longest)
 
 
 def longest_window(process: Process) -> int:
@@ -63,13 +68,24 @@ def windows_of(process: Process, length: int) -> Notion:
 
 def participation_window(process: Process, length: int) -> Profile:
     """So many steps from a common state, of which the last iterate is released."""
-    worst = process.worst_alike
-    mu = up(float(worst.sampled[0]) / float(worst.noise[0]))
-    law = _law(length, float(process.inclusion[0]), min(worst.contraction, 1.0))
+    rate, mu, factor = _alike(process)
+    law = _law(length, rate, factor)
     return hidden_participation(mu * np.sqrt(law.costs), law.weights, law.lost)
 
 
-@lru_cache(maxsize=16)
+def rough_participation(process: Process, length: int) -> Profile:
+    """About the same, or better, to steer searches."""
+    return rough_window(length, *_alike(process))
+
+
+def _alike(process: Process) -> tuple[float, float, float]:
+    """(rate, mu of a turn, factor) of the worst step."""
+    worst = process.worst_alike
+    mu = up(float(worst.sampled[0]) / float(worst.noise[0]))
+    return float(process.inclusion[0]), mu, min(worst.contraction, 1.0)
+
+
+@lru_cache(maxsize=64)
 def _law(length: int, rate: float, factor: float) -> CostLaw:
     return minorant_law(length, rate, factor)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -184,7 +184,29 @@ def reflected_profile(process: Process) -> Notion:
 
 
 def _counted_as_the_worst(process: Process) -> Notion:
-    return _KINDS[process.batches.turns](Bounded(process.worst_alike))
+    return _known(_Alike(process.worst_alike))
+
+
+class _Alike:
+    """Steps that are alike, the same as others with the same numbers."""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        names = ("sensitivity", "sampled", "noise", "lipschitz", "drift", "retain")
+        numbers = (float(getattr(process, name)[0]) for name in names)
+        self._key = (process.batches, process.adjacency, len(process), process.diameter, process.levels, *numbers)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Alike) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+@lru_cache(maxsize=64)
+def _known(alike: _Alike) -> Notion:
+    """Whoever asks again, about the same run or its certificate, need not wait again."""
+    return _KINDS[alike.process.batches.turns](Bounded(alike.process))
 
 
 def _part_blocks(process: Process) -> dict[int, Callable[[], BlockEnds]]:

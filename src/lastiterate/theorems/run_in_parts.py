@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastiterate.algorithms.process import Process
-from lastiterate.mixing.blocks import even
+from lastiterate.mixing.grids import even
 from lastiterate.mixing.layers import Layers
 from lastiterate.mixing.settled import BlockEnds
 from lastiterate.numerics.arrays import Floats

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -129,7 +130,7 @@ class Theorem:
         if climb is None or found is None or found.ladder is None:
             return Evidence(OfUsualSizes(sizes, lambda given: self.bound(given).notion))
         ladder = Ladder(found.ladder.rungs, lambda rung: OfUsualSizes(sizes, partial(_at, climb, rung)))
-        return Evidence(ladder, ladder)
+        return Evidence(ladder, ladder, at_least=found.at_least)
 
     def _usual(self, process: Process) -> UsualSizes:
         return UsualSizes(process, self.holds, self.sees)
@@ -175,3 +176,10 @@ class Inapplicable:
 
     def __str__(self) -> str:
         return f"{self.theorem.name} does not apply: {'; '.join(self.reasons)}."
+
+
+def best_rung(answer: Guarantee | Inapplicable, delta: float) -> int | None:
+    """The best of the many guarantees that a theorem is made of, by its number; none where there is one alone."""
+    if not isinstance(answer, Guarantee) or answer.evidence.ladder is None or answer.theorem.rung is None:
+        return None
+    return answer.evidence.ladder.best_rung(math.log(delta))

@@ -18,12 +18,18 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.levels import spread_out
 from lastiterate.numerics.rounding import ULP, up
 from lastiterate.numerics.tails import CoinSum
+from lastiterate.privacy.either import Either
 from lastiterate.privacy.ladder import Ladder, rungs
 from lastiterate.privacy.notion import Notion
 from lastiterate.shift.growth import farthest, farthest_along, first_maps, last_maps, remaining_mus
 from lastiterate.theorems.assumptions import ONLY_THE_LAST
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.hidden_participation import longest_window, participation_window, worth_hiding
+from lastiterate.theorems.hidden_participation import (
+    longest_window,
+    participation_window,
+    rough_participation,
+    worth_hiding,
+)
 from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM, sampled_window
 from lastiterate.theorems.theorem import Assumption, Theorem
 
@@ -34,7 +40,6 @@ Levels = tuple[tuple[float, float], ...]
 _LOG_PROBABILITIES = np.log(10.0) * -np.arange(2.0, 31.0, 2.0)
 # Steps of a window, at least, and the mu of a turn, for which hidden participation is tried beside composition.
 _SHORTEST_HIDDEN, _LEAST_HIDDEN, _MOST_HIDDEN = 8, 0.7, 8.0
-_TYPICAL_LOG_DELTA = math.log(1e-6)  # where two windows are compared, by estimates: either is valid
 _MOST_WEIGHTS = 2_000  # different pushes, each counted as the largest of its group: fewer are looser, more take longer
 # Steps of a window, besides all of them: a limit of effort, where steps differ and are gone through.
 _LONGEST = 1_000_000
@@ -69,8 +74,7 @@ def _window(process: Process, length: int) -> Notion:
     composed = sampled_window(process, length)
     if not _worth_hiding(process, length):
         return composed
-    hidden = participation_window(process, length)
-    return min(composed, hidden, key=lambda one: one.epsilon_estimate(_TYPICAL_LOG_DELTA))
+    return Either(composed, rough_participation(process, length), partial(participation_window, process, length))
 
 
 def _worth_hiding(process: Process, length: int) -> bool:
