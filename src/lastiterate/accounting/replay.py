@@ -61,6 +61,7 @@ def statement(process: Process, places: Places, functions: int = 0) -> dict[str,
             "every": places.every,
             "averaged": places.averaged,
             "releases": list(places.releases),
+            **({} if places.exchange == 1 else {"exchange": places.exchange}),
         },
         "displacement": process.displacement,
     }

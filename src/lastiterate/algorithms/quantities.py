@@ -15,6 +15,7 @@ from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.smooth_push import smooth_push
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
+from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE
 
 if TYPE_CHECKING:
     from lastiterate.algorithms.run import Run
@@ -113,20 +114,26 @@ class Quantities:
     @property
     def smallest_share(self) -> float:
         """Of a batch, over what its sum is divided by: the neighbour's may have one record less."""
-        removed = not self.run.adjacency.replaces and self.run.batches.constant_size
-        return self.sizes.smallest_share - (1 / self.sizes.divisor if removed else 0.0)
+        removed = 0.0 if self.run.adjacency.replaces else 1 / self.sizes.divisor
+        return max(self.sizes.smallest_share - removed, 0.0)
+
+    @property
+    def largest_share(self) -> float:
+        """The same, where a record may be added: the neighbour's may have one more than the run counts."""
+        added = 1 / self.sizes.divisor if self.run.adjacency is ADD_OR_REMOVE_ONE else 0.0
+        return self.sizes.largest_share + added
 
     @cached_property
     def lipschitz(self) -> Floats:
         """By which a step may move two iterates apart, before its proximal map; a number without unit."""
-        run, shares = self.run, (self.smallest_share, self.sizes.largest_share)
+        run, shares = self.run, (self.smallest_share, self.largest_share)
         clipped = run.clip is not None
         return each(lambda eta: step_lipschitz(run.loss, clipped, eta, eta * run.decay, shares), self.step_sizes)
 
     @property
     def drift(self) -> Floats:
         """How far two steps may differ on top of `retain`, whatever the curvature: all gradients opposite; a length."""
-        share, more = self.sizes.largest_share, self._more
+        share, more = self.largest_share, self._more
         return each(
             lambda eta, c, q: q * 2 * eta * c * share * more * more, self.step_sizes, self.gradient_bound, self.squeeze
         )

@@ -36,7 +36,7 @@ def smooth_push(given: Quantities) -> Smooth | str:
     return Smooth(
         center=each(lambda size: 1 - size * decay - size * middle, eta),
         radius=each(lambda size: size * half + _ROUNDED * (1 + size * (decay + abs(middle) + half)), eta),
-        movement=each(lambda size, g: up(size * g * given.sizes.largest_share * factor), eta, given.gradient_bound),
+        movement=each(lambda size, g: up(size * g * given.largest_share * factor), eta, given.gradient_bound),
         decay=each(lambda size: np.minimum(up(size * decay), 1.0), eta),
         rough=each(lambda s: up(s * (factor - 1)), given.sensitivity),
         turning=up(turning / change),
@@ -70,7 +70,7 @@ def _missing(given: Quantities, rank: int | None) -> str | None:
 
 def _hessians(given: Quantities) -> tuple[float, float, float]:
     """Between which the Hessian of a batch lies, without decay, and how fast what the record adds or changes may turn."""
-    loss, clipped, share = given.run.loss, given.run.clip is not None, given.sizes.largest_share
+    loss, clipped, share = given.run.loss, given.run.clip is not None, given.largest_share
     steepest, replaced = max(abs(loss.curvature), loss.smoothness), given.run.adjacency.replaces
     if clipped and not loss.keeps_convexity:
         return -steepest * share, steepest * share, 2 * steepest if replaced else steepest

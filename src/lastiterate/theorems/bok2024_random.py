@@ -15,7 +15,7 @@ from operator import attrgetter
 from lastiterate.algorithms.process import Process
 from lastiterate.mixing.table import Quick
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.adjacency import POISSON
+from lastiterate.privacy.adjacency import POISSON, REPLACE_ONE
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.ladder import Ladder, rungs
@@ -80,13 +80,18 @@ def _bounded(process: Process) -> Evidence:
 
 def _joining(process: Process) -> float:
     """How far the iterate moves when the record joins a batch, or takes another's place in it."""
-    return float(process.sampled[0]) / (2 if process.batches.sampling is POISSON else 1)
+    both = process.batches.sampling is POISSON and process.adjacency.replaces
+    return float(process.sampled[0]) / (2 if both else 1)
 
 
 def _sampled(process: Process, mu: float, hidden: GaussianDP) -> Notion:
-    """One step on a random batch; splits and windows that leave next to no privacy are not worth the work of sampling."""
+    """One step on a random batch; splits and windows that leave next to no privacy are not worth the work of sampling.
+
+    Proved for a record that is replaced; one that contributes nothing is such a neighbour (docs/proofs.md).
+    """
     hopeless = mu > _LARGEST_SAMPLED or hidden.mu > _LARGEST_SAMPLED
-    return GaussianDP(up(mu)) if hopeless else sampled_step(replace(process, levels=((1.0, 1.0),)), mu)
+    replaced = replace(process, levels=((1.0, 1.0),), adjacency=REPLACE_ONE)
+    return GaussianDP(up(mu)) if hopeless else sampled_step(replaced, mu)
 
 
 def _rest(alpha: float) -> float:
@@ -118,6 +123,7 @@ RANDOM_CONTRACTING = Theorem(
     (RANDOM, BOUNDED_RECORDS, ALIKE, CONTRACTING, ONLY_THE_LAST),
     _contracting,
     sees=attrgetter("sampled", "noise", "lipschitz"),
+    adjacencies=ANY_NEIGHBOURS,
 )
 RANDOM_BOUNDED = Theorem(
     "bok2024/random/constrained",
@@ -127,4 +133,5 @@ RANDOM_BOUNDED = Theorem(
     _bounded,
     "E4.4: printed without its first G, and with √2 under the wrong root",
     sees=attrgetter("sampled", "noise"),
+    adjacencies=ANY_NEIGHBOURS,
 )

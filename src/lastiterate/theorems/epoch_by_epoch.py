@@ -25,7 +25,7 @@ from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, batches
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.theorem import Assumption, Theorem
+from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
 
 # Of epochs that are counted as alike: each is one more transform, and fewer count more epochs as the worst.
 _MOST_GROUPS = 6
@@ -216,4 +216,5 @@ EPOCH_BY_EPOCH = Theorem(
         SOME_PROTECTION,
     ),
     _composed,
+    adjacencies=ANY_NEIGHBOURS,
 )

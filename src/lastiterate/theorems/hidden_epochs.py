@@ -25,7 +25,8 @@ from lastiterate.theorems.epoch_by_epoch import (
     mus_by_place,
 )
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.theorem import Assumption, Theorem
+from lastiterate.theorems.places import exchange_of
+from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
 
 _MOST_PLACES = 2048  # of an epoch: every pair of them is looked at
 _MOST_GROUPED = 96  # groups of places: each counts as its worst
@@ -33,12 +34,14 @@ _POINTS = 160  # of an epoch's profile: chords lie above it, with fewer by more
 _LOG_SMALLEST = -48.0  # of δ: a table ends there, below what is followed in compositions and recursions
 
 
-def pair_mus_by_place(sensitivity: Floats, noise: Floats, lipschitz: Floats, cuts: tuple[int, ...] = ()) -> Floats:
+def pair_mus_by_place(
+    sensitivity: Floats, noise: Floats, lipschitz: Floats, cuts: tuple[int, ...] = (), exchange: float = 1.0
+) -> Floats:
     """μ of a push at place k and another at j, for each two places of an epoch: the least of two ways to pay, rounded up.
 
     One after the other: the first push is hidden by the steps before the second, the second by the rest. Or both schedules
     at once, each as if its push were alone: then the shifts add up, step by step. `cuts`: where the iterate is released,
-    and nothing may be left.
+    and nothing may be left. `exchange`: how many times as large one of the two is, whichever is worse.
     """
     own = mus_by_place(sensitivity[None], noise[None], lipschitz[None], cuts)[0]
     count = len(own)
@@ -50,15 +53,19 @@ def pair_mus_by_place(sensitivity: Floats, noise: Floats, lipschitz: Floats, cut
             following = min((cut for cut in cuts if cut > place), default=count)
             hidden = np.minimum(hidden, hidden[min(following, count - 1) - place - 1])
             first_alone[place, place + 1 :] = sensitivity[place] / np.sqrt(np.minimum(hidden, 1e280))
-    in_turn = np.hypot(first_alone, own)
-    found = np.minimum(in_turn, own[:, None] + own)
-    return np.asarray(up(np.minimum(found, found.T)))
+    in_both_orders = []
+    for early, late in {(exchange, 1.0), (1.0, exchange)}:
+        in_turn = np.hypot(early * first_alone, late * own)
+        in_both_orders.append(np.minimum(in_turn, early * own[:, None] + late * own))
+    found = np.triu(np.max(in_both_orders, axis=0))  # of the earlier and the later place
+    return np.asarray(up(np.maximum(found, found.T)))
 
 
-def hidden_epoch(pairs: Floats, mus: Floats, per_epoch: int) -> HiddenPlaceDP:
+def hidden_epoch(pairs: Floats, mus: Floats, per_epoch: int, exchange: float = 1.0) -> HiddenPlaceDP:
     """One epoch in a secret order, from a common state; `mus` of its places, and of each two of them.
 
-    With fewer steps than batches, the record may be absent: beside another place, only that place costs anything.
+    With fewer steps than batches, the record may be absent: beside another place, only that place costs anything, where
+    another record is in its stead.
     """
     order = np.argsort(-mus, kind="stable")
     starts = _starts(len(mus))
@@ -66,7 +73,8 @@ def hidden_epoch(pairs: Floats, mus: Floats, per_epoch: int) -> HiddenPlaceDP:
     pairs = np.maximum.reduceat(np.maximum.reduceat(pairs, starts, axis=0), starts, axis=1)
     own, counts = mus[order][starts], np.diff(np.append(starts, len(mus)))
     if (absent := per_epoch - len(mus)) > 0:
-        pairs = np.block([[pairs, own[:, None]], [own[None, :], np.zeros((1, 1))]])
+        beside = exchange * own
+        pairs = np.block([[pairs, beside[:, None]], [beside[None, :], np.zeros((1, 1))]])
         own, counts = np.append(own, 0.0), np.append(counts, absent)
     return HiddenPlaceDP(mus=own, pair_mus=np.minimum(pairs, 1e100), weights=counts / per_epoch)
 
@@ -88,13 +96,13 @@ def tabled(notion: HiddenPlaceDP, points: int = _POINTS) -> Profile:
 def whole_epoch(process: Process) -> HiddenPlaceDP:
     """One whole epoch in a random order, from a common state, of steps that are alike."""
     alike = process.like_the_first(process.batches.per_epoch)
-    return _one_epoch(next(epochs_of(alike)), process.batches.per_epoch)
+    return _one_epoch(next(epochs_of(alike)), process.batches.per_epoch, exchange_of(process))
 
 
-def _one_epoch(epochs: EpochGroup, per_epoch: int) -> HiddenPlaceDP:
+def _one_epoch(epochs: EpochGroup, per_epoch: int, exchange: float) -> HiddenPlaceDP:
     """These epochs, counted as one that is no better than any of them at any place."""
     worst = epochs.sensitivity.max(axis=0), epochs.noise.min(axis=0), epochs.lipschitz.max(axis=0)
-    return hidden_epoch(pair_mus_by_place(*worst, epochs.cuts), epochs.mus, per_epoch)
+    return hidden_epoch(pair_mus_by_place(*worst, epochs.cuts, exchange), epochs.mus, per_epoch, exchange)
 
 
 def _composed(process: Process) -> Evidence:
@@ -107,8 +115,9 @@ def _composed(process: Process) -> Evidence:
     Attained by: one epoch of two batches, to 2 %.
     Reference: a composition of hidden places (docs/proofs.md).
     """
-    per_epoch = process.batches.per_epoch
-    return Evidence(compose_counted([(tabled(_one_epoch(one, per_epoch)), one.count) for one in epochs_of(process)]))
+    per_epoch, exchange = process.batches.per_epoch, exchange_of(process)
+    found = [(tabled(_one_epoch(one, per_epoch, exchange)), one.count) for one in epochs_of(process)]
+    return Evidence(compose_counted(found))
 
 
 def _few_enough(process: Process) -> str | None:
@@ -132,4 +141,5 @@ HIDDEN_EPOCHS = Theorem(
         SOME_PROTECTION,
     ),
     _composed,
+    adjacencies=ANY_NEIGHBOURS,
 )

@@ -15,12 +15,20 @@ def places_of(process: Process, averaged: bool) -> Places:
     """The places of a record in this run."""
     if process.batches.reshuffled:
         return new_orders(process, averaged)
-    return Places(_steps(process), _every(process), process.releases, averaged)
+    return Places(_steps(process), _every(process), process.releases, averaged, exchange_of(process, averaged))
 
 
 def new_orders(process: Process, averaged: bool) -> NewOrders:
     """The same, where each epoch has its own order."""
-    return NewOrders(_steps(process), _every(process), process.releases, averaged)
+    return NewOrders(_steps(process), _every(process), process.releases, averaged, exchange_of(process, averaged))
+
+
+def exchange_of(process: Process, averaged: bool = True) -> float:
+    """How many times as far as beside its neighbour a record pushes beside others, where these may be at its place.
+
+    A neighbour's record that contributes nothing is halfway between the gradients of two records that are opposite.
+    """
+    return 2.0 if averaged and not process.adjacency.replaces else 1.0
 
 
 def _steps(process: Process) -> Steps:

@@ -25,7 +25,7 @@ from lastiterate.theorems.assumptions import ONLY_THE_LAST
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.hidden_participation import longest_window, participation_window, worth_hiding
 from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM, sampled_window
-from lastiterate.theorems.theorem import Assumption, Theorem
+from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
 
 Levels = tuple[tuple[float, float], ...]
 
@@ -184,4 +184,5 @@ WINDOW_TAIL = Theorem(
     _bound,
     rung=window_of,
     sees=attrgetter("sensitivity", "noise", "lipschitz", "sampled"),
+    adjacencies=ANY_NEIGHBOURS,
 )
