@@ -22,7 +22,7 @@ from lastiterate.privacy.ladder import Ladder, rungs
 from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.assumptions import ALIKE, BOUNDED, CONTRACTING, NONEXPANSIVE, ONLY_THE_LAST
 from lastiterate.theorems.evidence import About, Evidence
-from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM, sampled_step, sampled_window
+from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM, released_window, sampled_step
 from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Theorem
 
 # α; the rest of the noise is β with 1/α² + 1/β² = 1. Any is valid, and each costs a composition at every window: a few,
@@ -39,7 +39,7 @@ def _composition(process: Process) -> Evidence:
     Attained by: one step on a random batch, and two Poisson steps that are both released, to 1 %.
     Reference: Bok et al. 2024, Theorem 4.8.
     """
-    return Evidence(sampled_window(process, len(process)))
+    return Evidence(released_window(process, len(process)))
 
 
 def _contracting(process: Process) -> Evidence:

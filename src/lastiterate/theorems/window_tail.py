@@ -24,7 +24,7 @@ from lastiterate.shift.growth import farthest, farthest_along, first_maps, last_
 from lastiterate.theorems.assumptions import ONLY_THE_LAST
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.hidden_participation import longest_window, participation_window, worth_hiding
-from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM, sampled_window
+from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM, released_window
 from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
 
 Levels = tuple[tuple[float, float], ...]
@@ -66,7 +66,7 @@ def window_of(process: Process, length: int) -> Notion:
 
 def _window(process: Process, length: int) -> Notion:
     """The last steps from a common state: every iterate released, or participation hidden. Both are valid."""
-    composed = sampled_window(process, length)
+    composed = released_window(process, length)
     if not _worth_hiding(process, length):
         return composed
     hidden = participation_window(process, length)
