@@ -45,8 +45,6 @@ class LowerBound:
 def worst_instance(run: Run, delta: float, releases: tuple[int, ...]) -> LowerBound:
     """The greatest ε at `delta` of the instances that belong to the run; after `releases` steps iterates leave as well."""
     found = [LowerBound(0.0, delta, _NONE)]
-    if not run.adjacency.replaces:
-        return found[0]
     for family in tracked(_FAMILIES, "instances"):
         found += [LowerBound(epsilon, delta, instance) for epsilon, instance in family(run, delta, releases)]
     return max(found, key=lambda one: one.epsilon)
