@@ -802,8 +802,8 @@ MUTANTS = (
     Mutant(
         "a record is seen through one direction instead of two",
         "algorithms/smooth_push.py",
-        "else 2 * directions",
-        "else directions",
+        "records = 2 if",
+        "records = 1 if",
         "tests/theorems/test_prepayment.py",
     ),
     Mutant(

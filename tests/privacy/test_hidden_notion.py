@@ -60,7 +60,9 @@ def random_places(source: np.random.Generator, count: int) -> HiddenPlaceDP:
 
 def test_gaps_at_any_level_are_rounded_up_and_by_little() -> None:
     for mu in (0.0, 1e-4, 0.3, 1.0, 6.0):
-        for level, log in zip(LEVELS.tolist(), log_gap_anywhere(LEVELS, np.full(len(LEVELS), mu)).tolist(), strict=True):
+        for level, log in zip(
+            LEVELS.tolist(), log_gap_anywhere(LEVELS, np.full(len(LEVELS), mu)).tolist(), strict=True
+        ):
             exact = exact_gap(level, mu)
             if exact == 0:
                 assert log == -math.inf

@@ -18,6 +18,7 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import POISSON, REPLACE_ONE, Adjacency
 
 _WIDE = 60.0  # in units of the noise, for runs without a domain
+_DEVIATIONS = 5.0
 _RECORDS = 100
 _ROUNDED = 1e-12
 
@@ -42,9 +43,7 @@ class _MapShape:
     linear: bool = False
 
 
-def random_instance(
-    source: np.random.Generator, most_steps: int = 120, adjacency: Adjacency = REPLACE_ONE
-) -> Instance:
+def random_instance(source: np.random.Generator, most_steps: int = 120, adjacency: Adjacency = REPLACE_ONE) -> Instance:
     """Any batches, contracting, convex or not, bounded or not: a record that pushes as hard as it may."""
     steps = int(source.integers(1, most_steps))
     push = float(10 ** source.uniform(-1.5, 0.3))
@@ -68,7 +67,16 @@ def random_instance(
         per_epoch=batches.per_epoch if batches.shuffled else 1,
         one_order=batches.turns is Turns.ONE_ORDER,
     )
-    return Instance(_process(batches, steps, push, shape, diameter, adjacency), chain)
+    process = _process(batches, steps, push, shape, diameter, adjacency)
+    if not adjacency.replaces and _reach(process, max(map(abs, pushes))) > _WIDE / 2:
+        process = replace(process, smooth="iterates may get to the ends of the grid")
+    return Instance(process, chain)
+
+
+def _reach(process: Process, push: float) -> float:
+    """About how far iterates get where nothing holds them."""
+    turns = -(-len(process) // (process.batches.per_epoch if process.batches.passes else 1))
+    return max(1.0, process.contraction) ** len(process) * (turns * push + _DEVIATIONS * math.sqrt(len(process)))
 
 
 class _Pushes(NamedTuple):
@@ -88,9 +96,13 @@ def _with_one_order(source: np.random.Generator, batches: Batches) -> Batches:
 
 
 def _without_the_neighbour(source: np.random.Generator, batches: Batches, push: float) -> _Pushes:
-    """The neighbour contributes nothing; who is in the record's place elsewhere pushes the other way, as it does, or not."""
-    others = 0.0 if batches.sampling is POISSON else float(source.choice([-push, -push, 0.0, push]))
-    return _Pushes(others, push, 0.0)
+    """The neighbour contributes nothing; who is in the record's place elsewhere pushes the other way, as it does, or not.
+
+    All beyond what others do, so that iterates stay in the middle.
+    """
+    replaced = batches.shuffled or (batches.random and batches.sampling is not POISSON)
+    others = float(source.choice([-push, -push, 0.0, push])) if replaced else 0.0
+    return _Pushes(0.0, push - others, -others)
 
 
 def _process(

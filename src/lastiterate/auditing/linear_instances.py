@@ -114,7 +114,9 @@ def pushing(record: float, neighbour: float) -> str:
     """How far they push, in words."""
     if (record, neighbour) == (2.0, 1.0):
         return "a record that pushes against all others, and nothing in its place,"
-    return "a record that pushes, and one that does not," if neighbour == 0 else "records that push in opposite directions"
+    return (
+        "a record that pushes, and one that does not," if neighbour == 0 else "records that push in opposite directions"
+    )
 
 
 def _random_sum(batches: Batches, steps: QuadraticSteps, count: int, counts: Counts) -> RandomSum | None:

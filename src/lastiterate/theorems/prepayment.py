@@ -81,7 +81,10 @@ def prepaid_stretches(
 def _stretches(
     places: Places, at: tuple[int, ...], smooth: Smooth, keeping: Kept, largest: float
 ) -> tuple[Stretch, ...]:
-    met, facts = zip(places.dense(*at), places.ends, strict=True), smooth.pushed(places.exchange if len(at) > 1 else 1.0)
+    met, facts = (
+        zip(places.dense(*at), places.ends, strict=True),
+        smooth.pushed(places.exchange if len(at) > 1 else 1.0),
+    )
     return tuple(_stretch(steps, facts.part(*ends), keeping.part(*ends), largest) for steps, ends in met)
 
 
