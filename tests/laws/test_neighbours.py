@@ -19,7 +19,9 @@ from lastiterate.accounting.certificate import verify
 from lastiterate.auditing.chain import Chain, iid_hazard
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.theorems.block_mixing import blocks_of
+from lastiterate.theorems.hidden_epochs import whole_epoch
 from lastiterate.theorems.hidden_place import HIDDEN_PLACE
+from lastiterate.theorems.reflection import reflected_profile
 from lastiterate.theorems.window_tail import window_of
 from processes import process
 
@@ -98,6 +100,16 @@ def test_a_hidden_place_is_twice_as_far_from_others(push: float, factor: float, 
         exact = hidden_exactly(push, factor, places, epsilons)
         assert (said >= exact * (1 - 1e-9)).all()
         assert (said <= 1.6 * exact).all()
+        assert (whole_epoch(given).delta(epsilons) >= exact * (1 - 1e-9)).all()
+
+
+@pytest.mark.parametrize("each_epoch", [True, False])
+def test_so_it_is_on_a_wide_domain(each_epoch: bool) -> None:
+    epsilons, push, factor, places = np.array([0.5, 1.0, 2.0]), 2.0, 0.01, 8
+    batches = li.Shuffled(records=10 * places, batch_size=10, each_epoch=each_epoch)
+    given = replace(process(batches, places, push, lipschitz=factor, diameter=14.0), adjacency=li.ZERO_OUT)
+    exact = hidden_exactly(push, factor, places, epsilons)
+    assert (reflected_profile(given).delta(epsilons) >= exact * (1 - 1e-3)).all()
 
 
 @pytest.mark.parametrize("others", [-1.0, 0.0, 1.0])

@@ -154,9 +154,9 @@ class SubsampledGaussians(Notion):
     @cached_property
     def _orders(self) -> tuple[RatioSum, ...]:
         """The privacy loss in each order of the two data sets (one where they mirror each other)."""
+        orders: tuple[Shape, ...] = (MIXTURE_OVER_NORMAL, NORMAL_OVER_MIXTURE)
         if self.adjacency.replaces or all(step.sampling is FIXED_SIZE for step, _ in self.steps):
-            return (self._ratio_sum({POISSON: MIXTURE_OVER_MIRROR, FIXED_SIZE: SYMMETRISED}),)
-        orders = (MIXTURE_OVER_NORMAL, NORMAL_OVER_MIXTURE)
+            orders = (MIXTURE_OVER_MIRROR,)
         return tuple(self._ratio_sum({POISSON: shape, FIXED_SIZE: SYMMETRISED}) for shape in orders)
 
     def _ratio_sum(self, shapes: dict[Sampling, Shape]) -> RatioSum:
