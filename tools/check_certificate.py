@@ -70,10 +70,15 @@ def cost(steps, diameter, schedule):
 
 
 def turns_of(places, first, last, proof, steps):
-    """{turn: push} of a record at these places, between two releases; its worst, where each epoch has a new order."""
+    """{turn: push} of a record at these places, between two releases; its worst, where each epoch has a new order.
+
+    At the first of two places the record is beside any other, and may push `exchange` times as far as beside its neighbour.
+    """
     every, count = proof["turns"]["every"], proof["steps"]["count"]
+    times = {places[0]: exchange(proof)} if len(places) > 1 else {}
     if proof["turns"]["order"] == "fixed":
-        return {at: steps[at][0] for at in range(first, last) if at % every in places}
+        turns = [at for at in range(first, last) if at % every in places]
+        return {at: steps[at][0] * times.get(at % every, 1) for at in turns}
     ends = [*range((first // every + 1) * every, last, every), last]
     found = {}
     for begin, end in pairwise([first, *ends]):
@@ -86,8 +91,15 @@ def turns_of(places, first, last, proof, steps):
         for place in places:
             if place >= 0:
                 at = (ends[-2] if len(ends) > 1 else first) + place
-                found[at] = steps[at][0]
+                found[at] = steps[at][0] * times.get(place, 1)
     return found
+
+
+def exchange(proof):
+    times = mpf(proof["turns"].get("exchange", 1))
+    if not times >= 1:
+        raise ValueError("a record pushes no less beside others than beside its neighbour")
+    return times
 
 
 def length_of_noise(rank, probability):
@@ -171,6 +183,7 @@ def cost_of_path(steps, kept, segments, rough, largest, decaying):
 def prepaid_mu(places, parts, proof, steps, kept, decaying):
     total = mpf(0)
     rough, largest = values(proof["prepaid"]["rough"], len(steps)), mpf(proof["prepaid"]["largest"])
+    rough = [one * (exchange(proof) if len(places) > 1 else 1) for one in rough]
     for (first, last), part in zip(pairwise([0, *proof["turns"]["releases"], len(steps)]), parts, strict=True):
         if pushes := turns_of(places, first, last, proof, steps):
             stretch = [(pushes.get(at, mpf(0)), *steps[at][1:]) for at in range(first, last)]
@@ -233,25 +246,38 @@ def prepaid_classes(proof, steps, kept):
         raise ValueError("with a new order each epoch all steps have to be alike")
     if turns["order"] != "fixed" or (alike and steps[0][2] <= 1):
         factor, rough = min(steps[0][2], mpf(1)), max(values(proof["prepaid"]["rough"], count))
-        if mpf(proof["prepaid"]["largest"]) < steps[0][0] * (1 + factor) / (1 + factor**count) + rough:
+        most = steps[0][0] * (1 + factor) / (1 + factor**count) + rough
+        if mpf(proof["prepaid"]["largest"]) < most * (exchange(proof) if "hidden" in proof else 1):
             raise ValueError("payments at other places may be larger than the largest it names")
         return classes(proof, steps)
     places = turns["every"] if turns["averaged"] else min(turns["every"], count)
     return [range(at, at + 1) for at in range(places)], 0
 
 
-def pair_finder(pairs, given, groups, together):
-    """μ of a record at one place against its neighbour at another: of a pair of places that both are no earlier."""
-    if not all(0 <= first < second for first, second in pairs):
+def pair_finder(pairs, given, groups, together, times):
+    """μ of a record at one place against its neighbour at another: of a pair of places that both are no earlier.
+
+    Where the record pushes farther at one of them, the worse of both orders.
+    """
+    if not all(0 <= min(pair) < max(pair) and (times > 1 or pair[0] < pair[1]) for pair in pairs):
         raise ValueError("a pair is not of two places, in order")
 
     def stands(later, place):
         return later == place or (place < later and together and any({place, later} <= {*one} for one in groups))
 
+    def proved(at, beside):
+        found = [
+            shift
+            for (first, second), shift in pairs.items()
+            if stands(first, at) and stands(second, beside) and (first < second) == (at < beside)
+        ]
+        return min(found, default=inf)
+
     def found(*places):
         low, high = sorted(places)
-        proved = [shift for (first, second), shift in pairs.items() if stands(first, low) and stands(second, high)]
-        return given[high] if low < 0 else min(proved, default=inf)
+        if times > 1:
+            return inf if low < 0 else max(proved(low, high), proved(high, low))
+        return given[high] if low < 0 else proved(low, high)
 
     return found
 
@@ -318,7 +344,7 @@ def check(certificate):
     listed = proof.get("hidden", {"shares": [(at, 1) for at in weights], "pairs": []})
     pairs = {(*one["places"],): measured(one["places"], one["parts"]) for one in listed["pairs"]}
     begun = last_piece(proof) if turns["order"] != "fixed" else 0
-    finder = pair_finder(pairs, given, groups, rising(steps, begun, turns["every"]))
+    finder = pair_finder(pairs, given, groups, rising(steps, begun, turns["every"]), exchange(proof))
     averaged = turns["averaged"] or "hidden" in proof
     total = hidden(before, weights, given, listed["shares"], finder) if averaged else gap(before, worst)
     total = e**away * (total + slack)

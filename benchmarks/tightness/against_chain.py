@@ -1,5 +1,7 @@
 """Every theorem of the catalogue against exact chains: `python -m benchmarks.tightness.against_chain [instances] [seed]`.
 
+With `--adjacency zero_out` or `--adjacency add_or_remove_one`, for other neighbours.
+
 Prints how many (run, epsilon) pairs were compared; for each theorem the smallest margin (bound − exact δ, where the error of
 the grid is taken off the exact one) and the smallest ratio where the exact δ is above 1e-9; and every violation.
 """
@@ -13,11 +15,13 @@ import sys
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
 import lastiterate as li
 from lastiterate.auditing.instances import Instance, random_instance
+from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.progress import tracked
 
 EPSILONS = np.append(0.0, np.geomspace(0.003, 8.0, 24))
@@ -33,9 +37,9 @@ class Outcome:
     violations: list[str] = field(default_factory=list)
 
 
-def compared(seed: int) -> list[tuple[str, float, float, str]]:
+def compared(seed: int, adjacency: Adjacency = li.REPLACE_ONE) -> list[tuple[str, float, float, str]]:
     """For each theorem that applies to this instance: margin, ratio, and the violation if there is one."""
-    instance = random_instance(np.random.default_rng(seed))
+    instance = random_instance(np.random.default_rng(seed), adjacency=adjacency)
     answers = [
         answer
         for theorem in li.CATALOGUE
@@ -55,10 +59,11 @@ def beside(answer: li.theorems.Guarantee, instance: Instance, name: str) -> tupl
     return float((bound - least).min()), ratio, told
 
 
-def study(instances: int, first_seed: int, workers: int) -> Outcome:
+def study(instances: int, first_seed: int, workers: int, adjacency: Adjacency = li.REPLACE_ONE) -> Outcome:
     outcome = Outcome()
     with ProcessPoolExecutor(workers) as pool:
-        results = pool.map(compared, range(first_seed, first_seed + instances), chunksize=4)
+        asked = partial(compared, adjacency=adjacency)
+        results = pool.map(asked, range(first_seed, first_seed + instances), chunksize=4)
         for _, rows in zip(tracked(range(instances), "instances"), results, strict=True):
             for name, margin, ratio, told in rows:
                 outcome.pairs += len(EPSILONS)
@@ -73,8 +78,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("instances", nargs="?", type=int, default=420)
     parser.add_argument("seed", nargs="?", type=int, default=0)
+    parser.add_argument("--adjacency", choices=[one.name.lower() for one in Adjacency], default="replace_one")
     chosen = parser.parse_args()
-    found = study(chosen.instances, chosen.seed, os.cpu_count() or 1)
+    found = study(chosen.instances, chosen.seed, os.cpu_count() or 1, Adjacency[chosen.adjacency.upper()])
     print(f"{'theorem':32} {'compared':>9} {'least margin':>13} {'least ratio':>12}")
     for name in (theorem.name for theorem in li.CATALOGUE if theorem.name in found.counts):
         print(f"{name:32} {found.counts[name]:9d} {found.margins[name]:13.3g} {found.ratios[name]:12.6g}")

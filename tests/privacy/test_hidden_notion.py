@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import lastiterate as li
 from lastiterate.kernel.hidden import HiddenPlaces
 from lastiterate.privacy.displaced import as_computed
-from lastiterate.privacy.hidden_place import HardestFirst, HiddenPlaceDP, _log_gap
+from lastiterate.privacy.hidden_place import HardestFirst, HiddenPlaceDP, log_gap_anywhere
 from strategies import epsilons
 
 LEVELS = np.array([-30.0, -2.0, -0.3, -1e-9, 0.0, 1e-9, 0.4, 3.0, 40.0])
@@ -60,7 +60,9 @@ def random_places(source: np.random.Generator, count: int) -> HiddenPlaceDP:
 
 def test_gaps_at_any_level_are_rounded_up_and_by_little() -> None:
     for mu in (0.0, 1e-4, 0.3, 1.0, 6.0):
-        for level, log in zip(LEVELS.tolist(), _log_gap(LEVELS, np.full(len(LEVELS), mu)).tolist(), strict=True):
+        for level, log in zip(
+            LEVELS.tolist(), log_gap_anywhere(LEVELS, np.full(len(LEVELS), mu)).tolist(), strict=True
+        ):
             exact = exact_gap(level, mu)
             if exact == 0:
                 assert log == -math.inf

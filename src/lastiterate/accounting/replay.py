@@ -62,6 +62,7 @@ def statement(process: Process, places: Places, functions: int = 0) -> dict[str,
             "averaged": places.averaged,
             "releases": list(places.releases),
             **({} if places.sizes == (1, 1) else {"sizes": list(places.sizes)}),
+            **({} if places.exchange == 1 else {"exchange": places.exchange}),
         },
         "displacement": process.displacement,
     }

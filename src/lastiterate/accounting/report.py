@@ -20,9 +20,12 @@ from lastiterate.accounting.sandwich import Sandwich, lower_bound
 from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.algorithms.files import write_text
 from lastiterate.algorithms.run import Run
+from lastiterate.errors import Incompatible, checked_choice
 from lastiterate.plots import draw_comparison, draw_growth
+from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.best import best
 from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.group import of_two
 from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.evidence import About
 from lastiterate.theorems.theorem import Guarantee, Inapplicable
@@ -111,6 +114,17 @@ class Report:
         """Whether the best guarantee is better at this δ as well, as far as estimates tell."""
         estimate = self.best.notion.epsilon_estimate(math.log(delta))
         return estimate > 0 and guarantee.evidence.hopeless(delta, estimate)
+
+    def under(self, adjacency: Adjacency) -> Notion:
+        """What the best guarantee says of other neighbours: of replaced records, by taking one away and putting one in."""
+        if checked_choice("adjacency", adjacency, Adjacency) is self.run.adjacency:
+            return self.best.notion
+        if not adjacency.replaces:
+            raise Incompatible(
+                f"a guarantee under {self.run.adjacency!r} says nothing about {adjacency!r}. Give the run "
+                f"adjacency={adjacency!r}."
+            )
+        return of_two(self.best.notion, adjacency)
 
     def profile(self, epsilons: ArrayLike) -> Any:
         """δ for each ε."""

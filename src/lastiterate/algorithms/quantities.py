@@ -16,6 +16,7 @@ from lastiterate.algorithms.smooth_push import smooth_push
 from lastiterate.algorithms.updates import update_of
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
+from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE
 
 if TYPE_CHECKING:
     from lastiterate.algorithms.run import Run
@@ -66,11 +67,14 @@ class Quantities:
     def shares(self) -> tuple[Floats, Floats]:
         """The least and the greatest that a batch is of what its sum is divided by; numbers without unit.
 
-        The neighbour's may have one record less.
+        The neighbour's may have one record less, or, where a record may be added, one more than the run counts.
         """
         least, most = self._of_each("smallest_share"), self._of_each("largest_share")
-        removed = not self.run.adjacency.replaces and self.run.batches.constant_size
-        return (each(lambda share, by: share - 1 / by, least, self.divisors) if removed else least), most
+        if not self.run.adjacency.replaces:
+            least = each(lambda share, by: np.maximum(share - 1 / by, 0.0), least, self.divisors)
+        if self.run.adjacency is ADD_OR_REMOVE_ONE:
+            most = each(lambda share, by: share + 1 / by, most, self.divisors)
+        return least, most
 
     def _of_each(self, name: str) -> Floats:
         last = None if self.sizes.last is None else getattr(self.sizes.last, name)

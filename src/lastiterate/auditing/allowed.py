@@ -89,9 +89,12 @@ def allowed_splits(run: Run) -> tuple[tuple[float, float], ...]:
     """How far record and neighbour push, beyond the others and in units of the sensitivity.
 
     Both in opposite directions; or one and not the other, if the others push as it does. In a Poisson batch these must
-    not push at all, because their number would be seen, and a bounded gradient does not reach that far alone.
+    not push at all, because their number would be seen, and a bounded gradient does not reach that far alone. A neighbour
+    that contributes nothing does not push; where it is another record's place, that one may push against the record.
     """
-    opposite, one_sided = (0.5, -0.5), (1.0, 0.0)
+    opposite, one_sided, against = (0.5, -0.5), (1.0, 0.0), (2.0, 1.0)
+    if not run.adjacency.replaces:
+        return (one_sided,) if counted(run) else (against,) if clipped_flat(run) else (one_sided, against)
     if clipped_flat(run):
         return (one_sided,)
     return (opposite,) if counted(run) and math.isfinite(half_gradient(run)) else (opposite, one_sided)

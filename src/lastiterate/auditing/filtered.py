@@ -48,7 +48,7 @@ def filtered_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Ite
         pushes = sum_of_pushes(run.batches, values, deviation, counts)
         if pushes is not None:
             epsilon = Pushed(pushes, record * _ROUNDED, neighbour * _ROUNDED).epsilon(delta)
-            yield epsilon, f"{pushing(record)} on {losses_with(run, hessian)}"
+            yield epsilon, f"{pushing(record, neighbour)} on {losses_with(run, hessian)}"
 
 
 def _exactly_known(run: Run) -> bool:

@@ -5,18 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from lastiterate.algorithms.batches import BallsAndBins, Batches, Cyclic, FixedSize, FullBatch, Poisson, Shuffled
+from lastiterate.algorithms.batches import (
+    BallsAndBins,
+    Batches,
+    Cyclic,
+    FixedSize,
+    FullBatch,
+    Poisson,
+    Shuffled,
+    Turns,
+)
 from lastiterate.algorithms.process import Process
 from lastiterate.auditing.chain import Chain, cyclic_hazard, iid_hazard, shuffled_hazard
 from lastiterate.auditing.maps import Map
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
-from lastiterate.privacy.adjacency import REPLACE_ONE, ZERO_OUT
+from lastiterate.privacy.adjacency import POISSON, REPLACE_ONE, ZERO_OUT, Adjacency
 
 _WIDE = 60.0  # in units of the noise, for runs without a domain
+_DEVIATIONS = 5.0
 _RECORDS = 100
 _ROUNDED = 1e-12
 
@@ -41,28 +52,37 @@ class _MapShape:
     linear: bool = False
 
 
-def random_instance(source: np.random.Generator, most_steps: int = 120) -> Instance:
+def random_instance(source: np.random.Generator, most_steps: int = 120, adjacency: Adjacency = REPLACE_ONE) -> Instance:
     """Any batches, contracting, convex or not, bounded or not: a record that pushes as hard as it may."""
     steps = int(source.integers(1, most_steps))
     push = float(10 ** source.uniform(-1.5, 0.3))
-    shape = _SHAPES[int(source.integers(len(_SHAPES)))](source, push)
+    shape = _SHAPES[int(source.integers(len(_SHAPES)))](source, push if adjacency.replaces else 2 * push)
     bounded = shape.bounded or source.random() < 0.7
     diameter = float(10 ** source.uniform(-0.5, 1.2)) if bounded else math.inf
     batches, hazard, both_ways = _batches(source, steps)
-    up, down = (push / 2, -push / 2) if both_ways else (push, 0.0)
+    if adjacency not in batches.adjacencies:
+        batches, hazard = Poisson(records=_RECORDS, rate=0.2), iid_hazard(0.2, steps)
+    pushes = _Pushes(0.0, push / 2, -push / 2) if both_ways else _Pushes(0.0, push, 0.0)
     width = diameter if bounded else _WIDE
     turn = -1.0 if source.random() < 0.5 else 1.0
+    if not adjacency.replaces:
+        batches, pushes = _with_one_order(source, batches), _without_the_neighbour(source, batches, push)
+    without, record, neighbour = (_moved(shape.middle, turn * one) for one in pushes)
     chain = Chain(
-        shape.middle,
-        lambda x: shape.middle(x) + turn * up,
-        lambda x: shape.middle(x) + turn * down,
+        without,
+        record,
+        neighbour,
         np.ones(steps),
         hazard,
         -width / 2,
         width / 2,
         per_epoch=batches.per_epoch if batches.shuffled else 1,
+        one_order=batches.turns is Turns.ONE_ORDER,
     )
-    return Instance(_process(batches, steps, push, shape, diameter), chain)
+    process = _process(batches, steps, push, shape, diameter, adjacency)
+    if not adjacency.replaces and _reach(process, max(map(abs, pushes))) > _WIDE / 2:
+        process = replace(process, smooth="iterates may get to the ends of the grid")
+    return Instance(process, chain)
 
 
 def own_place_instance(source: np.random.Generator, most_steps: int = 24, replaced: bool = False) -> Instance:
@@ -85,11 +105,47 @@ def own_place_instance(source: np.random.Generator, most_steps: int = 24, replac
         width / 2,
         per_epoch=every,
     )
-    given = _process(BallsAndBins(records=every * 10, batches=every), steps, push, shape, diameter)
-    return Instance(replace(given, adjacency=REPLACE_ONE if replaced else ZERO_OUT), chain)
+    bins = BallsAndBins(records=every * 10, batches=every)
+    return Instance(_process(bins, steps, push, shape, diameter, REPLACE_ONE if replaced else ZERO_OUT), chain)
 
 
-def _process(batches: Batches, steps: int, push: float, shape: _MapShape, diameter: float) -> Process:
+def _reach(process: Process, push: float) -> float:
+    """About how far iterates get where nothing holds them."""
+    turns = -(-len(process) // (process.batches.per_epoch if process.batches.passes else 1))
+    return max(1.0, process.contraction) ** len(process) * (turns * push + _DEVIATIONS * math.sqrt(len(process)))
+
+
+class _Pushes(NamedTuple):
+    """In a batch without the record, with it, and with its neighbour."""
+
+    others: float
+    record: float
+    neighbour: float
+
+
+def _moved(middle: Map, push: float) -> Map:
+    return (lambda x: middle(x) + push) if push else middle
+
+
+def _with_one_order(source: np.random.Generator, batches: Batches) -> Batches:
+    return replace(batches, each_epoch=bool(source.random() < 0.5)) if isinstance(batches, Shuffled) else batches
+
+
+def _without_the_neighbour(source: np.random.Generator, batches: Batches, push: float) -> _Pushes:
+    """The neighbour contributes nothing; who is in the record's place elsewhere pushes the other way, as it does, or not.
+
+    All beyond what others do, so that iterates stay in the middle.
+    """
+    replaced = batches.shuffled or (batches.random and batches.sampling is not POISSON)
+    others = float(source.choice([-push, -push, 0.0, push])) if replaced else 0.0
+    return _Pushes(0.0, push - others, -others)
+
+
+def _process(
+    batches: Batches, steps: int, push: float, shape: _MapShape, diameter: float, adjacency: Adjacency
+) -> Process:
+    beside_others = 1.0 if adjacency.replaces or batches.sampling is POISSON else 2.0
+
     def alike(value: float) -> Floats:
         return np.broadcast_to(np.float64(value), steps)
 
@@ -101,7 +157,8 @@ def _process(batches: Batches, steps: int, push: float, shape: _MapShape, diamet
         lipschitz=alike(shape.lipschitz),
         drift=alike(shape.drift),
         retain=alike(shape.retain),
-        sampled=alike(push),
+        sampled=alike(beside_others * push),
+        adjacency=adjacency,
         diameter=diameter,
         reason="of its map",
         dimension=1,

@@ -94,15 +94,20 @@ def on_an_interval(run: Run, delta: float, releases: tuple[int, ...]) -> Iterato
     hessians, width = allowed_hessians(run), interval_width(run)
     if hessians is None or width is None or not short_enough(run):
         return
-    # What a bounded gradient does beyond the others is how far they pull, and its own bound.
-    splits = ((0.5, -0.5),) if math.isfinite(half_gradient(run)) else allowed_splits(run)
-    for hessian, split in product(sorted(set(hessians)), splits):
+    for hessian, split in product(sorted(set(hessians)), _splits(run)):
         given = _Pulled(run, steps_of(run, hessian), width, split, _counts(run, hessian, _ROUGHLY))
         if len(given._kinds[0]) > _MOST_KINDS:
             return
         for best in _best_pulls(given, delta):
             chain = refined(replace(best, counts=_counts(run, hessian)).chain)
-            yield chain.least_epsilon(delta), f"{pushing(split[0])} on an interval{_described(best)}"
+            yield chain.least_epsilon(delta), f"{pushing(*split)} on an interval{_described(best)}"
+
+
+def _splits(run: Run) -> tuple[tuple[float, float], ...]:
+    """What a bounded gradient does beyond the others is how far they pull, and its own bound, or nothing."""
+    if not math.isfinite(half_gradient(run)):
+        return allowed_splits(run)
+    return ((0.5, -0.5),) if run.adjacency.replaces else ((1.0, 0.0),)
 
 
 def _counts(run: Run, hessian: float, rare: float = RARE) -> Counts:

@@ -75,7 +75,8 @@ def _leaving(run: Run, hessian: float) -> float:
         return 0.0
     room = share_of_others(run) * half_gradient(run) / abs(hessian)
     mean, variance, total = 0.0, 0.0, 0.0
-    parts = (steps.factor, steps.push * seen / 2, np.square(steps.noise))
+    away = 0.5 if run.adjacency.replaces else 1.0
+    parts = (steps.factor, steps.push * seen * away, np.square(steps.noise))
     for factor, push, noise in zip(*(one[:-1].tolist() for one in parts), strict=True):
         mean, variance = abs(factor) * mean + push, factor**2 * variance + noise
         total += 2 * float(ndtr((mean - room) / math.sqrt(variance))) + _TINY
@@ -106,11 +107,16 @@ def random_pushes(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator
         pushes = _random_sum(run.batches, steps_of(run, hessian), run.steps, counts)
         if pushes is not None:
             epsilon = Pushed(pushes, record, neighbour).epsilon(delta)
-            yield epsilon, f"{pushing(record)} on {losses_with(run, hessian)}"
+            yield epsilon, f"{pushing(record, neighbour)} on {losses_with(run, hessian)}"
 
 
-def pushing(record: float) -> str:
-    return "a record that pushes, and one that does not," if record == 1 else "records that push in opposite directions"
+def pushing(record: float, neighbour: float) -> str:
+    """How far they push, in words."""
+    if (record, neighbour) == (2.0, 1.0):
+        return "a record that pushes against all others, and nothing in its place,"
+    return (
+        "a record that pushes, and one that does not," if neighbour == 0 else "records that push in opposite directions"
+    )
 
 
 def _random_sum(batches: Batches, steps: QuadraticSteps, count: int, counts: Counts) -> RandomSum | None:

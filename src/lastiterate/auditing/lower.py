@@ -47,8 +47,6 @@ class LowerBound:
 def worst_instance(run: Run, delta: float, releases: tuple[int, ...]) -> LowerBound:
     """The greatest ε at `delta` of the instances that belong to the run; after `releases` steps iterates leave as well."""
     found = [LowerBound(0.0, delta, _NONE)]
-    if not run.adjacency.replaces:
-        return found[0]
     families = _FAMILIES if run.process.update.plain else _OF_OPTIMISERS
     for family in tracked(families, "instances"):
         found += [LowerBound(epsilon, delta, instance) for epsilon, instance in family(run, delta, releases)]

@@ -1,7 +1,8 @@
 """A run on quadratic losses, by the update as it is written: two Gaussians, whose distance is known exactly.
 
-The loss of a record is hessian/2·x² + g·x, g moves by the sensitivity when the record is replaced. Nothing here uses the
-numbers that theorems see; every convention of the noise is applied once more, as its definition says.
+The loss of a record is hessian/2·x² + g·x, g moves by the sensitivity when the record is replaced, and is as long as it may
+be where the neighbour has nothing. Nothing here uses the numbers that theorems see; every convention of the noise is applied
+once more, as its definition says.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ def steps_of(run: Run, hessian: float) -> QuadraticSteps:
     squeeze = each(lambda size: 1 / (1 + size * (run.prox.strong_convexity if run.prox else 0.0)), eta)
     sizes = _sizes(run)
     change = each(lambda clip: np.minimum(2 * clip, run.loss.gradient_sensitivity), _clip(run))
+    if not run.adjacency.replaces:  # half of it: then all other records may have any gradient that the record may
+        change = each(lambda moved: np.minimum(moved / 2, run.loss.gradient_bound), change)
     return QuadraticSteps(
         each(lambda size, q, count, by: q * (1 - size * decay - size * hessian * count / by), eta, squeeze, *sizes),
         each(lambda size, s, q, by: q * size * s / by, eta, change, squeeze, sizes[1]),

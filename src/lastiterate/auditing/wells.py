@@ -29,7 +29,8 @@ def two_wells(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tup
     if not steps.alike:
         return
     kept, share, noise = float(steps.factor[0]), 1 / run.batches.divisor, float(steps.noise[0])
-    move = float(steps.push[0]) / (2 * share)
+    opposite = 2 if run.adjacency.replaces else 1  # times a record's own push: or from nothing
+    move = float(steps.push[0]) / (opposite * share)
     half = _half_width(run, kept, move, noise)
     if half is None:
         return
@@ -42,7 +43,8 @@ def two_wells(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tup
     def towards(side: float) -> Map:
         return lambda x: kept * x + (1 - share) * away(x) + share * side * move
 
-    chain = chain_of(run, (lambda x: kept * x + away(x), towards(1.0), towards(-1.0)), half, steps.noise)
+    other = -1.0 if run.adjacency.replaces else 0.0
+    chain = chain_of(run, (lambda x: kept * x + away(x), towards(1.0), towards(other)), half, steps.noise)
     yield (
         refined(chain).least_epsilon(delta),
         "two wells: the others push away from the middle, the record to one side",

@@ -97,8 +97,8 @@ def proved(proof: dict[str, Any]) -> Proved:
         largest = number(proof["prepaid"]["largest"])
         if "hidden" in proof and proof["prepaid"]["functions"] < _EXCHANGED:
             raise Refused(f"where two records change places there are {_EXCHANGED} different pushes.")
-        places = when_prepaid(places, smooth)
-        wanted, price = prepaid_places(places, smooth, largest), _by_segments(places, smooth, proof["prepaid"])
+        places, times = when_prepaid(places, smooth), places.exchange if "hidden" in proof else 1.0
+        wanted, price = prepaid_places(places, smooth, largest, times), _by_segments(places, smooth, proof["prepaid"])
     else:
         wanted, price, slack = places.wanted, _by_blocks(places, displacement), 0.0
     mus = {place: _mu(places, (place,), given.get(place), price) for place in wanted}
@@ -134,11 +134,11 @@ def _by_segments(places: Places, smooth: Smooth, content: dict[str, Any]) -> Pri
     keeping = kept(smooth, places.steps.noise, largest, slack, functions)
 
     def price(at: tuple[int, ...], parts: Parts) -> list[float]:
-        mus = [0.0]
+        mus, facts = [0.0], smooth.pushed(places.exchange if len(at) > 1 else 1.0)
         for steps, ends, part in zip(places.dense(*at), places.ends, parts, strict=True):
             if steps.sensitivity.any():
                 segments = read_segments(part["segments"])
-                mus.append(prepaid_mu(steps, smooth.part(*ends), keeping.part(*ends), segments, largest))
+                mus.append(prepaid_mu(steps, facts.part(*ends), keeping.part(*ends), segments, largest))
         return mus
 
     return price
@@ -153,7 +153,7 @@ def _hidden(places: Places, own: dict[int, float], content: Any, price: Price) -
     pairs = {}
     for entry in content["pairs"][:_MOST_PAIRS]:
         first, second = (count_of(place, 0, places.count - 1) for place in entry["places"])
-        if not first < second:
+        if not (first < second or (first > second and places.exchange != 1)):
             raise Refused(f"a pair must be of two places, in order. Got {first} and {second}.")
         pairs[first, second] = _mu(places, (first, second), entry["parts"], price)
     return HiddenPlaces(np.array(list(shares.values())), pair_mus(places, own, pairs))

@@ -72,14 +72,19 @@ def pair_mus(places: Places, own: dict[int, float], proved: dict[tuple[int, int]
     """μ for each two of the places, from pairs that are no better; infinite where there is none.
 
     Where a later turn is no better, both places may be moved later, each to one with as many turns. Against a place without
-    a turn in the last piece, the record's other place is all there is: an earlier piece has its worst turn anyhow.
+    a turn in the last piece, the record's other place is all there is: an earlier piece has its worst turn anyhow. Where a
+    record pushes farther beside others than beside its neighbour, both orders of two places have to be proved, and the
+    worse counts; a place without a turn is then not compared with.
     """
     at = np.array(list(own), np.intp)
     found = np.full((len(at), len(at)), math.inf)
     for (first, second), mu in proved.items():
         rows, columns = _no_worse(places, at, first), _no_worse(places, at, second)
-        in_order = rows[:, None] & columns & (at[:, None] <= at)  # a place beside itself is never asked for
+        ordered = at[:, None] <= at if first < second else at[:, None] >= at
+        in_order = rows[:, None] & columns & ordered  # a place beside itself is never asked for
         found[in_order] = np.minimum(found[in_order], mu)
+    if places.exchange != 1:
+        return np.maximum(found, found.T)
     found = np.minimum(found, found.T)
     for index in np.flatnonzero(at < 0):
         found[index] = found[:, index] = np.array(list(own.values()))

@@ -7,6 +7,7 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .steps import Counts, Floats, Steps, greatest
 from .turns import RecordSteps, latest_turns
@@ -20,6 +21,8 @@ class Places:
     """The record is in one batch of `every`, at the same place in every epoch, which may have been drawn (`averaged`).
 
     `sizes`: of each batch and of the last of an epoch; only their ratio matters. `each`: no place stands for another.
+    `exchange`: how many times as far as a record beside its neighbour does a record push beside any other record. So it does
+    at the first of two places.
     """
 
     steps: Steps
@@ -28,6 +31,7 @@ class Places:
     averaged: bool
     sizes: tuple[int, int] = (1, 1)
     each: bool = False
+    exchange: float = 1.0
 
     @cached_property
     def wanted(self) -> dict[int, float]:
@@ -50,10 +54,16 @@ class Places:
     def stretches(self, *places: int) -> list[Steps | None]:
         """What a record at this place meets between one release and the next; None where it takes no part.
 
-        At two places: what the runs meet of a record that is at one of them, and of its neighbour that is at the other.
+        At two places: what the runs meet of a record that is at the first, and of its neighbour that is at the second.
         """
+        if len(places) > 1 and self.exchange != 1:
+            return self._at_turns(*places)
         given = zip(self.whole_stretches, self.ends, strict=True)
         return [stretch.regular(*((place - ends[0]) % self.every for place in places)) for stretch, ends in given]
+
+    def _at_turns(self, *places: int) -> list[Steps | None]:
+        given = zip(self.whole_stretches, self.turns(*places), strict=True)
+        return [stretch.at(*turns) if turns[0].size else None for stretch, turns in given]
 
     def dense(self, *places: int) -> list[Steps]:
         """All steps of each stretch, those before the first turn included."""
@@ -62,12 +72,16 @@ class Places:
 
     def turns(self, *places: int) -> list[tuple[Counts, Floats]]:
         """For each stretch the steps that see a record at one of these places, and how far it pushes there."""
-        found = []
+        found: list[tuple[Counts, Floats]] = []
         for stretch, (first, last) in zip(self.whole_stretches, self.ends, strict=True):
             each = [np.arange((place - first) % self.every, last - first, self.every) for place in places]
             turns = np.sort(np.concatenate(each))
-            found.append((turns, stretch.steps.sensitivity[turns]))
+            at_first = (turns + first) % self.every == places[0]
+            found.append((turns, stretch.steps.sensitivity[turns] * self._times(at_first, places)))
         return found
+
+    def _times(self, at_first: NDArray[np.bool_], places: tuple[int, ...]) -> Floats:
+        return np.where(at_first, self.exchange if len(places) > 1 else 1.0, 1.0)
 
     @property
     def alike(self) -> bool:
@@ -145,8 +159,7 @@ class NewOrders(Places):
         return 0
 
     def stretches(self, *places: int) -> list[Steps | None]:
-        given = zip(self.whole_stretches, self.turns(*places), strict=True)
-        return [stretch.at(*turns) if turns[0].size else None for stretch, turns in given]
+        return self._at_turns(*places)
 
     def turns(self, *places: int) -> list[tuple[Counts, Floats]]:
         """Earlier pieces at their worst; the last at this place, or at both, or at its worst, or without the record."""
@@ -155,7 +168,8 @@ class NewOrders(Places):
             stretch = self.whole_stretches[-1].steps
             present = np.array(sorted(place for place in places if place >= 0), np.intp)
             last = len(stretch) - self.last_piece + present
-            turns, pushes = np.append(turns[:-1], last), np.append(pushes[:-1], stretch.sensitivity[last])
+            own = stretch.sensitivity[last] * self._times(present == places[0], places)
+            turns, pushes = np.append(turns[:-1], last), np.append(pushes[:-1], own)
         elif min(places) < 0:
             turns, pushes = turns[:-1], pushes[:-1]
         return [*earlier, (turns, pushes)]

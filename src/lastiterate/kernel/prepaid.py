@@ -70,6 +70,10 @@ class Smooth:
         """Of steps `first` to `last`, the latter left out."""
         return self._each(lambda values: values[first:last])
 
+    def pushed(self, times: float) -> Smooth:
+        """Where pushes, and what rounding adds to them, are so many times as large."""
+        return self if times == 1 else replace(self, rough=self.rough * times)
+
     def _each(self, change: Callable[[Floats], Floats]) -> Smooth:
         changed: dict[str, Any] = {name: change(getattr(self, name)) for name in FACTS}
         return replace(self, **changed)
@@ -246,24 +250,24 @@ def when_prepaid(places: Places, smooth: Smooth) -> Places:
     return places if places.steps.alike and smooth.alike else replace(places, each=True)
 
 
-def prepaid_places(places: Places, smooth: Smooth, largest: float) -> dict[int, float]:
+def prepaid_places(places: Places, smooth: Smooth, largest: float, times: float) -> dict[int, float]:
     """The places to look at: with all steps alike that bring nothing apart, a later one is no better (docs/proofs.md).
 
-    Where some places stand for others, the payments of these are bounded as well.
+    Where some places stand for others, the payments of these are bounded as well; a push may be so many `times` as large.
     """
     alike = places.steps.alike and smooth.alike
     if isinstance(places, NewOrders) and not alike:
         raise Refused("with a new order each epoch all steps have to be alike.")
     if isinstance(places, NewOrders) or (alike and greatest(places.steps.lipschitz) <= 1):
-        if not largest >= largest_payment(places.steps, smooth):
+        if not largest >= largest_payment(places.steps, smooth, times):
             raise Refused("the payments of other places may be larger than the largest that is named.")
         return places.wanted
     count = places.every if places.averaged else min(places.every, len(places.steps))
     return {place: places.probability(place, place + 1) if places.averaged else 0.0 for place in range(count)}
 
 
-def largest_payment(steps: Steps, smooth: Smooth) -> float:
-    """Of the best schedule, whatever the turns, with all steps alike: s, or s·(1 + L)/(1 + L^T) if L < 1."""
+def largest_payment(steps: Steps, smooth: Smooth, times: float) -> float:
+    """Of the best schedule, whatever the turns, with all steps alike: s, or s·(1 + L)/(1 + L^T) if L < 1; so many times."""
     factor = float(steps.lipschitz[0])
     more = 1.0 if factor >= 1 else (1 + factor) / (1 + factor ** len(steps)) * _UP
-    return (more * greatest(steps.sensitivity) + greatest(smooth.rough)) * _UP
+    return (more * greatest(steps.sensitivity) + greatest(smooth.rough)) * times * _UP

@@ -59,12 +59,13 @@ def read_places(steps: dict[str, Any], turns: dict[str, Any]) -> Places:
     releases = tuple(count_of(release, 1, count - 1) for release in turns["releases"])
     if list(releases) != sorted(set(releases)) or not isinstance(turns["averaged"], bool):
         raise Refused("releases must be in order, and averaged true or false.")
+    if not 1 <= (exchange := number(turns.get("exchange", 1.0))) < math.inf:
+        raise Refused("a record must push at least as far beside others as beside its neighbour.")
     kind = {"fixed": Places, "new each epoch": NewOrders}[turns["order"]]
     usual, last = turns.get("sizes", (1, 1))
     sizes = count_of(usual, 1), count_of(last, 1, usual)
-    return kind(
-        Steps(sensitivity, noise, lipschitz, diameter), count_of(turns["every"], 1), releases, turns["averaged"], sizes
-    )
+    given, every = Steps(sensitivity, noise, lipschitz, diameter), count_of(turns["every"], 1)
+    return kind(given, every, releases, turns["averaged"], sizes, exchange=exchange)
 
 
 def _values(content: Any, length: int) -> Floats:

@@ -93,7 +93,7 @@ def _composed_renyi(parts: Counted, adjacency: Adjacency) -> RenyiDP:
 def _composed_losses(parts: Counted, adjacency: Adjacency) -> PrivacyLoss:
     """On one lattice: that of the discretised losses among the parts, or one fine enough for all."""
     known = [part.total.spacing for part, _ in parts if isinstance(part, PrivacyLoss)]
-    spacing = min(known) if known else _spacing_for([part for part, _ in parts])
+    spacing = min(known) if known else spacing_for([part for part, _ in parts])
     masses: list[Masses] = []
     counts: list[int] = []
     for part, times in parts:
@@ -105,7 +105,7 @@ def _composed_losses(parts: Counted, adjacency: Adjacency) -> PrivacyLoss:
     return PrivacyLoss.of_sum(LatticeSum(tuple(masses), tuple(counts)), adjacency)
 
 
-def _spacing_for(parts: list[Notion]) -> float:
+def spacing_for(parts: list[Notion]) -> float:
     """A thousandth of the typical loss; coarser where the largest loss would need too many cells."""
     typical = [float(part.epsilon(1e-6)) for part in parts]
     finite = [x for x in typical if math.isfinite(x) and x > 0] or [1.0]

@@ -126,14 +126,14 @@ class HardestFirst:
         if not given.sum() * _KEPT >= (self.weights * (shares - 1))[hard].sum():
             return 0.0
         levels = _log_below(epsilon, shares)
-        own = _log_gap(levels, self.mus) + np.log(self.weights) - np.log(np.maximum(shares, 1.0))
+        own = log_gap_anywhere(levels, self.mus) + np.log(self.weights) - np.log(np.maximum(shares, 1.0))
         terms = [own]
         if hard.any():
             parts = np.add.reduceat(given, self._starts)
             kept = parts > 0
             taken = np.log(self.weights[hard] * (shares[hard] - 1) / shares[hard])
             split = np.log(parts[kept] / given.sum())
-            gaps = _log_gap(levels[hard, None], self._columns[np.ix_(hard, kept)])
+            gaps = log_gap_anywhere(levels[hard, None], self._columns[np.ix_(hard, kept)])
             terms.append((gaps + taken[:, None] + split).ravel())
         logs = np.concatenate(terms)
         top = max(float(logs.max()), -1e300)
@@ -230,7 +230,7 @@ def _log_below(epsilon: float, shares: Floats) -> Floats:
     return np.asarray(levels - 4 * ROUNDOFF * (epsilon + np.abs(np.log(np.maximum(shares, 1e-300))) + 1e-300))
 
 
-def _log_gap(levels: Floats, mus: Floats) -> Floats:
+def log_gap_anywhere(levels: Floats, mus: Floats) -> Floats:
     """log θ at any level, rounded up: θ_{−e} = 1 − e^{−e} + e^{−e}·θ_e; with μ = 0 only what is missing."""
     levels, mus = np.broadcast_arrays(levels, mus)
     sizes = np.abs(levels)

@@ -24,7 +24,7 @@ from lastiterate.numerics.rounding import up
 from lastiterate.privacy.profile import Profile
 from lastiterate.theorems.assumptions import ALIKE, BOUNDED, ONLY_THE_LAST, batches
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.theorem import Assumption, Theorem
+from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
 
 # Of the ball of one step's noise beyond √dimension, in units of the noise. Any is valid; 40 is left with probability
 # e^−800, and 32 are 15 % apart, near enough to the best; each takes a pass over the steps.
@@ -194,6 +194,7 @@ PROJECTED = Theorem(
     (INDEPENDENT, BOUNDED, BOUNDED_GRADIENTS, ONLY_THE_LAST),
     _projected,
     sees=attrgetter("noise", "drift", "retain"),
+    adjacencies=ANY_NEIGHBOURS,
 )
 CURVED = Theorem(
     "nonlinear-contraction",
@@ -207,6 +208,7 @@ CURVED = Theorem(
     ),
     _curved,
     sees=lambda process: (sharper_ratio(process),),
+    adjacencies=ANY_NEIGHBOURS,
 )
 REGULARISED = Theorem(
     "asoodeh2023/regularised",
@@ -224,4 +226,5 @@ REGULARISED = Theorem(
     _regularised,
     "E0.1: printed with a radius for a diameter, which a counterexample refutes; E0.2: b/(n − b) for b/n",
     sees=attrgetter("noise", "drift", "retain"),
+    adjacencies=ANY_NEIGHBOURS,
 )

@@ -32,7 +32,7 @@ from lastiterate.theorems.hidden_place import HIDDEN_PLACE, hidden_notion
 from lastiterate.theorems.own_places import from_a_common_state
 from lastiterate.theorems.sampled import BOUNDED_RECORDS, sampled_window
 from lastiterate.theorems.shift_engine import shift_evidence
-from lastiterate.theorems.theorem import Assumption, Theorem
+from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
 
 # In units of the noise: farther apart, a block hides next to nothing; here the laws overlap by 2 %.
 _LARGEST_APART = 4.5
@@ -203,4 +203,5 @@ BLOCK_MIXING = Theorem(
     _bound,
     rung=blocks_of,
     sees=attrgetter("sensitivity", "noise", "lipschitz", "sampled"),
+    adjacencies=ANY_NEIGHBOURS,
 )

@@ -20,7 +20,7 @@ from lastiterate.mixing.table import Quick
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.adjacency import POISSON
+from lastiterate.privacy.adjacency import POISSON, REPLACE_ONE
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.ladder import Ladder, rungs
@@ -28,7 +28,7 @@ from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.participation_estimate import FEW_TURNS
 from lastiterate.theorems.assumptions import ALIKE, BOUNDED, CONTRACTING, NONEXPANSIVE, ONLY_THE_LAST
 from lastiterate.theorems.evidence import About, Evidence
-from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM, sampled_step, sampled_window
+from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM, released_window, sampled_step
 from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Theorem
 
 # α; the rest of the noise is β with 1/α² + 1/β² = 1. Any is valid, and each costs a composition at every window: a few,
@@ -45,7 +45,7 @@ def _composition(process: Process) -> Evidence:
     Attained by: one step on a random batch, and two Poisson steps that are both released, to 1 %.
     Reference: Bok et al. 2024, Theorem 4.8.
     """
-    return Evidence(sampled_window(process, len(process)))
+    return Evidence(released_window(process, len(process)))
 
 
 def _contracting(process: Process) -> Evidence:
@@ -93,13 +93,18 @@ def _bounded(process: Process) -> Evidence:
 
 def _joining(process: Process) -> float:
     """How far the iterate moves when the record joins a batch, or takes another's place in it."""
-    return float(process.sampled[0]) / (2 if process.batches.sampling is POISSON else 1)
+    both = process.batches.sampling is POISSON and process.adjacency.replaces
+    return float(process.sampled[0]) / (2 if both else 1)
 
 
 def _sampled(process: Process, mu: float, hidden: GaussianDP) -> Notion:
-    """One step on a random batch; splits and windows that leave next to no privacy are not worth the work of sampling."""
+    """One step on a random batch; splits and windows that leave next to no privacy are not worth the work of sampling.
+
+    Proved for a record that is replaced; one that contributes nothing is such a neighbour (docs/proofs.md).
+    """
     hopeless = mu > _LARGEST_SAMPLED or hidden.mu > _LARGEST_SAMPLED
-    return GaussianDP(up(mu)) if hopeless else sampled_step(replace(process, levels=((1.0, 1.0),)), mu)
+    replaced = replace(process, levels=((1.0, 1.0),), adjacency=REPLACE_ONE)
+    return GaussianDP(up(mu)) if hopeless else sampled_step(replaced, mu)
 
 
 def _rest(alpha: float) -> float:
@@ -139,6 +144,7 @@ RANDOM_CONTRACTING = Theorem(
     (RANDOM, BOUNDED_RECORDS, ALIKE, CONTRACTING, ONLY_THE_LAST),
     _contracting,
     sees=attrgetter("sampled", "noise", "lipschitz"),
+    adjacencies=ANY_NEIGHBOURS,
 )
 RANDOM_BOUNDED = Theorem(
     "bok2024/random/constrained",
@@ -148,4 +154,5 @@ RANDOM_BOUNDED = Theorem(
     _bounded,
     "E4.4: printed without its first G, and with √2 under the wrong root",
     sees=attrgetter("sampled", "noise"),
+    adjacencies=ANY_NEIGHBOURS,
 )

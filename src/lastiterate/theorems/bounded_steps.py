@@ -15,6 +15,7 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.numerics.rounding import up
 from lastiterate.theorems.block_mixing import ends_of
+from lastiterate.theorems.places import exchange_of
 
 _WIDTH, _FEWEST_ROWS, _MOST_ROWS = 0.1, 8, 64  # of rows: distances are rounded up to the next
 _LEVELS, _BEND = 160, 2.0  # of loss, closer together near 0: chords lie above
@@ -63,6 +64,12 @@ class Bounded:
     def turn(self) -> Step:
         """A step that sees the record."""
         return Step(self.scale, self._moved(self.push), self.push)
+
+    @cached_property
+    def exchanged(self) -> Step:
+        """A step that sees the record on one data set, and another record in its stead on the other."""
+        push = exchange_of(self.process) * self.push
+        return self.turn if push == self.push else Step(self.scale, self._moved(push), push)
 
     @cached_property
     def free(self) -> Step:

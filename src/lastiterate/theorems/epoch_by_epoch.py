@@ -26,7 +26,7 @@ from lastiterate.privacy.compose import compose_counted
 from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, batches
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.places import place_sizes
-from lastiterate.theorems.theorem import Assumption, Theorem
+from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
 
 # Of epochs that are counted as alike: each is one more transform, and fewer count more epochs as the worst.
 _MOST_GROUPS = 6
@@ -218,4 +218,5 @@ EPOCH_BY_EPOCH = Theorem(
         SOME_PROTECTION,
     ),
     _composed,
+    adjacencies=ANY_NEIGHBOURS,
 )

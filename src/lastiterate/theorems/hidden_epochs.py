@@ -25,8 +25,8 @@ from lastiterate.theorems.epoch_by_epoch import (
     mus_by_place,
 )
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.places import place_sizes
-from lastiterate.theorems.theorem import Assumption, Theorem
+from lastiterate.theorems.places import exchange_of, place_sizes
+from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
 
 _MOST_PLACES = 2048  # of an epoch: every pair of them is looked at
 _MOST_GROUPED = 96  # groups of places: each counts as its worst
@@ -34,12 +34,14 @@ _POINTS = 160  # of an epoch's profile: chords lie above it, with fewer by more
 _LOG_SMALLEST = -48.0  # of δ: a table ends there, below what is followed in compositions and recursions
 
 
-def pair_mus_by_place(sensitivity: Floats, noise: Floats, lipschitz: Floats, cuts: tuple[int, ...] = ()) -> Floats:
+def pair_mus_by_place(
+    sensitivity: Floats, noise: Floats, lipschitz: Floats, cuts: tuple[int, ...] = (), exchange: float = 1.0
+) -> Floats:
     """μ of a push at place k and another at j, for each two places of an epoch: the least of two ways to pay, rounded up.
 
     One after the other: the first push is hidden by the steps before the second, the second by the rest. Or both schedules
     at once, each as if its push were alone: then the shifts add up, step by step. `cuts`: where the iterate is released,
-    and nothing may be left.
+    and nothing may be left. `exchange`: how many times as large one of the two is, whichever is worse.
     """
     own = mus_by_place(sensitivity[None], noise[None], lipschitz[None], cuts)[0]
     count = len(own)
@@ -51,16 +53,19 @@ def pair_mus_by_place(sensitivity: Floats, noise: Floats, lipschitz: Floats, cut
             following = min((cut for cut in cuts if cut > place), default=count)
             hidden = np.minimum(hidden, hidden[min(following, count - 1) - place - 1])
             first_alone[place, place + 1 :] = sensitivity[place] / np.sqrt(np.minimum(hidden, 1e280))
-    in_turn = np.hypot(first_alone, own)
-    found = np.minimum(in_turn, own[:, None] + own)
-    return np.asarray(up(np.minimum(found, found.T)))
+    in_both_orders = []
+    for early, late in {(exchange, 1.0), (1.0, exchange)}:
+        in_turn = np.hypot(early * first_alone, late * own)
+        in_both_orders.append(np.minimum(in_turn, early * own[:, None] + late * own))
+    found = np.triu(np.max(in_both_orders, axis=0))  # of the earlier and the later place
+    return np.asarray(up(np.maximum(found, found.T)))
 
 
-def hidden_epoch(pairs: Floats, mus: Floats, sizes: Floats, total: int) -> HiddenPlaceDP:
+def hidden_epoch(pairs: Floats, mus: Floats, sizes: Floats, total: int, exchange: float = 1.0) -> HiddenPlaceDP:
     """One epoch in a secret order, from a common state; `mus` of its places, and of each two of them.
 
     So many records of `total` are at each place. With fewer steps than batches, the record may be absent: beside another
-    place, only that place costs anything.
+    place, only that place costs anything, where another record is in its stead.
     """
     order = np.argsort(-mus, kind="stable")
     starts = _starts(len(mus))
@@ -68,7 +73,8 @@ def hidden_epoch(pairs: Floats, mus: Floats, sizes: Floats, total: int) -> Hidde
     pairs = np.maximum.reduceat(np.maximum.reduceat(pairs, starts, axis=0), starts, axis=1)
     own, counts = mus[order][starts], np.add.reduceat(sizes[order], starts)
     if (absent := total - sizes.sum()) > 0:
-        pairs = np.block([[pairs, own[:, None]], [own[None, :], np.zeros((1, 1))]])
+        beside = exchange * own
+        pairs = np.block([[pairs, beside[:, None]], [beside[None, :], np.zeros((1, 1))]])
         own, counts = np.append(own, 0.0), np.append(counts, absent)
     return HiddenPlaceDP(mus=own, pair_mus=np.minimum(pairs, 1e100), weights=counts / total)
 
@@ -96,8 +102,9 @@ def whole_epoch(process: Process) -> HiddenPlaceDP:
 def _one_epoch(process: Process, epochs: EpochGroup) -> HiddenPlaceDP:
     """These epochs, counted as one that is no better than any of them at any place."""
     worst = epochs.sensitivity.max(axis=0), epochs.noise.min(axis=0), epochs.lipschitz.max(axis=0)
-    mus = epochs.mus
-    return hidden_epoch(pair_mus_by_place(*worst, epochs.cuts), mus, *place_sizes(process, len(mus)))
+    mus, exchange = epochs.mus, exchange_of(process)
+    pairs = pair_mus_by_place(*worst, epochs.cuts, exchange)
+    return hidden_epoch(pairs, mus, *place_sizes(process, len(mus)), exchange)
 
 
 def _composed(process: Process) -> Evidence:
@@ -134,4 +141,5 @@ HIDDEN_EPOCHS = Theorem(
         SOME_PROTECTION,
     ),
     _composed,
+    adjacencies=ANY_NEIGHBOURS,
 )

@@ -25,7 +25,7 @@ from lastiterate.privacy.profile import Profile
 from lastiterate.theorems.assumptions import NONEXPANSIVE
 from lastiterate.theorems.evidence import Evidence, NoFiniteBound
 from lastiterate.theorems.sampled import RANDOM
-from lastiterate.theorems.theorem import Assumption, Theorem
+from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
 
 _LONGEST, _MOST_TURNS = 4096, 800_000  # steps of a window, and steps times turns: limits of effort
 _NARROW = 4.0  # times the noise: there blocks forget what windows would compose
@@ -122,4 +122,5 @@ HIDDEN_PARTICIPATION = Theorem(
     ),
     _bound,
     rung=windows_of,
+    adjacencies=ANY_NEIGHBOURS,
 )

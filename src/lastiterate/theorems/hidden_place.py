@@ -32,7 +32,7 @@ from lastiterate.theorems.prepayment import (
     too_much_to_prepay,
 )
 from lastiterate.theorems.shift_engine import MOST_WORK, TAME, best_stretches, schedules_of
-from lastiterate.theorems.theorem import Assumption, Theorem
+from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
 
 MOST_REPRESENTED = 24  # places of which every pair is looked at; 276 pairs
 _MOST_PREPAID = 10  # the same where a pair takes longer to look at
@@ -57,7 +57,7 @@ def hidden_evidence(process: Process) -> Evidence:
 def prepaid_hidden_evidence(process: Process, slack: float) -> Evidence:
     """The same with prepayment, but for a probability `slack`: three different pushes, of each two of three records."""
     places = prepaid_places_of(process, averaged=True)
-    wanted = prepaid_places(places, smooth_of(process), math.inf)
+    wanted = prepaid_places(places, smooth_of(process), math.inf, places.exchange)
     apart = representative_pairs(places, _MOST_PREPAID)
     asked = [*((place,) for place in wanted), *apart]
     found, prepaying = prepaid_stretches(process, places, asked, slack, functions=3)
@@ -82,11 +82,13 @@ def _notion(places: Places, own: tuple[RecordSchedules, ...], pairs: tuple[PairS
 def representative_pairs(places: Places, most: int = MOST_REPRESENTED) -> list[tuple[int, int]]:
     """So that every two places can be counted as one of these: both as later ones, or as themselves.
 
-    Two places that are counted as the same one can be counted as that and the place before it.
+    Two places that are counted as the same one can be counted as that and the place before it. Where a record pushes farther
+    beside others than beside its neighbour, either place may be the one where it does.
     """
     chosen = representatives(places, most)
     before = [(place - 1, place) for place in chosen if place and place - 1 not in chosen]
-    return [(first, second) for first in chosen for second in chosen if first < second] + before
+    found = [(first, second) for first in chosen for second in chosen if first < second] + before
+    return found if places.exchange == 1 else found + [(second, first) for first, second in found]
 
 
 def representatives(places: Places, most: int = MOST_REPRESENTED) -> list[int]:
@@ -179,6 +181,7 @@ HIDDEN_PLACE = Theorem(
     ),
     _bound,
     places=partial(places_of, averaged=True),
+    adjacencies=ANY_NEIGHBOURS,
 )
 PREPAID_HIDDEN_PLACE = Theorem(
     "hidden-place/prepaid",
@@ -196,4 +199,5 @@ PREPAID_HIDDEN_PLACE = Theorem(
     _prepaid_bound,
     places=partial(prepaid_places_of, averaged=True),
     functions=3,
+    adjacencies=ANY_NEIGHBOURS,
 )

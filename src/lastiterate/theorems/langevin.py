@@ -17,7 +17,7 @@ from lastiterate.numerics.rounding import up
 from lastiterate.privacy.renyi import DEFAULT_ORDERS, RenyiDP
 from lastiterate.theorems.assumptions import ALIKE, CONTRACTING, ONLY_THE_LAST, WHOLE_EPOCHS, batches
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.theorem import Assumption, Theorem
+from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
 
 _MOST_STEPS = 200_000  # gone through one after the other, in Python: a limit of patience
 _LOOK_EVERY = 100  # to look costs a step: 1 % of the work
@@ -121,6 +121,7 @@ FULL_BATCH = Theorem(
     (batches("full batches", Turns.EVERY_STEP), ALIKE, CONTRACTING, ONLY_THE_LAST),
     _full,
     "E1.7: consistent, but twice the exact value in the limit",
+    adjacencies=ANY_NEIGHBOURS,
 )
 RANDOM_BATCHES = Theorem(
     "ye2022/random",
@@ -136,6 +137,7 @@ RANDOM_BATCHES = Theorem(
     _random,
     "E1.5: the printed start makes the first epoch free",
     sees=attrgetter("sensitivity", "noise", "lipschitz"),
+    adjacencies=ANY_NEIGHBOURS,
 )
 PASSES = Theorem(
     "ye2022/shuffled",
@@ -151,4 +153,5 @@ PASSES = Theorem(
         ONLY_THE_LAST,
     ),
     _shuffled,
+    adjacencies=ANY_NEIGHBOURS,
 )

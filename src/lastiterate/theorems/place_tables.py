@@ -7,13 +7,18 @@ from functools import cached_property
 
 import numpy as np
 
-from lastiterate.mixing.distances import Scale
+from lastiterate.mixing.distances import Scale, Step
 from lastiterate.mixing.hidden_tables import HiddenTables
 from lastiterate.numerics.arrays import Floats
 from lastiterate.theorems.bounded_steps import Bounded
 from lastiterate.theorems.places import place_sizes
 
 _ALONE, _HARD = 4, 3  # of the last places: those that count for themselves, and those that are compared with others
+
+
+def _turned(turn: Step, after: Floats | None) -> Floats:
+    """From a turn of the record on; nothing comes after it, or what the table is about."""
+    return turn.last if after is None else turn.before(after)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +59,12 @@ class PlaceTables:
                 found.append(self.domain.free.before(last))
         return found
 
-    def _turn(self, after: Floats | None) -> Floats:
-        return self.domain.turn.last if after is None else self.domain.turn.before(after)
-
-    def _group(self, after: list[Floats | None], offset: int, group: tuple[int, int]) -> Floats:
+    def _group(self, after: list[Floats | None], offset: int, group: tuple[int, int], turn: Step) -> Floats:
         """The worst place of a group, carried to the beginning of the epoch; `after[i]` has offset + i steps."""
         first, last = group
 
         def turn_at(place: int) -> Floats:
-            return self._turn(after[min(place - 1 - offset, len(after) - 1)])
+            return _turned(turn, after[min(place - 1 - offset, len(after) - 1)])
 
         worst, steady = turn_at(first), False
         for place in range(first + 1, last + 1):
@@ -75,17 +77,25 @@ class PlaceTables:
     @cached_property
     def own(self) -> list[Floats]:
         free = self._without(None)
-        return [self._group(free, 0, group) for group in self.groups]
+        return [self._group(free, 0, group, self.domain.turn) for group in self.groups]
 
     @cached_property
     def pairs(self) -> list[dict[int, Floats]]:
         """For each of the last places, with each group that comes before it."""
+        turn, exchanged = self.domain.turn, self.domain.exchanged
+        found = self._pairs(exchanged, turn)
+        if exchanged is turn:
+            return found
+        other = self._pairs(turn, exchanged)  # the worse of both orders of the two data sets
+        pairs = zip(found, other, strict=True)
+        return [{index: np.maximum(one[index], two[index]) for index in one} for one, two in pairs]
+
+    def _pairs(self, last: Step, before: Step) -> list[dict[int, Floats]]:
         found = []
         for place in range(1, min(_HARD, len(self.groups) - 1) + 1):
-            alone = self._turn(self._without(None)[place - 1])
-            after = self._without(alone)
+            after = self._without(_turned(last, self._without(None)[place - 1]))
             later = range(place, len(self.groups))
-            found.append({index: self._group(after, place, self.groups[index]) for index in later})
+            found.append({index: self._group(after, place, self.groups[index], before) for index in later})
         return found
 
     def hidden(self, own: list[Floats], pairs: list[dict[int, Floats]], levels: Floats) -> HiddenTables:

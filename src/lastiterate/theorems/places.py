@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from lastiterate.algorithms.process import Process
 from lastiterate.kernel.places import MOST_PLACES, NewOrders, Places
 from lastiterate.kernel.steps import Steps
@@ -16,12 +18,16 @@ def places_of(process: Process, averaged: bool) -> Places:
     """The places of a record in this run."""
     if process.batches.reshuffled:
         return new_orders(process, averaged)
-    return Places(_steps(process), _every(process), process.releases, averaged, _sizes(process))
+    return Places(_steps(process), _every(process), process.releases, averaged, **_of_others(process, averaged))
 
 
 def new_orders(process: Process, averaged: bool) -> NewOrders:
     """The same, where each epoch has its own order."""
-    return NewOrders(_steps(process), _every(process), process.releases, averaged, _sizes(process))
+    return NewOrders(_steps(process), _every(process), process.releases, averaged, **_of_others(process, averaged))
+
+
+def _of_others(process: Process, averaged: bool) -> dict[str, Any]:
+    return {"sizes": _sizes(process), "exchange": exchange_of(process, averaged)}
 
 
 def _sizes(process: Process) -> tuple[int, int]:
@@ -33,6 +39,14 @@ def place_sizes(process: Process, count: int) -> tuple[Floats, int]:
     """How many records are at each of the first so many places of an epoch, in some unit, and at all of them."""
     usual, last = _sizes(process)
     return process.batches.pattern(usual, last, count), usual * (process.batches.per_epoch - 1) + last
+
+
+def exchange_of(process: Process, averaged: bool = True) -> float:
+    """How many times as far as beside its neighbour a record pushes beside others, where these may be at its place.
+
+    A neighbour's record that contributes nothing is halfway between the gradients of two records that are opposite.
+    """
+    return 2.0 if averaged and not process.adjacency.replaces else 1.0
 
 
 def _steps(process: Process) -> Steps:

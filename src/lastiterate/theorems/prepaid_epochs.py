@@ -22,7 +22,7 @@ from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.hidden_epochs import tabled
 from lastiterate.theorems.hidden_place import MOST_REPRESENTED, prepaid_hidden_evidence
 from lastiterate.theorems.prepayment import ALIKE_IF_NEW, SEVERAL, SMOOTH, prepaid_evidence, too_much_to_prepay
-from lastiterate.theorems.theorem import Assumption, Theorem
+from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
 
 
 def one_epoch(process: Process, slack: float) -> Notion:
@@ -85,4 +85,5 @@ PREPAID_EPOCHS = Theorem(
         SOME_PROTECTION,
     ),
     _bound,
+    adjacencies=ANY_NEIGHBOURS,
 )

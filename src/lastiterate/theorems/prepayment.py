@@ -68,7 +68,7 @@ def prepaid_places_of(process: Process, averaged: bool) -> Places:
 def prepaid_evidence(process: Process, averaged: bool, slack: float) -> Evidence:
     """The best paths for a record at each place that matters, but for a probability `slack`."""
     places = prepaid_places_of(process, averaged)
-    wanted = prepaid_places(places, smooth_of(process), math.inf)
+    wanted = prepaid_places(places, smooth_of(process), math.inf, 1.0)
     stretches, prepaying = prepaid_stretches(process, places, [(place,) for place in wanted], slack, functions=1)
     found = tuple(RecordSchedules(place, weight, stretches[(place,)]) for place, weight in wanted.items())
     mus, weights = [record.mu for record in found], [record.weight for record in found]
@@ -80,9 +80,9 @@ def prepaid_stretches(
     process: Process, places: Places, asked: list[tuple[int, ...]], slack: float, functions: int
 ) -> tuple[dict[tuple[int, ...], tuple[Stretch, ...]], Prepaying]:
     """For a record at each of these places, or at each two, its paths; tried again if a payment is too large."""
-    smooth = smooth_of(process)
+    smooth, exchange = smooth_of(process), places.exchange if any(len(at) > 1 for at in asked) else 1.0
     for times in _PAYMENTS:
-        largest = times * largest_payment(places.steps, smooth)
+        largest = times * largest_payment(places.steps, smooth, exchange)
         keeping = kept(smooth, process.noise, largest, slack, functions)
         try:
             found = {at: _stretches(places, at, smooth, keeping, largest) for at in tracked(asked, "records")}
@@ -95,8 +95,11 @@ def prepaid_stretches(
 def _stretches(
     places: Places, at: tuple[int, ...], smooth: Smooth, keeping: Kept, largest: float
 ) -> tuple[Stretch, ...]:
-    met = zip(places.dense(*at), places.ends, strict=True)
-    return tuple(_stretch(steps, smooth.part(*ends), keeping.part(*ends), largest) for steps, ends in met)
+    met, facts = (
+        zip(places.dense(*at), places.ends, strict=True),
+        smooth.pushed(places.exchange if len(at) > 1 else 1.0),
+    )
+    return tuple(_stretch(steps, facts.part(*ends), keeping.part(*ends), largest) for steps, ends in met)
 
 
 def _stretch(steps: Steps, smooth: Smooth, keeping: Kept, largest: float) -> Stretch:

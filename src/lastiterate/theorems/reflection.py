@@ -28,7 +28,7 @@ from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.place_tables import PlaceTables
 from lastiterate.theorems.run_in_parts import in_parts
 from lastiterate.theorems.sampled import BOUNDED_RECORDS
-from lastiterate.theorems.theorem import Assumption, Theorem
+from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
 
 _WIDEST = 16.0  # in units of the noise: a wider domain would need too many rows, or too coarse ones
 _LARGEST_PUSH = 12.0  # in units of the noise: ε is 130 then, at δ = 1e-6, and the levels of a table end
@@ -272,4 +272,5 @@ REFLECTION = Theorem(
         ONLY_THE_LAST,
     ),
     _bound,
+    adjacencies=ANY_NEIGHBOURS,
 )

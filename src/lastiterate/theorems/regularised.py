@@ -24,7 +24,7 @@ from lastiterate.theorems.assumptions import ONLY_THE_LAST
 from lastiterate.theorems.block_mixing import FORGETFUL, WHOLE_EPOCHS_IF_NEW, blocks_of_alike, lengths
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.sampled import BOUNDED_RECORDS
-from lastiterate.theorems.theorem import Assumption, Theorem
+from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
 
 # The probability that some iterate leaves the ball; δ grows by 1 + e^ε times it, and less makes a larger ball, as √log.
 _LOST = 1e-14
@@ -77,4 +77,5 @@ REGULARISED_MIXING = Theorem(
     ),
     _bound,
     rung=_blocks_in_a_ball,
+    adjacencies=ANY_NEIGHBOURS,
 )

@@ -30,8 +30,8 @@ from lastiterate.theorems.hidden_participation import (
     rough_participation,
     worth_hiding,
 )
-from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM, sampled_window
-from lastiterate.theorems.theorem import Assumption, Theorem
+from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM, released_window
+from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
 
 Levels = tuple[tuple[float, float], ...]
 
@@ -71,7 +71,7 @@ def window_of(process: Process, length: int) -> Notion:
 
 def _window(process: Process, length: int) -> Notion:
     """The last steps from a common state: every iterate released, or participation hidden. Both are valid."""
-    composed = sampled_window(process, length)
+    composed = released_window(process, length)
     if not _worth_hiding(process, length):
         return composed
     return Either(composed, rough_participation(process, length), partial(participation_window, process, length))
@@ -188,4 +188,5 @@ WINDOW_TAIL = Theorem(
     _bound,
     rung=window_of,
     sees=attrgetter("sensitivity", "noise", "lipschitz", "sampled"),
+    adjacencies=ANY_NEIGHBOURS,
 )
