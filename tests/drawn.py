@@ -195,7 +195,12 @@ def examples(theorem: li.theorems.Theorem, count: int, seed: int = 3) -> tuple[P
 def _drawn_instance(seed: int, adjacency: Adjacency, most_steps: int, drawn: Any) -> Any:
     """Theorems share those that apply to several: an exact law takes longer than a bound."""
     source = np.random.default_rng(seed)
-    return drawn(source, most_steps, adjacency) if drawn is random_instance else drawn(source)
+    if drawn is random_instance:
+        return drawn(source, most_steps, adjacency)
+    instance = drawn(source, most_steps)
+    if drawn is own_place_instance:
+        return instance
+    return replace(instance, process=replace(instance.process, adjacency=adjacency))
 
 
 def instances(

@@ -13,6 +13,7 @@ import pytest
 from scipy.special import ndtr
 
 import lastiterate as li
+from lastiterate.accounting.ranked import Ranked
 from lastiterate.algorithms.lipschitz import clipped_constant
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run
@@ -283,7 +284,7 @@ def test_prepayment_and_noise_on_the_sum(each_epoch: bool) -> None:
     assert ("hidden-place/prepaid" in names) != each_epoch
     for named, epsilon in zip(report.guarantees, report.epsilons, strict=True):
         if named.theorem.places is not None:
-            twin = replace(report, guarantees=(named,), epsilons=(epsilon,))
+            twin = replace(report, asked=(Ranked(epsilon, named),), later=())
             assert li.verify(json.loads(json.dumps(twin.certificate))).accepted
             assert checker.judged(json.loads(json.dumps(twin.certificate))) == ""
 
@@ -327,7 +328,7 @@ def test_certificates_name_the_sizes(theorem: str, on_sum: bool, each_epoch: boo
     run, _ = run_of(li.Shuffled(8, 3, each_epoch=each_epoch, last="smaller"), on_sum, "contracting", 2)
     report = li.account(run, delta=1e-3)
     named = next(one for one in report.guarantees if one.theorem.name == theorem)
-    twin = replace(report, guarantees=(named,), epsilons=(named.epsilon(1e-3),))
+    twin = replace(report, asked=(Ranked(named.epsilon(1e-3), named),), later=())
     written = json.loads(json.dumps(twin.certificate))
     assert written["proof"]["turns"]["sizes"] == [3, 2]
     assert li.verify(written).accepted

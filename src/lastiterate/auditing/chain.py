@@ -183,12 +183,15 @@ class Chain:
         return self._one_by_one(start, steps) if self.per_epoch == 1 else self._by_epochs(start, steps, self._one_epoch)
 
     def _by_places(self, start: Floats, kernels: list[GridKernel]) -> Floats:
-        """The average over the places that the record may have in every epoch."""
-        total = np.zeros_like(start)
-        for place in range(self.per_epoch):
-            turns = cyclic_hazard(self.per_epoch, place, len(kernels)).tolist()
-            total += self._by_epochs(start, list(zip(kernels, turns, strict=True)), self._one_by_one)
-        return total / self.per_epoch
+        """The average over the places that the record may have in every epoch; after the end of a short run it has none."""
+        total, left = np.zeros_like(start), 1.0
+        for place, hazard in enumerate([*self.hazard[: self.per_epoch].tolist(), 1.0]):
+            if left * hazard > 0:
+                turns = cyclic_hazard(self.per_epoch, place, len(kernels)).tolist()
+                steps = list(zip(kernels, turns, strict=True))
+                total += left * hazard * self._by_epochs(start, steps, self._one_by_one)
+            left *= 1 - hazard
+        return total
 
     def _by_epochs(self, mass: Floats, steps: list[_Step], walk: Callable[[Floats, list[_Step]], Floats]) -> Floats:
         """Where all epochs are alike, only until another one changes nothing.
