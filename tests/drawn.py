@@ -144,8 +144,8 @@ def with_updates(seed: int) -> Iterator[Process]:
     source = np.random.default_rng([seed, 1])
     for given in draws(seed):
         low, wide = float(source.choice([0.0, 0.02])), float(10 ** source.uniform(-3, -0.5))
-        update = Update(*random_update(source), (low + wide / 2, wide / 2))
-        yield replace(given, update=update)
+        drawn = random_update(source) if source.random() < 0.5 else (li.SGD(momentum=0.6), li.LAST)
+        yield replace(given, update=Update(*drawn, (low + wide / 2, wide / 2)))
 
 
 def there_or_not(seed: int) -> Iterator[Process]:

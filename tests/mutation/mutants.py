@@ -1134,4 +1134,20 @@ MUTANTS = (
         "together = up(np.maximum(values[:, None], np.exp(signed)[:, None] * values))",
         "tests/privacy/test_zeroed_out.py",
     ),
+    Mutant(
+        "optimisers: a push with momentum does not turn",
+        "theorems/prepaid_momentum.py",
+        "up(smooth.turning * (way + by_chance))",
+        "0.0",
+        "tests/theorems/test_linear_optimiser.py",
+        "turn",
+    ),
+    Mutant(
+        "optimisers: what is prepaid and what is paid afterwards are not added up",
+        "theorems/prepaid_momentum.py",
+        "payments = hidden.payments(path, pushes) + already",
+        "payments = hidden.payments(path, pushes)",
+        "tests/theorems/test_linear_optimiser.py",
+        "turn or prepaid",
+    ),
 )

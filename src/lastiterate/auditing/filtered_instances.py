@@ -82,9 +82,10 @@ def filtered_process(
 
 def smooth_steps(steps: int, middle: float, half: float, movement: float, turning: float) -> Smooth:
     """Pushes that turn so fast, gradients that move the iterate so far; one dimension, no decay."""
-    given = (1 - middle, half, movement, 0.0, 0.0)
-    center, radius, moved, decay, rough = (np.broadcast_to(np.float64(one), steps) for one in given)
-    return Smooth(center, radius, moved, decay, rough, turning=turning, rank=1, start=0.0)
+    center, radius, way, nothing = (
+        np.broadcast_to(np.float64(one), steps) for one in (1 - middle, half, movement, 0.0)
+    )
+    return Smooth(center, radius, way, nothing, nothing, turning, rank=1, start=0.0)
 
 
 def random_filtered(source: np.random.Generator, most_steps: int = 120) -> FilteredInstance:

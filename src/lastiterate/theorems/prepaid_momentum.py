@@ -140,6 +140,7 @@ PREPAID_MOMENTUM = Theorem(
         Assumption("the run is short enough to go through", _short),
     ),
     _bound,
+    functions=1,
     adjacencies=ANY_NEIGHBOURS,
     updates=LINEAR,
 )
