@@ -1043,6 +1043,7 @@ MUTANTS = (
         "return _log_mean(levels, weights), _mean_gap(levels, mus, weights)",
         "return 0.9 * _log_mean(levels, weights), _mean_gap(levels, mus, weights)",
         "tests/privacy/test_balls_and_bins.py",
+        "hidden_allocation",
     ),
     Mutant(
         "a window of epochs forgets what was before it for free",
@@ -1050,13 +1051,15 @@ MUTANTS = (
         "worst * turns",
         "worst * turns * 0.0",
         "tests/theorems/test_own_places.py",
+        "below_an_exact_chain",
     ),
     Mutant(
         "balls and bins: a record chooses the first batch more often",
         "numerics/randomness.py",
         "return np.asarray(drawn % np.uint64(number), np.intp)",
         "return np.asarray(drawn % np.uint64(number + 1) % np.uint64(number), np.intp)",
-        "tests/laws/test_kinds.py",
+        "tests/theorems/test_own_places.py",
+        "uniform_and_independent",
     ),
     Mutant(
         "batches of fixed size halved under zero-out",

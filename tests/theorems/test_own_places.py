@@ -14,6 +14,7 @@ import lastiterate as li
 from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.process import Process
 from lastiterate.auditing.instances import own_place_instance
+from lastiterate.numerics.randomness import Source
 from lastiterate.theorems.balls_and_bins import BALLS_AND_BINS, HIDDEN_ALLOCATION, WINDOW_OF_EPOCHS
 from processes import process
 
@@ -122,3 +123,14 @@ def test_batches_say_what_they_are() -> None:
     with pytest.raises(li.InvalidInput, match="at most the number of records"):
         li.BallsAndBins(records=3, batches=4)
     assert not batches.allows_order(np.full(100, 7))
+
+
+def test_places_are_uniform_and_independent() -> None:
+    """Of 20,000 records in seven batches, and of neighbours together: six standard deviations."""
+    batches, count = li.BallsAndBins(records=20_000, batches=7), 20_000
+    drawn = batches.order(0, Source(3), None)
+    single, pairs = np.bincount(drawn, minlength=7), np.bincount(7 * drawn[::2] + drawn[1::2], minlength=49)
+    assert np.abs(single - count / 7).max() <= 6 * math.sqrt(count / 7)
+    assert np.abs(pairs - count / 98).max() <= 6 * math.sqrt(count / 98)
+    assert (batches.order(7, Source(4), drawn) != drawn).any()
+    assert batches.order(6, Source(4), drawn) is drawn
