@@ -11,6 +11,7 @@ import numpy as np
 
 from lastiterate.accounting.describe import described
 from lastiterate.algorithms.per_step import each, extremes
+from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT
 from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.chosen_slack import ChosenSlack
 from lastiterate.privacy.gaussian import GaussianDP
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from lastiterate.accounting.sandwich import Sandwich
 
 _WIDTH = 110
+_CHANGED = {REPLACE_ONE: "replaced", ZERO_OUT: "left out", ADD_OR_REMOVE_ONE: "left out or added"}
 _HARDLY_ANY_PROTECTION = 0.5  # of those who look are right, at 1% of false alarms
 
 
@@ -67,8 +69,8 @@ def _meaning(report: Report) -> Iterator[str]:
         yield f"releasing every iterate would cost epsilon = {report.composition:.6g}{less}"
     power = 1 - _type_ii_error(report, 0.01)
     yield (
-        f"whoever wants to tell whether a record was replaced, and is wrong in 1% of the cases where it was not, "
-        f"finds out in at most {100 * power:.3g}% of those where it was"
+        f"whoever wants to tell whether a record was {_CHANGED[report.run.adjacency]}, and is wrong in 1% of the cases "
+        f"where it was not, finds out in at most {100 * power:.3g}% of those where it was"
     )
     if power > _HARDLY_ANY_PROTECTION:
         yield "that is hardly any protection for a single record"

@@ -58,8 +58,11 @@ def random_instance(source: np.random.Generator, most_steps: int = 120, adjacenc
     turn = -1.0 if source.random() < 0.5 else 1.0
     if not adjacency.replaces:
         batches, pushes = _with_one_order(source, batches), _without_the_neighbour(source, batches, push)
+    without, record, neighbour = (_moved(shape.middle, turn * one) for one in pushes)
     chain = Chain(
-        *(_moved(shape.middle, turn * one) for one in pushes),
+        without,
+        record,
+        neighbour,
         np.ones(steps),
         hazard,
         -width / 2,

@@ -62,7 +62,7 @@ class Places:
 
     def turns(self, *places: int) -> list[tuple[Counts, Floats]]:
         """For each stretch the steps that see a record at one of these places, and how far it pushes there."""
-        found = []
+        found: list[tuple[Counts, Floats]] = []
         for stretch, (first, last) in zip(self.whole_stretches, self.ends, strict=True):
             each = [np.arange((place - first) % self.every, last - first, self.every) for place in places]
             turns = np.sort(np.concatenate(each))

@@ -9,9 +9,9 @@ import numpy as np
 from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.per_step import each, extremes, is_constant
 from lastiterate.algorithms.process import Process
+from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.levels import few_levels
 from lastiterate.numerics.rounding import up
-from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import FIXED_SIZE, POISSON, REPLACE_ONE
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.notion import Notion
