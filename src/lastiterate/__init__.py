@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lastiterate.algorithms.run import Run, epochs
     from lastiterate.auditing.audit import audit
     from lastiterate.errors import Incompatible, InvalidInput, LastIterateError, PrivacyLeak, Unavailable
-    from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE
+    from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT
     from lastiterate.privacy.compose import compose
     from lastiterate.privacy.gaussian import GaussianDP
     from lastiterate.theorems.catalogue import CATALOGUE

@@ -1,6 +1,14 @@
 """`li.notions`: what a guarantee can be, the arrows between them, and how they compose."""
 
-from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, FIXED_SIZE, POISSON, REPLACE_ONE, Adjacency, Sampling
+from lastiterate.privacy.adjacency import (
+    ADD_OR_REMOVE_ONE,
+    FIXED_SIZE,
+    POISSON,
+    REPLACE_ONE,
+    ZERO_OUT,
+    Adjacency,
+    Sampling,
+)
 from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.best import best
 from lastiterate.privacy.calibrate import largest_mu
@@ -18,6 +26,7 @@ __all__ = [
     "FIXED_SIZE",
     "POISSON",
     "REPLACE_ONE",
+    "ZERO_OUT",
     "Adjacency",
     "AveragedGaussianDP",
     "GaussianDP",
