@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lastiterate.accounting.sandwich import Sandwich
 
 _WIDTH = 110
-_CHANGED = {REPLACE_ONE: "replaced", ZERO_OUT: "left out", ADD_OR_REMOVE_ONE: "removed"}
+_CHANGED = {REPLACE_ONE: "replaced", ZERO_OUT: "left out", ADD_OR_REMOVE_ONE: "left out or added"}
 _HARDLY_ANY_PROTECTION = 0.5  # of those who look are right, at 1% of false alarms
 
 
