@@ -11,6 +11,8 @@ import lastiterate as li
 from lastiterate.accounting import alternatives
 from lastiterate.algorithms import kinds
 from lastiterate.algorithms.batches import Poisson
+from lastiterate.algorithms.encode import run_from_dict
+from lastiterate.algorithms.losses import Loss
 
 NETWORK = li.losses.network(clip=1.0)
 SHUFFLED = li.Run(NETWORK, li.Shuffled(6000, 250), 0.1, li.OnGradientSum(1.1, 1.0), li.epochs(5))
@@ -80,6 +82,13 @@ def test_the_page_says_it_with_numbers(name: str, said: list[str]) -> None:
         assert words in section
     assert max(map(len, page.splitlines())) <= 110
     assert [one["change"] for one in report.to_dict()["alternatives"]] == [one.change for one in report.alternatives]
+
+
+@pytest.mark.parametrize("loss", [kind.example for kind in kinds.LOSSES], ids=lambda loss: loss.kind)
+def test_what_is_offered_can_be_written_down(loss: Loss) -> None:
+    report = li.account(li.Run(loss, li.FullBatch(100), 0.1, li.OnMeanGradient(0.1), 500), 1e-5)
+    for one in report.to_dict()["alternatives"]:
+        assert run_from_dict(one["run"]).adjacency is li.REPLACE_ONE
 
 
 def test_nothing_is_said_where_hiding_the_iterates_helps() -> None:

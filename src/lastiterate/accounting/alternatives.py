@@ -160,9 +160,14 @@ def _beside_gradients(run: Run) -> float:
 def _clipped(run: Run) -> Iterator[Change]:
     """At half of the norm that gradients can have: the noise stays as it is."""
     longest = min(run.loss.gradient_bound, run.loss.gradient_sensitivity)
-    if run.clip is None and math.isfinite(longest):
-        clip = longest / 2
-        yield f"with gradients clipped at {clip:.4g}", replace(run, loss=replace(run.loss, clip=clip))
+    kind = kind_named("loss", run.loss.kind)
+    if run.clip is not None or kind is None or not math.isfinite(longest):
+        return
+    try:
+        clipped = kind.make(**run.loss.arguments, clip=longest / 2)
+    except (LastIterateError, TypeError):  # it cannot be clipped
+        return
+    yield f"with gradients clipped at {longest / 2:.4g}", replace(run, loss=clipped)
 
 
 def _decaying(run: Run) -> Iterator[Change]:
