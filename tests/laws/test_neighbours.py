@@ -14,9 +14,9 @@ import pytest
 from benchmarks.tightness.against_chain import beside
 
 import lastiterate as li
-from lastiterate.accounting.ranked import Ranked
 from drawn import instances
 from lastiterate.accounting.certificate import verify
+from lastiterate.accounting.ranked import Ranked
 from lastiterate.auditing.chain import Chain, iid_hazard
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.theorems.block_mixing import blocks_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 from lastiterate.accounting.account import account
 from lastiterate.accounting.releases import checked_releases, released
@@ -107,10 +107,11 @@ def _least_noise(run: Run, target: float, delta: float, releases: tuple[int, ...
             # The rung that was best is nearly so for other noise: the search over all of them is left to the end.
             rung = best_rung(report.best, delta)
             guess = _on_rung(partial(excess, rung=rung), guess, _closeness(report))
-            process = released(run.with_noise(math.exp(guess)).process, releases)
-            if rung is not None and (other := best_rung(theorem.apply(process), delta)) not in (None, rung):
-                guess = _on_rung(partial(excess, rung=other), guess, _closeness(report))
             report, first_step = account(run.with_noise(math.exp(guess)), delta, releases), 1e-3
+            other = best_rung(report.best, delta) if report.best.theorem is theorem else None
+            if rung is not None and other not in (None, rung):
+                guess = _on_rung(partial(excess, rung=other), guess, _closeness(report))
+                report = account(run.with_noise(math.exp(guess)), delta, releases)
             if report.epsilon <= target:
                 if report.best.theorem is theorem:
                     break
@@ -137,10 +138,11 @@ def _accounted(run: Run, delta: float, releases: tuple[int, ...]) -> Report | No
 
 
 def _on_rung(excess: Callable[[float], float], guess: float, closeness: float) -> float:
-    start = _by_secants(excess, guess)
-    if -closeness <= excess(start) <= 0:
+    known = cache(excess)  # the search begins where secants end
+    start = _by_secants(known, guess)
+    if -closeness <= known(start) <= 0:
         return start
-    return decreasing_crossing(excess, -_WIDEST, _WIDEST, start, _CLOSE, closeness)
+    return decreasing_crossing(known, -_WIDEST, _WIDEST, start, _CLOSE, closeness)
 
 
 def _by_secants(excess: Callable[[float], float], guess: float) -> float:
