@@ -43,8 +43,9 @@ from PLD_accounting import gaussian_allocation_epsilon_range as epsilon_range
 settings, accuracy = json.loads(sys.argv[1]), float(sys.argv[2])
 for (multiplier, batches, epochs, delta), about in settings:
     start = time.process_time()
+    wanted = accuracy * about if accuracy > 0 else -1.0
     upper, lower = epsilon_range(
-        delta=delta, sigma=multiplier, num_steps=batches, num_epochs=epochs, epsilon_accuracy=accuracy * about if accuracy > 0 else -1.0
+        delta=delta, sigma=multiplier, num_steps=batches, num_epochs=epochs, epsilon_accuracy=wanted
     )
     print(json.dumps([lower, upper, time.process_time() - start]), flush=True)
 """
