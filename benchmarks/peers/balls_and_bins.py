@@ -1,6 +1,6 @@
 """`make balls-and-bins`: our bracket on ε beside that of PLD_accounting (Feldman and Shenfeld), CPU seconds on both sides.
 
-The peer runs in an environment of its own; `--accuracy` is the relative width it is asked for, a hundredth unless told.
+The peer runs in an environment of its own; `--accuracy` is the relative width it is asked for, its own choice unless told.
 Exits with 1 if the two brackets do not meet in some setting, or ours ends above theirs.
 """
 
@@ -43,8 +43,9 @@ from PLD_accounting import gaussian_allocation_epsilon_range as epsilon_range
 settings, accuracy = json.loads(sys.argv[1]), float(sys.argv[2])
 for (multiplier, batches, epochs, delta), about in settings:
     start = time.process_time()
+    wanted = accuracy * about if accuracy > 0 else -1.0
     upper, lower = epsilon_range(
-        delta=delta, sigma=multiplier, num_steps=batches, num_epochs=epochs, epsilon_accuracy=accuracy * about
+        delta=delta, sigma=multiplier, num_steps=batches, num_epochs=epochs, epsilon_accuracy=wanted
     )
     print(json.dumps([lower, upper, time.process_time() - start]), flush=True)
 """
@@ -79,7 +80,7 @@ def theirs(about: list[float], accuracy: float) -> list[tuple[float, float, floa
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--accuracy", type=float, default=0.01)
+    parser.add_argument("--accuracy", type=float, default=0.0)
     own = ours()
     peer = theirs([upper for _, upper, _, _ in own], parser.parse_args().accuracy)
     print(f"{'multiplier, batches, epochs, delta':36} {'ours':>22} {'CPU s':>12} {'PLD_accounting':>22} {'CPU s':>8}")
