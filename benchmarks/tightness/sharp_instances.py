@@ -314,7 +314,7 @@ INSTANCES: dict[str, tuple[tuple[Sharp, ...], float]] = {
     "random-order/epoch-by-epoch": ((GROWING,), 0.99),
     "hidden-place": ((TWO_PLACES,), 0.99),
     "hidden-place/epoch-by-epoch": ((GROWING,), 0.97),
-    "block-mixing": ((TINY_FULL, TINY_SAMPLED), 0.97),
+    "block-mixing": ((TINY_FULL, TINY_SAMPLED, TINY_BIN), 0.97),
     "reflection": ((TINY_FULL, TINY_SAMPLED), 0.97),
     "regularised-mixing": ((FORGOTTEN, FORGOTTEN_SAMPLED), 0.97),
     "nonlinear-contraction": ((TINY_FULL, TINY_SAMPLED), 0.97),
@@ -346,7 +346,6 @@ INSTANCES: dict[str, tuple[tuple[Sharp, ...], float]] = {
     "balls-and-bins": ((BOTH_BINS,), 0.99),
     "balls-and-bins/hidden-place": ((TWO_BINS,), 0.99),
     "balls-and-bins/window-tail": ((FORGETFUL_BIN,), 0.97),
-    "balls-and-bins/blocks": ((TINY_BIN,), 0.97),
     "hidden-participation/prepaid": ((COUNTED,), 0.97),
 }
 

@@ -1038,12 +1038,11 @@ MUTANTS = (
         "tests/theorems/test_own_places.py",
     ),
     Mutant(
-        "hidden allocation: what a place takes is given by nobody",
-        "privacy/hidden_allocation.py",
-        "return _log_mean(levels, weights), _mean_gap(levels, mus, weights)",
-        "return 0.9 * _log_mean(levels, weights), _mean_gap(levels, mus, weights)",
-        "tests/privacy/test_balls_and_bins.py",
-        "hidden_allocation",
+        "a record there or not: what a place takes is given by nobody",
+        "privacy/present_or_absent.py",
+        "    return _rounded(logs, up(_gaps(levels, mus) @ weights",
+        "    return _rounded(0.9 * logs, up(_gaps(levels, mus) @ weights",
+        "tests/privacy/test_present_or_absent.py",
     ),
     Mutant(
         "a window of epochs forgets what was before it for free",

@@ -13,8 +13,8 @@ from lastiterate.numerics.lattice import LatticeSum
 from lastiterate.numerics.lognormal_mean import lognormal_sum
 from lastiterate.numerics.octaves import Side
 from lastiterate.numerics.ratio_law import loss_from_above, loss_from_below, opposite_from_above
-from lastiterate.privacy.hidden_allocation import hidden_allocation
 from lastiterate.privacy.loss import PrivacyLoss
+from lastiterate.privacy.present_or_absent import present_or_absent
 
 BINS = li.notions.BallsAndBinsDP
 EPSILONS = np.array([0.1, 0.5, 1.0, 2.0, 4.0])
@@ -135,11 +135,11 @@ def test_laws_on_a_grid_are_in_convex_order() -> None:
     assert float(laws[0].masses.sum()) <= 1 <= float(laws[1].masses.sum()) <= 1 + 1e-9
 
 
-def test_hidden_allocation_is_the_mixture_in_both_orders() -> None:
+def test_a_hidden_place_is_the_mixture_in_both_orders() -> None:
     source = np.random.default_rng(1)
     for _ in range(5):
         mus, weights = 10 ** source.uniform(-1, 0.5, 4), source.dirichlet(np.ones(4))
-        said = np.asarray(hidden_allocation(mus, weights, li.ZERO_OUT).delta(EPSILONS))
+        said = np.asarray(present_or_absent(mus, weights, adjacency=li.ZERO_OUT).delta(EPSILONS))
         ratio = np.exp(mus[:, None] * X - mus[:, None] ** 2 / 2).T @ weights
         density = np.exp(-(X**2) / 2) / math.sqrt(2 * math.pi) * STEP
         for epsilon, delta in zip(EPSILONS.tolist(), said.tolist(), strict=True):
@@ -147,7 +147,7 @@ def test_hidden_allocation_is_the_mixture_in_both_orders() -> None:
             absent = float((density * np.maximum(1 - math.exp(epsilon) * ratio, 0.0)).sum())
             assert max(present, absent) * (1 - 1e-7) <= delta <= max(present, absent) * 1.03 + 1e-15
     with pytest.raises(li.InvalidInput, match="there or not"):
-        hidden_allocation(mus, weights, li.REPLACE_ONE)
+        present_or_absent(mus, weights, adjacency=li.REPLACE_ONE)
 
 
 def test_extremes_are_answered() -> None:

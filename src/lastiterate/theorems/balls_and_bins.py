@@ -1,6 +1,6 @@
 """Balls and bins: each record goes to a batch of its own choice in each epoch, and is there or not.
 
-As a composition, with the place in the last epoch hidden, over a window, and in blocks. Proofs: docs/proofs.md.
+As a composition, with the place in the last epoch hidden, with prepayment, and over a window. Proofs: docs/proofs.md.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from lastiterate.algorithms.process import Process
 from lastiterate.mixing.window import Tail, WindowTail
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, ZERO_OUT
+from lastiterate.privacy.chosen_slack import ChosenSlack
 from lastiterate.privacy.ladder import Ladder, rungs
 from lastiterate.privacy.notion import Notion
 from lastiterate.shift.growth import farthest_along, first_maps, last_maps, remaining_mus
 from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, NONEXPANSIVE, ONLY_THE_LAST, WHOLE_EPOCHS, batches
-from lastiterate.theorems.block_mixing import BLOCK_MIXING
 from lastiterate.theorems.evidence import About, Evidence
-from lastiterate.theorems.own_places import composed_epochs, hidden_in_the_last_epoch
+from lastiterate.theorems.own_places import composed_epochs, hidden_in_the_last_epoch, prepaid_in_the_last_epoch
+from lastiterate.theorems.prepayment import ALIKE_IF_NEW, LITTLE_TO_PREPAY, SEVERAL, SMOOTH
 from lastiterate.theorems.shift_engine import FEW_ENOUGH_PLACES, TAME
 from lastiterate.theorems.theorem import Theorem
 
@@ -50,6 +51,18 @@ def _hidden(process: Process) -> Evidence:
     Reference: hidden allocation (docs/proofs.md).
     """
     return Evidence(hidden_in_the_last_epoch(process))
+
+
+def _prepaid(process: Process) -> Evidence:
+    """Update: X ← φ(X) + N(0, ν²), balls and bins, smooth losses.
+    Bound: δ0 + Σ_k N(μ_k, 1)/l against N(0, 1), in both orders, μ_k by prepayment for place k of the last epoch.
+        Earlier epochs count at their worst place.
+    Assumes: a record that is there or not; no projection and no proximal map, a known smoothness, bounded gradients, one
+        clip; all steps alike, little growth within an epoch; only the last iterate is released.
+    Attained by: one epoch of quadratic losses, where the push does not turn.
+    Reference: prepayment and hidden allocation (docs/proofs.md).
+    """
+    return Evidence(ChosenSlack(partial(prepaid_in_the_last_epoch, process)))
 
 
 def _window_tail(process: Process) -> Evidence:
@@ -105,6 +118,14 @@ HIDDEN_ALLOCATION = Theorem(
     adjacencies=THERE_OR_NOT,
     sees=attrgetter("sensitivity", "noise", "lipschitz"),
 )
+PREPAID_ALLOCATION = Theorem(
+    "balls-and-bins/prepaid",
+    "lastiterate, noise before a record's turn, and its place is hidden",
+    "balls and bins, smooth losses: noise before the turn and other places hide a record",
+    (OWN_PLACES, SEVERAL, SMOOTH, ALIKE_IF_NEW, TAME, LITTLE_TO_PREPAY, ONLY_THE_LAST),
+    _prepaid,
+    adjacencies=THERE_OR_NOT,
+)
 WINDOW_OF_EPOCHS = Theorem(
     "balls-and-bins/window-tail",
     "lastiterate, window and tail",
@@ -114,11 +135,4 @@ WINDOW_OF_EPOCHS = Theorem(
     rung=window_of_epochs,
     adjacencies=THERE_OR_NOT,
     sees=attrgetter("sensitivity", "noise", "lipschitz"),
-)
-BLOCKS_OF_EPOCHS = replace(
-    BLOCK_MIXING,
-    name="balls-and-bins/blocks",
-    covers="balls and bins, bounded domain",
-    assumptions=(OWN_PLACES, *BLOCK_MIXING.assumptions),
-    adjacencies=THERE_OR_NOT,
 )

@@ -70,7 +70,7 @@ CATALOGUE: tuple[Theorem, ...] = (
     hidden_participation.HIDDEN_PARTICIPATION,
     balls_and_bins.BALLS_AND_BINS,
     balls_and_bins.HIDDEN_ALLOCATION,
+    balls_and_bins.PREPAID_ALLOCATION,
     balls_and_bins.WINDOW_OF_EPOCHS,
-    balls_and_bins.BLOCKS_OF_EPOCHS,
     prepaid_participation.PREPAID_PARTICIPATION,
 )

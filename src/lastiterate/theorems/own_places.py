@@ -12,13 +12,15 @@ from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.levels import few_levels
 from lastiterate.numerics.rounding import up
+from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.balls_and_bins import BallsAndBinsDP
 from lastiterate.privacy.compose import compose_counted
-from lastiterate.privacy.hidden_allocation import hidden_allocation
 from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.present_or_absent import present_or_absent
 from lastiterate.theorems.epoch_by_epoch import epoch_average
-from lastiterate.theorems.evidence import NoFiniteBound
+from lastiterate.theorems.evidence import NoFiniteBound, RecordSchedules
 from lastiterate.theorems.places import places_of
+from lastiterate.theorems.prepayment import prepaid_evidence
 from lastiterate.theorems.shift_engine import schedules_of, shift_evidence
 
 _MOST_LEVELS = 20  # different epochs, each rounded up to the next: each is a loss distribution of its own
@@ -56,10 +58,21 @@ def hidden_in_the_last_epoch(process: Process) -> Notion:
     """The last iterate: the place in the last epoch is hidden, and all earlier ones count as the worst."""
     places = places_of(process, averaged=True)
     found = schedules_of(places, places.wanted)
-    mus = np.array([record.mu for record in found])
-    if not np.isfinite(mus).all():
+    if not all(math.isfinite(record.mu) for record in found):
         raise NoFiniteBound("no schedule has a finite cost.")
-    return hidden_allocation(mus, np.array([record.weight for record in found]), process.adjacency)
+    return _hidden_among(found, process.adjacency)
+
+
+def prepaid_in_the_last_epoch(process: Process, slack: float) -> Notion:
+    """The same with prepayment, but for a probability `slack`: one push, of the record against nothing."""
+    return _hidden_among(prepaid_evidence(process, averaged=True, slack=slack).schedules, process.adjacency)
+
+
+def _hidden_among(found: tuple[RecordSchedules, ...], adjacency: Adjacency) -> Notion:
+    """One law without the record, and one for each place; where it has no turn at all they are the same."""
+    mus, weights = (np.array(values) for values in zip(*((one.mu, one.weight) for one in found), strict=True))
+    absent = max(0.0, 1 - float(weights.sum()))
+    return present_or_absent(np.append(mus, 0.0), np.append(weights, absent), adjacency=adjacency)
 
 
 def from_a_common_state(process: Process) -> Notion:

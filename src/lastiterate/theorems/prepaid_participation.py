@@ -17,17 +17,19 @@ from lastiterate.algorithms.process import Process
 from lastiterate.kernel.prepaid import kept
 from lastiterate.numerics.payment_law import LARGEST, UNLIKELY, Steady, most_turns, payment_law
 from lastiterate.numerics.rounding import up
+from lastiterate.privacy.adjacency import POISSON
 from lastiterate.privacy.chosen_slack import ChosenSlack
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.hidden_participation import hidden_participation
 from lastiterate.privacy.ladder import Ladder
 from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.present_or_absent import present_or_absent
 from lastiterate.privacy.profile import Profile
 from lastiterate.theorems.assumptions import NONEXPANSIVE
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.prepayment import SMOOTH, smooth_of
 from lastiterate.theorems.sampled import RANDOM
-from lastiterate.theorems.theorem import Assumption, Theorem
+from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
 
 # Of what is prepaid, what a window may lose from its first step to its last: the longest window that is worth a try, and two
 # that are shorter. Which of them is best depends on how many there are.
@@ -75,24 +77,28 @@ def prepaid_window(process: Process, length: int, slack: float) -> Profile:
     """So many steps from a common state, of which the last iterate is released."""
     given = Steady(length, float(process.inclusion[0]), kept_at_least(process, slack))
     if not given.payable:
-        return Profile(epsilons=np.zeros(1), deltas=np.ones(1))
+        return Profile(epsilons=np.zeros(1), deltas=np.ones(1), adjacency=process.adjacency)
     law, noise = payment_law(given), float(process.noise[0])
     rough = float(smooth_of(process).rough[0]) / noise
     mus = up(float(process.sampled[0]) / noise) * np.sqrt(law.costs)
     extra = rough * math.sqrt(most_turns(length, given.rate))  # of rounding, paid where it comes
-    return hidden_participation(up(mus + np.where(mus > 0, extra, 0.0)), law.weights, law.lost + UNLIKELY)
+    paid, lost = up(mus + np.where(mus > 0, extra, 0.0)), law.lost + UNLIKELY
+    if process.adjacency.replaces:
+        return hidden_participation(paid, law.weights, lost)
+    return present_or_absent(paid, law.weights, lost, process.adjacency)
 
 
 def kept_at_least(process: Process, slack: float) -> float:
     """What a step keeps of what is prepaid: with probability 1 − slack in all steps, whoever is in the record's place.
 
-    The record may be replaced by its neighbour or by any other, so there are as many pushes as records.
+    The record may be replaced by its neighbour or by any other, so there are as many pushes as records; by nothing: one.
     """
+    pushes = process.batches.records if process.adjacency.replaces else 1
     smooth, steps = smooth_of(process), 2
     largest = up(LARGEST * float(process.sampled[0]) + float(smooth.rough[0]))
     noise = np.broadcast_to(process.noise[0], steps)
     share = slack * (steps / len(process)) * (1 - 1e-12)
-    found = kept(smooth.like_the_first(steps), noise, largest, share, process.batches.records)
+    found = kept(smooth.like_the_first(steps), noise, largest, share, pushes)
     lost = max(up(1 - float(found.least[-1])), _LEAST_LOST)
     return 1 - _RATIO ** math.ceil(math.log(lost) / math.log(_RATIO)) * (1 + 1e-9) if lost < 1 else 0.0
 
@@ -104,13 +110,13 @@ def _lengths(process: Process) -> tuple[int, ...]:
     return tuple(sorted({min(max(int(one / lost), _SHORTEST), most) for one in _LOSSES}))
 
 
-def _fixed_size(process: Process) -> str | None:
+def _one_place(process: Process) -> str | None:
     batches = process.batches
-    if batches.constant_size:
-        return None
-    return (
-        f"it needs batches of one size, where another record takes the record's place, but the run has {batches.called}"
-    )
+    if process.adjacency.replaces:
+        needed = None if batches.constant_size else "batches of one size, where another record takes the record's place"
+    else:
+        needed = None if batches.sampling is POISSON else "sums over a public divisor, where nothing takes its place"
+    return needed and f"under {process.adjacency!r} it needs {needed}, but the run has {batches.called}"
 
 
 def _worth_hiding(process: Process) -> str | None:
@@ -121,7 +127,7 @@ def _worth_hiding(process: Process) -> str | None:
 
 
 def _little_lost(process: Process) -> str | None:
-    if any(one.failure(process) is not None for one in (RANDOM, FIXED_SIZE, SMOOTH, ALIKE_SMOOTH)):
+    if any(one.failure(process) is not None for one in (RANDOM, ONE_PLACE, SMOOTH, ALIKE_SMOOTH)):
         return None
     least = kept_at_least(process, _TYPICAL_SLACK)
     if _SHORTEST * (1 - least) <= _LOSSES[0] and Steady(_SHORTEST, 0.5, least).payable:
@@ -135,16 +141,16 @@ def _alike_smooth(process: Process) -> str | None:
     return None
 
 
-FIXED_SIZE = Assumption("batches of one size", _fixed_size)
+ONE_PLACE = Assumption("batches of one size if the record is replaced, Poisson sums if it is not there", _one_place)
 ALIKE_SMOOTH = Assumption("all steps alike, also in how pushes turn", _alike_smooth)
 
 PREPAID_PARTICIPATION = Theorem(
     "hidden-participation/prepaid",
     "lastiterate, a record's participation in random batches is hidden, also by noise before it",
-    "fixed-size batches, smooth losses, small steps: how often a record takes part is hidden",
+    "random batches, smooth losses, small steps: how often a record takes part is hidden",
     (
         RANDOM,
-        FIXED_SIZE,
+        ONE_PLACE,
         SMOOTH,
         ALIKE_SMOOTH,
         NONEXPANSIVE,
@@ -153,4 +159,5 @@ PREPAID_PARTICIPATION = Theorem(
     ),
     _bound,
     rung=prepaid_windows_of,
+    adjacencies=ANY_NEIGHBOURS,
 )

@@ -202,6 +202,7 @@ def _quick(process: Process) -> bool:
 SMOOTH = Assumption("a smooth push: no projection, no proximal map, bounded gradients, known smoothness", _smooth)
 ALIKE_IF_NEW = Assumption("where each epoch has a new order, all steps alike", _alike_if_new)
 SEVERAL = Assumption("several batches in an epoch", _several)
+LITTLE_TO_PREPAY = _little_enough(averaged=True)
 
 PREPAYMENT = Theorem(
     "prepayment",
@@ -230,7 +231,7 @@ PREPAID_ORDER = Theorem(
         SMOOTH,
         ALIKE_IF_NEW,
         TAME,
-        _little_enough(averaged=True),
+        LITTLE_TO_PREPAY,
     ),
     _averaged,
     places=partial(prepaid_places_of, averaged=True),
