@@ -79,7 +79,7 @@ class Turning(Hidden):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Asked:
     """A path for these pushes whose last `zeros` are 0, and the steps whose payments are added up before they are squared:
     those with the same number in `together`, and what is paid there `already`."""
