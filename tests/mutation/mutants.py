@@ -910,4 +910,12 @@ MUTANTS = (
         "together = up(np.maximum(values[:, None], np.exp(signed)[:, None] * values))",
         "tests/privacy/test_zeroed_out.py",
     ),
+    Mutant(
+        "a record that is there or not, in the order that is easier",
+        "privacy/hidden_participation.py",
+        "    return worse_of(present, absent, adjacency)",
+        "    return worse_of(absent, absent, adjacency)",
+        "tests/laws/test_neighbours.py",
+        "there_or_not",
+    ),
 )
