@@ -21,6 +21,7 @@ from lastiterate.auditing.chain import Chain, iid_hazard
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.theorems.block_mixing import blocks_of
 from lastiterate.theorems.hidden_epochs import whole_epoch
+from lastiterate.theorems.hidden_participation import participation_window
 from lastiterate.theorems.hidden_place import HIDDEN_PLACE
 from lastiterate.theorems.reflection import reflected_profile
 from lastiterate.theorems.window_tail import window_of
@@ -35,7 +36,11 @@ _SUMMED = (
     process(_POISSON, 3, 0.3, diameter=math.inf, drift=1.0, retain=0.2, dimension=1),
 )
 # The others are about batches that no record can be added to.
-ADDED_TO = [one for one in li.CATALOGUE if not all(one.failures(given) for given in _SUMMED)]
+ADDED_TO = [
+    one
+    for one in li.CATALOGUE
+    if not all(one.failures(replace(given, adjacency=li.ADD_OR_REMOVE_ONE)) for given in _SUMMED)
+]
 
 
 def asked() -> list[Any]:
@@ -56,7 +61,12 @@ def test_it_lies_above_exact_instances(theorem: li.theorems.Theorem, adjacency: 
 def test_all_theorems_say_which_neighbours_they_are_about() -> None:
     for theorem in li.CATALOGUE:
         assert li.REPLACE_ONE in theorem.adjacencies or theorem.name.startswith("balls-and-bins")
-    assert {one.name for one in ADDED_TO} > {"window-tail", "block-mixing", "bok2024/random/composition"}
+    assert {one.name for one in ADDED_TO} > {
+        "window-tail",
+        "block-mixing",
+        "bok2024/random/composition",
+        "hidden-participation",
+    }
 
 
 def test_batches_of_fixed_size_are_not_halved() -> None:
@@ -132,6 +142,31 @@ def test_windows_and_blocks_cover_both_orders(others: float, diameter: float, po
         assert (window_of(given, length).delta(epsilons) >= exact - error - 1e-13).all()
         if math.isfinite(diameter):
             assert (blocks_of(given, length).delta(epsilons) >= exact - error - 1e-13).all()
+
+
+@pytest.mark.parametrize(
+    ("push", "rate", "steps", "factor"), [(1.0, 0.3, 6, 1.0), (2.0, 0.1, 8, 0.9), (3.0, 0.05, 5, 0.5)]
+)
+def test_hidden_participation_of_a_record_that_is_there_or_not(
+    push: float, rate: float, steps: int, factor: float
+) -> None:
+    """Linear steps: the law is a mixture over the sets of steps, which are gone through one by one."""
+    epsilons = np.array([0.1, 0.5, 1.0, 2.0, 4.0])
+    weights = factor ** np.arange(steps)
+    sets = np.array(list(product((0, 1), repeat=steps)))
+    means = push * (sets @ weights) / math.sqrt(float(np.square(weights).sum()))
+    chances = np.prod(np.where(sets, rate, 1 - rate), axis=1)
+    x = np.linspace(-9.0, 9.0 + float(means.max()), 8001)
+    unit = (x[1] - x[0]) / math.sqrt(2 * math.pi)
+    present, absent = np.exp(-np.square(x[:, None] - means) / 2) @ chances * unit, np.exp(-np.square(x) / 2) * unit
+    pairs = ((present, absent), (absent, present))
+    exact = np.max([[np.maximum(p - math.exp(e) * q, 0).sum() for e in epsilons] for p, q in pairs], axis=0)
+    given = replace(process(_POISSON, steps, push, lipschitz=factor), adjacency=li.ADD_OR_REMOVE_ONE)
+    given = replace(given, batches=li.Poisson(records=100, rate=rate))
+    said = np.asarray(participation_window(given, steps).delta(epsilons))
+    assert (said >= exact * (1 - 1e-6)).all()
+    composed = li.notions.subsampled_gaussian(mu=push, inclusion=rate).compose(steps)
+    assert push < 2 or said[-1] < float(composed.delta(4.0))
 
 
 def run_with(batches: Any, adjacency: Adjacency, loss: Any = LOGISTIC, **more: Any) -> li.Run:

@@ -1152,4 +1152,12 @@ MUTANTS = (
         "tests/theorems/test_linear_optimiser.py",
         "turn or prepaid",
     ),
+    Mutant(
+        "a record that is there or not, in the order that is easier",
+        "privacy/hidden_participation.py",
+        "    return worse_of(present, absent, adjacency)",
+        "    return worse_of(absent, absent, adjacency)",
+        "tests/laws/test_neighbours.py",
+        "there_or_not",
+    ),
 )

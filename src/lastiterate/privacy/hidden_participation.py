@@ -12,6 +12,7 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import log_gap_above
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
+from lastiterate.privacy.present_or_absent import absent_against_present, present_against_absent, worse_of
 from lastiterate.privacy.profile import LARGEST_TABLED, Profile
 
 _POINTS = 120  # of the profile: chords lie above it, with fewer by more
@@ -36,6 +37,21 @@ def hidden_participation(mus: Floats, weights: Floats, lost: float, adjacency: A
         shares = up(np.exp(levels - largest[:, None]) @ weights + lost)
     epsilons = up(np.maximum(largest + np.log(shares), 0.0)) + 1e-12
     return Profile(epsilons=epsilons, deltas=np.minimum(deltas, 1.0), adjacency=adjacency)
+
+
+def participation_or_nothing(mus: Floats, weights: Floats, lost: float, adjacency: Adjacency = REPLACE_ONE) -> Profile:
+    """Where nothing takes its place, and the neighbour's law does not depend on V: Σ p_V·N(μ(V), 1) against N(0, 1).
+
+    In the worse of both orders; `weights` and `lost` as above. What the weights are too large by, the mixture may lack:
+    N(0, 1) sticks out of it by at most e^ε times that more.
+    """
+    mus, weights = _few(mus, weights)
+    excess = max(up(float(weights.sum()), operations=len(weights)) - (1 - lost), 0.0)
+    present, (epsilons, deltas) = present_against_absent(mus, weights, lost), absent_against_present(mus, weights)
+    with np.errstate(over="ignore"):
+        missing = deltas + up(np.exp(epsilons) * excess)
+    absent = epsilons, np.minimum(np.minimum.accumulate(missing), 1.0)
+    return worse_of(present, absent, adjacency)
 
 
 def _few(mus: Floats, weights: Floats) -> tuple[Floats, Floats]:

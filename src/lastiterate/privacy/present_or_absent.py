@@ -33,7 +33,12 @@ def present_or_absent(
     if adjacency.replaces:
         raise InvalidInput(f"present_or_absent is about a record that is there or not. Got {adjacency!r}.")
     mus, weights = _few(mus, weights)
-    orders = present_against_absent(mus, weights, lost), absent_against_present(mus, weights)
+    return worse_of(present_against_absent(mus, weights, lost), absent_against_present(mus, weights), adjacency)
+
+
+def worse_of(present: Points, absent: Points, adjacency: Adjacency) -> Profile:
+    """Of both orders, at every ε."""
+    orders = present, absent
     epsilons = np.unique(np.clip(np.concatenate([order[0] for order in orders]), 0.0, LARGEST_TABLED))
     deltas = np.max([_along(order, epsilons) for order in orders], axis=0)
     return Profile(epsilons=epsilons, deltas=np.minimum(deltas, 1.0), adjacency=adjacency)

@@ -17,7 +17,7 @@ from lastiterate.numerics.minorant_law import CostLaw, minorant_law
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import POISSON
 from lastiterate.privacy.compose import compose_counted
-from lastiterate.privacy.hidden_participation import hidden_participation
+from lastiterate.privacy.hidden_participation import hidden_participation, participation_or_nothing
 from lastiterate.privacy.ladder import Ladder, rungs
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.participation_estimate import composed_estimate, rough_window
@@ -38,7 +38,9 @@ def _bound(process: Process) -> Evidence:
     Bound: windows of k steps composed, each with δ(ε) = Σ_V p_V·θ_{ε(V)}(μ(V)), ε(V) = min(μ(V), q)·(q − min(μ(V), q)/2).
         V is the set of a window's steps that use the record, p_V its probability, μ(V) the engine's with a push at every
         step of V and nothing left at the end; q such that Σ_V p_V·e^{ε(V)} = e^ε. Steps that differ count as the worst.
-    Assumes: batches of fixed size, or averaged over their own; no step moves iterates apart.
+        Poisson batches with or without the record: the profile of Σ_V p_V·N(μ(V), 1) against N(0, 1), in both orders.
+    Assumes: batches of fixed size, or averaged over their own; Poisson batches where the neighbour's record contributes
+        nothing; no step moves iterates apart.
     Attained by: one step on a random batch.
     Reference: hidden participation (docs/proofs.md).
     """
@@ -70,7 +72,8 @@ def participation_window(process: Process, length: int) -> Profile:
     """So many steps from a common state, of which the last iterate is released."""
     rate, mu, factor = _alike(process)
     law = _law(length, rate, factor)
-    return hidden_participation(mu * np.sqrt(law.costs), law.weights, law.lost)
+    hidden = participation_or_nothing if process.batches.sampling is POISSON else hidden_participation
+    return hidden(mu * np.sqrt(law.costs), law.weights, law.lost)
 
 
 def rough_participation(process: Process, length: int) -> Profile:
@@ -96,10 +99,11 @@ def worth_hiding(process: Process) -> bool:
 
 
 def _replaced(process: Process) -> str | None:
-    if process.batches.sampling is not POISSON:
+    if process.batches.sampling is not POISSON or not process.adjacency.replaces:
         return None
     return (
-        "it is about batches where another record takes its place; for sums over a public divisor composition is better"
+        "it is about batches where another record takes its place, or nothing; for sums over a public divisor with a record "
+        "that is replaced composition is better"
     )
 
 
@@ -116,7 +120,7 @@ HIDDEN_PARTICIPATION = Theorem(
     "random batches, convex: steps with the record are compared with steps without it",
     (
         RANDOM,
-        Assumption("another record in its place", _replaced),
+        Assumption("another record in its place, or nothing", _replaced),
         Assumption("no narrow domain", _wide),
         NONEXPANSIVE,
     ),

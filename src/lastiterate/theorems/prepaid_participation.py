@@ -20,10 +20,9 @@ from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import POISSON
 from lastiterate.privacy.chosen_slack import ChosenSlack
 from lastiterate.privacy.compose import compose_counted
-from lastiterate.privacy.hidden_participation import hidden_participation
+from lastiterate.privacy.hidden_participation import hidden_participation, participation_or_nothing
 from lastiterate.privacy.ladder import Ladder
 from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.present_or_absent import present_or_absent
 from lastiterate.privacy.profile import Profile
 from lastiterate.theorems.assumptions import NONEXPANSIVE
 from lastiterate.theorems.evidence import Evidence
@@ -43,12 +42,14 @@ _RATIO = 1.05  # between the losses of a step that are told apart: those of one 
 
 
 def _bound(process: Process) -> Evidence:
-    """Update: X ← φ(X) + N(0, ν²), random batches of fixed size, smooth losses.
+    """Update: X ← φ(X) + N(0, ν²), random batches, smooth losses.
     Bound: windows of k steps composed, each with δ(ε) = Σ_V p_V·θ_{ε(V)}(μ(V)), Σ_V p_V·e^{ε(V)} = e^ε, over the sets V of
         a window's steps that use the record. μ(V) = √Σ(a_t/ν)² for the least payments a_t of one shape, not falling, that
         leave nothing: z_t = z_{t−1} + s·[t ∈ V] − a_t, where only lo·z of a z < 0, which is prepaid, is kept;
         lo = c − ω − c·γ as in prepayment, but for a probability δ0 of the whole run, which is chosen.
-    Assumes: no projection and no proximal map, a known smoothness, bounded gradients, one clip; all steps alike.
+        Where the record is there or not, in Poisson sums: Σ_V p_V·N(μ(V), 1) against N(0, 1), in both orders.
+    Assumes: no projection and no proximal map, a known smoothness, bounded gradients, one clip; all steps alike; batches of
+        one size if the record is replaced, Poisson sums if it is not there.
     Attained by: quadratic losses whose push does not turn, in the limit of small steps.
     Reference: docs/proofs.md, "Hidden participation with prepayment".
     """
@@ -77,15 +78,14 @@ def prepaid_window(process: Process, length: int, slack: float) -> Profile:
     """So many steps from a common state, of which the last iterate is released."""
     given = Steady(length, float(process.inclusion[0]), kept_at_least(process, slack))
     if not given.payable:
-        return Profile(epsilons=np.zeros(1), deltas=np.ones(1), adjacency=process.adjacency)
+        return Profile(epsilons=np.zeros(1), deltas=np.ones(1))
     law, noise = payment_law(given), float(process.noise[0])
     rough = float(smooth_of(process).rough[0]) / noise
     mus = up(float(process.sampled[0]) / noise) * np.sqrt(law.costs)
     extra = rough * math.sqrt(most_turns(length, given.rate))  # of rounding, paid where it comes
     paid, lost = up(mus + np.where(mus > 0, extra, 0.0)), law.lost + UNLIKELY
-    if process.adjacency.replaces:
-        return hidden_participation(paid, law.weights, lost)
-    return present_or_absent(paid, law.weights, lost, process.adjacency)
+    hidden = hidden_participation if process.adjacency.replaces else participation_or_nothing
+    return hidden(paid, law.weights, lost)
 
 
 def kept_at_least(process: Process, slack: float) -> float:
