@@ -1,6 +1,6 @@
-"""Batches of random size: what averaging over the size gains, and what follows from which sizes are unusual. `make batch-sizes`.
+"""Batches of random size: what averaging over the size gains, and what unusual sizes cost. `make batch-sizes`.
 
-"before": every size that occurs at all counted as the worst of them. CHANGELOG quotes these.
+CHANGELOG quotes the first three.
 """
 
 from __future__ import annotations
@@ -36,9 +36,7 @@ RUNS = {
     "own mean, logistic, 400 records, rate 0.1, radius 0.2, 500 steps": logistic(
         li.PoissonMean(400, 0.1), 0.1, 500, 3.2, radius=0.2
     ),
-    "sum, logistic, 400 records, rate 0.1, l2 0.05, 500 steps": logistic(
-        li.Poisson(400, 0.1), 0.1, 500, 3.2, l2=0.05
-    ),
+    "sum, logistic, 400 records, rate 0.1, l2 0.05, 500 steps": logistic(li.Poisson(400, 0.1), 0.1, 500, 3.2, l2=0.05),
     "sum, logistic, 400 records, rate 0.1, radius 0.2, 500 steps": logistic(
         li.Poisson(400, 0.1), 0.1, 500, 3.2, radius=0.2
     ),
