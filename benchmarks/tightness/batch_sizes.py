@@ -1,6 +1,6 @@
-"""Batches of random size: what averaging over the size gains, and which sizes are unusual (`make batch-sizes`).
+"""Batches of random size: what averaging over the size gains, and what unusual sizes cost. `make batch-sizes`.
 
-"before": every size that occurs at all counted as the worst of them. CHANGELOG quotes these.
+CHANGELOG quotes the first three.
 """
 
 from __future__ import annotations

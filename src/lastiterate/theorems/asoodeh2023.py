@@ -70,7 +70,7 @@ def _curved(process: Process) -> Evidence:
     # The last step alone costs rate·θ_ε(ratio).
     return Evidence(
         CurvedContraction(ratio, rate, len(process)),
-        at_least=lambda log_delta: float(threshold_above(log_delta - math.log(rate), ratio)),
+        at_least=lambda log_delta, above: float(threshold_above(log_delta - math.log(rate), ratio)),
     )
 
 

@@ -157,7 +157,7 @@ def _bound(process: Process) -> Evidence:
     return Evidence(ladder, ladder, at_least=partial(_at_least, process))
 
 
-def _at_least(process: Process, log_delta: float) -> float:
+def _at_least(process: Process, log_delta: float, above: float) -> float:
     """More than what reflection says, where the domain is neither tiny nor wide (benchmarks/speed/random_runs.py)."""
     from lastiterate.theorems.reflection import REFLECTION, reflected_profile
 

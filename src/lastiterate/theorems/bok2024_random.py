@@ -111,7 +111,9 @@ def _rest(alpha: float) -> float:
     return up(1 / math.sqrt((1 - 1 / alpha) * (1 + 1 / alpha)))
 
 
-def _at_least(process: Process, hidden_mu: Callable[[Floats], Floats], most: int, log_delta: float) -> float:
+def _at_least(
+    process: Process, hidden_mu: Callable[[Floats], Floats], most: int, log_delta: float, above: float
+) -> float:
     """With all of the noise for both parts; many sampled steps are at least as bad as a normal law of the same mean."""
     windows, rate = np.array(rungs(most, _RATIO), float), float(process.inclusion[0])
     sampled = 2 * rate * np.sqrt(windows) * _joining(process) / float(process.noise[0])
@@ -119,7 +121,7 @@ def _at_least(process: Process, hidden_mu: Callable[[Floats], Floats], most: int
     return float(threshold_above(log_delta, max(float(mus.min()), 1e-150)))
 
 
-def _searched(member: Callable[[int, float], Notion], most: int, at_least: Callable[[float], float]) -> Evidence:
+def _searched(member: Callable[[int, float], Notion], most: int, at_least: Callable[[float, float], float]) -> Evidence:
     def over_splits(window: int) -> Notion:
         return Ladder(tuple(range(len(_SPLITS))), lambda split: Quick(member(window, _SPLITS[split])))
 

@@ -99,7 +99,7 @@ class Evidence:
     `at_delta`: what proves it best for one log δ, where that is not the same for all.
     `pairs`: where the place is hidden, for a record and its neighbour at different places.
     `at_least`: about the least ε that may come of it at a log δ, quickly, 0 if unknown: where another theorem has less, its
-    own ε is left until somebody looks.
+    own ε is left until somebody looks. It is told what has to be exceeded, and need not be sharper than that.
     """
 
     notion: Notion
@@ -109,7 +109,7 @@ class Evidence:
     about: About = About.LAST_ITERATE
     prepaying: Prepaying | None = None
     at_delta: Callable[[float], Evidence] | None = None
-    at_least: Callable[[float], float] | None = None
+    at_least: Callable[[float, float], float] | None = None
 
     @property
     def grade(self) -> Grade:
@@ -121,4 +121,4 @@ class Evidence:
 
     def hopeless(self, delta: float, least: float) -> bool:
         """Whether it is surely not below this ε, as far as an estimate tells."""
-        return self.at_least is not None and self.at_least(math.log(delta)) > _SURELY * least
+        return self.at_least is not None and self.at_least(math.log(delta), _SURELY * least) > _SURELY * least
