@@ -287,6 +287,12 @@ def two_bins(c: float, what: str) -> Sharp:
 
 
 TWO_BINS = two_bins(0.8, "one epoch of two bins, the record there or not")
+PREPAID_BINS = Sharp(
+    "one epoch of two bins, all noise hides the record",
+    replace(run(BINS, 2, 1.0, adjacency=li.ZERO_OUT), smooth=smooth_steps(2, 0.0, 0.0, 0.0, 0.0)),
+    gaussian(math.sqrt(0.5)),
+    (0.3, 1.0),
+)
 ONE_BIN = li.BallsAndBins(records=10, batches=1)
 FORGETFUL_BIN = Sharp(
     "one bin, epochs that forget everything before",
@@ -345,6 +351,7 @@ INSTANCES: dict[str, tuple[tuple[Sharp, ...], float]] = {
     "hidden-participation": ((ONE_SAMPLED,), 0.99),
     "balls-and-bins": ((BOTH_BINS,), 0.99),
     "balls-and-bins/hidden-place": ((TWO_BINS,), 0.99),
+    "balls-and-bins/prepaid": ((PREPAID_BINS,), 0.97),
     "balls-and-bins/window-tail": ((FORGETFUL_BIN,), 0.97),
     "hidden-participation/prepaid": ((COUNTED,), 0.97),
 }

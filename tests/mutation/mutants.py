@@ -867,8 +867,8 @@ MUTANTS = (
     Mutant(
         "whoever is in the record's place pushes in one direction",
         "theorems/prepaid_participation.py",
-        "largest, share, process.batches.records)",
-        "largest, share, 1)",
+        "pushes = process.batches.records if process.adjacency.replaces else 1",
+        "pushes = 1",
         "tests/theorems/test_prepaid_participation.py",
     ),
     Mutant(
