@@ -213,11 +213,7 @@ def test_no_certificate_is_about_other_neighbours_than_its_run() -> None:
     run = li.Run(LOGISTIC, batches, 0.3, li.OnMeanGradient(std=0.3), 12, adjacency=li.ZERO_OUT)
     report = li.account(run, 1e-3)
     hidden = next(one for one in report.guarantees if one.theorem is HIDDEN_PLACE)
-<<<<<<< HEAD
-    certificate = replace(report, asked=(Ranked(hidden.epsilon(1e-5), hidden),), later=()).certificate
-=======
-    certificate = replace(report, guarantees=(hidden,), epsilons=(hidden.epsilon(1e-3),)).certificate
->>>>>>> neighbours
+    certificate = replace(report, asked=(Ranked(hidden.epsilon(1e-3), hidden),), later=()).certificate
     assert verify(certificate).accepted
     assert judged(certificate) == ""
     assert certificate["proof"]["turns"]["exchange"] == 2.0
