@@ -27,14 +27,9 @@ KEPT = ROOT / "out" / "as-people-train-peers.json"
 PATIENCE = 900  # seconds for all peers together
 ADJACENCIES = (li.REPLACE_ONE, li.ZERO_OUT, li.ADD_OR_REMOVE_ONE)
 
-# What the library describes by now. Each is one line, and the set-ups are ready for it.
-UNEVEN = "last" in li.Shuffled.__dataclass_fields__
-OPTIMISERS = hasattr(li, "Adam")
-INSTEAD: dict[str, Callable[[Setup], Any] | None] = {
+INSTEAD: dict[str, Callable[[Setup], Any]] = {
     "as Poisson": lambda setup: li.Poisson(setup.records, setup.batch_size / setup.records),
-    "as balls and bins": (lambda setup: li.BallsAndBins(_used(setup), setup.per_epoch))
-    if hasattr(li, "BallsAndBins")
-    else None,
+    "as balls and bins": lambda setup: li.BallsAndBins(setup.records, setup.per_epoch),
 }
 
 Row = dict[str, Any]
@@ -63,13 +58,13 @@ def batches_of(setup: Setup) -> Any:
     if setup.drawn == POISSON:
         return li.Poisson(setup.records, setup.rate)
     kind = li.Cyclic if setup.drawn == CYCLIC else li.Shuffled
-    if UNEVEN and setup.last is not None:
+    if setup.last is not None:
         return kind(setup.records, setup.batch_size, last=setup.last)
     return kind(_used(setup), setup.batch_size)
 
 
 def run_of(setup: Setup, adjacency: Adjacency, batches: Any = None) -> li.Run:
-    """The training; what the library does not describe is left out."""
+    """The training, with these batches or its own."""
     drawn = batches_of(setup) if batches is None else batches
     loss = li.losses.network(clip=setup.clip) if setup.loss is None else setup.loss
     noise: Any = li.OnGradientSum(setup.multiplier, setup.clip)
@@ -79,7 +74,7 @@ def run_of(setup: Setup, adjacency: Adjacency, batches: Any = None) -> li.Run:
         setup.count if setup.steps is not None or drawn.per_epoch == setup.per_epoch else setup.epochs * drawn.per_epoch
     )
     run = li.Run(loss, drawn, setup.step_size, noise, steps, adjacency=adjacency)
-    return replace(run, optimizer=setup.optimizer()) if OPTIMISERS and setup.optimizer else run
+    return replace(run, optimizer=setup.optimizer()) if setup.optimizer else run
 
 
 def row_of(setup: Setup) -> Row:
@@ -109,9 +104,9 @@ def _priced(setup: Setup, adjacency: Adjacency) -> Row | None:
     return {"ours": report.epsilon, "all": report.composition, "theorem": report.best.theorem.name}
 
 
-def _instead(setup: Setup, make: Callable[[Setup], Any] | None) -> float | None:
+def _instead(setup: Setup, make: Callable[[Setup], Any]) -> float | None:
     """ε under zero-out, if batches had been drawn like this; nothing where they were, or where there are no batches."""
-    if make is None or setup.drawn in (FULL, POISSON):
+    if setup.drawn in (FULL, POISSON):
         return None
     try:
         return li.account(run_of(setup, li.ZERO_OUT, make(setup)), setup.delta).epsilon

@@ -117,7 +117,6 @@ def test_kinds_that_are_listed_are_tried(monkeypatch: pytest.MonkeyPatch) -> Non
     assert InBins in changed
 
 
-@pytest.mark.skipif(not hasattr(li, "SGD"), reason="runs have no optimisers")
 def test_a_run_with_adam_is_offered_plain_steps() -> None:
     assert list(alternatives._without_optimizer(SHUFFLED)) == []
     run = replace(SHUFFLED, loss=CONVEX, step_size=0.5, optimizer=li.Adam())

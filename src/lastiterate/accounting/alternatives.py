@@ -17,6 +17,7 @@ from lastiterate.algorithms.batches import Batches
 from lastiterate.algorithms.batches.base import RARE
 from lastiterate.algorithms.domains import Ball
 from lastiterate.algorithms.kinds import kind_named
+from lastiterate.algorithms.optimizers import PLAIN
 from lastiterate.algorithms.per_step import PerStep, per_step_shown, times
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import LastIterateError
@@ -45,8 +46,6 @@ _SAME_RATE: dict[str, Callable[[Batches], dict[str, Any]]] = {
     "fixed_size": lambda batches: {"records": batches.records, "batch_size": round(batches.divisor)},
     "balls_and_bins": lambda batches: {"records": batches.records, "batches": batches.per_epoch},
 }
-
-_PLAIN: dict[str, Any] = {"optimizer": None}
 
 Change = tuple[str, Run]
 
@@ -122,9 +121,8 @@ def _drawn(run: Run, make: Callable[..., Batches], arguments: dict[str, Any]) ->
 
 def _without_optimizer(run: Run) -> Iterator[Change]:
     """Momentum keeps theorems on hidden states away, or makes them weaker."""
-    optimizer = getattr(run, "optimizer", None)
-    if optimizer is not None and not optimizer.plain:
-        yield f"with plain steps instead of {optimizer.described}", replace(run, **_PLAIN)
+    if not run.optimizer.plain:
+        yield f"with plain steps instead of {run.optimizer.described}", replace(run, optimizer=PLAIN)
 
 
 def _shorter_steps(run: Run) -> Iterator[Change]:

@@ -87,7 +87,7 @@ def _bound(process: Process) -> Evidence:
         γ = ℓ·((ηG + a_max)/(1−β) + νκ/√(1−β²)) is how far the push can turn in one step, but for a probability δ0.
     Assumes: momentum, no decay, no projection and no proximal map, a known smoothness, bounded gradients, all steps alike;
         only the last iterate is released.
-    Attained by: quadratic losses whose push does not turn, five epochs of four batches, to 10 %.
+    Attained by: quadratic losses whose push does not turn, three epochs of four batches, to 5 %.
     Reference: docs/proofs.md, "Linear optimisers".
     """
 
