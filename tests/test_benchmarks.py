@@ -36,54 +36,44 @@ def test_make_names_modules_that_are_there() -> None:
 
 
 @pytest.fixture(scope="module")
-def beside_poisson() -> list[earlier_noise.Row]:
-    return earlier_noise.poisson_table((1.0, 2.0, 4.0))
+def of_each_kind() -> list[earlier_noise.Row]:
+    return earlier_noise.kinds_table((1.0, 4.0))
 
 
 def of_multiplier(rows: list[earlier_noise.Row], multiplier: float, column: str) -> list[float]:
     return [float(row[column] or 0.0) for row in rows if row["multiplier"] == multiplier]
 
 
-def test_the_readme_says_what_shuffled_and_poisson_batches_cost(beside_poisson: list[earlier_noise.Row]) -> None:
+def test_the_readme_says_what_each_kind_of_batches_costs(of_each_kind: list[earlier_noise.Row]) -> None:
     page = (ROOT / "README.md").read_text()
-    said = [
-        [float(one) for one in found.split(", ")] for found in re.findall(r"ε = ((?:\d+\.\d\d, ){3}\d+\.\d\d)", page)
-    ]
-    columns = [of_multiplier(beside_poisson, 1.0, name) for name in ("prepaid", "Poisson")]
-    assert said == [[round(epsilon, 2) for epsilon in column] for column in columns]
+    cells = re.findall(r"^\| [^|]+ \| [^|]+ \| (\d+\.\d\d) \| (\d+\.\d\d) \| (\d+\.\d\d) \| (\d+\.\d\d) \|$", page, re.M)
+    columns = ("Poisson, all", "Poisson, last", "bins, all", "bins, last", "shuffled, all", "shuffled, last")
+    found = [[f"{epsilon:.2f}" for epsilon in of_multiplier(of_each_kind, 1.0, name)] for name in columns]
+    assert [list(row) for row in cells] == found
 
 
-def test_the_readme_says_where_shuffling_is_not_better(beside_poisson: list[earlier_noise.Row]) -> None:
+def test_the_readme_says_where_poisson_is_better(of_each_kind: list[earlier_noise.Row]) -> None:
     page = (ROOT / "README.md").read_text()
-    better = max(of_multiplier(beside_poisson, 2.0, "Poisson/ours"))
-    worse = min(of_multiplier(beside_poisson, 4.0, "Poisson/ours"))
-    assert f"at multiplier 2 shuffling is better by {100 * (better - 1):.0f} % at most" in page
-    assert f"multiplier 4 Poisson sampling is better by up to {100 * (1 / worse - 1):.0f} %" in page
-    assert float(earlier_noise.poisson_row(1.0, 1, step_size=0.4)["Poisson/ours"] or 0.0) < 1
+    shuffled, sampled = (of_multiplier(of_each_kind, 4.0, f"{name}, last") for name in ("shuffled", "Poisson"))
+    better = max(one / other for one, other in zip(shuffled, sampled, strict=True))
+    assert f"at multiplier 4 Poisson batches need up to {100 * (1 - 1 / better):.0f} % less than shuffled ones" in page
 
 
-def test_zero_out_is_one_gradient_instead_of_the_difference_of_two() -> None:
-    process = earlier_noise.logistic(earlier_noise.ORDERS["reshuffled"], 0.08, 1).process
-    changed = earlier_noise.zero_out(process)
-    assert (changed.sensitivity == process.sensitivity / 2).all()
-    assert changed.smooth.turning == 2 * process.smooth.turning == pytest.approx(1 / 4)  # type: ignore[union-attr]
-    assert (process.smooth.rank, changed.smooth.rank) == (2, 1)  # type: ignore[union-attr]
-
-
-def test_zero_out_costs_no_less_than_losses_that_are_linear(beside_poisson: list[earlier_noise.Row]) -> None:
+def test_zero_out_costs_no_less_than_losses_that_are_linear(of_each_kind: list[earlier_noise.Row]) -> None:
     """There the last iterate is a sum: an epoch adds a gradient, and the noise of all steps hides it."""
-    for row in beside_poisson:
+    for row in of_each_kind:
         epochs, multiplier = int(row["epochs"] or 0), float(row["multiplier"] or 0.0)
         mu = epochs / multiplier / (earlier_noise.PER_EPOCH * epochs) ** 0.5
-        assert float(row["prepaid"] or 0.0) > li.GaussianDP(mu).epsilon(earlier_noise.DELTA)
+        for kind in ("shuffled", "bins"):
+            assert float(row[f"{kind}, last"] or 0.0) > li.GaussianDP(mu).epsilon(earlier_noise.DELTA)
 
 
 def test_the_page_of_what_is_new_has_the_tables_that_its_command_prints(
-    beside_poisson: list[earlier_noise.Row],
+    of_each_kind: list[earlier_noise.Row],
 ) -> None:
     printed = (ROOT / "docs" / "new.md").read_text().splitlines()
     tables = [
-        beside_poisson,
+        of_each_kind,
         earlier_noise.orders_table((0.4,), (1, 3)),
         earlier_noise.mnist_table(),
         earlier_noise.hard_losses_table(),
