@@ -62,6 +62,7 @@ chain: $(READY)  ## every theorem against exact one-dimensional chains; prepayme
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.against_turning $(TURNING)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.against_reflection $(REFLECTED)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.against_participation
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.against_mixtures $(MIXTURES)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.against_momentum
 
 lower: $(READY)  ## exact instances beside what is proved, and the speed of a chain

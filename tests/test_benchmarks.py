@@ -46,7 +46,9 @@ def of_multiplier(rows: list[earlier_noise.Row], multiplier: float, column: str)
 
 def test_the_readme_says_what_each_kind_of_batches_costs(of_each_kind: list[earlier_noise.Row]) -> None:
     page = (ROOT / "README.md").read_text()
-    cells = re.findall(r"^\| [^|]+ \| [^|]+ \| (\d+\.\d\d) \| (\d+\.\d\d) \| (\d+\.\d\d) \| (\d+\.\d\d) \|$", page, re.M)
+    cells = re.findall(
+        r"^\| [^|]+ \| [^|]+ \| (\d+\.\d\d) \| (\d+\.\d\d) \| (\d+\.\d\d) \| (\d+\.\d\d) \|$", page, re.M
+    )
     columns = ("Poisson, all", "Poisson, last", "bins, all", "bins, last", "shuffled, all", "shuffled, last")
     found = [[f"{epsilon:.2f}" for epsilon in of_multiplier(of_each_kind, 1.0, name)] for name in columns]
     assert [list(row) for row in cells] == found

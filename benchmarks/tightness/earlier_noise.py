@@ -16,6 +16,7 @@ import numpy as np
 import lastiterate as li
 from benchmarks.tightness.random_batches import by_theorem
 from benchmarks.timing import measured
+from lastiterate.algorithms.per_step import each
 from lastiterate.auditing.linear_instances import epsilon_of
 from lastiterate.shift.slopes import best_slopes
 
