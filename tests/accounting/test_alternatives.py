@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 
 import lastiterate as li
 from lastiterate.accounting import alternatives
 from lastiterate.algorithms import kinds
-from lastiterate.algorithms.batches import Poisson
 from lastiterate.algorithms.encode import run_from_dict
 from lastiterate.algorithms.losses import Loss
 
@@ -100,21 +99,12 @@ def test_nothing_is_said_where_hiding_the_iterates_helps() -> None:
     assert li.account(once, 1e-5).alternatives == ()
 
 
-def test_kinds_that_are_listed_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Balls and bins, once it is among the kinds of batches: its arguments are the records and the batches of an epoch."""
-
-    @dataclass(frozen=True)
-    class InBins(Poisson):
-        kind = "balls_and_bins"
-
-    def made(records: int, batches: int) -> InBins:
-        return InBins(records, 1 / batches)
-
-    listed = (*kinds.BATCHES, kinds.Kind(made, {"records": 12, "batches": 4}))
-    monkeypatch.setattr(made, "kind", "balls_and_bins", raising=False)
-    monkeypatch.setattr(kinds, "SECTIONS", {**kinds.SECTIONS, "batches": listed})
-    changed = [type(one.run.batches) for one in li.account(SHUFFLED, 1e-5).alternatives]
-    assert InBins in changed
+def test_other_batches_are_those_that_use_a_record_as_often() -> None:
+    """Balls and bins only where a record is there or not: nothing is proved of them if it is replaced."""
+    for run in (SHUFFLED, RUNS["zero-out"]):
+        found = {type(one.run.batches): one.run.batches for one in li.account(run, 1e-5).alternatives}
+        assert found[li.Poisson] == li.Poisson(6000, 250 / 6000)
+        assert found.get(li.BallsAndBins) == (None if run.adjacency.replaces else li.BallsAndBins(6000, 24))
 
 
 def test_a_run_with_adam_is_offered_plain_steps() -> None:

@@ -17,13 +17,13 @@ import pytest
 import lastiterate as li
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.algorithms.files import run_from_text, run_to_toml
-from lastiterate.algorithms.kinds import BATCHES, DOMAINS, LOSSES, MORE_BATCHES, NOISES, PROXES, SECTIONS, Kind
+from lastiterate.algorithms.kinds import BATCHES, DOMAINS, LOSSES, NOISES, PROXES, SECTIONS, UNEVEN, Kind
 from lastiterate.numerics.randomness import Source
 from lastiterate.training.samplers import Sampler
 
 EVERY = {f"{section}: {kind.name}": (section, kind) for section, kinds in SECTIONS.items() for kind in kinds}
-ALL_BATCHES = [*BATCHES, *MORE_BATCHES]
-EVERY |= {f"batches: {kind.example.described}": ("batches", kind) for kind in MORE_BATCHES}
+ALL_BATCHES = [*BATCHES, *UNEVEN]
+EVERY |= {f"batches: {kind.example.described}": ("batches", kind) for kind in UNEVEN}
 LINEAR = [kind for kind in LOSSES if kind.example.linear]
 FACTS = li.losses.general(smoothness=1.0, strong_convexity=0.0, gradient_sensitivity=1.0, clip=0.5)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.algorithms.optimizers import Linear
+from lastiterate.algorithms.optimizers import LinearFilter
 from lastiterate.shift.momentum import Asked, Hidden, best_path, one_push
 from lastiterate.shift.overlap import TurnsOfRecord, paid, square_of
 
@@ -39,7 +39,7 @@ STATES: dict[str, tuple[Any, ...]] = {
         [1, 0],
     ),
     "moving average": (
-        li.EMA(0.8).filtered(Linear()),
+        li.EMA(0.8).filtered(LinearFilter()),
         (PLAIN, (1, -KEPT)),
         ((1, -KEPT),),
         [[1, 0], [1 - KEPT, KEPT]],
@@ -47,7 +47,7 @@ STATES: dict[str, tuple[Any, ...]] = {
         [1, 0],
         [0, 1],
     ),
-    "mean": (li.AVERAGE().filtered(Linear()), (PLAIN, PLAIN), (PLAIN,), [[1, 0], [1, 1]], [1, 1], [1, 0], [0, 1]),
+    "mean": (li.AVERAGE().filtered(LinearFilter()), (PLAIN, PLAIN), (PLAIN,), [[1, 0], [1, 1]], [1, 1], [1, 0], [0, 1]),
     "mean with momentum": (
         li.AVERAGE().filtered(li.SGD(0.9).linear),
         (PLAIN, MOMENTUM, PLAIN),
@@ -112,8 +112,8 @@ def test_the_figures_that_are_known() -> None:
     assert math.sqrt(1 + 99 * square_of(hidden, 20, 2)) == pytest.approx(3.59, abs=5e-3)
     for linear, figure in (
         (li.SGD(0.9).linear, 0.465),
-        (li.EMA(0.9).filtered(Linear()), 0.450),
-        (li.AVERAGE().filtered(Linear()), 0.383),
+        (li.EMA(0.9).filtered(LinearFilter()), 0.450),
+        (li.AVERAGE().filtered(LinearFilter()), 0.383),
     ):
         known = Hidden(linear, 0.005, 0.005)
         pushes = (np.arange(100) % 20 == 19).astype(float)
@@ -123,9 +123,13 @@ def test_the_figures_that_are_known() -> None:
 
 def test_the_cheapest_path_is_found() -> None:
     """By hand for plain steps without curvature, where payments are equal; else no neighbour of the path is cheaper."""
-    assert square_of(Hidden(Linear(), 0.0, 0.0), 8, 1) == pytest.approx(1 / 8, rel=1e-9)
+    assert square_of(Hidden(LinearFilter(), 0.0, 0.0), 8, 1) == pytest.approx(1 / 8, rel=1e-9)
     source = np.random.default_rng(3)
-    for linear, period in ((li.SGD(0.7).linear, 12), (li.SGD(0.7).linear, 4), (li.EMA(0.9).filtered(Linear()), 6)):
+    for linear, period in (
+        (li.SGD(0.7).linear, 12),
+        (li.SGD(0.7).linear, 4),
+        (li.EMA(0.9).filtered(LinearFilter()), 6),
+    ):
         hidden, asked = Hidden(linear, 0.05, 0.03), one_push(12, 3, period)
 
         def price(path: np.ndarray, hidden: Hidden = hidden, asked: Asked = asked) -> float:

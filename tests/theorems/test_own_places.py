@@ -15,7 +15,7 @@ from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.process import Process
 from lastiterate.auditing.instances import own_place_instance
 from lastiterate.numerics.randomness import Source
-from lastiterate.theorems.balls_and_bins import BALLS_AND_BINS, HIDDEN_ALLOCATION, WINDOW_OF_EPOCHS
+from lastiterate.theorems.balls_and_bins import BALLS_AND_BINS, HIDDEN_ALLOCATION, PREPAID_ALLOCATION, WINDOW_OF_EPOCHS
 from processes import process
 
 LOGISTIC = li.losses.logistic(feature_norm=1.0)
@@ -86,8 +86,9 @@ def test_the_issue_is_met_and_hidden_states_are_better() -> None:
     assert unknown.best.theorem is BALLS_AND_BINS
     assert unknown.epsilon == li.account(run_of(batches, li.ZERO_OUT, loss=li.losses.network(clip=1.0)), 1e-5).epsilon
     convex = li.account(run_of(batches, li.ADD_OR_REMOVE_ONE, steps=li.epochs(10)), delta=1e-5)
-    assert convex.best.theorem is HIDDEN_ALLOCATION
-    assert convex.epsilon < 0.9 * li.notions.BallsAndBinsDP(1.0, 20, 10).epsilon(1e-5)
+    assert convex.best.theorem is PREPAID_ALLOCATION
+    hidden = HIDDEN_ALLOCATION.notion(convex.run.process).epsilon(1e-5)
+    assert convex.epsilon < 0.97 * hidden < 0.87 * li.notions.BallsAndBinsDP(1.0, 20, 10).epsilon(1e-5)
     assert li.verify(convex.certificate).accepted
 
 

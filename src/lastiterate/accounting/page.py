@@ -19,7 +19,7 @@ from lastiterate.privacy.hidden_place import HiddenPlaceDP
 from lastiterate.privacy.profile import Profile
 from lastiterate.privacy.subsampled import subsampled_gaussian
 from lastiterate.theorems.assumptions import KindOfBatches
-from lastiterate.theorems.theorem import PLAIN_STEPS
+from lastiterate.theorems.theorem import KindOfUpdate
 
 if TYPE_CHECKING:
     from lastiterate.accounting.report import Report
@@ -125,10 +125,13 @@ def _poisson_epsilon(report: Report) -> float | None:
 def _refusals(report: Report) -> Iterator[str]:
     """Theorems about other kinds of batches, or of steps, are only counted."""
     other = [one for one in report.inapplicable if any(isinstance(failed, KindOfBatches) for failed in one.failed)]
-    steps = [one for one in report.inapplicable if one not in other and PLAIN_STEPS in one.failed]
+    updates = [one for one in report.inapplicable if any(isinstance(failed, KindOfUpdate) for failed in one.failed)]
+    steps = [one for one in updates if one not in other]
     yield from (str(one) for one in report.inapplicable if one not in other and one not in steps)
     if steps:
-        yield f"{len(steps)} theorems are about plain gradient steps whose last iterate is released"
+        plain = report.run.process.update.plain
+        which = "momentum or averages of iterates" if plain else "plain gradient steps whose last iterate is released"
+        yield f"{len(steps)} theorems are about {which}"
     if other:
         yield f"{len(other)} theorems are about other kinds of batches"
 

@@ -51,7 +51,7 @@ BATCHES = (
     _listed(PoissonMean, records=12, rate=0.25),
     _listed(BallsAndBins, records=12, batches=3),
 )
-MORE_BATCHES = (  # of the same kinds, where batches do not divide the records
+UNEVEN = (  # of the same kinds, where batches do not divide the records
     _listed(Cyclic, records=11, batch_size=4, last="smaller"),
     _listed(Shuffled, records=11, batch_size=4, last="smaller"),
     _listed(Cyclic, records=14, batch_size=4, last="drop"),

@@ -18,7 +18,7 @@ _BELOW_ONE = Interval(0.0, 1.0, low_included=True, high_included=False)
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearFilter:
     """An optimiser that is a linear filter of its steps −step_size·(noisy gradient), written by a sequence p.
 
     Step t is Σ steps[i]·p_{t−i}; the point where the next gradient is taken is Σ point[i]·p_{t−i}, and what is released, but
@@ -29,10 +29,10 @@ class Linear:
     point: tuple[float, ...] = (1.0,)
     taps: int = 1
 
-    def averaged(self, kept: float) -> Linear:
+    def averaged(self, kept: float) -> LinearFilter:
         """With a sequence whose y_t = kept·y_{t−1} + point is released instead of the point."""
         factor = (1.0, -kept)
-        return Linear(_product(self.steps, factor), _product(self.point, factor), len(self.point))
+        return LinearFilter(_product(self.steps, factor), _product(self.point, factor), len(self.point))
 
 
 def _product(one: tuple[float, ...], two: tuple[float, ...]) -> tuple[float, ...]:
@@ -64,7 +64,7 @@ class Optimizer(ABC):
         return False
 
     @property
-    def linear(self) -> Linear | None:
+    def linear(self) -> LinearFilter | None:
         """Where it is a linear filter of the noisy gradients, that filter."""
         return None
 
@@ -135,14 +135,14 @@ class SGD(Optimizer):
         return 0 if self.plain else 1
 
     @property
-    def linear(self) -> Linear:
+    def linear(self) -> LinearFilter:
         """p is the iterate; with `nesterov`, the iterate before its look ahead."""
         if self.plain:
-            return Linear()
+            return LinearFilter()
         steps = tuple(one / (1 - self.dampening) for one in _product((1.0, -1.0), (1.0, -self.momentum)))
         if not self.nesterov:
-            return Linear(steps)
-        return Linear(steps, (1 + self.momentum, -self.momentum), taps=2)
+            return LinearFilter(steps)
+        return LinearFilter(steps, (1 + self.momentum, -self.momentum), taps=2)
 
     @property
     def described(self) -> str:

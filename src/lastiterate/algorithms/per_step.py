@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.algorithms.schedules import Schedule, Scheduled
+from lastiterate.algorithms.schedules import NamedSchedule, Scheduled
 from lastiterate.errors import Interval, InvalidInput, checked_array
 from lastiterate.numerics.arrays import Floats
 
@@ -16,7 +16,7 @@ PerStep = float | tuple[float, ...]
 
 def checked_per_step(name: str, value: Any, within: Interval) -> PerStep:
     """`value` as a float, or as a tuple of floats, each inside `within`. A schedule waits for its run, as it is."""
-    if isinstance(value, Schedule | Scheduled):
+    if isinstance(value, NamedSchedule | Scheduled):
         return value  # type: ignore[return-value]
     array = checked_array(name, value, within)
     if array.ndim == 0:
@@ -31,7 +31,7 @@ def checked_per_step(name: str, value: Any, within: Interval) -> PerStep:
 def over_run(name: str, value: Any, steps: int, per_epoch: int) -> Any:
     """The same for a run of so many steps: a schedule becomes one number for each of them."""
     schedule = value.schedule if isinstance(value, Scheduled) else value
-    if not isinstance(schedule, Schedule):
+    if not isinstance(schedule, NamedSchedule):
         return value
     found = schedule.resolved(steps, per_epoch)
     if not min(found) > 0:
@@ -58,7 +58,7 @@ def first_steps(value: PerStep, steps: int) -> PerStep:
 
 
 def times(value: PerStep, factor: float) -> PerStep:
-    if isinstance(value, Schedule | Scheduled):
+    if isinstance(value, NamedSchedule | Scheduled):
         return value.scaled(factor)
     return value * factor if isinstance(value, float) else tuple(factor * entry for entry in value)
 
@@ -90,6 +90,6 @@ def each(function: Callable[..., Any], *values: Any) -> Floats:
 
 def per_step_shown(value: PerStep) -> str:
     """In a sentence."""
-    if isinstance(value, Schedule | Scheduled):
+    if isinstance(value, NamedSchedule | Scheduled):
         return (value.schedule if isinstance(value, Scheduled) else value).described
     return f"{value:g}" if isinstance(value, float) else f"from {min(value):g} to {max(value):g}"

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lastiterate.algorithms.optimizers import Linear
+from lastiterate.algorithms.optimizers import LinearFilter
 from lastiterate.errors import Interval, checked_count, checked_number
 
 _INSIDE = Interval(0.0, 1.0, low_included=False, high_included=False)
@@ -28,7 +28,7 @@ class Released(ABC):
         return False
 
     @abstractmethod
-    def filtered(self, linear: Linear) -> Linear:
+    def filtered(self, linear: LinearFilter) -> LinearFilter:
         """The filter of what is released, once averaging has begun."""
 
     def begins(self, steps: int) -> int:
@@ -63,7 +63,7 @@ class Last(Released):
     def slots(self) -> int:
         return 0
 
-    def filtered(self, linear: Linear) -> Linear:
+    def filtered(self, linear: LinearFilter) -> LinearFilter:
         return linear
 
 
@@ -81,7 +81,7 @@ class EMA(Released):
     def called(self) -> str:
         return f"the exponential moving average of the iterates with decay {self.decay:g}"
 
-    def filtered(self, linear: Linear) -> Linear:
+    def filtered(self, linear: LinearFilter) -> LinearFilter:
         return linear.averaged(self.decay)
 
     def weight(self, step: int, steps: int) -> float:
@@ -103,7 +103,7 @@ class Average(Released):
     def called(self) -> str:
         return f"the mean of {'all' if self.last is None else f'the last {self.last}'} iterates"
 
-    def filtered(self, linear: Linear) -> Linear:
+    def filtered(self, linear: LinearFilter) -> LinearFilter:
         return linear.averaged(1.0)
 
     def begins(self, steps: int) -> int:

@@ -23,7 +23,7 @@ _SINE = tuple((-1) ** power / math.factorial(2 * power + 1) for power in range(8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Schedule(ABC):
+class NamedSchedule(ABC):
     """`warmup`: so many `unit` at the beginning rise to the first value, in equal steps. `over`: so many steps it spans.
 
     Unless said otherwise it spans the run; the first steps of a run have the first numbers of its schedule.
@@ -51,7 +51,7 @@ class Schedule(ABC):
         """The values at these steps after the warm-up, of `span` in all; a `unit` has so many steps."""
 
     @abstractmethod
-    def scaled(self, factor: float) -> Schedule:
+    def scaled(self, factor: float) -> NamedSchedule:
         """The same with every value multiplied by this factor."""
 
     def resolved(self, steps: int, per_epoch: int) -> Scheduled:
@@ -85,7 +85,7 @@ class Schedule(ABC):
 
 
 @dataclass(frozen=True)
-class _FromTo(Schedule):
+class _FromTo(NamedSchedule):
     """From `start` towards `end`, which the step after the last would have."""
 
     start: float
@@ -100,7 +100,7 @@ class _FromTo(Schedule):
     def first(self) -> float:
         return self.start
 
-    def scaled(self, factor: float) -> Schedule:
+    def scaled(self, factor: float) -> NamedSchedule:
         return replace(self, start=self.start * factor, end=self.end * factor)
 
     def _after(self, steps: Floats, span: int, unit: int) -> Floats:
@@ -127,7 +127,7 @@ class Cosine(_FromTo):
 
 
 @dataclass(frozen=True)
-class Linear(_FromTo):
+class Straight(_FromTo):
     """A straight line, as torch's LinearLR(total_iters=steps) that is stepped after every step."""
 
     kind: ClassVar[str] = "linear"
@@ -138,7 +138,7 @@ class Linear(_FromTo):
 
 
 @dataclass(frozen=True)
-class Stepwise(Schedule):
+class Stepwise(NamedSchedule):
     """`start`, and from each milestone on its own value, as torch's MultiStepLR; counted from the beginning of the run."""
 
     start: float
@@ -154,7 +154,7 @@ class Stepwise(Schedule):
     def first(self) -> float:
         return self.start
 
-    def scaled(self, factor: float) -> Schedule:
+    def scaled(self, factor: float) -> NamedSchedule:
         changed = tuple((at, value * factor) for at, value in self.milestones)
         return replace(self, start=self.start * factor, milestones=changed)
 
@@ -169,10 +169,10 @@ class Stepwise(Schedule):
 class Scheduled(tuple[float, ...]):
     """One number for each step, and the schedule that they come from."""
 
-    schedule: Schedule
+    schedule: NamedSchedule
     per_epoch: int
 
-    def __new__(cls, values: Iterable[float], schedule: Schedule, per_epoch: int) -> Scheduled:
+    def __new__(cls, values: Iterable[float], schedule: NamedSchedule, per_epoch: int) -> Scheduled:
         made = super().__new__(cls, values)
         made.schedule, made.per_epoch = schedule, per_epoch
         return made
@@ -189,7 +189,9 @@ class Scheduled(tuple[float, ...]):
         return self.schedule.scaled(factor).resolved(len(self), self.per_epoch)
 
 
-def cosine(start: float, end: float = 0.0, *, warmup: int = 0, unit: str = EPOCHS, over: int | None = None) -> Schedule:
+def cosine(
+    start: float, end: float = 0.0, *, warmup: int = 0, unit: str = EPOCHS, over: int | None = None
+) -> NamedSchedule:
     """From `start` to `end` along half a wave of the cosine, one number for each step of the run.
 
     During the first `warmup` epochs (or steps: unit="steps") it rises to `start` in equal steps.
@@ -197,9 +199,11 @@ def cosine(start: float, end: float = 0.0, *, warmup: int = 0, unit: str = EPOCH
     return Cosine(start, end, warmup=warmup, unit=unit, over=over)
 
 
-def linear(start: float, end: float = 0.0, *, warmup: int = 0, unit: str = EPOCHS, over: int | None = None) -> Schedule:
+def linear(
+    start: float, end: float = 0.0, *, warmup: int = 0, unit: str = EPOCHS, over: int | None = None
+) -> NamedSchedule:
     """From `start` to `end` along a straight line, one number for each step of the run; `warmup` as for `li.cosine`."""
-    return Linear(start, end, warmup=warmup, unit=unit, over=over)
+    return Straight(start, end, warmup=warmup, unit=unit, over=over)
 
 
 def steps(
@@ -209,7 +213,7 @@ def steps(
     warmup: int = 0,
     unit: str = EPOCHS,
     over: int | None = None,
-) -> Schedule:
+) -> NamedSchedule:
     """`start`, and from each milestone on another value: li.steps(0.1, {30: 0.01, 60: 0.001}), counted in epochs.
 
     With unit="steps" milestones, and the warm-up as for `li.cosine`, are counted in steps.

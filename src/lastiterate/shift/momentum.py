@@ -1,8 +1,8 @@
 """Linear optimisers: paths along which a push is paid for, a little at every step, until nothing of it is left.
 
-A push of a record moves the hidden state; θ is what is left of it. θ is written by a sequence p (`Linear`), which may be
-any: the payments that a path asks for follow from it, are rounded up, and are what has to be believed. Which path is cheap
-is found by least squares with changing weights, and nobody has to believe that. Proof: docs/proofs.md.
+A push of a record moves the hidden state; θ is what is left of it. θ is written by a sequence p (`LinearFilter`), which may
+be any: the payments that a path asks for follow from it, are rounded up, and are what has to be believed. Which path is
+cheap is found by least squares with changing weights, and nobody has to believe that. Proof: docs/proofs.md.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, solveh_banded
 
-from lastiterate.algorithms.optimizers import Linear
+from lastiterate.algorithms.optimizers import LinearFilter
 from lastiterate.numerics.arrays import Floats
 
 _ROUNDED = 2.0**-47  # of all terms together: coefficients and sums of a dozen products are off by far less
@@ -27,7 +27,7 @@ _LEAST = 1e-8  # of the largest: smaller parts get no larger weight
 class Hidden:
     """Steps of a linear optimiser on losses whose Hessian, times the step size, lies within `half` of `middle`."""
 
-    linear: Linear
+    linear: LinearFilter
     middle: float
     half: float
 

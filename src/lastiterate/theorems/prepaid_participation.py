@@ -34,6 +34,7 @@ from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
 # that are shorter. Which of them is best depends on how many there are.
 _LOSSES = (3.0, 0.6, 0.12)
 _SHORTEST = 8  # steps of a window
+_FEW_STEPS = 64  # are also composed one by one: a short window may be worse than its steps
 _MOST_TURNS = 400.0  # in a window, on average: a limit of effort
 _TYPICAL_SLACK = 1e-9  # for which lengths are chosen; each is valid for every other
 _LEAST_MU = 0.2  # of a turn: below, composition is as good, to a hundredth
@@ -107,7 +108,8 @@ def _lengths(process: Process) -> tuple[int, ...]:
     lost = 1 - kept_at_least(process, _TYPICAL_SLACK)
     longest = max(last - first for first, last in process.stretches)
     most = max(min(longest, int(_MOST_TURNS / float(process.inclusion[0]))), 1)
-    return tuple(sorted({min(max(int(one / lost), _SHORTEST), most) for one in _LOSSES}))
+    alone = {1} if longest <= _FEW_STEPS else set()
+    return tuple(sorted(alone | {min(max(int(one / lost), _SHORTEST), most) for one in _LOSSES}))
 
 
 def _one_place(process: Process) -> str | None:
