@@ -18,6 +18,7 @@ from lastiterate.numerics.rounding import up
 
 if TYPE_CHECKING:
     from lastiterate.algorithms.quantities import Quantities
+    from lastiterate.algorithms.run import Run
 
 _ROUNDED = 2.0**-49  # of numbers around 1: what the centre of a ball may be off by, and its radius
 _UNCOUNTED = "the number of parameters is not known; give domain=li.Unbounded(dimension=...)"
@@ -46,14 +47,21 @@ def smooth_push(given: Quantities) -> Smooth | str:
     )
 
 
-def _missing(given: Quantities, rank: int | None) -> str | None:
-    run = given.run
+def not_smooth(run: Run) -> str | None:
+    """Why a step is no smooth map of the iterate before it, or not known to be."""
     if math.isfinite(run.domain.diameter):
         return "iterates are projected; leave out the domain"
     if run.prox is not None:
         return "a proximal map follows the noise; leave out prox"
     if not math.isfinite(run.loss.smoothness):
         return "the loss has no known smoothness; give the loss its smoothness, or use a smoothed loss"
+    return None
+
+
+def _missing(given: Quantities, rank: int | None) -> str | None:
+    run = given.run
+    if (reason := not_smooth(run)) is not None:
+        return reason
     if not np.isfinite(given.gradient_bound).all():
         return "gradients have no bound; clip them"
     if run.clip is not None and not isinstance(run.clip, float):

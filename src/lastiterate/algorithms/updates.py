@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lastiterate.algorithms.optimizers import PLAIN, Optimizer
 from lastiterate.algorithms.per_step import extremes, is_constant
 from lastiterate.algorithms.released import LAST, Released
-from lastiterate.algorithms.smooth_push import hessians
+from lastiterate.algorithms.smooth_push import hessians, not_smooth
 from lastiterate.numerics.rounding import up
 
 if TYPE_CHECKING:
@@ -55,12 +54,8 @@ def _curvature(given: Quantities) -> tuple[float, float] | str:
     run = given.run
     if run.optimizer.linear is None:
         return f"{run.optimizer.described} is no linear filter of noisy gradients"
-    if math.isfinite(run.domain.diameter):
-        return "iterates are projected; leave out the domain"
-    if run.prox is not None:
-        return "a proximal map follows the noise; leave out prox"
-    if not math.isfinite(run.loss.smoothness):
-        return "the loss has no known smoothness; give the loss its smoothness, or use a smoothed loss"
+    if (reason := not_smooth(run)) is not None:
+        return reason
     if not is_constant(given.step_sizes):
         return "step sizes differ; use one for all steps"
     lowest, highest, _ = hessians(given)
