@@ -19,7 +19,11 @@ settings.register_profile("lastiterate", deadline=None, derandomize=True, print_
 settings.load_profile("lastiterate")
 
 # Tests that share something that takes long to make: one worker of a parallel run makes it, and no other waits for it.
-SHARED = {"test_errata": "errata", "tests/laws/test_refusals.py": "refusals"}
+SHARED = {
+    "test_errata": "errata",
+    "tests/laws/test_refusals.py": "refusals",
+    "tests/test_benchmarks.py::test_the_": "benchmarks",
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -178,7 +178,8 @@ SETUPS = (
     Setup(
         "logistic regression in passes",
         "README.md: 50 epochs of batches of 1,500, l2 0.01",
-        "Convex and shuffled: hiding the iterates costs a fraction of composition, and less than Poisson sampling.",
+        "Convex and shuffled: hiding the iterates costs a fraction of composition, and less than Poisson batches; balls "
+        "and bins would cost less still.",
         SHUFFLED, 60_000, 1500, 50, 0.5, 1.0, noise=3.0, loss=li.losses.logistic(feature_norm=1.0, l2=0.01),
     ),
     Setup(

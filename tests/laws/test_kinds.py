@@ -64,7 +64,7 @@ def test_names_in_files_are_unique() -> None:
 @pytest.mark.parametrize("batches", ALL_BATCHES, ids=shown)
 @pytest.mark.parametrize("noise", NOISES, ids=lambda kind: kind.name)
 def test_the_account_is_above_exact_instances(batches: Kind, noise: Kind) -> None:
-    parts = (FACTS, batches.example, 0.5, noise.example, 9, li.Ball(2.0))
+    parts = (FACTS, batches.example, 0.5, noise.example, 9, li.Ball(0.5))
     if batches.example.own_mean and noise.example.on_sum:
         with pytest.raises(li.InvalidInput, match="would shrink with the batch"):
             li.Run(*parts)
