@@ -107,13 +107,13 @@ class Report:
     @cached_property
     def notion(self) -> Notion:
         """All guarantees together: the best of them at every ε."""
-        useful = [one for one in self.later if not all(self._hopeless(one, delta) for delta in _SPOTS)]
+        least = {delta: self._about(delta) for delta in _SPOTS} if self.later else {}
+        useful = [one for one in self.later if not all(one.evidence.hopeless(*spot) for spot in least.items())]
         return best([*(one.guarantee.notion for one in self.asked), *(one.notion for one in useful)])
 
-    def _hopeless(self, guarantee: Guarantee, delta: float) -> bool:
-        """Whether the best guarantee is better at this δ as well, as far as estimates tell."""
-        estimate = self.best.notion.epsilon_estimate(math.log(delta))
-        return estimate > 0 and guarantee.evidence.hopeless(delta, estimate)
+    def _about(self, delta: float) -> float:
+        """ε of the best guarantee at another δ, by an estimate where it has one."""
+        return self.best.notion.epsilon_estimate(math.log(delta)) or self.best.epsilon(delta)
 
     def under(self, adjacency: Adjacency) -> Notion:
         """What the best guarantee says of other neighbours: of replaced records, by taking one away and putting one in."""

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from itertools import chain
 
 import numpy as np
+from scipy.special import bdtr
 
 from lastiterate.algorithms.process import Process
 from lastiterate.kernel.prepaid import kept
+from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.payment_law import LARGEST, UNLIKELY, Steady, most_turns, payment_law
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import POISSON
@@ -37,6 +40,7 @@ _SHORTEST = 8  # steps of a window
 _FEW_STEPS = 64  # are also composed one by one: a short window may be worse than its steps
 _MOST_TURNS = 400.0  # in a window, on average: a limit of effort
 _TYPICAL_SLACK = 1e-9  # for which lengths are chosen; each is valid for every other
+_FARTHEST = 9.0  # deviations of the number of turns that an estimate looks at
 _LEAST_MU = 0.2  # of a turn: below, composition is as good, to a hundredth
 _LEAST_LOST = 1e-9  # in a step: less makes no difference
 _RATIO = 1.05  # between the losses of a step that are told apart: those of one run with more noise share their laws
@@ -55,7 +59,27 @@ def _bound(process: Process) -> Evidence:
     Reference: docs/proofs.md, "Hidden participation with prepayment".
     """
     ladder = Ladder(_lengths(process), partial(prepaid_windows_of, process))
-    return Evidence(ladder, ladder)
+    return Evidence(ladder, ladder, at_least=partial(_at_least, process))
+
+
+def _at_least(process: Process, log_delta: float, above: float) -> float:
+    """As if nothing of what is prepaid were ever lost, in one window: then μ(V) = |V|·s/(ν√steps)."""
+    steps, rate = _longest(process), float(process.inclusion[0])
+    far = _FARTHEST * math.sqrt(steps * rate) + _FARTHEST**2
+    turns = np.arange(max(0.0, math.floor(steps * rate - far)), min(steps, math.ceil(steps * rate + far)) + 1.0)
+    chances = np.diff(bdtr(turns, steps, rate), prepend=0.0)
+    mus = turns * (float(process.sampled[0]) / float(process.noise[0]) / math.sqrt(steps))
+    return float(_hidden(process)(mus, chances, 0.0)._epsilon(np.array([log_delta]))[0])
+
+
+def _hidden(process: Process) -> Callable[[Floats, Floats, float], Profile]:
+    """Another record in its place, or nothing."""
+    return hidden_participation if process.adjacency.replaces else participation_or_nothing
+
+
+def _longest(process: Process) -> int:
+    """Between two releases."""
+    return max(last - first for first, last in process.stretches)
 
 
 def prepaid_windows_of(process: Process, length: int) -> Notion:
@@ -85,8 +109,7 @@ def prepaid_window(process: Process, length: int, slack: float) -> Profile:
     mus = up(float(process.sampled[0]) / noise) * np.sqrt(law.costs)
     extra = rough * math.sqrt(most_turns(length, given.rate))  # of rounding, paid where it comes
     paid, lost = up(mus + np.where(mus > 0, extra, 0.0)), law.lost + UNLIKELY
-    hidden = hidden_participation if process.adjacency.replaces else participation_or_nothing
-    return hidden(paid, law.weights, lost)
+    return _hidden(process)(paid, law.weights, lost)
 
 
 def kept_at_least(process: Process, slack: float) -> float:
@@ -106,7 +129,7 @@ def kept_at_least(process: Process, slack: float) -> float:
 
 def _lengths(process: Process) -> tuple[int, ...]:
     lost = 1 - kept_at_least(process, _TYPICAL_SLACK)
-    longest = max(last - first for first, last in process.stretches)
+    longest = _longest(process)
     most = max(min(longest, int(_MOST_TURNS / float(process.inclusion[0]))), 1)
     alone = {1} if longest <= _FEW_STEPS else set()
     return tuple(sorted(alone | {min(max(int(one / lost), _SHORTEST), most) for one in _LOSSES}))
