@@ -123,7 +123,7 @@ mutate: $(READY)  ## plants mistakes of the kinds that papers made, one at a tim
 	$(BIN)/python tests/mutation/run.py $(MUTATE)
 
 clean:
-	rm -rf $(VENV) .venv-peers .venv-diffprivlib .venv-autodp build dist out
+	rm -rf $(VENV) .venv-* build dist out
 
 $(VENV)/.demo-ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
