@@ -19,7 +19,7 @@ from lastiterate.privacy.hidden_place import HiddenPlaceDP
 from lastiterate.privacy.profile import Profile
 from lastiterate.privacy.subsampled import subsampled_gaussian
 from lastiterate.theorems.assumptions import KindOfBatches
-from lastiterate.theorems.theorem import KindOfUpdate
+from lastiterate.theorems.theorem import PLAIN_STEPS, Inapplicable, KindOfUpdate
 
 if TYPE_CHECKING:
     from lastiterate.accounting.report import Report
@@ -125,15 +125,19 @@ def _poisson_epsilon(report: Report) -> float | None:
 def _refusals(report: Report) -> Iterator[str]:
     """Theorems about other kinds of batches, or of steps, are only counted."""
     other = [one for one in report.inapplicable if any(isinstance(failed, KindOfBatches) for failed in one.failed)]
-    updates = [one for one in report.inapplicable if any(isinstance(failed, KindOfUpdate) for failed in one.failed)]
-    steps = [one for one in updates if one not in other]
+    plain = report.run.process.update.plain
+    steps = [one for one in report.inapplicable if one not in other and _of_other_steps(one, plain)]
     yield from (str(one) for one in report.inapplicable if one not in other and one not in steps)
     if steps:
-        plain = report.run.process.update.plain
         which = "momentum or averages of iterates" if plain else "plain gradient steps whose last iterate is released"
         yield f"{len(steps)} theorems are about {which}"
     if other:
         yield f"{len(other)} theorems are about other kinds of batches"
+
+
+def _of_other_steps(one: Inapplicable, plain: bool) -> bool:
+    """Whether it is about steps of another kind than the run has, and not of the same kind with something missing."""
+    return any(isinstance(failed, KindOfUpdate) and (plain or failed is PLAIN_STEPS) for failed in one.failed)
 
 
 def _table(report: Report) -> Iterator[str]:
