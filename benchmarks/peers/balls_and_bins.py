@@ -1,7 +1,8 @@
 """`make balls-and-bins`: our bracket on ε beside that of PLD_accounting (Feldman and Shenfeld), CPU seconds on both sides.
 
-The peer runs in an environment of its own; `--accuracy` is the relative width it is asked for, its own choice unless told.
-Exits with 1 if the two brackets do not meet in some setting, or ours ends above theirs.
+The peer runs in an environment of its own, each setting for `--patience` seconds at most; `--accuracy` is the relative width
+it is asked for, its own choice unless told. Exits with 1 if the two brackets do not meet in some setting, or ours ends above
+theirs.
 """
 
 from __future__ import annotations
@@ -40,59 +41,61 @@ SETTINGS = (
 _THEIRS = """
 import json, sys, time
 from PLD_accounting import gaussian_allocation_epsilon_range as epsilon_range
-settings, accuracy = json.loads(sys.argv[1]), float(sys.argv[2])
-for (multiplier, batches, epochs, delta), about in settings:
-    start = time.process_time()
-    wanted = accuracy * about if accuracy > 0 else -1.0
-    upper, lower = epsilon_range(
-        delta=delta, sigma=multiplier, num_steps=batches, num_epochs=epochs, epsilon_accuracy=wanted
-    )
-    print(json.dumps([lower, upper, time.process_time() - start]), flush=True)
+(multiplier, batches, epochs, delta), wanted = json.loads(sys.argv[1])
+start = time.process_time()
+upper, lower = epsilon_range(
+    delta=delta, sigma=multiplier, num_steps=batches, num_epochs=epochs, epsilon_accuracy=wanted
+)
+print(json.dumps([lower, upper, time.process_time() - start]))
 """
 
+Setting = tuple[float, int, int, float]
 
-def ours() -> list[tuple[float, float, float, float]]:
+
+def ours(setting: Setting) -> tuple[float, float, float, float]:
     """Lower, upper, seconds of the upper end, seconds of the lower end."""
     from lastiterate.privacy.balls_and_bins import BallsAndBinsDP
 
-    found = []
-    for multiplier, batches, epochs, delta in SETTINGS:
-        start = time.process_time()
-        given = BallsAndBinsDP(1 / multiplier, batches, epochs)
-        upper = float(given.epsilon(delta))
-        middle = time.process_time()
-        lower = float(given.bracket(delta)[0])  # type: ignore[arg-type]
-        found.append((lower, upper, middle - start, time.process_time() - middle))
-    return found
+    multiplier, batches, epochs, delta = setting
+    start = time.process_time()
+    given = BallsAndBinsDP(1 / multiplier, batches, epochs)
+    upper = float(given.epsilon(delta))
+    middle = time.process_time()
+    lower = float(given.bracket(delta)[0])  # type: ignore[arg-type]
+    return lower, upper, middle - start, time.process_time() - middle
 
 
-def theirs(about: list[float], accuracy: float) -> list[tuple[float, float, float]]:
-    asked = json.dumps(list(zip(SETTINGS, about, strict=True)))
-    answer = subprocess.run(
-        [str(environment("pld-accounting")), "-c", _THEIRS, asked, str(accuracy)],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return [tuple(json.loads(line)) for line in answer.stdout.splitlines() if line.startswith("[")]
+def theirs(setting: Setting, wanted: float, patience: float) -> tuple[float, float, float] | None:
+    """Lower, upper, seconds; None if it takes longer."""
+    command = [str(environment("pld-accounting")), "-c", _THEIRS, json.dumps([setting, wanted])]
+    try:
+        answer = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, timeout=patience)
+    except subprocess.TimeoutExpired:
+        return None
+    lower, upper, seconds = json.loads(answer.stdout.splitlines()[-1])
+    return lower, upper, seconds
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--accuracy", type=float, default=0.0)
-    own = ours()
-    peer = theirs([upper for _, upper, _, _ in own], parser.parse_args().accuracy)
+    parser.add_argument("--patience", type=float, default=120.0, help="seconds for one setting of the peer")
+    options = parser.parse_args()
     print(f"{'multiplier, batches, epochs, delta':36} {'ours':>22} {'CPU s':>12} {'PLD_accounting':>22} {'CPU s':>8}")
-    apart = 0
-    for setting, (low, high, first, second), (their_low, their_high, seconds) in zip(SETTINGS, own, peer, strict=True):
-        meets = their_low <= high <= their_high and low <= their_high
-        apart += not meets
-        print(
-            f"{', '.join(f'{one:g}' for one in setting):36} {low:10.5f} – {high:9.5f} {first:5.2f} + {second:4.2f} "
-            f"{their_low:10.5f} – {their_high:9.5f} {seconds:8.2f}{'' if meets else '   APART'}"
-        )
-    print("every upper end of ours is inside the peer's bracket" if not apart else f"{apart} are APART")
+    apart = late = 0
+    for setting in SETTINGS:
+        low, high, first, second = ours(setting)
+        peer = theirs(setting, options.accuracy * high if options.accuracy else -1.0, options.patience)
+        said = f"{'no answer in time':>22} {f'> {options.patience:g}':>8}"
+        if peer is None:
+            late += 1
+        else:
+            meets = peer[0] <= high <= peer[1] and low <= peer[1]
+            apart += not meets
+            said = f"{peer[0]:10.5f} – {peer[1]:9.5f} {peer[2]:8.2f}{'' if meets else '   APART'}"
+        named = ", ".join(f"{one:g}" for one in setting)
+        print(f"{named:36} {low:10.5f} – {high:9.5f} {first:5.2f} + {second:4.2f} {said}", flush=True)
+    print(f"{len(SETTINGS) - late} settings compared, {late} without an answer of the peer, {apart} apart")
     return int(apart > 0)
 
 

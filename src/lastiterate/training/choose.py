@@ -39,6 +39,9 @@ class Wishes:
     most_epochs: int = 100
 
 
+_NO_WISHES = Wishes()
+
+
 @dataclass(frozen=True)
 class Problem:
     """The facts of the loss without its l2 term, and two guesses: `score` is how far scores will lie from 0, `curvature` the
@@ -76,7 +79,7 @@ class _Plans:
 
 
 @lru_cache(maxsize=256)
-def chosen_plan(problem: Problem, epsilon: float, delta: float, wishes: Wishes = Wishes()) -> Plan:  # noqa: B008
+def chosen_plan(problem: Problem, epsilon: float, delta: float, wishes: Wishes = _NO_WISHES) -> Plan:
     """The plan with the least expected error."""
     plans = _within_reach(problem, wishes)
     errors = expected_errors(problem, float(shift_below(math.log(delta), epsilon)), plans)
