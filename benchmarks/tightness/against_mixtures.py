@@ -2,9 +2,9 @@
 
 Linear steps x ← c·x + push + noise, no domain: given the record's turns the last iterate is normal, so that both laws are
 mixtures of normal ones over all turns there may be, without a grid in the iterate. The record pushes by s, all others by
-the same number between −s and s, and the neighbour's record not at all. Shuffled batches (new orders, one order), balls
-and bins, Poisson sums and batches of fixed size. Prints how many (run, theorem, ε) were compared, the largest exact/bound
-for each theorem, and what lies above.
+the same number between −s and s, and the neighbour's record not at all. Shuffled batches (new orders, one order, the last
+of an epoch perhaps smaller), balls and bins, Poisson sums and batches of fixed size. Prints how many (run, theorem, ε)
+were compared, the largest exact/bound for each theorem, and what lies above.
 """
 
 from __future__ import annotations
@@ -102,9 +102,13 @@ def _turns(source: np.random.Generator) -> tuple[Any, Floats, Floats]:
     turns = np.zeros((len(places), batches * epochs))
     for row, chosen in enumerate(places):
         turns[row, np.arange(epochs) * batches + np.array(chosen)] = 1.0
-    in_bins = li.BallsAndBins(10 * batches, batches)
-    passes = in_bins if kind == 4 else li.Shuffled(10 * batches, 10, each_epoch=kind == 3)
-    return passes, turns, np.full(len(places), 1 / len(places))
+    if kind == 4:
+        return li.BallsAndBins(10 * batches, batches), turns, np.full(len(places), 1 / len(places))
+    last = int(source.choice([10, 10, 7, 2]))
+    records = 10 * (batches - 1) + last
+    sizes = np.where(np.arange(batches) == batches - 1, last, 10) / records
+    weights = sizes[[chosen[0] for chosen in places]] if kind == 2 else np.prod(sizes[np.array(places)], axis=1)
+    return li.Shuffled(records, 10, each_epoch=kind == 3, last="smaller"), turns, weights
 
 
 def compared(seed: int) -> Iterator[tuple[str, Floats]]:
