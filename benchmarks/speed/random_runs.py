@@ -59,7 +59,7 @@ def found(seed: int) -> dict[str, Any]:
     except li.LastIterateError as error:
         return {"refused": str(error)}
     names = [one.theorem.name for one in report.guarantees]
-    return {"seconds": seconds, "epsilons": dict(zip(names, report.epsilons, strict=True))}
+    return {"seconds": seconds, "best": report.epsilon, "epsilons": dict(zip(names, report.epsilons, strict=True))}
 
 
 def compared(before: dict[str, Any], now: dict[str, Any]) -> tuple[float, dict[str, float]]:
@@ -68,7 +68,7 @@ def compared(before: dict[str, Any], now: dict[str, Any]) -> tuple[float, dict[s
         return 0.0, {}
     old, new = before["epsilons"], now["epsilons"]
     each = {name: _larger(new[name], old[name]) for name in old.keys() & new.keys()}
-    return _larger(min(new.values()), min(old.values())), each
+    return _larger(now["best"], min(old.values())), each
 
 
 def _larger(new: float, old: float) -> float:
