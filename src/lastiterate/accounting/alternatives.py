@@ -10,10 +10,10 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lastiterate.accounting.account import account_by
-from lastiterate.algorithms.batches import Batches
+from lastiterate.algorithms.batches import BallsAndBins, Batches, FixedSize, Poisson
 from lastiterate.algorithms.batches.base import RARE
 from lastiterate.algorithms.domains import Ball
 from lastiterate.algorithms.kinds import kind_named
@@ -40,11 +40,11 @@ _SHORTER_STEPS = (1.0, 0.25, 1 / 16, 1 / 64)
 _DECAYS = (1e-3, 1e-2, 1e-1)  # of the smoothness
 _RADII = (10.0, 3.0, 1.0)  # times the length over which a gradient can change by as much as it is long
 
-# The arguments of batches that use a record as often. Kinds that are not listed in algorithms/kinds.py are left out.
-_SAME_RATE: dict[str, Callable[[Batches], dict[str, Any]]] = {
-    "poisson": lambda batches: {"records": batches.records, "rate": batches.divisor / batches.records},
-    "fixed_size": lambda batches: {"records": batches.records, "batch_size": round(batches.divisor)},
-    "balls_and_bins": lambda batches: {"records": batches.records, "batches": batches.per_epoch},
+# Batches that use a record as often as others do.
+_SAME_RATE: dict[type[Batches], Callable[[Batches], Batches]] = {
+    Poisson: lambda batches: Poisson(batches.records, batches.divisor / batches.records),
+    FixedSize: lambda batches: FixedSize(batches.records, round(batches.divisor)),
+    BallsAndBins: lambda batches: BallsAndBins(batches.records, batches.per_epoch),
 }
 
 Change = tuple[str, Run]
@@ -105,15 +105,12 @@ def _other_batches(run: Run) -> Iterator[Iterator[Change]]:
     """Batches that are drawn otherwise, as large and as often."""
     if run.batches.own_mean or run.batches.per_epoch == 1:
         return
-    for name, arguments in _SAME_RATE.items():
-        kind = kind_named("batches", name)
-        if kind is not None and name != run.batches.kind:
-            yield _drawn(run, kind.make, arguments(run.batches))
+    yield from (_drawn(run, make) for kind, make in _SAME_RATE.items() if kind is not type(run.batches))
 
 
-def _drawn(run: Run, make: Callable[..., Batches], arguments: dict[str, Any]) -> Iterator[Change]:
+def _drawn(run: Run, make: Callable[[Batches], Batches]) -> Iterator[Change]:
     try:
-        changed = replace(run, batches=make(**arguments))
+        changed = replace(run, batches=make(run.batches))
     except LastIterateError:  # no such neighbours, or no such noise
         return
     yield f"with {changed.batches.described}", changed
