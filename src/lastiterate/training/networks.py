@@ -18,7 +18,7 @@ try:
     from torch.func import functional_call, grad, vmap
 except ImportError as error:
     raise ImportError(
-        "lastiterate.training.networks needs PyTorch. Install it with: pip install 'lastiterate[networks]'."
+        "lastiterate.training.networks needs PyTorch. Install it with: pip install 'lastiterate[torch]'."
     ) from error
 
 from lastiterate.errors import InvalidInput
