@@ -30,6 +30,7 @@ _OF_TAIL = 2.0**-49  # relative, for the rounding of a tail, and for the bits of
 # Below, fewer than 50 of the 63 bits of a tail are left, too few for _OF_TAIL: it gets 64 more.
 _FEW = np.uint64(1 << 51)
 _UNIT = 2.0**-63  # of 64 bits one is the sign
+_AT_ONCE = 1 << 14  # numbers: what is computed of them stays in the cache, three times as fast for long vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +156,19 @@ def nearest_multiples(
 
     Where double precision leaves no doubt which these are, it decides; elsewhere, more bits and 120 digits do.
     """
-    centre = value.ravel() * (factor / grid)  # exact, if there is no factor
+    flat = value.ravel()
+    found = np.empty(flat.shape)
+    for first in range(0, flat.size, _AT_ONCE):
+        part = slice(first, first + _AT_ONCE)
+        found[part] = _nearest(flat[part], grid, noises, source, factor)
+    return (found * grid).reshape(value.shape)
+
+
+def _nearest(
+    value: Floats, grid: float, noises: Sequence[tuple[NoiseLaw, float]], source: Source, factor: float
+) -> Floats:
+    """As whole numbers of steps of the grid."""
+    centre = value * (factor / grid)  # exact, if there is no factor
     whole = np.floor(centre)
     total, doubt = centre - whole, 0.0 if factor == 1 else np.abs(centre) * 2.0**-52
     terms = [(scale, law(centre.size, source)) for law, scale in noises]
@@ -165,8 +178,8 @@ def nearest_multiples(
     nearest = np.rint(total)
     found = whole + nearest
     for place in np.flatnonzero(0.5 - np.abs(total - nearest) <= doubt).tolist():
-        found[place] = _exactly(float(value.flat[place]), factor, grid, terms, place)
-    return np.asarray(found * grid).reshape(value.shape)
+        found[place] = _exactly(float(value[place]), factor, grid, terms, place)
+    return np.asarray(found)
 
 
 def _exactly(value: float, factor: float, grid: float, terms: list[tuple[float, Drawn]], place: int) -> int:
