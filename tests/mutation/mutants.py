@@ -409,8 +409,8 @@ MUTANTS = (
     Mutant(
         "noise as large as that of hidden iterates is added without a step size",
         "training/walk.py",
-        "moved = leaves_with_normal_noise(moved, noise, self.source,",
-        "moved = leaves_with_normal_noise(moved, size * noise, self.source,",
+        "self._noisy(moved, noise, seen)",
+        "self._noisy(moved, size * noise, seen)",
         "tests/training/test_papers_algorithms.py",
     ),
     Mutant(
@@ -570,8 +570,8 @@ MUTANTS = (
     Mutant(
         "noise drawn with 0.9 of its standard deviation",
         "training/walk.py",
-        "moved = leaves_with_normal_noise(moved, noise, self.source,",
-        "moved = leaves_with_normal_noise(moved, 0.9 * noise, self.source,",
+        "self._noisy(moved, noise, seen)",
+        "self._noisy(moved, 0.9 * noise, seen)",
         "tests/training/test_train.py tests/training/test_papers_algorithms.py",
     ),
     Mutant(
@@ -688,9 +688,9 @@ MUTANTS = (
     ),
     Mutant(
         "floating point: hidden iterates are raw doubles",
-        "training/walk.py",
-        "            return RELEASED\n        spread_by",
-        "            return 38\n        spread_by",
+        "training/vectors.py",
+        "            return RELEASED\n        least",
+        "            return 38\n        least",
         FLOATING_POINT,
     ),
     Mutant(
@@ -996,8 +996,8 @@ MUTANTS = (
     Mutant(
         "optimisers: an average is released with the noise of a whole step",
         "training/optimised.py",
-        "return leaves_with_normal_noise(value, factor * noise, self.source)",
-        "return leaves_with_normal_noise(value, noise, self.source)",
+        "return self._noisy(value, factor * noise, seen=True)",
+        "return self._noisy(value, noise, seen=True)",
         "tests/training/test_optimisers.py",
         "accounted_for",
     ),

@@ -16,7 +16,7 @@ from lastiterate.algorithms.arithmetic import EXACT, IN_DOUBLE_PRECISION, IN_SIN
 from lastiterate.numerics.norms import at_least, length, row_norms
 from lastiterate.numerics.randomness import Source
 from lastiterate.privacy.displaced import Displaced, as_computed
-from lastiterate.training.data import linear_data
+from lastiterate.training.data import any_data, linear_data
 from lastiterate.training.linear import _surely_short
 from lastiterate.training.objectives import EachRecord, LinearModel, linear_arithmetic
 from lastiterate.training.walk import TrainingStep
@@ -174,7 +174,7 @@ def test_hidden_iterates_stray_by_no_more_than_is_charged() -> None:
     loss = li.losses.logistic(feature_norm=1.0)
     for steps, parameters in ((10, 4), (1000, 500)):
         run = li.Run(loss, li.FullBatch(4), 0.5, li.OnIterate(1.0), steps)
-        finer = TrainingStep(run, None, Source(0), parameters).finer  # type: ignore[arg-type]
+        finer = TrainingStep(run, EachRecord(np.zeros_like, any_data(([0.0], [0.0]), 1)), Source(0), parameters).finer
         assert np.sqrt(steps * parameters) * 2.0**-finer / 2 <= STRAYING / 2
     steep = li.losses.general(smoothness=1e12, weak_convexity=1e12, gradient_sensitivity=1.0)
     run = li.Run(steep, li.FullBatch(1), 1.0, li.OnIterate(1.0), 5)

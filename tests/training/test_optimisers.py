@@ -13,6 +13,8 @@ import lastiterate as li
 from lastiterate.algorithms.arithmetic import STRAYING
 from lastiterate.auditing.filtered import left_of_steps
 from lastiterate.numerics.randomness import Source
+from lastiterate.training.data import any_data
+from lastiterate.training.objectives import EachRecord
 from lastiterate.training.optimised import OptimisedStep
 from lastiterate.training.state import State
 from training_stops import Killed, stop_after
@@ -171,7 +173,7 @@ def test_rounding_is_nothing_beside_the_noise() -> None:
     ):
         run = a_run(optimizer, released, 0.1, steps=300)
         state = State(0, np.zeros(50))
-        step = OptimisedStep(run, None, Source(0), state)  # type: ignore[arg-type]
+        step = OptimisedStep(run, EachRecord(np.zeros_like, any_data(([0.0], [0.0]), 1)), Source(0), state)
         grid, weight = 2.0**-step.finer / 2 * math.sqrt(50), released.weight(299, 300)
         assert grid * max(math.sqrt(300) * felt, 1 / weight) <= STRAYING / 4
     far = a_run(li.SGD(), li.AVERAGE(), 1e-6, steps=12)

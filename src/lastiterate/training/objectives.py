@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.norms import row_norms_above
 from lastiterate.training.data import Data, Records
 from lastiterate.training.linear import clipped_gradient_sum, sums_in
+from lastiterate.training.vectors import Vectors
 
 RecordGradients = Callable[[Any, Any, Any], Any]
 """From weights, features and targets of some records: one gradient for each record, along the first axis."""
@@ -38,6 +39,7 @@ class Objective(ABC):
     """What is descended. `precision` is that of what is returned; the iterate itself is always kept in double precision."""
 
     data: Data
+    vectors: ClassVar[Vectors] = Vectors()
 
     @property
     @abstractmethod

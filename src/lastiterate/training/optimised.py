@@ -9,16 +9,11 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from lastiterate.algorithms.arithmetic import STRAYING
 from lastiterate.algorithms.optimizers import At
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats, Indices
-from lastiterate.numerics.norms import length
 from lastiterate.numerics.randomness import Source
-from lastiterate.training.leaving import RELEASED, leaves_with_normal_noise
 from lastiterate.training.objectives import Objective
 from lastiterate.training.state import State
 from lastiterate.training.walk import ROUNDING, TrainingStep
@@ -30,7 +25,7 @@ class OptimisedStep(TrainingStep):
     def __init__(self, run: Run, objective: Objective, source: Source, state: State) -> None:
         self.optimizer, self.average = run.optimizer, run.released
         super().__init__(run, objective, source, state.weights.size)
-        nothing = np.zeros(state.weights.shape)
+        nothing = self.vectors.zeros_like(state.weights)
         begun = (state.weights, nothing)[: self.average.slots]
         self.memory = state.memory or ((nothing,) * self.optimizer.slots + begun)
         self._drawn: Floats | None = None
@@ -44,10 +39,10 @@ class OptimisedStep(TrainingStep):
         if step + 1 == self.run.steps and self._linear:
             self._drawn = self._drawn_last(step, weights, mean, remembered, at, noise)
             return self._drawn
-        moved = leaves_with_normal_noise(mean, noise, self.source, RELEASED if seen else self.finer)
+        moved = self._noisy(mean, noise, seen)
         after, kept = self.optimizer.settled(weights, moved, remembered, at)
-        after = self.run.domain.projected(after if self.run.prox is None else self.run.prox.mapped(after, size))
-        self._check_range(length(after))
+        after = self.vectors.settled(self.run, after, size)
+        self._check_range(self._length(after))
         self.memory = (*kept, *self._averaged(step, after))
         return after
 
@@ -71,7 +66,7 @@ class OptimisedStep(TrainingStep):
         """−step_size·(mean gradient, and the terms that make weights decay)."""
         size, clip = float(self.sizes[step]), None if self.clips is None else float(self.clips[step])
         total = self.objective.gradient_sum(weights, chosen, clip)
-        return np.asarray(-(size * (self.decay - self._beside)) * weights - (size / self._divisor(chosen)) * total)
+        return -(size * (self.decay - self._beside)) * weights - (size / self._divisor(chosen)) * total
 
     def _drawn_last(
         self, step: int, weights: Floats, mean: Floats, remembered: tuple[Floats, ...], at: At, noise: float
@@ -82,8 +77,8 @@ class OptimisedStep(TrainingStep):
         if not self.average.plain:
             weight, (before, carried) = self.average.weight(step, self.run.steps), self.memory[-2:]
             value, factor = before + (weight * (value - before) + (1 - weight) * carried), weight * factor
-        self._check_last(factor * noise, length(value) + length(weights))
-        return leaves_with_normal_noise(value, factor * noise, self.source)
+        self._check_last(factor * noise, self._length(value) + self._length(weights))
+        return self._noisy(value, factor * noise, seen=True)
 
     def _averaged(self, step: int, after: Floats) -> tuple[Floats, ...]:
         """The average moves towards the iterate; what the sum rounds off is carried along."""
@@ -97,8 +92,8 @@ class OptimisedStep(TrainingStep):
         return total, (before - (total - added)) + (more - added)
 
     def _check_lengths(self, noise: float, weights: Floats, mean: Floats, remembered: tuple[Floats, ...]) -> None:
-        lengths = length(weights) + length(mean)
-        lengths += 2 * length(remembered[0]) if self.optimizer.linear is not None and remembered else 0.0
+        lengths = self._length(weights) + self._length(mean)
+        lengths += 2 * self._length(remembered[0]) if self.optimizer.linear is not None and remembered else 0.0
         self._check_range(lengths)
         roundings = 1.0 if self.run.prox is None else self.run.prox.roundings(weights.shape)
         self._check_heard(noise, lengths * roundings * (2.0 if self.optimizer.slots else 1.0))
@@ -106,7 +101,7 @@ class OptimisedStep(TrainingStep):
     def _check_last(self, noise: float, lengths: float) -> None:
         """The rounding of an average is that of all its terms; where nothing hides by it, none is charged."""
         charged = not isinstance(self.run.process.update.curvature, str) and self.source.private
-        if charged and not ROUNDING * lengths <= STRAYING / 8 * noise:
+        if charged and not ROUNDING * lengths <= self.vectors.straying / 8 * noise:
             raise InvalidInput(
                 f"noise of {noise:.3g} on what is released is lost in the rounding of iterates of length {lengths:.3g}. "
                 "Average fewer iterates, or take more noise."

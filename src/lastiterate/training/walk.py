@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
-from lastiterate.algorithms.arithmetic import STRAYING
 from lastiterate.algorithms.per_step import extremes, spread
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats, Indices
-from lastiterate.numerics.norms import length
 from lastiterate.numerics.randomness import Source
 from lastiterate.progress import tracked
 from lastiterate.training.checkpoint import Keeper
-from lastiterate.training.leaving import RELEASED, leaves_with_normal_noise
 from lastiterate.training.objectives import Objective
 from lastiterate.training.samplers import Sampler
 from lastiterate.training.state import State
@@ -22,7 +20,6 @@ from lastiterate.training.state import State
 Watch = Callable[[Floats], None]
 
 _CHUNKS = 200
-_FINEST = 40  # a finer grid would leave too many roundings in doubt
 ROUNDING = 64 * 2.0**-53  # of one step, beside the iterates before and after it
 
 
@@ -68,13 +65,13 @@ class TrainingStep:
     """x ← Π(prox((1 − step_size·decay)·x − step_size·(mean gradient) + noise)), with the numbers of each step at hand."""
 
     def __init__(self, run: Run, objective: Objective, source: Source, parameters: int) -> None:
-        self.run, self.objective, self.source = run, objective, source
+        self.run, self.objective, self.source, self.vectors = run, objective, source, objective.vectors
         self.sizes = spread("step_size", run.step_size, run.steps)
         self.clips = None if run.clip is None else spread("clip", run.clip, run.steps)
         self.noises = run.noise.on_iterate(self.sizes, run.batches.divisor)
         self.decay = run.decay
         # Half of what iterates may stray; the other half is for the grid of those that stay hidden.
-        self.farthest = STRAYING / 2 / ROUNDING / math.sqrt(run.steps)
+        self.farthest = self.vectors.straying / 2 / ROUNDING / math.sqrt(run.steps)
         self.finer = self._finer(parameters)
         self.memory: tuple[Floats, ...] = ()
 
@@ -88,27 +85,29 @@ class TrainingStep:
         total = self.objective.gradient_sum(weights, chosen, clip)
         kept = 1 - size * self.decay
         moved = kept * weights - (size / self._divisor(chosen)) * total
-        prox, lengths = self.run.prox, max(1.0, abs(kept)) * length(weights) + length(moved)
+        prox, lengths = self.run.prox, max(1.0, abs(kept)) * self._length(weights) + self._length(moved)
         self._check_range(lengths)
         self._check_heard(noise, lengths * (1.0 if prox is None else prox.roundings(weights.shape)))
-        moved = leaves_with_normal_noise(moved, noise, self.source, RELEASED if seen else self.finer)
-        return self.run.domain.projected(moved if prox is None else prox.mapped(moved, size))
+        return self.vectors.settled(self.run, self._noisy(moved, noise, seen), size)
+
+    def _noisy(self, value: Any, noise: float, seen: bool) -> Any:
+        """What is seen is on the grid of what is released."""
+        grid = self.vectors.grid_of_released(self.finer) if seen else self.finer
+        return self.vectors.noisy(value, noise, self.source, grid)
+
+    def _length(self, vector: Any) -> float:
+        return self.vectors.length(vector)
 
     def _finer(self, parameters: int) -> int:
-        """So fine that √(steps·parameters) roundings to half a step of the grid, each made larger by the next step, stray by
-        half of what they may; also where the noise of the next step is smaller. Where no Lipschitz constant is known, no
-        account uses one, and any grid will do."""
+        """How fine the grid of hidden iterates has to be."""
         apart, (least, most) = self._apart(), extremes(self.noises)
-        if not math.isfinite(apart):
-            return RELEASED
-        spread_by = math.sqrt(self.run.steps * parameters) * most / least * max(1.0, apart)
-        finer = math.ceil(math.log2(spread_by / STRAYING))
-        if finer > _FINEST and self.source.private:
+        finer = self.vectors.grid_of_hidden(apart, (least, most), math.sqrt(self.run.steps * parameters))
+        if finer > self.vectors.finest and self.source.private:
             raise InvalidInput(
                 f"steps with a Lipschitz constant of {apart:.3g} and noise from {least:.3g} to {most:.3g} spread what "
                 "rounding has done too far. Take smaller steps, or leave the smoothness of the loss out."
             )
-        return min(finer, _FINEST)
+        return min(finer, self.vectors.finest)
 
     def _apart(self) -> float:
         """By how much a step may make a difference of iterates larger."""
