@@ -33,6 +33,7 @@ ALLOWED = {
     "auditing": "algorithms errors kernel numerics plots privacy progress shift",
     "accounting": "algorithms auditing errors kernel numerics plots privacy progress shift theorems",
     "training": "accounting algorithms errors numerics progress",
+    "torch": "accounting algorithms errors numerics progress training",
     "mechanisms": "accounting algorithms errors numerics plots privacy training",
     "estimators": "accounting algorithms errors numerics privacy training",  # privacy: the adjacency to protect
     "reproduction": "accounting algorithms auditing errors kernel mechanisms numerics plots privacy progress shift theorems "

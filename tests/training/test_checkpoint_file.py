@@ -51,7 +51,7 @@ def a_state(training: Training, step: int = 4) -> State:
 def loaded(content: bytes, training: Training, folder: Path) -> State:
     file = folder / "state"
     file.write_bytes(content)
-    return Keeper(file, 30.0, training).found(State(0, training.start))
+    return Keeper(file, 30.0, checkpoint_file.ArraysFile(training)).found(State(0, training.start))
 
 
 def same(one: State, two: State) -> bool:
@@ -86,7 +86,7 @@ def test_what_was_written_is_read(batches: Any, seed: int | None, tmp_path: Path
 
 def test_no_flipped_bit_loads_another_state_or_raises_anything_else(tmp_path: Path) -> None:
     training, path = a_training(), tmp_path / "state"
-    keeper = Keeper(path, 0.0, training)
+    keeper = Keeper(path, 0.0, checkpoint_file.ArraysFile(training))
     keeper.keep(a_state(training))
     content = path.read_bytes()
     assert 8 * len(content) >= LEAST_FLIPS
@@ -191,13 +191,13 @@ def test_a_small_file_cannot_ask_for_memory(tmp_path: Path) -> None:
     with (tmp_path / "large").open("wb") as file:
         file.truncate(2**40)  # takes no room on the disk
     with pytest.raises(li.InvalidInput, match="damaged"):
-        Keeper(tmp_path / "large", 30.0, training).found(State(0, training.start))
+        Keeper(tmp_path / "large", 30.0, checkpoint_file.ArraysFile(training)).found(State(0, training.start))
     with pytest.raises(li.InvalidInput, match="damaged"):
-        Keeper(tmp_path, 30.0, training).found(State(0, training.start))
+        Keeper(tmp_path, 30.0, checkpoint_file.ArraysFile(training)).found(State(0, training.start))
 
 
 def test_a_state_that_is_not_finite_is_not_kept(tmp_path: Path) -> None:
-    keeper = Keeper(tmp_path / "state", 0.0, a_training())
+    keeper = Keeper(tmp_path / "state", 0.0, checkpoint_file.ArraysFile(a_training()))
     keeper.keep(replace(a_state(a_training()), weights=np.array([np.nan, 0.0])))
     assert not (tmp_path / "state").exists()
 

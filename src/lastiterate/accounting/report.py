@@ -41,7 +41,8 @@ class Report:
     """What may be claimed of a run. `guarantees` are in order, the least ε first; `epsilons` are theirs, at `delta`.
 
     `asked` are those of which one is the best; of `later` ones, which are not, ε is computed when somebody looks at it.
-    `caveats`: what is known to be wrong with one execution of it, such as noise from a seed.
+    `caveats`: what is known to be wrong with one execution of it, such as noise from a seed; `also_assumed`: what else its
+    owner has to guarantee.
     """
 
     run: Run
@@ -51,6 +52,7 @@ class Report:
     later: tuple[Guarantee, ...]
     inapplicable: tuple[Inapplicable, ...]
     caveats: tuple[str, ...] = ()
+    also_assumed: tuple[str, ...] = ()
 
     @property
     def best(self) -> Guarantee:
@@ -137,7 +139,7 @@ class Report:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the owner of the run has to guarantee."""
-        return tuple(promises(self.run, self.releases))
+        return (*promises(self.run, self.releases), *self.also_assumed)
 
     @property
     def certificate(self) -> dict[str, Any]:

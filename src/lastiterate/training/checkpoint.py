@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import Any, Protocol
 
 try:
     import fcntl
@@ -17,10 +18,19 @@ except ImportError:  # not on Windows: nothing there stops a second training
     fcntl = None  # type: ignore[assignment]
 
 from lastiterate.errors import NON_NEGATIVE, InvalidInput, checked_number, shown
-from lastiterate.training.checkpoint_file import Damaged, OfAnother, encoded, read
-from lastiterate.training.state import State, Training
+from lastiterate.training.checkpoint_file import Damaged, OfAnother
 
 _OWNER_ONLY = 0o600
+
+
+class StateFile(Protocol):
+    """How the states of one training are written and read."""
+
+    def encoded(self, state: Any) -> bytes:
+        """Everything there is to know of a state; nothing where it leads nowhere."""
+
+    def read(self, path: Path) -> Any:
+        """The state in a file: `OfAnother` or `Damaged` where it is none of this training."""
 
 
 class Keeper:
@@ -29,12 +39,12 @@ class Keeper:
     While it is open nobody else can open it: two trainings that go on from one state would be two releases.
     """
 
-    def __init__(self, path: str | Path | None, every: float, training: Training) -> None:
+    def __init__(self, path: str | Path | None, every: float, file: StateFile) -> None:
         if path is not None and not isinstance(path, str | Path):
             raise InvalidInput(f"checkpoint must be the name of a file. Got {shown(path):.60}.", field="checkpoint")
         self.path = None if path is None else Path(path)
         self.every = checked_number("checkpoint_every", every, NON_NEGATIVE)
-        self.training = training
+        self.file = file
         self.written = time.monotonic()
         self._lock: int | None = None
 
@@ -51,12 +61,13 @@ class Keeper:
     def due(self) -> bool:
         return self.path is not None and time.monotonic() - self.written >= self.every
 
-    def keep(self, state: State) -> None:
-        """The old file stays whole until the new one is. A state that is not finite leads nowhere."""
-        if self.path is None or not state.finite:
+    def keep(self, state: Any) -> None:
+        """The old file stays whole until the new one is."""
+        content = b"" if self.path is None else self.file.encoded(state)
+        if self.path is None or not content:
             return
         try:
-            _write(self._part, encoded(state, self.training))
+            _write(self._part, content)
             os.replace(self._part, self.path)
             _sync_folder(self.path.parent)
         except OSError as error:
@@ -64,12 +75,12 @@ class Keeper:
             raise InvalidInput(f"the checkpoint {self.path} cannot be written: {error.strerror}.") from error
         self.written = time.monotonic()
 
-    def found(self, start: State) -> State:
+    def found(self, start: Any) -> Any:
         """The state that was kept; `start` where there is none."""
         if self.path is None or not self.path.exists():
             return start
         try:
-            return read(self.path, self.training)
+            return self.file.read(self.path)
         except OfAnother as error:
             raise InvalidInput(
                 f"the checkpoint {self.path} is of another run, other data or another start, or of another loss. "

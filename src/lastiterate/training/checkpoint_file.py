@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,19 @@ class Damaged(ValueError):
 
 class OfAnother(ValueError):
     """What was read is a checkpoint of another training."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArraysFile:
+    """The states of this training. One that is not finite leads nowhere."""
+
+    training: Training
+
+    def encoded(self, state: State) -> bytes:
+        return encoded(state, self.training) if state.finite else b""
+
+    def read(self, path: Path) -> State:
+        return read(path, self.training)
 
 
 def encoded(state: State, training: Training) -> bytes:

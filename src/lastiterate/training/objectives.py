@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class Objective(ABC):
     """What is descended. `precision` is that of what is returned; the iterate itself is always kept in double precision."""
 
     data: Data
-    vectors: ClassVar[Vectors] = Vectors()
+    vectors: Vectors = Vectors()
 
     @property
     @abstractmethod
@@ -116,7 +116,7 @@ class EachRecord(Objective):
     def arithmetic(self, run: Run, parameters: int) -> Arithmetic:
         """`_check_rounding` holds gradients without a bound to a part of the sensitivity."""
         most = _least(self.declared, _smallest_clip(run))
-        return _acceptable(run, IN_DOUBLE_PRECISION) if math.isfinite(most) else UNBOUNDED
+        return acceptable_arithmetic(run, IN_DOUBLE_PRECISION) if math.isfinite(most) else UNBOUNDED
 
     def _rows(self, weights: Floats, records: Records) -> Floats:
         found = _as_numbers(self.gradients(weights.copy(), records.features, records.targets))
@@ -150,7 +150,7 @@ def linear_arithmetic(run: Run, precision: Any, parameters: int) -> Arithmetic:
     # Numbers too small to be held, in each of the products of a block, and in slopes of rows that are too long.
     smallest = float(np.finfo(products).smallest_subnormal) * (math.sqrt(parameters) + 1e3 * longest)
     sums = sums_in(products)
-    return _acceptable(run, sums, 2 * sums.block * smallest / most)
+    return acceptable_arithmetic(run, sums, 2 * sums.block * smallest / most)
 
 
 def precision_of_products(precision: Any, random: bool) -> Any:
@@ -158,10 +158,10 @@ def precision_of_products(precision: Any, random: bool) -> Any:
     return np.dtype(np.float64) if random else np.dtype(precision)
 
 
-def _acceptable(run: Run, sums: Sums, lost: float = 0.0) -> Arithmetic:
+def acceptable_arithmetic(run: Run, sums: Sums, lost: float = 0.0) -> Arithmetic:
     """Rounding is relative to two gradients of the greatest length; the sensitivity may be known to be smaller."""
     beyond = sums.factor(run.batches.largest, run.batches.random) - 1 + lost
-    longest = _least(run.loss.gradient_bound, _largest_clip(run))
+    longest = bound_of_gradients(run)
     factor = 1 + beyond * (max(1.0, 2 * longest / run.loss.gradient_sensitivity) if run.adjacency.replaces else 2.0)
     if not factor <= MOST_FACTOR:
         raise InvalidInput(
@@ -170,6 +170,11 @@ def _acceptable(run: Run, sums: Sums, lost: float = 0.0) -> Arithmetic:
             field="batches",
         )
     return Arithmetic(factor, STRAYING)
+
+
+def bound_of_gradients(run: Run) -> float:
+    """No gradient is longer, at any step."""
+    return _least(run.loss.gradient_bound, _largest_clip(run))
 
 
 def _smallest_clip(run: Run) -> float | None:

@@ -15,16 +15,16 @@ from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.randomness import Source
 from lastiterate.training.objectives import Objective
-from lastiterate.training.state import State
+from lastiterate.training.state import Standing
 from lastiterate.training.walk import ROUNDING, TrainingStep
 
 
 class OptimisedStep(TrainingStep):
     """One step; what the optimiser remembers, the average and what its sum has rounded off are kept in `memory`."""
 
-    def __init__(self, run: Run, objective: Objective, source: Source, state: State) -> None:
+    def __init__(self, run: Run, objective: Objective, source: Source, state: Standing) -> None:
         self.optimizer, self.average = run.optimizer, run.released
-        super().__init__(run, objective, source, state.weights.size)
+        super().__init__(run, objective, source, math.prod(state.weights.shape))
         nothing = self.vectors.zeros_like(state.weights)
         begun = (state.weights, nothing)[: self.average.slots]
         self.memory = state.memory or ((nothing,) * self.optimizer.slots + begun)

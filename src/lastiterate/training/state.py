@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,6 +17,16 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.randomness import Source
 from lastiterate.training.data import Data
 from lastiterate.training.fingerprint import array_fingerprint, fingerprint
+
+
+class Standing(Protocol):
+    """What a step has to know of a state."""
+
+    @property
+    def weights(self) -> Any: ...
+
+    @property
+    def memory(self) -> tuple[Any, ...]: ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ from lastiterate.numerics.norms import length
 from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.rounding import up
 from lastiterate.training.checkpoint import Keeper
+from lastiterate.training.checkpoint_file import ArraysFile
 from lastiterate.training.data import any_data, linear_data
 from lastiterate.training.objectives import EachRecord, LinearModel, Objective, RecordGradients
 from lastiterate.training.state import State, Training
@@ -84,7 +85,7 @@ def train(
     places = releases_before(run.steps, releases)
     source = Source(seed)
     training = Training(run, objective.data, weights, places, seed, loss, classes, objective.precision)
-    with Keeper(checkpoint, checkpoint_every, training) as keeper:
+    with Keeper(checkpoint, checkpoint_every, ArraysFile(training)) as keeper:
         start_state = keeper.found(State(0, weights, randomness=source.state()))
         state = walked(run, objective, start_state, source, places, keeper)
         keeper.remove()

@@ -1,0 +1,160 @@
+"""Clipped sums of gradients: each record's gradient as it was computed, cut to the clip, added up in double precision.
+
+A `Part` is what is known of the gradients of one layer, or of all of them: for each record a bound on the square of its
+norm, and how to add the gradients, each times a factor, to a total. No gradient has to be formed for that.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from lastiterate.errors import InvalidInput
+
+_UNIT = 2.0**-52
+WIDEST = 2.0**10  # times the clip: what the terms of a record's gradient may add up to before they cancel
+PLACES_AT_ONCE = 2**17  # terms that are added up in one product of matrices
+
+
+class Part(ABC):
+    """Of some records."""
+
+    @property
+    @abstractmethod
+    def squares(self) -> Any:
+        """A bound on the square of each record's norm, in double precision."""
+
+    @property
+    def terms(self) -> Any | None:
+        """What the lengths of the terms of each gradient add up to, where it is a sum of several that may cancel."""
+        return None
+
+    @abstractmethod
+    def add(self, factors: Any) -> None:
+        """The gradients, times these factors, to the totals."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows(Part):
+    """Gradients that were formed, one row for each record."""
+
+    rows: Any
+    total: Any
+
+    @property
+    def squares(self) -> Any:
+        flat = self.rows.flatten(1)
+        return torch.linalg.vector_norm(flat, dim=1, dtype=torch.float64).square() * (1 + flat.shape[1] * _UNIT)
+
+    def add(self, factors: Any) -> None:
+        self.total.add_(torch.tensordot(factors, self.rows.double(), 1).view_as(self.total))
+
+
+@dataclass(frozen=True, eq=False)
+class Products(Part):
+    """Of a linear layer that was used once for each record: backprop ⊗ activation, and the backprop for its bias."""
+
+    backprops: Any
+    activations: Any
+    weight: Any | None
+    bias: Any | None
+
+    @property
+    def squares(self) -> Any:
+        lengths = self.activations.square().sum(1) * (self.weight is not None) + (self.bias is not None)
+        width = self.backprops.shape[1] + self.activations.shape[1] + 8
+        return self.backprops.square().sum(1) * lengths * (1 + width * _UNIT)
+
+    def add(self, factors: Any) -> None:
+        scaled = self.backprops * factors[:, None]
+        if self.weight is not None:
+            self.weight.addmm_(scaled.T, self.activations)
+        if self.bias is not None:
+            self.bias.add_(scaled.sum(0))
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences(Part):
+    """Sums over places of backprop ⊗ activation, whose norms come from products of places with places.
+
+    What cancels in such a sum leaves its rounding; the bound has room for it.
+    """
+
+    backprops: Any
+    activations: Any
+    weight: Any
+    bias: Any | None
+
+    @property
+    def squares(self) -> Any:
+        found = (self._products * self._alike).sum((1, 2))
+        if self.bias is not None:
+            found = found + self.backprops.sum(1).square().sum(1)
+        places = self.backprops.shape[1]
+        doubt = (places * places + sum(self.backprops.shape[2:]) + self._width) * _UNIT
+        return found.clamp(min=0) + 4 * doubt * self.terms.square()
+
+    @property
+    def terms(self) -> Any:
+        lengths = self._alike.diagonal(dim1=1, dim2=2).sqrt() + (self.bias is not None)
+        return (self._products.diagonal(dim1=1, dim2=2).sqrt() * lengths).sum(1)
+
+    @property
+    def _products(self) -> Any:
+        return self.backprops @ self.backprops.transpose(1, 2)
+
+    @property
+    def _alike(self) -> Any:
+        return self.activations @ self.activations.transpose(1, 2)
+
+    @property
+    def _width(self) -> int:
+        return int(self.activations.shape[-1])
+
+    def add(self, factors: Any) -> None:
+        scaled = (self.backprops * factors[:, None, None]).flatten(0, 1)
+        activations = self.activations.flatten(0, 1)
+        for part, seen in zip(scaled.split(PLACES_AT_ONCE), activations.split(PLACES_AT_ONCE), strict=True):
+            self._add(part, seen)
+
+    def _add(self, scaled: Any, activations: Any) -> None:
+        self.weight.addmm_(scaled.T, activations)
+        if self.bias is not None:
+            self.bias.add_(scaled.sum(0))
+
+
+@dataclass(frozen=True, eq=False)
+class Looked(Sequences):
+    """Of a table: places look at one row each, those that look at the same one add up."""
+
+    @property
+    def _alike(self) -> Any:
+        return (self.activations[:, :, None] == self.activations[:, None, :]).double()
+
+    @property
+    def _width(self) -> int:
+        return 1
+
+    def _add(self, scaled: Any, activations: Any) -> None:
+        self.weight.index_add_(0, activations, scaled)
+
+
+def add_clipped(parts: list[Part], most: float) -> None:
+    """Every record's gradient, over all parts, cut to this norm, to the totals."""
+    norms = torch.stack([part.squares for part in parts]).sum(0).sqrt() * (1 + (len(parts) + 8) * _UNIT)
+    if not norms.is_meta and not bool(norms.isfinite().all()):
+        raise InvalidInput(
+            "gradients must be finite. Got NaN or infinity: the step size is too large, or the data is not finite."
+        )
+    factors = torch.ones_like(norms)
+    if math.isfinite(most):
+        factors = most / norms.clamp(min=most)
+        for terms in (part.terms for part in parts):
+            if terms is not None:
+                factors = torch.minimum(factors, most * WIDEST / terms.clamp(min=most))
+    for part in parts:
+        part.add(factors)

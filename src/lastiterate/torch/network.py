@@ -1,0 +1,157 @@
+"""A module and its loss: which parameters are trained, the loss of each record, and what may not change on the way."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from lastiterate.errors import InvalidInput
+from lastiterate.torch.records import count_of
+
+Criterion = Callable[..., Any]
+
+
+class Network:
+    """`module(inputs)` and `criterion(output, targets)`, record by record.
+
+    Trained are the parameters that require gradients. What is released are these alone, so buffers must stay as they are.
+    """
+
+    def __init__(self, module: Any, criterion: Criterion, autocast: Any = None) -> None:
+        if not isinstance(module, torch.nn.Module):
+            raise InvalidInput(f"model must be a torch.nn.Module. Got {type(module).__name__}.", field="model")
+        if not callable(criterion):
+            raise InvalidInput(
+                f"loss must be a function of outputs and targets. Got {type(criterion).__name__}.", field="loss"
+            )
+        self.module = module.module if isinstance(module, torch.nn.parallel.DistributedDataParallel) else module
+        self.criterion, self._summed = _unreduced(criterion)
+        self.autocast = autocast
+        _check_layers(self.module)
+        self.parameters = {name: one for name, one in self.module.named_parameters() if one.requires_grad}
+        _check_parameters(self.parameters)
+        self._buffers = _versions(self.module)
+
+    @property
+    def device(self) -> Any:
+        return next(iter(self.parameters.values())).device
+
+    @property
+    def dtype(self) -> Any:
+        return next(iter(self.parameters.values())).dtype
+
+    @property
+    def size(self) -> int:
+        """The number of trained parameters."""
+        return sum(one.numel() for one in self.parameters.values())
+
+    def losses(self, inputs: Any, targets: Any, call: Callable[..., Any] | None = None) -> Any:
+        """One for each record; `call` instead of the module, where its parameters are others."""
+        call, count = call or self.module, count_of((inputs, targets))
+        with torch.autocast(self.device.type, self.autocast, enabled=self.autocast is not None):
+            if isinstance(inputs, Mapping):
+                output = call(**inputs)
+            else:
+                output = call(*inputs) if isinstance(inputs, tuple | list) else call(inputs)
+            found = self.criterion(output, targets)
+        if not isinstance(found, torch.Tensor) or (found.dim() == 0 and count != 1):
+            raise NotByRecord("loss must return one number for each record. Got one number for all of them.")
+        found = found.reshape(1) if found.dim() == 0 else found
+        if len(found) != count:
+            raise NotByRecord(f"loss must return one number for each of {count} records. Got {len(found)}.")
+        return found if found.dim() == 1 else getattr(found.flatten(1), "sum" if self._summed else "mean")(1)
+
+    def views(self, flat: Any) -> dict[str, Any]:
+        """The parts of a vector that belong to each parameter, sharing its memory."""
+        parts, first = {}, 0
+        for name, parameter in self.parameters.items():
+            parts[name] = flat[first : first + parameter.numel()].view(parameter.shape)
+            first += parameter.numel()
+        return parts
+
+    def flat(self) -> Any:
+        """The trained parameters as one vector in double precision."""
+        return torch.cat([one.detach().reshape(-1).double() for one in self.parameters.values()])
+
+    def put(self, flat: Any) -> None:
+        """This vector into the parameters."""
+        with torch.no_grad():
+            for name, part in self.views(flat).items():
+                self.parameters[name].copy_(part)
+
+    def check_buffers(self) -> None:
+        """A module whose buffers move would have to release them to be what was trained."""
+        now = _versions(self.module)
+        for name in {**self._buffers, **now}:
+            if self._buffers.get(name) != now.get(name):
+                raise InvalidInput(
+                    f"the model must not change its buffers in training: they would be released, too. Got {name}, which "
+                    "changed. Call eval() on that layer, or use a layer without such state.",
+                    field="model",
+                )
+
+
+class NotByRecord(InvalidInput):
+    """A loss of a whole batch, of which no record's part is known."""
+
+
+def _unreduced(criterion: Criterion) -> tuple[Criterion, bool]:
+    """The loss of each record, and whether its parts are to be added up instead of averaged."""
+    reduction = getattr(criterion, "reduction", None)
+    if isinstance(criterion, torch.nn.Module) and isinstance(reduction, str):
+        alone = copy.copy(criterion)
+        alone.reduction = "none"
+        return alone, reduction == "sum"
+    try:
+        default = inspect.signature(criterion).parameters.get("reduction")
+    except (TypeError, ValueError):
+        default = None
+    if default is None:
+        return criterion, False
+    return functools.partial(criterion, reduction="none"), default.default == "sum"
+
+
+def _check_layers(module: Any) -> None:
+    for part in module.modules():
+        if isinstance(part, torch.nn.modules.batchnorm._BatchNorm):
+            raise InvalidInput(
+                f"the model must treat records one by one. Got {type(part).__name__}, which mixes them; use GroupNorm or "
+                "LayerNorm.",
+                field="model",
+            )
+        if isinstance(part, torch.nn.modules.batchnorm._NormBase) and part.track_running_stats:
+            raise InvalidInput(
+                f"the model must not keep statistics of the records. Got {type(part).__name__}; say "
+                "track_running_stats=False.",
+                field="model",
+            )
+
+
+def _check_parameters(trained: dict[str, Any]) -> None:
+    if not trained:
+        raise InvalidInput("the model must have parameters that require gradients. Got none.", field="model")
+    for name, one in trained.items():
+        if torch.nn.parameter.is_lazy(one):
+            raise InvalidInput(
+                f"parameters must have a shape. Got {name}, which has none yet: give the layer its sizes.",
+                field="model",
+            )
+        if not one.is_floating_point():
+            raise InvalidInput(f"parameters must be real numbers. Got {name} of {one.dtype}.", field="model")
+    devices, precisions = ({getattr(one, what) for one in trained.values()} for what in ("device", "dtype"))
+    if len(devices) > 1 or len(precisions) > 1:
+        raise InvalidInput(
+            "the trained parameters must be on one device, in one precision. Got "
+            f"{', '.join(sorted(map(str, devices | precisions)))}.",
+            field="model",
+        )
+
+
+def _versions(module: Any) -> dict[str, tuple[int, int]]:
+    """Of each buffer, which tensor it is and how often it was written to."""
+    return {name: (id(one), one._version) for name, one in module.named_buffers(remove_duplicate=False)}

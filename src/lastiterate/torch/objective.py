@@ -1,0 +1,105 @@
+"""What a network descends: the clipped gradients of a batch that a loader has brought, added up over all processes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from lastiterate.algorithms.arithmetic import Arithmetic, Sums
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import InvalidInput
+from lastiterate.torch.agreement import agreeing, check_agreement
+from lastiterate.torch.clipped import PLACES_AT_ONCE, WIDEST
+from lastiterate.torch.gradients import ByVmap, Gradients
+from lastiterate.torch.network import Network
+from lastiterate.torch.records import count_of, moved, pieces
+from lastiterate.torch.team import ALONE, Team
+from lastiterate.torch.tensors import Tensors
+from lastiterate.training.objectives import Objective, acceptable_arithmetic, bound_of_gradients
+
+_BYTES = 1 << 26  # of gradients that are formed at once
+_AT_ONCE = 512
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """`count` records in all processes together; those of this one, some at a time."""
+
+    count: int
+    parts: Iterable[tuple[Any, Any]]
+
+    def __len__(self) -> int:
+        return self.count
+
+
+class NetworkObjective(Objective):
+    """Gradients are computed in the precision of the model, and added up in double precision."""
+
+    def __init__(self, network: Network, run: Run, at_once: int | None = None, team: Team = ALONE) -> None:
+        self.network, self.run, self.team, self.vectors = network, run, team, Tensors(team)
+        self.at_once = at_once or _AT_ONCE
+        self.gradients: Gradients | None = None
+        self.taken = 0
+
+    @property
+    def precision(self) -> Any:
+        return self.network.dtype
+
+    def gradient_sum(self, weights: Any, chosen: Any, clip: float | None) -> Any:
+        most = min(self.run.loss.gradient_bound, math.inf if clip is None else clip)
+        self.network.put(weights)
+        total = torch.zeros_like(weights)
+        totals, count = self.network.views(total), 0
+        for inputs, targets in chosen.parts:
+            count += count_of((inputs, targets))
+            self._add(self._moved(inputs), self._moved(targets), totals, most)
+        self.network.check_buffers()
+        self.taken += 1
+        self._check_count(self.team.total(count), len(chosen))
+        return self.team.summed(total)
+
+    def arithmetic(self, run: Run, parameters: int) -> Arithmetic:
+        """Sums are in double precision; terms that cancel leave a little more. One more addition for every process."""
+        if not math.isfinite(bound_of_gradients(run)):
+            raise InvalidInput(
+                "gradients of a network need a bound. Clip them: li.losses.network(clip=...), or noise by li.OnGradientSum.",
+                field="clip",
+            )
+        sums = Sums(min(self.at_once, run.batches.largest), 2.0**-53)
+        places = PLACES_AT_ONCE * 2.0**-53 * WIDEST * run.batches.largest
+        found = acceptable_arithmetic(run, sums, places + self.team.size * run.batches.largest * 2.0**-53)
+        return Arithmetic(found.factor, self.vectors.straying)
+
+    def _moved(self, part: Any) -> Any:
+        return moved(part, self.network.device, self.network.dtype)
+
+    def _add(self, inputs: Any, targets: Any, totals: dict[str, Any], most: float) -> None:
+        gradients = self._checked(inputs, targets, most)
+        at_once = self.at_once
+        if isinstance(gradients, ByVmap):
+            at_once = max(1, min(at_once, _BYTES // (4 * self.network.size)))
+        for piece in pieces(inputs, targets, at_once):
+            gradients.add(*piece, totals, most)
+
+    def _checked(self, inputs: Any, targets: Any, most: float) -> Gradients:
+        """Before the first step, and after 1, 2, 4, 8, …, some gradients are compared with those of single records."""
+        if self.gradients is None:
+            self.gradients = agreeing(self.network, inputs, targets, most)
+        elif self.taken & (self.taken - 1) == 0 and self._last_checked != self.taken:
+            check_agreement(self.gradients, inputs, targets, most)
+        self._last_checked = self.taken
+        return self.gradients
+
+    _last_checked = -1
+
+    def _check_count(self, count: int, expected: int) -> None:
+        if count != expected:
+            raise InvalidInput(
+                f"the loader must hand out the records that were drawn. Got {count} of {expected}; is the data set "
+                "still the same, and does its collate function keep all records?",
+                field="dataset",
+            )

@@ -1,0 +1,116 @@
+"""Is the optimiser of a training the one that the run describes? Whatever it is called, what it does has to be the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from lastiterate.algorithms.optimizers import SGD, Adam, OtherOptimizer
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import InvalidInput
+from lastiterate.torch.network import Network
+
+_SGD = {"momentum": "momentum", "dampening": "dampening", "nesterov": "nesterov"}
+_ADAM = {"beta1": "beta1", "beta2": "beta2", "eps": "floor"}
+
+
+def optimizer_for(run: Run, network: Network) -> Any:
+    """The optimiser of a run, of torch.optim; None for SGD, whose steps the run takes itself."""
+    made = run.optimizer
+    if isinstance(made, SGD):
+        return None
+    if not isinstance(made, Adam):
+        raise InvalidInput(
+            f"the update of {made.described} is not known here. Give optimizer=, such as torch.optim."
+            f"{made.described}(model.parameters(), lr).",
+            field="optimizer",
+        )
+    kind = torch.optim.AdamW if made.decoupled else torch.optim.Adam
+    return kind(
+        list(network.parameters.values()),
+        lr=_first(run.step_size),
+        betas=(made.beta1, made.beta2),
+        eps=made.floor,
+        weight_decay=run.weight_decay,
+    )
+
+
+def check_optimizer(optimizer: Any, run: Run, network: Network) -> None:
+    """An error, of one sentence, if this is not the optimiser of the run, or holds other parameters than are trained."""
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise InvalidInput(f"optimizer must be one of torch.optim. Got {type(optimizer).__name__}.", field="optimizer")
+    _check_parameters(optimizer, network)
+    found, name = optimizer_like(optimizer), type(optimizer).__name__
+    if isinstance(run.optimizer, OtherOptimizer):
+        if run.optimizer.name.lower() != name.lower():
+            raise _differs(run.optimizer.described, name)
+        return
+    if found != run.optimizer:
+        raise _differs(run.optimizer.described, found.described)
+    decays = {group.get("weight_decay", 0.0) for group in optimizer.param_groups}
+    if decays != {run.weight_decay}:
+        raise InvalidInput(
+            f"the run has weight decay {run.weight_decay:g}, the optimiser {_listed(decays)}. Say the same in both.",
+            field="weight_decay",
+        )
+
+
+def optimizer_like(optimizer: Any) -> SGD | Adam | OtherOptimizer:
+    """What a run says for an optimiser of torch.optim; by its name alone, where the library knows no more of it."""
+    settings = {**optimizer.defaults, **_common(optimizer.param_groups)}
+    if settings.get("maximize") or settings.get("amsgrad") or len({type(optimizer)} & _KNOWN) == 0:
+        return OtherOptimizer(type(optimizer).__name__)
+    if isinstance(optimizer, torch.optim.SGD):
+        return SGD(**{ours: settings[theirs] for theirs, ours in _SGD.items()})
+    beta1, beta2 = settings["betas"]
+    decoupled = type(optimizer) is torch.optim.AdamW or bool(settings.get("decoupled_weight_decay"))
+    return Adam(beta1, beta2, settings["eps"], decoupled)
+
+
+def check_rate(optimizer: Any, step: int, size: float) -> None:
+    """The learning rate is that of the run at this step, whatever a scheduler did."""
+    rates = {float(group["lr"]) for group in optimizer.param_groups}
+    if any(abs(rate - size) > 1e-9 * size for rate in rates):
+        raise InvalidInput(
+            f"the run has step size {size:g} at step {step + 1}, the optimiser {_listed(rates)}. "
+            "Describe the scheduler in the run: li.cosine, li.linear, li.steps, or a list of step sizes.",
+            field="step_size",
+        )
+
+
+def _check_parameters(optimizer: Any, network: Network) -> None:
+    held = {id(one) for group in optimizer.param_groups for one in group["params"] if one.requires_grad}
+    if held != {id(one) for one in network.parameters.values()}:
+        raise InvalidInput(
+            "the optimiser must hold exactly the parameters of the model that require gradients. Freeze the others with "
+            "requires_grad_(False), or give it all of them.",
+            field="optimizer",
+        )
+
+
+def _differs(said: str, found: str) -> InvalidInput:
+    return InvalidInput(
+        f"the run says {said}, but the optimiser is {found}. Describe what is executed: li.SGD(momentum=...), "
+        'li.Adam(...), or optimizer="its name", which leaves the composition of all steps.',
+        field="optimizer",
+    )
+
+
+def _common(groups: list[dict[str, Any]]) -> dict[str, Any]:
+    """Settings that all groups share; one that differs is None, and no optimiser of the run has it."""
+    names = set.intersection(*(set(group) for group in groups)) - {"params", "lr"}
+    return {
+        name: value if all(g[name] == value for g in groups) else None for name in names for value in [groups[0][name]]
+    }
+
+
+def _listed(numbers: set[float]) -> str:
+    return ", ".join(f"{one:g}" for one in sorted(numbers))
+
+
+def _first(step_size: Any) -> float:
+    return float(step_size) if isinstance(step_size, float) else float(step_size[0])
+
+
+_KNOWN = {torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW}

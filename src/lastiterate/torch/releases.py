@@ -1,0 +1,78 @@
+"""What leaves a training before its end: checkpoints that are charged, files that stay inside, and what nothing covers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lastiterate.errors import InvalidInput, checked_count, shown
+
+_SHOWN = 6
+
+
+@dataclass(frozen=True)
+class Release:
+    """After `step` steps, `what` was written, shown or logged."""
+
+    step: int
+    what: str
+
+
+@dataclass
+class Releases:
+    """A book of what was released. `charged`: trained parameters, or anything computed from them and public data alone.
+
+    `inside`: what only the owners of the data can see, such as a file to go on from. `uncharged`: what was computed from the
+    records without noise, such as the loss of a batch; no theorem covers it.
+    """
+
+    charged: list[Release] = field(default_factory=list)
+    inside: list[Release] = field(default_factory=list)
+    uncharged: list[Release] = field(default_factory=list)
+
+    def charge(self, step: int, what: str) -> None:
+        """The trained parameters after so many steps, or what was computed from them without looking at the records."""
+        self.charged.append(_release(step, what))
+
+    def keep_inside(self, step: int, what: str) -> None:
+        """Something that nobody sees but the owners of the data."""
+        self.inside.append(_release(step, what))
+
+    def leak(self, step: int, what: str) -> None:
+        """Something that was computed from the records without noise, and shown all the same."""
+        self.uncharged.append(_release(step, what))
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """After how many steps the parameters were released."""
+        return tuple(sorted({one.step for one in self.charged if one.step > 0}))
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What makes the guarantee false."""
+        if not self.uncharged:
+            return ()
+        return (
+            f"DO NOT RELEASE: {_listed(self.uncharged)} came from the records without noise, and no theorem covers that",
+        )
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """What has to stay inside."""
+        return (f"Nobody else sees {_listed(self.inside)}.",) if self.inside else ()
+
+
+def _release(step: int, what: str) -> Release:
+    if not isinstance(what, str) or not what.strip():
+        raise InvalidInput(f"what must say what was released. Got {shown(what):.60}.", field="what")
+    return Release(checked_count("step", step, least=0), what)
+
+
+def _listed(entries: list[Release]) -> str:
+    steps: dict[str, list[int]] = {}
+    for one in entries:
+        steps.setdefault(one.what, []).append(one.step)
+    return "; ".join(f"{what} (after {_numbers(found)} steps)" for what, found in steps.items())
+
+
+def _numbers(steps: list[int]) -> str:
+    return ", ".join(map(str, steps[:_SHOWN])) + (", …" if len(steps) > _SHOWN else "")

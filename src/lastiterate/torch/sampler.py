@@ -1,0 +1,122 @@
+"""The batches of a run as a sampler of PyTorch: every kind of batches, any data set with places, any number of workers."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from torch.utils.data import DataLoader, IterableDataset, Sampler, default_collate
+
+from lastiterate.algorithms.run import Run, checked_run
+from lastiterate.errors import InvalidInput, checked_count
+from lastiterate.numerics.randomness import Source
+from lastiterate.torch.team import ALONE, Team
+
+
+class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]
+    """One list of places for each step of the run, drawn as its batches say: `DataLoader(dataset, batch_sampler=...)`.
+
+    Drawn afresh by a cryptographic generator, unless `source` has a seed; which records a batch has is secret. With
+    `at_once`, a batch comes in lists of at most so many. Poisson batches may be empty, so the loader's `collate_fn` has to
+    take an empty list: `loader` makes one that does.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        *,
+        source: Source | None = None,
+        begin: int = 0,
+        order: Any = None,
+        at_once: int | None = None,
+        team: Team = ALONE,
+    ) -> None:
+        self.run, self.begin, self.team = checked_run(run), begin, team
+        self.source = Source() if source is None else source
+        self.at_once = run.batches.records if at_once is None else checked_count("at_once", at_once)
+        self.drawn: deque[tuple[int, int]] = (
+            deque()
+        )  # of each step to come: the size of its batch, and in how many lists
+        self._orders = {} if order is None else {begin: order}
+
+    def __len__(self) -> int:
+        """Lists in all, where that is known; batches of random size may come in more or fewer."""
+        share = -(-self.run.batches.largest // self.team.size)
+        each = -(-share // self.at_once) if self.run.batches.constant_size else 1
+        return (self.run.steps - self.begin) * max(each, 1)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        order = next(iter(self._orders.values()), None)
+        for step in range(self.begin, self.run.steps):
+            order, chosen = self.team.drawn(partial(self._draw, step, order))
+            lists = _lists(self.team.share(chosen), self.at_once)
+            self.drawn.append((len(chosen), len(lists)))
+            yield from lists
+
+    def order_at(self, step: int) -> Any:
+        """The order of the records after so many steps, as it has to be kept to go on from there."""
+        known = [first for first in self._orders if first < step or first == self.begin]
+        return self._orders[max(known)] if known and step > 0 else None
+
+    def _draw(self, step: int, order: Any) -> tuple[Any, Any]:
+        batches = self.run.batches
+        after = batches.order(step, self.source, order)
+        if after is not order:
+            self._orders = {first: one for first, one in self._orders.items() if first > step - 4 * batches.per_epoch}
+            self._orders[step] = after
+        chosen = batches.batch(step, self.source, after)
+        return after, np.arange(*chosen.indices(batches.records)) if isinstance(chosen, slice) else np.asarray(chosen)
+
+
+def loader(
+    dataset: Any,
+    run: Run,
+    *,
+    num_workers: int = 0,
+    collate_fn: Callable[[list[Any]], Any] | None = None,
+    source: Source | None = None,
+    **more: Any,
+) -> DataLoader[Any]:
+    """A DataLoader with one batch for each step of the run; a batch without records is None."""
+    check_dataset(dataset, run)
+    for name in ("batch_size", "shuffle", "sampler", "batch_sampler", "drop_last"):
+        if name in more:
+            raise InvalidInput(f"{name} is what the run's batches say. Leave it out.", field=name)
+    return DataLoader(
+        dataset,
+        batch_sampler=BatchSampler(run, source=source),
+        num_workers=num_workers,
+        collate_fn=OrNone(collate_fn),
+        **more,
+    )
+
+
+class OrNone:
+    """A collate function that takes no records, too."""
+
+    def __init__(self, collate_fn: Callable[[list[Any]], Any] | None) -> None:
+        self.collate_fn = default_collate if collate_fn is None else collate_fn
+
+    def __call__(self, records: list[Any]) -> Any:
+        return self.collate_fn(records) if records else None
+
+
+def check_dataset(dataset: Any, run: Run) -> None:
+    """It has places, and as many records as the run."""
+    if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
+        raise InvalidInput(
+            f"dataset must have a length and places, so that batches can be drawn from it. Got {type(dataset).__name__}.",
+            field="dataset",
+        )
+    if len(dataset) != run.batches.records:
+        raise InvalidInput(
+            f"the run is about {run.batches.records} records. Got a dataset of {len(dataset)}.", field="dataset"
+        )
+
+
+def _lists(chosen: Any, most: int) -> list[list[int]]:
+    """At least one, if empty."""
+    return [part.tolist() for part in (chosen[first : first + most] for first in range(0, max(len(chosen), 1), most))]

@@ -1,0 +1,64 @@
+"""Steps of a network: by the run itself, in double precision, or by an optimiser of torch.optim from noisy gradients.
+
+The run's own steps are those of `lastiterate.training`, with tensors: what theorems about the last iterate speak of. What an
+optimiser does in the precision of the model, and with noisy gradients alone, composition covers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lastiterate.algorithms.run import Run
+from lastiterate.numerics.randomness import Source
+from lastiterate.torch.checkpoint import NetworkState
+from lastiterate.torch.objective import NetworkObjective
+from lastiterate.torch.optimizers import check_rate
+from lastiterate.training.optimised import OptimisedStep
+from lastiterate.training.walk import TrainingStep
+
+
+class OptimizerStep(OptimisedStep):
+    """The optimiser sees the noisy mean gradient, and nothing else. `rates`: whether the run sets the learning rate."""
+
+    def __init__(
+        self, run: Run, objective: NetworkObjective, source: Source, state: NetworkState, optimizer: Any, rates: bool
+    ) -> None:
+        super().__init__(run, objective, source, state)
+        self.network, self.by, self.rates = objective.network, optimizer, rates
+        self.memory = state.memory or (state.weights, self.vectors.zeros_like(state.weights))[: self.average.slots]
+
+    def __call__(self, step: int, weights: Any, chosen: Any, seen: bool) -> Any:
+        size, noise = float(self.sizes[step]), float(self.noises[step])
+        self._set_rate(step, size)
+        clip = None if self.clips is None else float(self.clips[step])
+        total = self.objective.gradient_sum(weights, chosen, clip)
+        noisy = self._noisy(total / self._divisor(chosen), noise / size, seen)
+        self._check_range(self._length(noisy))
+        self._step_with(noisy + self.run.loss.l2 * weights)
+        after = self.vectors.settled(self.run, self.network.flat(), size)
+        self.memory = self._averaged(step, after)
+        return after
+
+    def _set_rate(self, step: int, size: float) -> None:
+        if self.rates:
+            for group in self.by.param_groups:
+                group["lr"] = size
+        else:
+            check_rate(self.by, step, size)
+
+    def _step_with(self, gradient: Any) -> None:
+        for name, part in self.network.views(gradient).items():
+            self.network.parameters[name].grad = part.to(self.network.dtype)
+        self.by.step()
+        self.by.zero_grad(set_to_none=True)
+
+
+def step_of(
+    run: Run, objective: NetworkObjective, source: Source, state: NetworkState, optimizer: Any, rates: bool
+) -> Any:
+    """The steps of this run, from this state on."""
+    if optimizer is not None:
+        return OptimizerStep(run, objective, source, state, optimizer, rates)
+    if run.process.update.plain:
+        return TrainingStep(run, objective, source, objective.network.size)
+    return OptimisedStep(run, objective, source, state)

@@ -1,0 +1,202 @@
+"""Train a PyTorch model as a run says, and release the last iterate alone."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader
+
+from lastiterate.accounting.calibrate import NOISE, Free, calibrate
+from lastiterate.accounting.releases import releases_before
+from lastiterate.algorithms.encode import run_to_dict
+from lastiterate.algorithms.run import Run, checked_run
+from lastiterate.errors import InvalidInput
+from lastiterate.numerics.randomness import Source
+from lastiterate.numerics.rounding import up
+from lastiterate.progress import tracked
+from lastiterate.torch.checkpoint import NetworkFile, NetworkState
+from lastiterate.torch.network import Network
+from lastiterate.torch.objective import Batch, NetworkObjective
+from lastiterate.torch.optimizers import check_optimizer, optimizer_for
+from lastiterate.torch.records import pair_of
+from lastiterate.torch.releases import Releases
+from lastiterate.torch.sampler import BatchSampler, OrNone, check_dataset
+from lastiterate.torch.steps import step_of
+from lastiterate.torch.team import ALONE, Team
+from lastiterate.torch.trained import TrainedModel
+from lastiterate.training.checkpoint import Keeper
+from lastiterate.training.fingerprint import fingerprint
+
+_CHUNKS = 200
+
+
+class PrivateTrainer:
+    """`PrivateTrainer(model, loss, run, dataset).fit()` executes the run on the model, and returns it with its account.
+
+    `loss` takes outputs and targets, as torch.nn.functional.cross_entropy does; a mean or a sum over records is undone,
+    since each record's gradient is clipped by itself. `dataset` is any of PyTorch's with a length: pairs of inputs and
+    targets, or dicts with "labels". What is trained are the parameters that require gradients, on the device where they are.
+
+    With `epsilon` and `delta` the run's noise is calibrated first, or with `free=li.STEPS` the run ends where the budget
+    does. The parameters after `releases` steps are returned as well, and charged. `optimizer` is one of torch.optim, where
+    the run names one that is neither SGD nor Adam, or where `scheduler` sets its learning rate; both are held to what the
+    run says. `at_once` records are looked at at once; `autocast` is a type such as torch.bfloat16. `seed` is for tests.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        loss: Callable[..., Any],
+        run: Run,
+        dataset: Any,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        free: Free = NOISE,
+        releases: Iterable[int] = (),
+        optimizer: Any = None,
+        scheduler: Any = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        at_once: int | None = None,
+        autocast: Any = None,
+        seed: int | None = None,
+        team: Team = ALONE,
+    ) -> None:
+        self.network = Network(model, loss, autocast)
+        self.source, self.team, self.dataset = Source(seed), team, dataset
+        self.scheduler, self.num_workers, self.collate_fn, self.at_once = scheduler, num_workers, collate_fn, at_once
+        check_loss(checked_run(run))
+        check_dataset(dataset, run)
+        self.run = self._executed(run, epsilon, delta, free, releases)
+        self.places = releases_before(self.run.steps, releases)
+        self.objective = NetworkObjective(self.network, self.run, at_once, team)
+        self.optimizer = optimizer_for(self.run, self.network) if optimizer is None else optimizer
+        if optimizer is not None:
+            check_optimizer(optimizer, self.run, self.network)
+        self.rates_by_run = optimizer is None
+        self.releases = Releases()
+
+    def fit(self, checkpoint: str | Path | None = None, checkpoint_every: float = 30.0) -> TrainedModel:
+        """Train to the end. With `checkpoint`, a file, a training that was killed goes on where it was."""
+        path = checkpoint if self.team.leads else None
+        with Keeper(path, checkpoint_every, NetworkFile(self._identity(), self.network.device)) as keeper:
+            state = self.team.agreed(keeper.found(NetworkState(0, self._start(), randomness=self.source.state())))
+            weights, released = self._walked(state, keeper)
+            keeper.remove()
+        self.network.put(weights)
+        parts = {place: self._named(one) for place, one in zip(self.places, released, strict=True)}
+        return TrainedModel(self.network.module, self.run, parts, self.source.private, self.releases)
+
+    def _executed(
+        self, run: Run, epsilon: float | None, delta: float | None, free: Free, releases: Iterable[int]
+    ) -> Run:
+        """With the arithmetic of this training, and as a budget wants it."""
+        _check_dimension(run, self.network.size)
+        objective = NetworkObjective(self.network, run, self.at_once, self.team)
+        arithmetic = run.arithmetic.and_also(objective.arithmetic(run, self.network.size))
+        norm = up(objective.vectors.length(self.network.flat()))
+        run = replace(run, arithmetic=arithmetic, start_norm=max(run.start_norm, norm) if run.decay else run.start_norm)
+        if (epsilon is None) != (delta is None):
+            raise InvalidInput("epsilon and delta must be given together, or neither.", field="epsilon")
+        if epsilon is None or delta is None:
+            return run
+        most = run.steps if free is not NOISE else 1
+        return calibrate(run, epsilon=epsilon, delta=delta, free=free, most_steps=most, releases=releases)
+
+    def _start(self) -> Any:
+        """In the domain: the facts of a loss hold there only."""
+        return self.objective.vectors.settled(replace(self.run, prox=None), self.network.flat(), 1.0)
+
+    def _walked(self, state: NetworkState, keeper: Keeper) -> tuple[Any, list[Any]]:
+        if state.optimizer:
+            self.optimizer.load_state_dict(state.optimizer)
+        step_taken = step_of(self.run, self.objective, self.source, state, self.optimizer, self.rates_by_run)
+        self.source.go_on(state.randomness)
+        sampler = BatchSampler(
+            self.run, source=self.source, begin=state.step, order=state.order, at_once=self.at_once, team=self.team
+        )
+        batches, weights, released = self._batches(sampler), state.weights, list(state.released)
+        every = -(-self.run.steps // _CHUNKS)
+        for first in tracked(range(state.step, self.run.steps, every), "steps"):
+            for step in range(first, min(first + every, self.run.steps)):
+                seen = step + 1 == self.run.steps or step + 1 in self.places
+                weights = step_taken(step, weights, next(batches), seen)
+                if self.scheduler is not None:
+                    self.scheduler.step()
+                if step + 1 in self.places:
+                    released.append(step_taken.leaving(weights))
+                if keeper.due():
+                    keeper.keep(self._state(step + 1, weights, released, sampler, step_taken))
+        return step_taken.leaving(weights), released
+
+    def _state(self, step: int, weights: Any, released: list[Any], sampler: BatchSampler, taken: Any) -> NetworkState:
+        by = {} if self.optimizer is None else self.optimizer.state_dict()
+        now = (sampler.order_at(step), self.source.state(), tuple(taken.memory), by)
+        return NetworkState(step, weights, tuple(released), *now)
+
+    def _batches(self, sampler: BatchSampler) -> Iterator[Batch]:
+        """Of each step, as the loader brings them."""
+        brought = iter(
+            DataLoader(
+                self.dataset,
+                batch_sampler=sampler,
+                num_workers=self.num_workers,
+                collate_fn=OrNone(self.collate_fn),
+            )
+        )
+        while True:
+            first = next(brought)
+            count, lists = sampler.drawn.popleft()
+            yield Batch(count, _parts(first, brought, lists))
+
+    def _named(self, weights: Any) -> dict[str, Any]:
+        return {name: part.to(self.network.dtype, copy=True) for name, part in self.network.views(weights).items()}
+
+    def _identity(self) -> str:
+        """What tells this training from another: the run, the model and its numbers, the loss, the number of records."""
+        module = self.network.module
+        told = [
+            run_to_dict(self.run),
+            list(self.places),
+            [self.source.seed, len(self.dataset), str(module), self.optimizer is None or str(self.optimizer)],
+            [[name, str(one.dtype), _digest(one)] for name, one in module.state_dict().items()],
+            fingerprint(self.network.criterion),
+        ]
+        return hashlib.sha256(repr(told).encode()).hexdigest()
+
+
+def check_loss(run: Run) -> None:
+    """A linear model's facts rest on the length of its rows, which `li.train` holds them to."""
+    if run.loss.linear:
+        raise InvalidInput(
+            f"li.losses.{run.loss.kind} is a linear model, whose rows li.train holds to their norm. Train it with li.train, "
+            "or describe this model with li.losses.network(clip=...) or li.losses.general(...).",
+            field="loss",
+        )
+
+
+def _check_dimension(run: Run, parameters: int) -> None:
+    declared = run.domain.dimension
+    if declared is not None and declared != parameters:
+        raise InvalidInput(
+            f"the run's domain has dimension {declared}, but the model has {parameters} trained parameters.",
+            field="domain",
+        )
+
+
+def _parts(first: Any, brought: Iterator[Any], lists: int) -> Iterator[tuple[Any, Any]]:
+    for place in range(lists):
+        batch = first if place == 0 else next(brought)
+        if batch is not None:
+            yield pair_of(batch)
+
+
+def _digest(tensor: Any) -> str:
+    held = tensor.detach().cpu().contiguous().view(torch.uint8) if tensor.dim() else tensor.detach().cpu()
+    return hashlib.sha256(held.numpy().tobytes()).hexdigest()
