@@ -32,6 +32,7 @@ ALLOWED = {
     "theorems": "algorithms errors kernel mixing numerics privacy progress shift",
     "auditing": "algorithms errors kernel numerics plots privacy progress shift",
     "accounting": "algorithms auditing errors kernel numerics plots privacy progress shift theorems",
+    "adapters": "accounting algorithms errors numerics privacy theorems",
     "training": "accounting algorithms errors numerics progress",
     "mechanisms": "accounting algorithms errors numerics plots privacy training",
     "estimators": "accounting algorithms errors numerics privacy training",  # privacy: the adjacency to protect
