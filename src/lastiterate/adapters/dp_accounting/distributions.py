@@ -21,7 +21,7 @@ from lastiterate.privacy.profile import Profile
 from lastiterate.privacy.subsampled import SubsampledGaussians
 
 _MOST_CELLS = 3_000_000
-_POINTS = 400  # of the profile, where each takes its time: chords lie above it
+_POINTS = 1000  # of the profile, where each takes its time: chords lie above it
 
 
 def privacy_loss_distribution(
@@ -29,9 +29,9 @@ def privacy_loss_distribution(
 ) -> distributions.PrivacyLossDistribution:
     """A `PrivacyLossDistribution` of dp-accounting that dominates the guarantee, in both orders of the data sets.
 
-    Its ε and δ are at least ours, alone and composed. It connects the dots of the profile on multiples of
-    `value_discretization_interval`; what is beyond a loss that δ = 1e-16 allows is infinite. It carries no neighboring
-    relation: compose it with distributions under that of the guarantee alone.
+    Its ε and δ are at least those of the guarantee, whose profile is convex in e^ε, alone and composed. It connects the dots
+    of the profile on multiples of `value_discretization_interval`; a loss whose excess has δ below 1e-16 counts as infinite.
+    It carries no neighboring relation: compose it only with distributions under that of the guarantee.
     """
     interval = checked_number("value_discretization_interval", value_discretization_interval, POSITIVE)
     notion = guarantee.notion if isinstance(guarantee, Report) else best_notion(guarantee)
