@@ -1,21 +1,19 @@
-"""`li.adapters`: the last iterate in the accounts of other libraries. Each needs its extra, and is loaded when used."""
+"""Other libraries, spoken to in their own words; each is loaded when it is used.
 
-TYPE_CHECKING = False
+`li.adapters.opacus` and `li.adapters.dp_accounting` need the extras `lastiterate[opacus]` and `lastiterate[dp-accounting]`.
+"""
 
-if TYPE_CHECKING:
-    from lastiterate.adapters import dp_accounting
+from importlib import import_module
+from types import ModuleType
 
-__all__ = ["dp_accounting"]
+__all__ = ["dp_accounting", "opacus"]
 
-if not TYPE_CHECKING:
 
-    def __getattr__(name):
-        from importlib import import_module
-
-        if name in __all__:
-            return import_module(f"lastiterate.adapters.{name}")
+def __getattr__(name: str) -> ModuleType:
+    if name not in __all__:
         raise AttributeError(f"module 'lastiterate.adapters' has no attribute {name!r}")
+    return import_module(f"lastiterate.adapters.{name}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__
