@@ -19,6 +19,7 @@ from lastiterate.adapters.dp_accounting import (
     notion_of,
     relation_of,
 )
+from lastiterate.adapters.dp_accounting.orders import ByOrder, OnSample
 
 Relation = dp.NeighboringRelation
 ADD, ONE, SPECIAL = Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_ONE, Relation.REPLACE_SPECIAL
@@ -44,6 +45,8 @@ COMPARED: list[tuple[Any, float]] = [
     (Repeated(Poisson(0.01, Gaussian(1.0)), 1000), 0.0),
     (dp.ComposedDpEvent([Repeated(Poisson(0.1, Gaussian(0.7)), 20), Gaussian(3.0)]), 0.0),
     (Poisson(0.1, Laplace(1.0)), 0.0),
+    (Repeated(Poisson(0.1, Laplace(1.0)), 20), 1e-5),
+    (dp.ComposedDpEvent([Repeated(Poisson(0.1, Gaussian(1.0)), 10), Laplace(2.0)]), 1e-4),
     (DiscreteLaplace(0.5, 1), 1e-12),
     (dp.RandomizedResponseDpEvent(0.5, 10), 0.0),
 ]
@@ -132,6 +135,29 @@ def test_epsilon_is_in_the_bracket_of_the_exact_value(relation: Relation) -> Non
         assert notion.adjacency is adjacency
         lower, upper = exact.bracket(1e-5)  # type: ignore[attr-defined]
         assert lower <= notion.epsilon(1e-5) <= upper * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("times", [1, 2, 30])
+def test_composing_order_by_order_is_above_the_exact_composition_and_near(times: int) -> None:
+    by_order = ByOrder(((OnSample(li.GaussianDP(1.0, li.ZERO_OUT), 0.05), times),), li.ZERO_OUT)
+    exact = li.notions.subsampled_gaussian(mu=1.0, inclusion=0.05, adjacency=li.ZERO_OUT).compose(times)
+    for delta in (1e-2, 1e-4, 1e-7):
+        lower, upper = exact.bracket(delta)  # type: ignore[attr-defined]
+        assert lower <= by_order.epsilon(delta) <= upper * (1 + 1e-3) + 1e-9
+    for epsilon in (0.0, 0.5, 2.0):
+        lower, upper = exact.delta_bracket(epsilon)  # type: ignore[attr-defined]
+        assert lower <= by_order.delta(epsilon) <= upper * (1 + 1e-2)
+
+
+def test_the_order_without_the_record_is_that_of_the_mixture() -> None:
+    """By quadrature: N(0, 1) beyond e^ε·((1 − q)·N(0, 1) + q·N(1, 1))."""
+    x = np.linspace(-12.0, 12.0, 400_001)
+    without, shifted = (np.exp(-((x - mean) ** 2) / 2) / math.sqrt(2 * math.pi) for mean in (0.0, 1.0))
+    sample = OnSample(li.GaussianDP(1.0, li.ZERO_OUT), 0.3)
+    for epsilon in (0.0, 0.1, 0.3, 0.36):
+        beyond = np.maximum(without - math.exp(epsilon) * (0.7 * without + 0.3 * shifted), 0.0)
+        exact = float(beyond.sum() * (x[1] - x[0]))
+        assert exact * (1 - 1e-6) <= sample.absent.delta(epsilon) <= exact * (1 + 1e-6) + 1e-14
 
 
 def test_laplace_noise_in_several_coordinates_is_at_most_as_in_one() -> None:

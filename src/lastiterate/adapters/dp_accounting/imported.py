@@ -9,6 +9,7 @@ from lastiterate.accounting.account import account
 from lastiterate.accounting.releases import released
 from lastiterate.accounting.report import Report
 from lastiterate.adapters.dp_accounting.event import LastIterateDpEvent
+from lastiterate.adapters.dp_accounting.orders import compose_by_order
 from lastiterate.adapters.dp_accounting.parts import Parts, counted, parts_of
 from lastiterate.adapters.dp_accounting.profiles import NoPrivacy
 from lastiterate.adapters.dp_accounting.refusals import UnsupportedEvent, unsupported
@@ -17,7 +18,6 @@ from lastiterate.adapters.dp_accounting.sampled import SAMPLED
 from lastiterate.adapters.dp_accounting.single import SINGLE
 from lastiterate.errors import INSIDE_UNIT, LastIterateError, checked_number
 from lastiterate.privacy.adjacency import Adjacency
-from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.catalogue import CATALOGUE
@@ -51,7 +51,7 @@ def composed(parts: Parts, adjacency: Adjacency, delta: float) -> Notion:
     notions = [(_notion(part, adjacency, delta), count) for part, count in counted(parts)]
     if any(isinstance(notion, NoPrivacy) for notion, _ in notions):
         return NoPrivacy(adjacency)
-    return compose_counted(notions) if notions else GaussianDP(0.0, adjacency)
+    return compose_by_order(notions) if notions else GaussianDP(0.0, adjacency)
 
 
 def _notion(part: Any, adjacency: Adjacency, delta: float) -> Notion:

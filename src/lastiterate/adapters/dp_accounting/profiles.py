@@ -13,7 +13,7 @@ from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.profile import Profile
 
-_LARGEST_EXPONENT = 300.0  # of a float; beyond it, 1 is nothing
+LARGEST_EXPONENT = 300.0  # of a float; beyond it, 1 is nothing
 _FEW = 20  # operations
 
 
@@ -59,12 +59,12 @@ def randomized_response(kept: float, other: float, buckets: int, adjacency: Adja
 
 
 def _replaced_response(kept: float, other: float, epsilons: Floats) -> Floats:
-    return _excess(np.exp(np.minimum(epsilons, _LARGEST_EXPONENT)), kept, other)
+    return _excess(np.exp(np.minimum(epsilons, LARGEST_EXPONENT)), kept, other)
 
 
 def _response(kept: float, other: float, buckets: int, epsilons: Floats) -> Floats:
     """Against a uniform bucket, in both orders."""
-    ratios, uniform = np.exp(np.minimum(epsilons, _LARGEST_EXPONENT)), 1 / buckets
+    ratios, uniform = np.exp(np.minimum(epsilons, LARGEST_EXPONENT)), 1 / buckets
     present = _excess(ratios, kept, uniform) + (buckets - 1) * _excess(ratios, other, uniform)
     absent = _excess(ratios, uniform, kept) + (buckets - 1) * _excess(ratios, uniform, other)
     return np.minimum(np.maximum(present, absent), 1.0)
@@ -85,6 +85,6 @@ def amplified(notion: Notion, inclusion: float) -> Profile:
 
 
 def _amplified(notion: Notion, inclusion: float, epsilons: Floats) -> Floats:
-    moderate = np.log1p(np.expm1(np.minimum(epsilons, _LARGEST_EXPONENT)) / inclusion)
-    inner = np.where(epsilons < _LARGEST_EXPONENT, moderate, epsilons - np.log(inclusion))
+    moderate = np.log1p(np.expm1(np.minimum(epsilons, LARGEST_EXPONENT)) / inclusion)
+    inner = np.where(epsilons < LARGEST_EXPONENT, moderate, epsilons - np.log(inclusion))
     return np.minimum(up(inclusion * np.asarray(notion.delta(down(inner, _FEW))), _FEW), 1.0)

@@ -7,6 +7,7 @@ from typing import Any
 
 import dp_accounting as dp
 
+from lastiterate.adapters.dp_accounting.orders import OnSample
 from lastiterate.adapters.dp_accounting.parts import parts_of
 from lastiterate.adapters.dp_accounting.profiles import NoPrivacy, amplified
 from lastiterate.adapters.dp_accounting.refusals import UnsupportedEvent
@@ -82,7 +83,9 @@ def _on_a_batch(inside: Counted, rate: float, sampling: Sampling, adjacency: Adj
         return NoPrivacy(adjacency)
     together = compose_counted(inside)
     if not isinstance(together, GaussianDP):
-        return amplified(together, rate) if rate < 1 else together
+        if rate == 1:
+            return together
+        return OnSample(together, rate) if sampling is POISSON else amplified(together, rate)
     if together.mu == 0 or rate == 1:
         return together
     return subsampled_gaussian(mu=together.mu, inclusion=rate, sampling=sampling, adjacency=adjacency)
