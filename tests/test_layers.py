@@ -32,6 +32,7 @@ ALLOWED = {
     "theorems": "algorithms errors kernel mixing numerics privacy progress shift",
     "auditing": "algorithms errors kernel numerics plots privacy progress shift",
     "accounting": "algorithms auditing errors kernel numerics plots privacy progress shift theorems",
+    "adapters": "accounting algorithms errors numerics privacy theorems",
     "training": "accounting algorithms errors numerics progress",
     "torch": "accounting algorithms errors numerics progress training",
     "mechanisms": "accounting algorithms errors numerics plots privacy training",

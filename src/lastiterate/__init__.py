@@ -7,7 +7,7 @@ Names are loaded when they are first used, so that `import lastiterate` takes no
 TYPE_CHECKING = False  # as `typing` has it, which takes long to import
 
 if TYPE_CHECKING:
-    from lastiterate import accounting, auditing, baselines, mechanisms, notions, theorems, torch, training
+    from lastiterate import accounting, adapters, auditing, baselines, mechanisms, notions, theorems, torch, training
     from lastiterate.accounting.account import account
     from lastiterate.accounting.calibrate import NOISE, STEPS, calibrate
     from lastiterate.accounting.certificate import verify
@@ -85,6 +85,7 @@ __all__ = [
     "account",
     "account_each",
     "accounting",
+    "adapters",
     "audit",
     "auditing",
     "baselines",
@@ -132,7 +133,7 @@ _NAMES = {
     "theorems.catalogue": "CATALOGUE",
     "training.train": "train",
 }
-_ROOMS = ("accounting", "auditing", "baselines", "mechanisms", "notions", "theorems", "torch", "training")
+_ROOMS = ("accounting", "adapters", "auditing", "baselines", "mechanisms", "notions", "theorems", "torch", "training")
 _MODULES = {name: f"lastiterate.{module}" for module, names in _NAMES.items() for name in names.split()}
 
 

@@ -109,11 +109,11 @@ def spacing_for(parts: list[Notion]) -> float:
     """A thousandth of the typical loss; coarser where the largest loss would need too many cells."""
     typical = [float(part.epsilon(1e-6)) for part in parts]
     finite = [x for x in typical if math.isfinite(x) and x > 0] or [1.0]
-    largest = max(_largest_loss(part) for part in parts)
+    largest = max(largest_loss(part) for part in parts)
     return max(1e-3 * math.sqrt(float(np.mean(np.square(finite)))), 2 * largest / _MOST_CELLS)
 
 
-def _largest_loss(part: Notion) -> float:
+def largest_loss(part: Notion) -> float:
     """Beyond this ε the profile is so flat that the rest is counted as +∞."""
     largest = float(part._epsilon(np.array([_LOG_TAIL]))[0])
     if math.isfinite(largest):
@@ -129,7 +129,7 @@ def profile_to_masses(part: Notion, spacing: float) -> Masses:
     In y = e^ε the slopes s_i of the profile are −Q(L > ε_i); a kink at y_i is a Q-mass, y_i times it a P-mass. The mirror
     image of a P-mass m at ε is e^{−ε}·m at −ε; the rest sits at 0.
     """
-    cells = max(2, math.ceil(_largest_loss(part) / spacing))
+    cells = max(2, math.ceil(largest_loss(part) / spacing))
     epsilons = spacing * np.arange(cells + 1)
     deltas = np.minimum.accumulate(np.asarray(part.delta(epsilons)))
     slopes = np.append(np.diff(deltas) / np.diff(np.exp(epsilons)), 0.0)

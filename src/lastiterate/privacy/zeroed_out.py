@@ -125,15 +125,15 @@ def _composed(steps: Counted, spacing: float, masses: Callable[[Step, float], Ma
 
 @lru_cache(maxsize=256)
 def _with_the_record(step: Step, spacing: float) -> Masses:
-    return _joined(*(profile_to_masses(one, spacing) for one in (_present(step), _absent(step))))
+    return joined(*(profile_to_masses(one, spacing) for one in (_present(step), _absent(step))))
 
 
 @lru_cache(maxsize=256)
 def _without_the_record(step: Step, spacing: float) -> Masses:
-    return _joined(*(profile_to_masses(one, spacing) for one in (_absent(step), _present(step))))
+    return joined(*(profile_to_masses(one, spacing) for one in (_absent(step), _present(step))))
 
 
-def _joined(above: Masses, below: Masses) -> Masses:
+def joined(above: Masses, below: Masses) -> Masses:
     """The losses above 0 of one symmetric pair, those below 0 of another, and the rest at 0.
 
     Its profile is that of the first for ε ≥ 0, and for ε < 0 the mirror image of the second's.

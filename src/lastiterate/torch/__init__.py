@@ -1,16 +1,39 @@
-"""Private training of PyTorch models, with only the last iterate released: a trainer, and the pieces of one."""
+"""Private training of PyTorch models, with only the last iterate released: a trainer, and the pieces of one.
 
-try:
-    import torch as _torch  # noqa: F401
-except ImportError as error:
-    raise ImportError("lastiterate.torch needs PyTorch. Install it with: pip install 'lastiterate[torch]'.") from error
+Needs the extra `lastiterate[torch]`; PyTorch is loaded when a name is first used.
+"""
 
-from lastiterate.torch.releases import Releases
-from lastiterate.torch.sampler import BatchSampler, loader
-from lastiterate.torch.trained import TrainedModel
-from lastiterate.torch.trainer import PrivateTrainer
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from lastiterate.torch.releases import Releases
+    from lastiterate.torch.sampler import BatchSampler, loader
+    from lastiterate.torch.trained import TrainedModel
+    from lastiterate.torch.trainer import PrivateTrainer
 
 __all__ = ["BatchSampler", "PrivateTrainer", "Releases", "TrainedModel", "loader"]
+
+_MODULES = {
+    "BatchSampler": "sampler",
+    "PrivateTrainer": "trainer",
+    "Releases": "releases",
+    "TrainedModel": "trained",
+    "loader": "sampler",
+}
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name not in _MODULES:
+        raise AttributeError(f"module 'lastiterate.torch' has no attribute {name!r}")
+    try:
+        import_module("torch")
+    except ImportError as error:
+        raise ImportError(
+            "lastiterate.torch needs PyTorch. Install it with: pip install 'lastiterate[torch]'."
+        ) from error
+    return getattr(import_module(f"lastiterate.torch.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,0 +1,32 @@
+"""Runs in Google's dp-accounting, its events as notions, and notions as its events and privacy-loss distributions."""
+
+try:
+    import dp_accounting  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "lastiterate.adapters.dp_accounting needs dp-accounting. Install it with: pip install 'lastiterate[dp-accounting]'."
+    ) from error
+
+from lastiterate.adapters.dp_accounting.accountant import LastIterateAccountant
+from lastiterate.adapters.dp_accounting.distributions import privacy_loss_distribution
+from lastiterate.adapters.dp_accounting.event import LastIterateDpEvent
+from lastiterate.adapters.dp_accounting.exported import compose_into, event_of
+from lastiterate.adapters.dp_accounting.imported import notion_of
+from lastiterate.adapters.dp_accounting.refusals import UnsupportedEvent
+from lastiterate.adapters.dp_accounting.relations import adjacency_of, relation_of
+
+__all__ = [
+    "LastIterateAccountant",
+    "LastIterateDpEvent",
+    "UnsupportedEvent",
+    "adjacency_of",
+    "compose_into",
+    "event_of",
+    "notion_of",
+    "privacy_loss_distribution",
+    "relation_of",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,84 @@
+"""Our guarantees as its events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dp_accounting as dp
+
+from lastiterate.accounting.report import Report
+from lastiterate.adapters.dp_accounting.relations import adjacency_of, records_apart, relation_of
+from lastiterate.errors import Incompatible, InvalidInput, Unavailable, checked_count, shown
+from lastiterate.numerics.rounding import down
+from lastiterate.privacy.adjacency import POISSON, Adjacency
+from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.subsampled import SubsampledGaussians
+
+_NOT_DOUBLED = (
+    "dp-accounting's RdpAccountant takes no account of REPLACE_ONE: it does not double the sensitivity of a Gaussian event, "
+    "and its epsilon is too small. Use dp_accounting.pld.PLDAccountant or LastIterateAccountant."
+)
+
+
+def event_of(guarantee: Notion | Report) -> Any:
+    """The event of dp-accounting that is this guarantee: exact for μ-GDP and for compositions with Poisson sampling.
+
+    μ-GDP is GaussianDpEvent(2/μ) under REPLACE_ONE and GaussianDpEvent(1/μ) otherwise: to be composed by an accountant with
+    the relation `relation_of(guarantee.adjacency)`, and under REPLACE_ONE by none but the PLDAccountant and ours, as
+    `compose_into` sees to. Any other guarantee is a `privacy_loss_distribution`, or, of a run, a `LastIterateDpEvent`.
+    """
+    notion = best_notion(guarantee)
+    match notion:
+        case GaussianDP():
+            return _gaussian(notion.mu, notion.adjacency)
+        case SubsampledGaussians() if all(step.sampling is POISSON for step, _ in notion.steps):
+            events = [_counted(step, count, notion.adjacency) for step, count in notion.steps]
+            return events[0] if len(events) == 1 else dp.ComposedDpEvent(events)
+    raise Unavailable(
+        f"no event of dp-accounting says what {type(notion).__name__} does. Use privacy_loss_distribution(guarantee), or "
+        "LastIterateDpEvent(run) with LastIterateAccountant."
+    )
+
+
+def compose_into(accountant: Any, guarantee: Notion | Report, count: int = 1) -> Any:
+    """Composes the guarantee, `count` times, into an accountant of dp-accounting, and returns that.
+
+    Refuses an accountant that would be wrong about it: one with another neighboring relation, and RdpAccountant under
+    REPLACE_ONE.
+    """
+    adjacency, times = best_notion(guarantee).adjacency, checked_count("count", count)
+    if not isinstance(accountant, dp.PrivacyAccountant):
+        raise InvalidInput(
+            f"accountant must be an accountant of dp-accounting. Got {shown(accountant):.60}.", field="accountant"
+        )
+    if adjacency_of(accountant.neighboring_relation) is not adjacency:
+        raise Incompatible(
+            f"a guarantee under {adjacency!r} says nothing about {accountant.neighboring_relation.name}. Use an accountant "
+            f"with neighboring_relation={relation_of(adjacency)}."
+        )
+    if isinstance(accountant, dp.rdp.RdpAccountant) and adjacency.replaces:
+        raise Incompatible(_NOT_DOUBLED)
+    return accountant.compose(event_of(guarantee), times)
+
+
+def best_notion(guarantee: Any) -> Notion:
+    """Of a report, that of its best theorem."""
+    notion = guarantee.best.notion if isinstance(guarantee, Report) else guarantee
+    if not isinstance(notion, Notion):
+        raise InvalidInput(
+            "guarantee must be a report of li.account or a notion, such as li.GaussianDP(mu=1.0). "
+            f"Got {shown(guarantee):.60}.",
+            field="guarantee",
+        )
+    return notion
+
+
+def _gaussian(mu: float, adjacency: Adjacency) -> Any:
+    return dp.GaussianDpEvent(down(records_apart(adjacency) / mu, 2)) if mu else dp.NoOpDpEvent()
+
+
+def _counted(step: Any, count: int, adjacency: Adjacency) -> Any:
+    inside = _gaussian(step.mu, adjacency)
+    event = dp.PoissonSampledDpEvent(step.inclusion, inside) if step.inclusion < 1 else inside
+    return event if count == 1 else dp.SelfComposedDpEvent(event, count)

@@ -1,0 +1,88 @@
+"""Its events as our notions."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from lastiterate.accounting.account import account
+from lastiterate.accounting.releases import released
+from lastiterate.accounting.report import Report
+from lastiterate.adapters.dp_accounting.event import LastIterateDpEvent
+from lastiterate.adapters.dp_accounting.orders import compose_by_order
+from lastiterate.adapters.dp_accounting.parts import Parts, counted, parts_of
+from lastiterate.adapters.dp_accounting.profiles import NoPrivacy
+from lastiterate.adapters.dp_accounting.refusals import UnsupportedEvent, unsupported
+from lastiterate.adapters.dp_accounting.relations import adjacency_of, relation_of
+from lastiterate.adapters.dp_accounting.sampled import SAMPLED
+from lastiterate.adapters.dp_accounting.single import SINGLE
+from lastiterate.errors import INSIDE_UNIT, LastIterateError, checked_number
+from lastiterate.privacy.adjacency import Adjacency
+from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.notion import Notion
+from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.theorem import Guarantee
+
+_NOTIONS = {**SINGLE, **SAMPLED}
+_REPORTS = 64  # are kept: accountants ask for the same run and δ again
+
+
+def notion_of(event: Any, neighboring_relation: Any, delta: float = 1e-6) -> Notion:
+    """What an event of dp-accounting guarantees, as one notion: upper bounds throughout, whatever it is asked.
+
+    Noise multipliers are as dp-accounting defines them: noise over the norm of one record's contribution, so that under
+    REPLACE_ONE a Gaussian event is 2/noise_multiplier-GDP. `delta` chooses between the theorems that cover a run inside the
+    event; the notion holds at every δ. What is not supported raises `UnsupportedEvent`.
+    """
+    adjacency = adjacency_of(neighboring_relation)
+    return composed(checked_parts(event, adjacency), adjacency, checked_number("delta", delta, INSIDE_UNIT))
+
+
+def checked_parts(event: Any, adjacency: Adjacency, count: int = 1) -> Parts:
+    """What the event is composed of, if each part is supported."""
+    parts = list(parts_of(event, count))
+    for part, _ in parts:
+        _check(part, adjacency)
+    return parts
+
+
+def composed(parts: Parts, adjacency: Adjacency, delta: float) -> Notion:
+    """All parts together; of the theorems about a run, the one that is best at δ."""
+    notions = [(_notion(part, adjacency, delta), count) for part, count in counted(parts)]
+    if any(isinstance(notion, NoPrivacy) for notion, _ in notions):
+        return NoPrivacy(adjacency)
+    return compose_by_order(notions) if notions else GaussianDP(0.0, adjacency)
+
+
+def _notion(part: Any, adjacency: Adjacency, delta: float) -> Notion:
+    if type(part) is LastIterateDpEvent:
+        return _report(part.run, delta, part.releases).best.notion
+    if type(part) not in _NOTIONS:
+        raise unsupported(part)
+    try:
+        return _NOTIONS[type(part)](part, adjacency)
+    except UnsupportedEvent:
+        raise
+    except LastIterateError as error:
+        raise UnsupportedEvent(part, str(error).rstrip(".")) from error
+
+
+@lru_cache(_REPORTS)
+def _report(run: Any, delta: float, releases: tuple[int, ...]) -> Report:
+    return account(run, delta, releases)
+
+
+def _check(part: Any, adjacency: Adjacency) -> None:
+    if type(part) is not LastIterateDpEvent:
+        _notion(part, adjacency, 0.5)
+        return
+    if part.run.adjacency is not adjacency:
+        own = relation_of(part.run.adjacency).name
+        raise UnsupportedEvent(
+            part,
+            f"its run has adjacency={part.run.adjacency!r}, which is {own}, and the neighboring relation here is "
+            f"{relation_of(adjacency).name}; give the run adjacency={adjacency!r}, or use {own}",
+        )
+    process = released(part.run.process, part.releases)
+    if not any(isinstance(theorem.apply(process), Guarantee) for theorem in CATALOGUE):
+        raise UnsupportedEvent(part, "no theorem says anything about its run; li.account(run, delta) says why")
