@@ -15,7 +15,7 @@ import torch
 
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
-from lastiterate.numerics.exact_noise import nearest_multiples, normal, public_grid
+from lastiterate.numerics.exact_noise import normal, public_grid, whole_noises
 from lastiterate.numerics.randomness import Source
 from lastiterate.torch.team import ALONE, Team
 from lastiterate.training.vectors import Vectors
@@ -66,7 +66,7 @@ def noise_multiples(like: Any, std: float, grid: float, source: Source) -> Any:
     """Gaussian noise as whole numbers of steps of a grid, rounded exactly; drawn here, moved to the device."""
     if like.is_meta:
         return torch.zeros_like(like)
-    drawn = nearest_multiples(np.zeros(like.numel()), 1.0, ((normal, std / grid),), source)
+    drawn = whole_noises(like.numel(), normal, std / grid, source)
     return torch.from_numpy(drawn).to(like.device).view_as(like)
 
 
