@@ -89,8 +89,9 @@ mnist: $(READY)  ## Tables 5 and 6 of Bok2024 on real MNIST, and a sound variant
 house: $(READY)  ## what there is to touch, to believe, to read and to wait for (docs/architecture.md)
 	$(BIN)/python -m benchmarks.house
 
-speed: $(READY)  ## seconds an epoch, beside Opacus and bare products of matrices
+speed: $(READY)  ## seconds an epoch, beside Opacus and bare products of matrices; networks (NETWORKS=--quick)
 	PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.speed.training $(SPEED)
+	$(BIN)/python -m benchmarks.speed.networks $(NETWORKS)
 
 papers: $(READY)  ## every figure and table of the five papers, into out/papers (under half an hour; QUICK=--quick: two minutes)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/lastiterate reproduce all $(QUICK)

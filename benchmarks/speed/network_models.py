@@ -63,7 +63,7 @@ class Transformer(nn.Module):
         self.after, self.head = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, 10)
 
     def forward(self, words: torch.Tensor) -> torch.Tensor:
-        places = torch.arange(PLACES).expand(len(words), -1)
+        places = torch.arange(PLACES).repeat(len(words), 1)
         return self.head(self.after(self.blocks(self.words(words) + self.places(places)).mean(1)))
 
 
@@ -112,10 +112,13 @@ NETWORKS: dict[str, tuple[Any, Any]] = {
 }
 
 
+SMALL = "small"  # for what is loaded on first use
+
+
 def made(network: str, records: int) -> tuple[nn.Module, Marked]:
     """The network and its data, the same each time."""
     torch.manual_seed(0)
-    module, inputs = NETWORKS[network]
+    module, inputs = NETWORKS.get(network, (lambda: nn.Sequential(nn.Linear(2, 10)), images(2)))
     return module(), Marked(inputs(records), torch.randint(10, (records,)))
 
 

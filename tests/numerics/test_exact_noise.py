@@ -16,12 +16,12 @@ import lastiterate as li
 from lastiterate.numerics import exact_noise
 from lastiterate.numerics.exact_choice import states_drawn
 from lastiterate.numerics.exact_noise import (
+    add_whole_noises,
     cosine_and_sine,
     laplace,
     nearest_multiples,
     normal,
     public_grid,
-    whole_noises,
 )
 from lastiterate.numerics.randomness import Source
 from lastiterate.training.leaving import leaves, leaves_with_normal_noise
@@ -144,6 +144,12 @@ def test_no_output_betrays_the_value(name: str) -> None:
         grids.append(2.0 ** min(exponents))
     assert grids[0] == pytest.approx(grids[1], rel=0)
     assert grids[0] > 1e-5  # 2¹² to 2¹³ times finer than the noise, and no finer
+
+
+def whole_noises(count: int, law: exact_noise.NoiseLaw, scale: float, source: Source) -> np.ndarray:
+    found = np.full(count, 5.0)
+    add_whole_noises(found, law, scale, source)
+    return found - 5.0
 
 
 def _trailing_zeros(x: float) -> int:

@@ -219,17 +219,16 @@ def nearest_multiples(
     return (found * grid).reshape(value.shape)
 
 
-def whole_noises(count: int, law: NoiseLaw, scale: float, source: Source) -> Floats:
-    """The whole numbers that are nearest to noises of this scale: `nearest_multiples` around 0, with less to do."""
-    found = np.empty(count)
-    for first in range(0, count, _AT_ONCE):
-        part = found[first : first + _AT_ONCE]
+def add_whole_noises(vector: Floats, law: NoiseLaw, scale: float, source: Source) -> None:
+    """To a vector, in place, the whole numbers nearest to noises of this scale: `nearest_multiples` around 0, quicker."""
+    for first in range(0, vector.size, _AT_ONCE):
+        part = vector[first : first + _AT_ONCE]
         drawn = law(part.size, source)
         total = np.multiply(drawn.values, scale)
-        np.rint(total, out=part)
-        for place in _in_doubt(total, part, [(scale, drawn)]):
-            part[place] = _exactly(0.0, 1.0, 1.0, [(scale, drawn)], place)
-    return found
+        nearest = np.rint(total)
+        for place in _in_doubt(total, nearest, [(scale, drawn)]):
+            nearest[place] = _exactly(0.0, 1.0, 1.0, [(scale, drawn)], place)
+        part += nearest
 
 
 def _nearest(

@@ -7,6 +7,7 @@ of a batch another thing than that of its records shows here, before the first s
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -51,24 +52,24 @@ class Mixed(NotByRecord):
 def _agree(gradients: Gradients, inputs: Any, targets: Any, most: float) -> bool:
     network = gradients.network
     with _without_dropout(network.module):
-        together, alone = (torch.zeros(network.size, dtype=torch.float64, device=network.device) for _ in range(2))
-        gradients.add(inputs, targets, network.views(together), most)
+        apart = torch.zeros(network.size, dtype=torch.float64, device=network.device)
+        gradients.add(inputs, targets, network.views(apart), most)
+        longest = most if most < float("inf") else float(torch.linalg.vector_norm(apart))
         for record in pieces(inputs, targets, 1):
-            _add_alone(network, record, network.views(alone), most)
-    worst = float(torch.linalg.vector_norm(together - alone))
+            _subtract_alone(network, record, network.views(apart), most)
+    worst = float(torch.linalg.vector_norm(apart))
     rough = network.autocast is not None
-    longest = most if most < float("inf") else float(torch.linalg.vector_norm(alone))
     limit = (_ROUGH if rough else _TOLERANCE.get(network.dtype, _ROUGH)) * longest * count_of((inputs, targets))
     return worst <= limit
 
 
-def _add_alone(network: Network, record: tuple[Any, Any], totals: dict[str, Any], most: float) -> None:
+def _subtract_alone(network: Network, record: tuple[Any, Any], totals: dict[str, Any], most: float) -> None:
     """By autograd, from the loss of this record alone."""
     found = torch.autograd.grad(network.losses(*record).sum(), list(network.parameters.values()), allow_unused=True)
-    rows = [torch.zeros_like(p) if g is None else g for g, p in zip(found, network.parameters.values(), strict=True)]
-    norm = float(torch.linalg.vector_norm(torch.cat([row.double().reshape(-1) for row in rows])))
-    for total, row in zip(totals.values(), rows, strict=True):
-        total.add_(row.double() * min(1.0, most / max(norm, 1e-300)))
+    norms = [float(torch.linalg.vector_norm(row, dtype=torch.float64)) for row in found if row is not None]
+    for total, row in zip(totals.values(), found, strict=True):
+        if row is not None:
+            total.sub_(row, alpha=min(1.0, most / max(math.hypot(*norms), 1e-300)))
 
 
 @contextlib.contextmanager

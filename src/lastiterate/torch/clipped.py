@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from lastiterate.errors import InvalidInput
 
 _UNIT = 2.0**-52
 WIDEST = 2.0**10  # times the clip: what the terms of a record's gradient may add up to before they cancel
+_ROWS_AT_ONCE = 32  # so few that their doubles stay in the cache
 PLACES_AT_ONCE = 2**17  # terms that are added up in one product of matrices
 
 
@@ -40,7 +42,7 @@ class Part(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Rows(Part):
-    """Gradients that were formed, one row for each record."""
+    """Gradients that were formed, one row for each record. A few at a time become doubles."""
 
     rows: Any
     total: Any
@@ -48,10 +50,16 @@ class Rows(Part):
     @property
     def squares(self) -> Any:
         flat = self.rows.flatten(1)
-        return torch.linalg.vector_norm(flat, dim=1, dtype=torch.float64).square() * (1 + flat.shape[1] * _UNIT)
+        found = [torch.linalg.vector_norm(part.double(), dim=1) for part in flat.split(_ROWS_AT_ONCE)]
+        return torch.cat(found).square() * (1 + flat.shape[1] * _UNIT)
 
     def add(self, factors: Any) -> None:
-        self.total.add_(torch.tensordot(factors, self.rows.double(), 1).view_as(self.total))
+        """All of them are added up before the total is touched."""
+        flat = self.rows.flatten(1)
+        found = torch.zeros(flat.shape[1], dtype=torch.float64, device=flat.device)
+        for some, part in zip(factors.split(_ROWS_AT_ONCE), flat.split(_ROWS_AT_ONCE), strict=True):
+            found.addmv_(part.double().T, some)
+        self.total.add_(found.view_as(self.total))
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,11 +111,11 @@ class Sequences(Part):
         lengths = self._alike.diagonal(dim1=1, dim2=2).sqrt() + (self.bias is not None)
         return (self._products.diagonal(dim1=1, dim2=2).sqrt() * lengths).sum(1)
 
-    @property
+    @cached_property
     def _products(self) -> Any:
         return self.backprops @ self.backprops.transpose(1, 2)
 
-    @property
+    @cached_property
     def _alike(self) -> Any:
         return self.activations @ self.activations.transpose(1, 2)
 
@@ -131,7 +139,7 @@ class Sequences(Part):
 class Looked(Sequences):
     """Of a table: places look at one row each, those that look at the same one add up."""
 
-    @property
+    @cached_property
     def _alike(self) -> Any:
         return (self.activations[:, :, None] == self.activations[:, None, :]).double()
 

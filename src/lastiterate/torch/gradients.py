@@ -26,6 +26,7 @@ class Gradients(ABC):
 
     def __init__(self, network: Network) -> None:
         self.network = network
+        self.formed = 0  # bytes of gradients that were formed for each record
 
     @abstractmethod
     def parts(self, inputs: Any, targets: Any, totals: dict[str, Any]) -> list[Part]:
@@ -33,7 +34,9 @@ class Gradients(ABC):
 
     def add(self, inputs: Any, targets: Any, totals: dict[str, Any], most: float) -> None:
         """The gradients of these records, each cut to this norm, to the totals in double precision."""
-        add_clipped(self.parts(inputs, targets, totals), most)
+        parts = self.parts(inputs, targets, totals)
+        self.formed = sum(part.rows[0].nbytes for part in parts if isinstance(part, Rows))
+        add_clipped(parts, most)
 
 
 class ByVmap(Gradients):

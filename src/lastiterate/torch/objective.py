@@ -14,7 +14,7 @@ from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.torch.agreement import agreeing, check_agreement
 from lastiterate.torch.clipped import PLACES_AT_ONCE, WIDEST
-from lastiterate.torch.gradients import ByVmap, Gradients
+from lastiterate.torch.gradients import Gradients
 from lastiterate.torch.network import Network
 from lastiterate.torch.records import count_of, moved, pieces
 from lastiterate.torch.team import ALONE, Team
@@ -63,7 +63,10 @@ class NetworkObjective(Objective):
         return self.team.summed(total)
 
     def arithmetic(self, run: Run, parameters: int) -> Arithmetic:
-        """Sums are in double precision; terms that cancel leave a little more. One more addition for every process."""
+        """Sums are in double precision; terms that cancel leave a little more. One more addition for every process.
+
+        Records that are looked at at once may be as few as one: then there is an addition for every record.
+        """
         if not math.isfinite(bound_of_gradients(run)):
             raise InvalidInput(
                 "gradients of a network need a bound. Clip them: li.losses.network(clip=...), or noise by li.OnGradientSum.",
@@ -71,7 +74,8 @@ class NetworkObjective(Objective):
             )
         sums = Sums(min(self.at_once, run.batches.largest), 2.0**-53)
         places = PLACES_AT_ONCE * 2.0**-53 * WIDEST * run.batches.largest
-        found = acceptable_arithmetic(run, sums, places + self.team.size * run.batches.largest * 2.0**-53)
+        additions = (self.team.size + 1.02 * run.batches.largest) * run.batches.largest * 2.0**-53
+        found = acceptable_arithmetic(run, sums, places + additions)
         return Arithmetic(found.factor, self.vectors.straying)
 
     def _moved(self, part: Any) -> Any:
@@ -79,9 +83,7 @@ class NetworkObjective(Objective):
 
     def _add(self, inputs: Any, targets: Any, totals: dict[str, Any], most: float) -> None:
         gradients = self._checked(inputs, targets, most)
-        at_once = self.at_once
-        if isinstance(gradients, ByVmap):
-            at_once = max(1, min(at_once, _BYTES // (4 * self.network.size)))
+        at_once = max(1, min(self.at_once, _BYTES // max(1, gradients.formed)))
         for piece in pieces(inputs, targets, at_once):
             gradients.add(*piece, totals, most)
 
