@@ -19,9 +19,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
 import lastiterate as li
+import torch
 from benchmarks.environments import ROOT
 from benchmarks.speed.network_models import NETWORKS, SMALL, Marked, made, parameters, whole
 

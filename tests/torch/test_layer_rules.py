@@ -1,4 +1,4 @@
-"""Gradients of single layers are autograd's of single records, clipped and added up, for every kind of layer that is known."""
+"""Gradients of single layers are autograd's of single records, clipped and added up, for every known kind of layer."""
 
 from __future__ import annotations
 

@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Any
 
 import torch
-
 from lastiterate.errors import InvalidInput
 
 _UNIT = 2.0**-52

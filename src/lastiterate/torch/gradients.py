@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
 from torch.func import functional_call, grad, vmap
 
+import torch
 from lastiterate.torch.clipped import Part, Rows, add_clipped
 from lastiterate.torch.layers import Rule, rule_of
 from lastiterate.torch.network import Network, NotByRecord

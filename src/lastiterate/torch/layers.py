@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import torch
 from torch.nn import functional
 
+import torch
 from lastiterate.torch.clipped import Looked, Part, Products, Rows, Sequences
 from lastiterate.torch.network import NotByRecord
 

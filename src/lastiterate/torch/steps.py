@@ -32,9 +32,10 @@ class OptimizerStep(OptimisedStep):
         self._set_rate(step, size)
         clip = None if self.clips is None else float(self.clips[step])
         total = self.objective.gradient_sum(weights, chosen, clip)
-        noisy = self._noisy(total / self._divisor(chosen), noise / size, seen)
+        total /= self._divisor(chosen)
+        noisy = self._noisy(total, noise / size, seen)
         self._check_range(self._length(noisy))
-        self._step_with(noisy + self.run.loss.l2 * weights)
+        self._step_with(noisy + self.run.loss.l2 * weights if self.run.loss.l2 else noisy)
         after = self.vectors.settled(self.run, self.network.flat(), size)
         self.memory = self._averaged(step, after)
         return after
