@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
 from torch.func import functional_call, grad, vmap
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
+import torch
 from lastiterate.torch.clipped import Part, Rows, add_clipped
 from lastiterate.torch.layers import Rule, rule_of
 from lastiterate.torch.network import Network, NotByRecord
@@ -51,7 +52,8 @@ class ByVmap(Gradients):
             return self.network.losses(*alone, call=call).sum()
 
         try:
-            found = vmap(grad(loss), in_dims=(None, 0, 0), randomness="different")(parameters, inputs, targets)
+            with sdpa_kernel(SDPBackend.MATH):  # the others have no rule for vmap, and warn
+                found = vmap(grad(loss), in_dims=(None, 0, 0), randomness="different")(parameters, inputs, targets)
         except NotByRecord:
             raise
         except (RuntimeError, ValueError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import inspect
@@ -9,7 +10,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
-
 from lastiterate.errors import InvalidInput
 from lastiterate.torch.records import count_of
 
@@ -53,7 +53,7 @@ class Network:
     def losses(self, inputs: Any, targets: Any, call: Callable[..., Any] | None = None) -> Any:
         """One for each record; `call` instead of the module, where its parameters are others."""
         call, count = call or self.module, count_of((inputs, targets))
-        with torch.autocast(self.device.type, self.autocast, enabled=self.autocast is not None):
+        with self._precision():
             if isinstance(inputs, Mapping):
                 output = call(**inputs)
             else:
@@ -65,6 +65,9 @@ class Network:
         if len(found) != count:
             raise NotByRecord(f"loss must return one number for each of {count} records. Got {len(found)}.")
         return found if found.dim() == 1 else getattr(found.flatten(1), "sum" if self._summed else "mean")(1)
+
+    def _precision(self) -> contextlib.AbstractContextManager[Any]:
+        return contextlib.nullcontext() if self.autocast is None else torch.autocast(self.device.type, self.autocast)
 
     def views(self, flat: Any) -> dict[str, Any]:
         """The parts of a vector that belong to each parameter, sharing its memory."""
