@@ -39,12 +39,13 @@ def check_agreement(gradients: Gradients, inputs: Any, targets: Any, most: float
 
 def _check_separate(network: Network, inputs: Any, targets: Any) -> None:
     """Each record's loss is the same whatever else is in its batch."""
-    with _without_dropout(network.module), torch.no_grad():
+    with _without_dropout(network.working), torch.no_grad():
         try:
             together = network.losses(inputs, targets)
         except NotByRecord:  # a loss of the whole batch, which is asked for single records only
             return
         alone = torch.cat([network.losses(*record) for record in pieces(inputs, targets, 1)])
+    network.check_buffers()
     limit = _tolerance(network) * (1 + alone.abs().max())
     if not bool(((together - alone).abs() <= limit).all()) and bool(alone.isfinite().all()):
         raise Mixed()
@@ -67,7 +68,7 @@ class Mixed(NotByRecord):
 
 def _agree(gradients: Gradients, inputs: Any, targets: Any, most: float) -> bool:
     network = gradients.network
-    with _without_dropout(network.module):
+    with _without_dropout(network.working):
         together, alone = (torch.zeros(network.size, dtype=torch.float64, device=network.device) for _ in range(2))
         gradients.add(inputs, targets, network.views(together), most)
         for record in pieces(inputs, targets, 1):

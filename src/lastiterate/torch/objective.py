@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-
 from lastiterate.algorithms.arithmetic import Arithmetic, Sums
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
@@ -67,6 +66,7 @@ class NetworkObjective(Objective):
         """Records to the batch of the next step."""
         most = min(self.run.loss.gradient_bound, math.inf if clip is None else clip)
         if self._total is None:
+            self.network.renew()
             self._total = torch.zeros(self.network.size, dtype=torch.float64, device=self.network.device)
         self._count += count_of((inputs, targets))
         self._add(self._moved(inputs), self._moved(targets), self.network.views(self._total), most)

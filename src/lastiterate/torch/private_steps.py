@@ -81,7 +81,7 @@ class PrivateSteps:
     def release(self, what: str = "a checkpoint") -> dict[str, Any]:
         """The trained parameters as they are now, to be shown or written; charged."""
         self.releases.charge(self.taken, what)
-        return self._named(self._take.leaving(self._weights))
+        return self.network.named(self._take.leaving(self._weights))
 
     def finish(self, *, stopped: bool = False) -> TrainedModel:
         """The trained model and its account. `stopped`: earlier than the run says, for a reason fixed before training."""
@@ -112,6 +112,3 @@ class PrivateSteps:
     def _check_not_over(self) -> None:
         if self.taken >= self.run.steps:
             raise InvalidInput(f"the run has {self.run.steps} steps, and all were taken. Describe a longer run.")
-
-    def _named(self, weights: Any) -> dict[str, Any]:
-        return {name: part.to(self.network.dtype, copy=True) for name, part in self.network.views(weights).items()}

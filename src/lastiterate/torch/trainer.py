@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch.utils.data import DataLoader
 
+import torch
 from lastiterate.accounting.calibrate import NOISE, Free, calibrate
 from lastiterate.accounting.releases import releases_before
 from lastiterate.algorithms.encode import run_to_dict
@@ -29,6 +29,7 @@ from lastiterate.torch.sampler import BatchSampler, OrNone, check_dataset
 from lastiterate.torch.steps import step_of
 from lastiterate.torch.team import ALONE, Team
 from lastiterate.torch.trained import TrainedModel
+from lastiterate.torch.working_copy import module_identity
 from lastiterate.training.checkpoint import Keeper
 from lastiterate.training.fingerprint import fingerprint
 
@@ -89,7 +90,7 @@ class PrivateTrainer:
             weights, released = self._walked(state, keeper)
             keeper.remove()
         self.network.put(weights)
-        parts = {place: self._named(one) for place, one in zip(self.places, released, strict=True)}
+        parts = {place: self.network.named(one) for place, one in zip(self.places, released, strict=True)}
         return TrainedModel(self.network.module, self.run, parts, self.source.private, self.releases)
 
     def _executed(
@@ -150,18 +151,15 @@ class PrivateTrainer:
             count, lists = sampler.drawn.popleft()
             yield Batch(count, _parts(first, brought, lists))
 
-    def _named(self, weights: Any) -> dict[str, Any]:
-        return {name: part.to(self.network.dtype, copy=True) for name, part in self.network.views(weights).items()}
-
     def _identity(self) -> str:
         """What tells this training from another: the run, the model and its numbers, the loss, the number of records."""
         module = self.network.module
         told = [
             run_to_dict(self.run),
-            list(self.places),
-            [self.source.seed, len(self.dataset), str(module), self.optimizer is None or str(self.optimizer)],
+            [list(self.places), list(self.network.parameters)],
+            [self.source.seed, len(self.dataset), self.optimizer is None or str(self.optimizer)],
             [[name, str(one.dtype), _digest(one)] for name, one in module.state_dict().items()],
-            fingerprint(self.network.criterion),
+            fingerprint([module_identity(module), self.network.criterion]),
         ]
         return hashlib.sha256(repr(told).encode()).hexdigest()
 
