@@ -5,10 +5,10 @@ try:
 except ImportError as error:
     raise ImportError("li.adapters.opacus needs Opacus: install lastiterate[opacus]") from error
 
-from lastiterate.adapters.opacus.accountant import accountant_for
+from lastiterate.adapters.opacus.accountant import Accountant, accountant_for
 from lastiterate.adapters.opacus.described import run_of
 
-__all__ = ["accountant_for", "run_of"]
+__all__ = ["Accountant", "accountant_for", "run_of"]
 
 
 def __dir__() -> list[str]:

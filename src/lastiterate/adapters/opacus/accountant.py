@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -14,12 +14,13 @@ from opacus.optimizers import DPOptimizer
 from lastiterate.accounting.account import account
 from lastiterate.accounting.report import Report
 from lastiterate.adapters.opacus.caller import set_up_by_caller
+from lastiterate.adapters.opacus.circumstances import Dealer
 from lastiterate.adapters.opacus.covered import covered
 from lastiterate.adapters.opacus.loaders import check_batches, generator_of
 from lastiterate.adapters.opacus.plan import check_rate, planned_run, with_multiplier
 from lastiterate.adapters.opacus.regularity import too_regular
 from lastiterate.adapters.opacus.state import History, Span, history_from
-from lastiterate.adapters.opacus.steps import at, check_batch_size, check_setup, check_step, same, seen_records
+from lastiterate.adapters.opacus.steps import check_batch_size, check_setup, check_step, same, seen_records
 from lastiterate.algorithms.batches import Poisson
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, LastIterateError, PrivacyLeak, Unavailable
@@ -53,8 +54,9 @@ class Accountant(IAccountant):  # type: ignore[misc]
         self._executed = History()
         self._planned: tuple[Span, Run] | None = None
         self._optimizer: Callable[[], DPOptimizer | None] | None = None
+        self._dealer: Dealer | None = None
         self._equal_sizes = (-1, 0)
-        self._reports: dict[tuple[Run, float], Report] = {}
+        self._reports: dict[tuple[Any, ...], Report] = {}
 
     @classmethod
     def mechanism(cls) -> str:
@@ -74,7 +76,8 @@ class Accountant(IAccountant):  # type: ignore[misc]
         """Opacus tries out multipliers like this; what was executed stays."""
         if len(self):
             raise InvalidInput("history cannot be set once steps were executed. Use a new accountant.", field="history")
-        self._planned = (tuple(value[0]), planned_run(self.described, value)) if value else None
+        run = planned_run(self.described, value) if value else None
+        self._planned = None if run is None else (value[0], run)
 
     @property
     def run(self) -> Run:
@@ -100,8 +103,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
             check_setup(self.described, optimizer)
             check_batches(self.described.batches, loader)
             random = self.described.batches.random or self.described.batches.reshuffled
-            seen = self._executed.circumstances.with_loader(generator_of(loader), random)
-            self._executed = replace(self._executed, circumstances=seen)
+            self._dealer = Dealer(random, generator_of(loader))
 
         return lambda optimizer: self._seen(optimizer, sample_rate)
 
@@ -120,11 +122,14 @@ class Accountant(IAccountant):  # type: ignore[misc]
             warnings.warn(caveat, PrivacyLeak, stacklevel=2)
         return report.epsilon
 
-    def report(self, delta: float) -> Report:
-        """The account of the steps executed so far, and what has to be assumed of Opacus and PyTorch."""
+    def report(self, delta: float, releases: Iterable[int] = ()) -> Report:
+        """The account of the steps executed so far, and what has to be assumed of Opacus and PyTorch.
+
+        If the weights after `releases` steps are released as well, it is the account of all of them.
+        """
         if self._executed.refusal is not None:
             raise Unavailable(f"nothing can be claimed of this training: {self._executed.refusal}")
-        asked, seen = (self.run, delta), self._executed.circumstances
+        asked, seen = (self.run, delta, tuple(releases)), self._executed.circumstances
         if asked not in self._reports:
             self._reports = {asked: account(*asked)}
         found = self._reports[asked]
@@ -139,24 +144,25 @@ class Accountant(IAccountant):  # type: ignore[misc]
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go on where `state_dict` was called; with batches in passes, at the end of an epoch."""
-        loaded = history_from(state_dict, self.mechanism(), self.described)
-        self._executed, self._planned = replace(loaded, circumstances=self._executed.circumstances.after(loaded.circumstances)), None
+        self._executed = history_from(state_dict, self.mechanism(), self.described)
+        self._planned = self._optimizer = None
 
     def _seen(self, optimizer: DPOptimizer, sample_rate: float) -> None:
         """A step of an optimiser that can be looked at."""
+        rate = sample_rate * optimizer.accumulated_iterations
         self._check_end()
+        check_rate(self.described, rate)
         check_step(self.described, optimizer, len(self))
         try:
             self._check_training(optimizer)
         except LastIterateError as error:  # of other steps it is not known that they were not of this kind
             self._executed = replace(self._executed, refusal=str(error))
             raise
-        self._count(optimizer.noise_multiplier, sample_rate * optimizer.accumulated_iterations, optimizer)
+        self._count(optimizer.noise_multiplier, rate, optimizer)
 
     def _check_training(self, optimizer: DPOptimizer) -> None:
         """What makes a description of the steps before this one doubtful, too."""
-        known = None if self._optimizer is None else self._optimizer()
-        if known is not None and known is not optimizer:
+        if self._optimizer is not None and self._optimizer() is not optimizer:
             raise InvalidInput(
                 "an accountant is about one training. Got steps of two optimisers: use one engine for each.",
                 field="optimizer",
@@ -169,11 +175,13 @@ class Accountant(IAccountant):  # type: ignore[misc]
         if self._executed.refusal is not None:
             raise InvalidInput(self._executed.refusal)
         if self._planned is not None:
-            raise InvalidInput("history was set to try out a multiplier: use a new accountant for steps.", field="history")
+            raise InvalidInput(
+                "history was set to try out a multiplier: use a new accountant for steps.", field="history"
+            )
         self._check_end()
         check_rate(self.described, rate)
         self._check_multiplier(multiplier)
-        circumstances = self._executed.circumstances.with_step(optimizer)
+        circumstances = self._executed.circumstances.with_step(optimizer, self._dealer)
         self._executed = self._executed.with_step(float(multiplier), float(rate), circumstances)
 
     def _check_end(self) -> None:

@@ -20,6 +20,6 @@ def set_up_by_caller() -> tuple[DPOptimizer, DataLoader[Any]] | None:
         if frame.f_code is PrivacyEngine.make_private.__code__:
             optimizer, loader = frame.f_locals.get("optimizer"), frame.f_locals.get("data_loader")
             known = isinstance(optimizer, DPOptimizer) and isinstance(loader, DataLoader)
-            return (optimizer, loader) if known else None  # type: ignore[return-value]
+            return (optimizer, loader) if known else None
         frame = frame.f_back
     return None

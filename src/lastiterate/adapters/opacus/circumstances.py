@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import torch
 from opacus.optimizers import DPOptimizer
@@ -30,8 +29,21 @@ _INSECURE = (
     "Noise and batches came from PyTorch's own generator (secure_mode=False), which is not cryptographic: that nobody can "
     "predict it, and that nobody reads the noise off the low bits of what is released, is assumed."
 )
+_CUT_UP = "The parts of a batch that was cut up (BatchMemoryManager) are those of one batch of the loader."
 _LOADER_UNSEEN = "The loader deals the batches of the run: it was not seen."
 _STEPS_UNSEEN = "Of {count} steps the optimiser was not seen: its update, learning rate and clip are those of the run."
+
+
+@dataclass(frozen=True)
+class Dealer:
+    """Where the loader takes its random choices from: a generator of its own, PyTorch's (None), or there are none."""
+
+    random: bool
+    generator: torch.Generator | None = None
+
+    @property
+    def seeded(self) -> bool:
+        return self.random and _seeded(self.generator)
 
 
 @dataclass(frozen=True)
@@ -42,37 +54,26 @@ class Circumstances:
     secure: bool = True
     noise_seeded: bool = False
     order_seeded: bool = False
-    order_by_pytorch: bool = False
-    loader_seen: bool = False
+    loader_seen: bool = True
+    cut_up: bool = False
     unseen_steps: int = 0
 
-    def with_loader(self, generator: torch.Generator | None, random: bool) -> Circumstances:
-        """`generator`: of a loader whose choices are `random`; None for PyTorch's own, which is looked at when it is used."""
-        seeded = random and generator is not None and _seeded(generator)
-        own = random and generator is None
-        return replace(
-            self, loader_seen=True, order_seeded=self.order_seeded or seeded, order_by_pytorch=self.order_by_pytorch or own
-        )
-
-    def with_step(self, optimizer: DPOptimizer | None) -> Circumstances:
+    def with_step(self, optimizer: DPOptimizer | None, dealer: Dealer | None) -> Circumstances:
+        """One step more, of an optimiser and a loader as far as they are known."""
+        seen = self.loader_seen and dealer is not None
         if optimizer is None:
-            return replace(self, unseen_steps=self.unseen_steps + 1, secure=False)
+            return replace(self, unseen_steps=self.unseen_steps + 1, secure=False, loader_seen=seen)
         secure, weights = bool(optimizer.secure_mode), optimizer.params[0]
+        noise_seeded = not secure and _seeded(optimizer.generator, weights.device)
+        order_seeded = not secure and dealer is not None and dealer.seeded
         return replace(
             self,
             precision=str(weights.dtype).removeprefix("torch."),
             secure=self.secure and secure,
-            noise_seeded=self.noise_seeded or (not secure and _seeded(optimizer.generator, weights.device)),
-            order_seeded=self.order_seeded or (not secure and self.order_by_pytorch and _seeded(None)),
-        )
-
-    def after(self, earlier: Circumstances) -> Circumstances:
-        """Those of a training that goes on: `earlier` as in its checkpoint, these as `make_private` has just seen them."""
-        return replace(
-            earlier,
-            order_seeded=earlier.order_seeded or self.order_seeded,
-            order_by_pytorch=earlier.order_by_pytorch or self.order_by_pytorch,
-            loader_seen=earlier.loader_seen and self.loader_seen,
+            noise_seeded=self.noise_seeded or noise_seeded,
+            order_seeded=self.order_seeded or order_seeded,
+            loader_seen=seen,
+            cut_up=self.cut_up or bool(optimizer._is_last_step_skipped),
         )
 
     @property
@@ -84,13 +85,10 @@ class Circumstances:
         lines = [_EXACT.format(precision=self.precision) + (_HIDDEN if hidden else ""), _REDUCED]
         lines += [_WHOLE] if passes else []
         lines += [] if self.secure else [_INSECURE]
+        lines += [_CUT_UP] if self.cut_up else []
         lines += [] if self.loader_seen else [_LOADER_UNSEEN]
         lines += [_STEPS_UNSEEN.format(count=self.unseen_steps)] if self.unseen_steps else []
         return tuple(lines)
-
-    @property
-    def plain(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def _seeded(generator: torch.Generator | None, device: torch.device | None = None) -> bool:

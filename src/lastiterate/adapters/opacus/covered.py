@@ -51,7 +51,7 @@ def _check_clipping(run: Run) -> None:
             field="loss",
         )
     by_class = run.loss.keeps_convexity and run.loss.arguments.get("classes") is not None
-    shortest = extremes(spread("clip", run.noise.clip, run.steps))[0]
+    shortest = extremes(spread("clip", run.clip or 0.0, run.steps))[0]
     if by_class and shortest * (1 - _ROOM) < run.loss.gradient_bound:
         raise InvalidInput(
             "loss must not need a clip for each class: Opacus clips all classes together, which keeps no convexity. Use "

@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader
 
 from lastiterate.adapters.opacus.covered import covered
 from lastiterate.adapters.opacus.loaders import batches_of, dealer_of
-from lastiterate.adapters.opacus.steps import check_setup, check_step, check_weights, divisor_of, norm_of
+from lastiterate.adapters.opacus.steps import check_setup, check_step, check_weights, divisor_of, norm_of, same
 from lastiterate.adapters.opacus.updates import executed_by
 from lastiterate.algorithms.batches import Poisson
 from lastiterate.algorithms.domains import Unbounded
@@ -44,16 +44,19 @@ def run_of(
     scale = batches.divisor / divisor_of(optimizer) if executed.scales else 1.0
     rates = _learning_rates(optimizer, executed.learning_rate, step_size)
     usual = ADD_OR_REMOVE_ONE if isinstance(batches, Poisson) else ZERO_OUT
-    decay = (executed.weight_decay or 0.0) / scale
+    decay, known = (
+        (executed.weight_decay or 0.0) / scale,
+        network(clip=optimizer.max_grad_norm) if loss is None else loss,
+    )
     run = covered(
         Run(
-            loss=network(clip=optimizer.max_grad_norm) if loss is None else loss,
+            loss=known,
             batches=batches,
             step_size=times(rates, scale) if scale != 1 else rates,
             noise=OnGradientSum(optimizer.noise_multiplier, optimizer.max_grad_norm),
             steps=_steps(loader, epochs, steps),
             domain=Unbounded(sum(one.numel() for one in optimizer.params)),
-            weight_decay=decay,
+            weight_decay=0.0 if same(decay, known.l2) else decay,  # an l2 term of the loss is the same thing
             start_norm=norm_of(optimizer) if decay else 0.0,
             adjacency=usual if adjacency is None else adjacency,
             optimizer=executed.optimizer,
@@ -74,7 +77,8 @@ def _seen(engine: PrivacyEngine, optimizer: DPOptimizer, loader: DataLoader[Any]
     ):
         if not isinstance(value, kind):
             raise InvalidInput(
-                f"{name} must be a {kind.__name__}, as make_private returns it. Got a {type(value).__name__}.", field=name
+                f"{name} must be a {kind.__name__}, as make_private returns it. Got a {type(value).__name__}.",
+                field=name,
             )
     if engine.dataset is not None and engine.dataset is not loader.dataset:
         raise InvalidInput("loader must be the one that this engine's make_private returned.", field="loader")

@@ -8,6 +8,7 @@ from opacus.utils.batch_memory_manager import BatchSplittingSampler
 from opacus.utils.uniform_sampler import UniformWithReplacementSampler
 from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, RandomSampler, SequentialSampler
 
+from lastiterate.adapters.opacus.steps import same
 from lastiterate.algorithms.batches import Batches, Cyclic, FullBatch, Poisson, Shuffled
 from lastiterate.errors import InvalidInput
 
@@ -18,6 +19,11 @@ def batches_of(loader: DataLoader[Any]) -> Batches:
     """The batches that this loader deals, or a refusal."""
     dealer = dealer_of(loader)
     if type(dealer) is UniformWithReplacementSampler:
+        if getattr(loader.collate_fn, "rand_on_empty", False):
+            raise InvalidInput(
+                "rand_on_empty must be False: with a random record in an empty batch, one record can change twice as much.",
+                field="rand_on_empty",
+            )
         return Poisson(dealer.num_samples, dealer.sample_rate)
     if type(dealer) is not BatchSampler:
         raise _unknown(dealer)
@@ -26,7 +32,7 @@ def batches_of(loader: DataLoader[Any]) -> Batches:
         raise _distributed(sampler)
     if type(sampler) not in _PASSES:
         raise _unknown(sampler)
-    records = len(loader.dataset)  # type: ignore[arg-type]
+    records = len(loader.dataset)
     if len(sampler) != records or getattr(sampler, "replacement", False):
         raise InvalidInput(
             f"the sampler must go through all {records} records, each once an epoch. Got {sampler.__class__.__name__} with "
@@ -65,13 +71,13 @@ def _deals(dealt: Batches, described: Batches) -> bool:
     if dealt.records != described.records:
         return False
     if isinstance(dealt, Poisson):
-        return isinstance(described, Poisson) and dealt.rate == described.rate
-    one_order = isinstance(described, Shuffled) and not described.each_epoch  # the file was shuffled once, its owner says
+        return isinstance(described, Poisson) and same(dealt.rate, described.rate)
+    one_order = (
+        isinstance(described, Shuffled) and not described.each_epoch
+    )  # the file was shuffled once, its owner says
     kind = Cyclic if one_order else type(described)
-    if isinstance(described, FullBatch):
-        return dealt.per_epoch == 1 and not dealt.unused
-    if type(dealt) is not kind:
-        return False
+    if type(dealt) is not kind or isinstance(dealt, FullBatch):
+        return type(dealt) is kind
     together, rest = divmod(described.largest, dealt.largest)
     same_end = (dealt.uneven, dealt.last_size) == (described.uneven, described.last_size)
     return not rest and dealt.per_epoch == together * described.per_epoch and (together > 1 or same_end)
@@ -86,7 +92,7 @@ def _advice(dealt: Batches, described: Batches) -> str:
 
 
 def _distributed(sampler: DistributedSampler[Any]) -> InvalidInput:
-    repeated = sampler.total_size - len(sampler.dataset)  # type: ignore[arg-type]
+    repeated = sampler.total_size - len(sampler.dataset)
     why = (
         f"it repeats {repeated} records to fill its last batches, so that one record may be used twice an epoch"
         if repeated > 0

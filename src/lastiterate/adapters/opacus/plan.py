@@ -7,6 +7,7 @@ from typing import Any
 
 from lastiterate.adapters.opacus.steps import same
 from lastiterate.algorithms.batches import Poisson
+from lastiterate.algorithms.noise import OnGradientSum
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import POSITIVE, InvalidInput, checked_number
 
@@ -34,7 +35,8 @@ def planned_run(run: Run, history: Any) -> Run:
     check_rate(run, rate)
     if not _meant(run, rate, steps):
         raise InvalidInput(
-            f"epochs must be those of the run, which has {run.steps} steps. Got epochs that make {steps}.", field="epochs"
+            f"epochs must be those of the run, which has {run.steps} steps. Got epochs that make {steps}.",
+            field="epochs",
         )
     return with_multiplier(run, multiplier)
 
@@ -42,12 +44,13 @@ def planned_run(run: Run, history: Any) -> Run:
 def with_multiplier(run: Run, multiplier: float) -> Run:
     """The same run with this multiplier at every step."""
     checked_number("noise_multiplier", multiplier, POSITIVE)
-    if not isinstance(run.noise.multiplier, float):  # type: ignore[attr-defined]
+    noise = run.noise
+    if not isinstance(noise, OnGradientSum) or not isinstance(noise.multiplier, float):
         raise InvalidInput(
             "a multiplier can be tried out where all steps have the same. Got a run with one for each step.",
             field="noise_multiplier",
         )
-    return replace(run, noise=replace(run.noise, multiplier=float(multiplier)))  # type: ignore[type-var]
+    return replace(run, noise=replace(noise, multiplier=float(multiplier)))
 
 
 def _rates(run: Run) -> tuple[float, ...]:

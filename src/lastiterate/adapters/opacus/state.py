@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from lastiterate.adapters.opacus.circumstances import Circumstances
@@ -40,7 +40,7 @@ class History:
         return {
             "history": list(self.spans),
             "run": run_to_dict(run),
-            "circumstances": self.circumstances.plain,
+            "circumstances": asdict(self.circumstances),
             "refusal": self.refusal,
         }
 
@@ -73,8 +73,8 @@ def _continued(history: History, run: Run) -> History:
     left = history.steps % run.batches.per_epoch
     if run.batches.passes and left:
         raise InvalidInput(
-            f"state_dict must be of the end of an epoch of {run.batches.per_epoch} steps, because a loader starts again with a "
-            f"new epoch. Got one of {left} steps into an epoch.",
+            f"state_dict must be of the end of an epoch of {run.batches.per_epoch} steps, where a loader starts again. "
+            f"Got one of {left} steps into an epoch.",
             field="history",
         )
     return history

@@ -48,8 +48,8 @@ def check_setup(run: Run, optimizer: DPOptimizer) -> None:
     executed = executed_by(optimizer.original_optimizer)
     if not _same_optimizer(executed, run):
         raise InvalidInput(
-            f"the optimiser must be that of the run, {run.optimizer.described}. Got {executed.optimizer.described}: give the "
-            f"run {as_written(executed.optimizer)}.",
+            f"the optimiser must be that of the run, {run.optimizer.described}. Got {executed.optimizer.described}: give "
+            f"the run {as_written(executed.optimizer)}.",
             field="optimizer",
         )
 
@@ -57,7 +57,7 @@ def check_setup(run: Run, optimizer: DPOptimizer) -> None:
 def check_step(run: Run, optimizer: DPOptimizer, step: int) -> None:
     """That this optimiser, as it is now, makes the step of the run that is counted so from 0."""
     check_setup(run, optimizer)
-    clip = at(run.noise.clip, step)  # type: ignore[attr-defined]
+    clip = at(run.clip or 0.0, step)
     if not same(optimizer.max_grad_norm, clip):
         raise _other("max_grad_norm", f"the clip of the run, {clip:g}", optimizer.max_grad_norm, step)
     _check_sizes(run, optimizer, step)
@@ -167,7 +167,9 @@ def _other_step_size(run: Run, optimizer: DPOptimizer, executed: Executed, size:
     rate = executed.learning_rate or 0.0
     if not same(rate, size) or not executed.scales:
         said = "" if scale_of(run, optimizer, executed) == 1 else ", divided as Opacus divides"
-        return _other("lr", f"{size / scale_of(run, optimizer, executed):.9g}, the step_size of the run{said}", rate, step)
+        return _other(
+            "lr", f"{size / scale_of(run, optimizer, executed):.9g}, the step_size of the run{said}", rate, step
+        )
     divides = (
         'loss_reduction="sum" divides by nothing'
         if optimizer.loss_reduction == "sum"
