@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch import nn
 
 import lastiterate as li
+from lastiterate.adapters.opacus.hidden import squared_straying
 from lastiterate.cli import main
 from lastiterate.errors import PrivacyLeak
 from opacus_trainings import CLIP, DELTA, MULTIPLIER, QUIET, RATE, a_run, linear, registered, set_up
@@ -57,9 +59,69 @@ def test_a_linear_model_hides_its_iterates() -> None:
     run = a_run(loss=LOGISTIC)
     with registered(run):
         report = set_up(model=linear()).epochs(2).accountant.report(DELTA)
-    assert report.epsilon == li.account(run, DELTA).epsilon < 0.9 * report.composition
-    assert "includes the rounding of every hidden iterate" in " ".join(report.also_assumed)
-    assert li.verify(report.certificate, run).accepted
+    assert report.run == rounded(run, 1e-3)
+    assert report.epsilon == li.account(report.run, DELTA).epsilon < 0.9 * report.composition
+    assert "The rounding of hidden weights is included." in report.also_assumed[0]
+    assert li.verify(report.certificate, report.run).accepted
+
+
+def rounded(run: li.Run, displacement: float) -> li.Run:
+    return replace(run, arithmetic=li.training.Arithmetic(displacement=displacement))
+
+
+@pytest.mark.parametrize(
+    ("rate", "double", "kept"),
+    [(RATE, True, 2.0**-19), (1e-4, False, None), (1e-4, True, 2.0**-19), (1e-16, True, None)],
+)
+def test_hidden_weights_count_where_their_rounding_is_small_beside_the_noise(
+    rate: float, double: bool, kept: float | None
+) -> None:
+    run = a_run(loss=LOGISTIC, step_size=rate)
+    with registered(run):
+        model = linear().double() if double else linear()
+        training = set_up(model=model, optimizer=lambda weights: torch.optim.SGD(weights, lr=rate))
+        for features, targets in [*training.loader, *training.loader]:
+            training.one_step(*((features.double(), targets.double()) if double else (features, targets)))
+        report = training.accountant.report(DELTA)
+    assert report.run == (run if kept is None else rounded(run, kept))
+    assert (report.epsilon == report.composition) == (kept is None)
+    assert ("train in double precision" in report.also_assumed[0]) == (kept is None)
+    assert li.verify(report.certificate, report.run).accepted
+
+
+def test_what_the_rounding_of_a_step_does_is_below_its_bound() -> None:
+    """Every step once more, in double precision, from the weights and the noisy gradient that PyTorch had."""
+    decay, run = 0.3, a_run(loss=LOGISTIC, weight_decay=0.3, start_norm=9.0, epochs=5)
+    training = set_up(
+        model=linear(),
+        optimizer=lambda weights: torch.optim.SGD(weights, lr=RATE, weight_decay=decay),
+        accountant="rdp",
+    )
+    bounds: list[tuple[torch.Tensor, float]] = []
+
+    def hook(optimizer: Any) -> None:
+        (weights,) = optimizer.params
+        exact = weights.detach().double() - RATE * (weights.grad.double() + decay * weights.detach().double())
+        noise = float(run.process.noise[0])
+        bounds.append((exact, squared_straying(run, optimizer, 3, MULTIPLIER) ** 0.5 * noise))
+
+    training.optimizer.attach_step_hook(hook)
+    for features, targets in [batch for _ in range(5) for batch in training.loader]:
+        training.one_step(features, targets)
+        exact, bound = bounds[-1]
+        off = float((training.optimizer.params[0].detach().double() - exact).norm())
+        assert off <= bound < 20 * 2.0**-24
+    assert len(bounds) == 20
+
+
+def test_with_momentum_the_rounding_of_hidden_weights_is_assumed_to_be_small() -> None:
+    run = a_run(loss=LOGISTIC, optimizer=li.SGD(momentum=0.5), epochs=4)
+    with registered(run):
+        training = set_up(model=linear(), optimizer=lambda weights: torch.optim.SGD(weights, lr=RATE, momentum=0.5))
+        report = training.epochs(4).accountant.report(DELTA)
+    assert report.run == run
+    assert report.epsilon == li.account(run, DELTA).epsilon < report.composition
+    assert "which was seen to be small" in report.also_assumed[0]
 
 
 def test_what_is_assumed_of_opacus_is_in_the_report_and_the_certificate() -> None:
@@ -89,7 +151,7 @@ def test_weights_that_are_released_on_the_way_are_accounted_for() -> None:
     run = a_run(loss=LOGISTIC)
     with registered(run):
         report = set_up(model=linear()).epochs(2).accountant.report(DELTA, releases=[4])
-    assert report.epsilon == li.account(run, DELTA, releases=[4]).epsilon > li.account(run, DELTA).epsilon
+    assert report.epsilon == li.account(report.run, DELTA, releases=[4]).epsilon > li.account(report.run, DELTA).epsilon
 
 
 @pytest.mark.parametrize("seeded", ["torch", "noise", "order"])
@@ -231,17 +293,17 @@ def test_a_checkpoint_goes_on() -> None:
 
 
 def test_calibration_goes_through_the_run() -> None:
-    """Opacus stops within epsilon_tolerance of the target; `li.calibrate` meets it."""
+    """Opacus stops within epsilon_tolerance of the target; room is left for the rounding of weights in single precision."""
     run = a_run(loss=LOGISTIC)
     target = {"target_epsilon": 2.0, "target_delta": DELTA, "epochs": 2}
     with registered(run):
         training = set_up(model=linear(), epsilon=target).epochs(2)
     multiplier = training.optimizer.noise_multiplier
     least = li.calibrate(run, epsilon=2.0, delta=DELTA).noise.multiplier  # type: ignore[attr-defined]
-    assert least * 0.999 <= multiplier <= 1.01 * least
+    assert least * 0.999 <= multiplier <= 1.03 * least
     assert training.accountant.run.noise == li.OnGradientSum(multiplier, CLIP)
     assert 1.98 <= training.engine.get_epsilon(DELTA) <= 2.0
-    assert li.verify(training.accountant.report(DELTA).certificate, training.accountant.run).accepted
+    assert li.verify(training.accountant.report(DELTA).certificate).accepted
 
 
 def test_opacus_plans_a_step_too_few_and_the_run_does_not() -> None:

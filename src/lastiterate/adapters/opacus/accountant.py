@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 from opacus.accountants import IAccountant
 from opacus.optimizers import DPOptimizer
 
-from lastiterate.accounting.account import account
 from lastiterate.accounting.report import Report
 from lastiterate.adapters.opacus.caller import set_up_by_caller
 from lastiterate.adapters.opacus.circumstances import Dealer
 from lastiterate.adapters.opacus.covered import covered
+from lastiterate.adapters.opacus.hidden import COARSEST, Hiding, accounted, squared_straying
 from lastiterate.adapters.opacus.loaders import check_batches, generator_of
 from lastiterate.adapters.opacus.plan import check_rate, planned_run, with_multiplier
 from lastiterate.adapters.opacus.regularity import too_regular
@@ -24,7 +24,6 @@ from lastiterate.adapters.opacus.steps import check_batch_size, check_setup, che
 from lastiterate.algorithms.batches import Poisson
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, LastIterateError, PrivacyLeak, Unavailable
-from lastiterate.theorems.evidence import About
 
 
 def accountant_for(run: Run, *, mechanism: str = "lastiterate") -> type[Accountant]:
@@ -56,7 +55,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
         self._optimizer: Callable[[], DPOptimizer | None] | None = None
         self._dealer: Dealer | None = None
         self._equal_sizes = (-1, 0)
-        self._reports: dict[tuple[Any, ...], Report] = {}
+        self._reports: dict[tuple[Any, ...], tuple[Report, Hiding]] = {}
 
     @classmethod
     def mechanism(cls) -> str:
@@ -114,7 +113,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
         if self._planned is not None:
             (multiplier, _, _), run = self._planned
             self.tried.add(multiplier)
-            return account(run, delta).epsilon
+            return accounted(run, delta, (), COARSEST)[0].epsilon
         if not len(self) and self._executed.refusal is None:
             return 0.0
         report = self.report(delta)
@@ -129,12 +128,12 @@ class Accountant(IAccountant):  # type: ignore[misc]
         """
         if self._executed.refusal is not None:
             raise Unavailable(f"nothing can be claimed of this training: {self._executed.refusal}")
-        asked, seen = (self.run, delta, tuple(releases)), self._executed.circumstances
+        seen = self._executed.circumstances
+        asked = self.run, delta, tuple(releases), seen.rounding
         if asked not in self._reports:
-            self._reports = {asked: account(*asked)}
-        found = self._reports[asked]
-        hidden = found.best.evidence.about is not About.EVERY_ITERATE
-        return replace(found, caveats=seen.caveats, also_assumed=seen.assumed(hidden, self.described.batches.passes))
+            self._reports = {asked: accounted(*asked)}
+        found, hiding = self._reports[asked]
+        return replace(found, caveats=seen.caveats, also_assumed=seen.assumed(hiding, self.described.batches.passes))
 
     def state_dict(self, destination: MutableMapping[str, Any] | None = None) -> MutableMapping[str, Any]:
         """The steps executed so far and the run that they belong to, for a checkpoint."""
@@ -181,7 +180,8 @@ class Accountant(IAccountant):  # type: ignore[misc]
         self._check_end()
         check_rate(self.described, rate)
         self._check_multiplier(multiplier)
-        circumstances = self._executed.circumstances.with_step(optimizer, self._dealer)
+        strayed = 0.0 if optimizer is None else squared_straying(self.described, optimizer, len(self), multiplier)
+        circumstances = self._executed.circumstances.with_step(optimizer, self._dealer, strayed)
         self._executed = self._executed.with_step(float(multiplier), float(rate), circumstances)
 
     def _check_end(self) -> None:

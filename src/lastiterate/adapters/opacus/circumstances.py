@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
 from opacus.optimizers import DPOptimizer
+
+from lastiterate.adapters.opacus.hidden import Hiding, limit_of, precision_of
 
 _TYPED_BY_HAND = 2**32  # below are one in four billion of the seeds that PyTorch takes from the operating system
 _OF_A_NEW_GENERATOR = torch.Generator().initial_seed()  # the same for all of them
@@ -19,10 +22,18 @@ ORDER_SEEDED = (
     "used; call torch.seed() before training, or give the loader no generator"
 )
 _EXACT = (
-    "The arithmetic of Opacus and PyTorch is taken as exact: what {precision} rounds in gradients, sums, noise and weights "
+    "The arithmetic of Opacus and PyTorch is taken as exact: what {precision} rounds in gradients, their sums and the noise "
     "is not included in epsilon."
 )
-_HIDDEN = " Where the account relies on hidden iterates, this includes the rounding of every hidden iterate."
+_HIDING = {
+    Hiding.UNUSED: "",
+    Hiding.CHARGED: " The rounding of hidden weights is included.",
+    Hiding.ASSUMED: " Nor is the rounding of hidden weights and of the optimiser's memory, which was seen to be small.",
+    Hiding.TOO_COARSE: (
+        " Hidden iterates are not made use of, because the rounding of weights is not small beside the noise, or was not "
+        "seen; train in double precision."
+    ),
+}
 _REDUCED = "The criterion reduces as loss_reduction says, so that what is clipped is each record's own gradient."
 _WHOLE = "Every epoch goes through the whole loader that make_private returned, once and in its order."
 _INSECURE = (
@@ -54,12 +65,13 @@ class Circumstances:
     secure: bool = True
     noise_seeded: bool = False
     order_seeded: bool = False
+    squared_straying: float = 0.0
     loader_seen: bool = True
     cut_up: bool = False
     unseen_steps: int = 0
 
-    def with_step(self, optimizer: DPOptimizer | None, dealer: Dealer | None) -> Circumstances:
-        """One step more, of an optimiser and a loader as far as they are known."""
+    def with_step(self, optimizer: DPOptimizer | None, dealer: Dealer | None, strayed: float = 0.0) -> Circumstances:
+        """One step more, of an optimiser and a loader as far as they are known; `strayed` as in `squared_straying`."""
         seen = self.loader_seen and dealer is not None
         if optimizer is None:
             return replace(self, unseen_steps=self.unseen_steps + 1, secure=False, loader_seen=seen)
@@ -68,10 +80,11 @@ class Circumstances:
         order_seeded = not secure and dealer is not None and dealer.seeded
         return replace(
             self,
-            precision=str(weights.dtype).removeprefix("torch."),
+            precision=str(precision_of(optimizer)).removeprefix("torch."),
             secure=self.secure and secure,
             noise_seeded=self.noise_seeded or noise_seeded,
             order_seeded=self.order_seeded or order_seeded,
+            squared_straying=self.squared_straying + strayed,
             loader_seen=seen,
             cut_up=self.cut_up or bool(optimizer._is_last_step_skipped),
         )
@@ -80,9 +93,14 @@ class Circumstances:
     def caveats(self) -> tuple[str, ...]:
         return (*((NOISE_SEEDED,) if self.noise_seeded else ()), *((ORDER_SEEDED,) if self.order_seeded else ()))
 
-    def assumed(self, hidden: bool, passes: bool) -> tuple[str, ...]:
-        """Beside what the run promises; `hidden`: the account is about the last iterate, and not about all of them."""
-        lines = [_EXACT.format(precision=self.precision) + (_HIDDEN if hidden else ""), _REDUCED]
+    @property
+    def rounding(self) -> float | None:
+        """What is charged for the rounding of hidden weights; None where it is too much, or was not seen."""
+        return None if self.unseen_steps else limit_of(self.precision, math.sqrt(self.squared_straying))
+
+    def assumed(self, hiding: Hiding, passes: bool) -> tuple[str, ...]:
+        """Beside what the run promises."""
+        lines = [_EXACT.format(precision=self.precision) + _HIDING[hiding], _REDUCED]
         lines += [_WHOLE] if passes else []
         lines += [] if self.secure else [_INSECURE]
         lines += [_CUT_UP] if self.cut_up else []
