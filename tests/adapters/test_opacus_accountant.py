@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from opacus.accountants import PRVAccountant
+from opacus.schedulers import ExponentialGradClip, ExponentialNoise
 from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch import nn
 
@@ -249,6 +250,17 @@ def test_a_scheduler_is_a_schedule_of_the_run() -> None:
         scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(training.optimizer, T_max=run.steps)
         training.epochs(2, after=scheduler.step)
     assert training.accountant.run == run
+
+
+def test_multipliers_and_clips_may_change_as_the_run_says() -> None:
+    multipliers, clips = [MULTIPLIER * 0.9**step for step in range(8)], [CLIP * 0.9**step for step in range(8)]
+    run = a_run(loss=li.losses.network(clip=clips), noise=li.OnGradientSum(multipliers, clips))
+    with registered(run):
+        training = set_up()
+        noise, clip = (kind(training.optimizer, gamma=0.9) for kind in (ExponentialNoise, ExponentialGradClip))
+        training.epochs(2, after=lambda: (noise.step(), clip.step()))
+    assert training.accountant.run == run
+    assert len(training.accountant.history) == 8
 
 
 def test_steps_by_hand_are_counted_and_said() -> None:

@@ -255,6 +255,13 @@ def test_optimisers_of_several_processes_and_adapted_noise(kind: Any, said: str)
         check_setup(a_run(), optimizer)
 
 
+def test_a_schedule_of_clips_that_ghost_clipping_does_not_follow() -> None:
+    optimizer = DPOptimizerFastGradientClipping.__new__(DPOptimizerFastGradientClipping)
+    run = a_run(loss=li.losses.network(clip=[1.0, 0.5]), noise=li.OnGradientSum(MULTIPLIER, [1.0, 0.5]), steps=2)
+    with pytest.raises(li.InvalidInput, match="would change the noise, and not the clip"):
+        check_setup(run, optimizer)
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

@@ -193,9 +193,12 @@ class Accountant(IAccountant):  # type: ignore[misc]
             )
 
     def _check_multiplier(self, multiplier: float) -> None:
-        calibrated = multiplier in self.tried and not len(self)
-        expected = (self._whole if len(self) else self.described).noise.at(len(self))
-        if not calibrated and not same(multiplier, expected):
+        begun = self._executed.spans
+        if not begun and multiplier in self.tried:
+            return
+        calibrated = begun and not same(begun[0][0], self.described.noise.at(0))
+        expected = begun[0][0] if calibrated else self.described.noise.at(len(self))
+        if not same(multiplier, expected):
             raise InvalidInput(
                 f"noise_multiplier must be that of the run, {expected:g}, at step {len(self) + 1}. Got {multiplier}.",
                 field="noise_multiplier",

@@ -20,12 +20,9 @@ class History:
     """The steps that were executed, how, and why nothing may be claimed of them, if so."""
 
     spans: tuple[Span, ...] = ()
+    steps: int = 0
     circumstances: Circumstances = field(default_factory=Circumstances)
     refusal: str | None = None
-
-    @property
-    def steps(self) -> int:
-        return sum(count for _, _, count in self.spans)
 
     def with_step(self, multiplier: float, rate: float, circumstances: Circumstances) -> History:
         spans = self.spans
@@ -33,7 +30,9 @@ class History:
             spans, count = spans[:-1], spans[-1][2] + 1
         else:
             count = 1
-        return replace(self, spans=(*spans, (multiplier, rate, count)), circumstances=circumstances)
+        return replace(
+            self, spans=(*spans, (multiplier, rate, count)), steps=self.steps + 1, circumstances=circumstances
+        )
 
     def state(self, run: Run) -> dict[str, Any]:
         """As `torch.save` and JSON can hold it."""
@@ -63,7 +62,7 @@ def history_from(state: Any, mechanism: str, run: Run) -> History:
         spans = tuple(_span(*one) for one in state["history"])
     except TypeError as error:
         raise InvalidInput("state_dict must be what state_dict() returned: its history is no history.") from error
-    return _continued(History(spans, circumstances, state["refusal"]), run)
+    return _continued(History(spans, sum(count for _, _, count in spans), circumstances, state["refusal"]), run)
 
 
 def _continued(history: History, run: Run) -> History:

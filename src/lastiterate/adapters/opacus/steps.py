@@ -45,6 +45,11 @@ def check_setup(run: Run, optimizer: DPOptimizer) -> None:
             f"{type(optimizer).__name__}, which is not covered.",
             field="optimizer",
         )
+    if isinstance(optimizer, DPOptimizerFastGradientClipping) and not isinstance(run.clip, float):
+        raise InvalidInput(
+            "with ghost clipping all steps must have the same clip: a schedule would change the noise, and not the clip.",
+            field="clip",
+        )
     executed = executed_by(optimizer.original_optimizer)
     if not _same_optimizer(executed, run):
         raise InvalidInput(
