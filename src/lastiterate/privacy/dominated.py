@@ -1,0 +1,77 @@
+"""The least μ whose Gaussian lies above a whole guarantee, but for a slack: δ(ε) ≤ θ_ε(μ) + slack at every ε.
+
+What is bounded so composes under any adaptive choice of later guarantees: μ² and slacks add up (docs/budget.md).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import ndtri
+
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.convex import lower_hull
+from lastiterate.numerics.rounding import up
+from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.profile import LARGEST_TABLED, Profile
+
+_POINTS = 257  # chords between fewer lie higher, and still hold
+_DEPTH = 1e-9  # times δ: where a table ends, if the guarantee gets there
+_CLOSE = 1e-9  # a difference of e^ε that keeps seven digits
+_ABOVE = 1.001  # times the δ that it never falls below: a table that ends there loses next to nothing
+
+
+def tabled(notion: Notion, delta: float) -> tuple[Floats, Floats] | None:
+    """ε and upper bounds on δ, from 0 to where δ is far below this `delta`; None where it never falls to it."""
+    given = notion.points if isinstance(notion, Profile) else None
+    epsilons = _grid(notion, delta) if given is None else np.unique(np.append(0.0, given[given <= LARGEST_TABLED]))
+    if epsilons is None:
+        return None
+    deltas = np.asarray(notion.delta(epsilons))
+    deltas = np.minimum(np.where(deltas > 0, up(deltas, by=1e-9), 0.0), 1.0)  # other machines differ in the last bits
+    return epsilons, np.minimum.accumulate(deltas)
+
+
+def _grid(notion: Notion, delta: float) -> Floats | None:
+    target = max(_DEPTH * delta, _ABOVE * float(notion.delta(LARGEST_TABLED)))
+    end = float(notion._epsilon(np.array([math.log(target)]))[0]) if target < 1 else math.inf
+    return end * np.linspace(0.0, 1.0, _POINTS) ** 1.5 if end <= LARGEST_TABLED else None
+
+
+def covering_mu(epsilons: Floats, deltas: Floats, slack: float) -> float:
+    """μ for upper bounds δ at these ε, from 0 on and increasing; ∞ where the last δ is above the slack.
+
+    A profile is convex in y = e^ε, so it lies below the chords, and the chords below lines a − s·y. The Gaussian profile is
+    the supremum of the lines Φ(μ + Φ⁻¹(s)) − s·y, so a line is below it plus the slack if a − slack ≤ Φ(μ + Φ⁻¹(s)). Below
+    y = 1 a profile is the mirror image of the other order, with a smaller slack.
+    """
+    x, y = lower_hull(*_apart(np.exp(epsilons), deltas))
+    if y[-1] > slack:
+        return math.inf
+    slopes = np.clip(-np.diff(y) / np.diff(x), 0.0, 1.0)
+    # Through the higher of both ends: rounding of a slope must not lower a line.
+    heights = up(np.maximum(y[:-1] + slopes * x[:-1], y[1:] + slopes * x[1:])) - slack
+    slopes, heights = slopes[heights > 0], np.minimum(heights[heights > 0], 1.0)
+    with np.errstate(invalid="ignore"):
+        needed = ndtri(heights) - ndtri(slopes)
+    return up(max(float(np.where(np.isnan(needed), math.inf, needed).max(initial=0.0)), 0.0), by=1e-10)
+
+
+def _apart(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Without points too close to see a slope between them; the last may stand farther right, where it holds, too."""
+    kept = [0]
+    for i in range(1, x.size - 1):
+        if x[i] > x[kept[-1]] * (1 + _CLOSE):
+            kept.append(i)
+    last = max(x[-1], x[kept[-1]] * (1 + _CLOSE))
+    return np.append(x[kept], last), np.append(y[kept], y[-1])
+
+
+def gaussian_cover(notion: Notion, delta: float, slack: float) -> float:
+    """The μ of `covering_mu` for this guarantee; exact, and without slack, for Gaussian differential privacy."""
+    if isinstance(notion, GaussianDP):
+        return notion.mu
+    table = tabled(notion, delta)
+    return math.inf if table is None else covering_mu(*table, slack)
