@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -16,12 +16,13 @@ from lastiterate.accounting.budget_file import FileLedger, Ledger, append, creat
 from lastiterate.accounting.budget_page import budget_page, refusal
 from lastiterate.accounting.budget_read import History, history_of
 from lastiterate.accounting.budget_spending import release_of
-from lastiterate.accounting.budget_sum import Rule, rule_of
+from lastiterate.accounting.budget_sum import AGAIN, Rule, rule_of
 from lastiterate.accounting.budget_terms import Terms, checked_line
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.files import write_text
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import NON_NEGATIVE, BudgetExceeded, Incompatible, InvalidInput, checked_number, shown
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
@@ -42,7 +43,7 @@ class Budget:
 
     terms: Terms
     file: Path | None
-    _ledger: Ledger
+    _ledger: Ledger = field(repr=False)
 
     def __init__(
         self,
@@ -149,7 +150,7 @@ class Budget:
         checked_line("who", who)
         found = release_of(release, self.terms, releases)
         notion = found.notion
-        alone = float(notion.epsilon(self.terms.delta))
+        alone = up(float(notion.epsilon(self.terms.delta)), by=AGAIN)
         with self._ledger.transaction(writing=True) as connection:
             past = history_of(self.file, written(connection))
             proposal = self._rule.priced(past.entries, notion)

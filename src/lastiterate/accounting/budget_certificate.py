@@ -11,14 +11,14 @@ from typing import Any
 from lastiterate.accounting.budget_entry import BudgetEntry, chained, entries_of, first_digest, plain_text
 from lastiterate.accounting.budget_guarantee import implied
 from lastiterate.accounting.budget_read import History
-from lastiterate.accounting.budget_sum import Filter, Rule, rule_of, total_mu, total_slack
+from lastiterate.accounting.budget_sum import AGAIN, Filter, Rule, rule_of, total_mu, total_slack
 from lastiterate.accounting.budget_terms import Terms
 from lastiterate.accounting.certificate import BUDGET_FORMAT, Verdict, proved_by, rejected, rounded_up, verify
 from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, checked_number
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.dominated import gaussian_cover
 from lastiterate.privacy.gaussian import GaussianDP
 
-_LAST_BITS = 1e-11  # far less than covers are rounded up by
 _ALL = "Whatever was computed from this data set and released is an entry of this ledger."
 _STATED = "Its guarantee is stated, and not proved here."
 _NEXT = {
@@ -46,7 +46,7 @@ class BudgetVerdict(Verdict):
 
 def budget_certificate(terms: Terms, rule: Rule, past: History) -> dict[str, Any]:
     """What may be claimed: of an adaptive budget, that it was kept; else, what its entries come to."""
-    epsilon = terms.epsilon if terms.adaptive else rounded_up(rule.epsilon(past.entries))
+    epsilon = terms.epsilon if terms.adaptive else rounded_up(up(rule.epsilon(past.entries), by=AGAIN))
     return {
         "format": BUDGET_FORMAT,
         "grade": "recomputed",
@@ -92,13 +92,13 @@ def _unproved(entry: BudgetEntry, terms: Terms) -> str | None:
     """Why an entry is not what it says: its certificate, its curve, what it was charged."""
     if entry.adjacency is not terms.adjacency:
         return f"it is about other neighbours: {entry.adjacency.said}"
-    if not float(entry.notion.epsilon(terms.delta)) <= entry.epsilon * (1 + _LAST_BITS):
+    if not float(entry.notion.epsilon(terms.delta)) <= entry.epsilon:
         return f"its own epsilon is not {entry.epsilon:.12g}"
     if entry.certificate is not None and (reason := _unbacked(entry, entry.certificate, terms)):
         return reason
     if terms.adaptive:
         cost = entry.cost
-        if not gaussian_cover(entry.notion, terms.delta, cost.slack) <= cost.mu * (1 + _LAST_BITS):
+        if not gaussian_cover(entry.notion, terms.delta, cost.slack) <= cost.mu:
             return f"mu = {cost.mu:.12g} and a slack of {cost.slack:.3g} do not cover it"
     return None
 

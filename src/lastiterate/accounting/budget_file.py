@@ -1,8 +1,8 @@
 """Ledgers in SQLite: one file, many processes. Whatever is written is on the disk before `spend` returns, or not at all.
 
 A rollback journal, not a write-ahead log: the file is then all there is to copy, to back up and to open read-only, and
-network drives have no shared memory. Writes are rare. `synchronous = EXTRA` also waits for the folder: an ε that was spent and
-is forgotten after a power failure would be the worst.
+network drives have no shared memory. Writes are rare. `synchronous = EXTRA` also waits for the folder: an ε that was spent
+and is forgotten after a power failure would be the worst.
 """
 
 from __future__ import annotations
@@ -156,9 +156,7 @@ def written(connection: sqlite3.Connection) -> Written:
     rows: Sequence[tuple[str, str]] = connection.execute(
         "SELECT content, digest FROM entries ORDER BY number"
     ).fetchall()
-    found = connection.execute("SELECT content, entries, digest FROM terms").fetchone()
-    if found is None:
-        raise InvalidInput("it has no terms: it is no budget.")
+    found = connection.execute("SELECT content, entries, digest FROM terms").fetchone() or ("null", 0, "")
     return Written(found[0], tuple(row[0] for row in rows), tuple(row[1] for row in rows), found[1], found[2])
 
 

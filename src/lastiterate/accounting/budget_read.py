@@ -25,7 +25,9 @@ class History:
 def history_of(path: Path | None, found: Written) -> History:
     """Refused if an entry was edited, removed or put in: as far as the ledger itself can tell."""
     try:
-        terms = Terms.from_dict(json.loads(found.terms))
+        if (content := json.loads(found.terms)) is None:
+            raise InvalidInput("it has no terms.")
+        terms = Terms.from_dict(content)
         digests = chained(terms, found.texts)
         _check_chain([first_digest(terms), *digests], found)
         return History(terms, entries_of(found.texts), found.texts, found.digest)

@@ -21,7 +21,7 @@ from lastiterate.privacy.notion import Notion
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Spending:
     """A guarantee as the ledger will hold it, and its certificate, if a run is behind it."""
 
     guarantee: dict[str, Any]
@@ -34,7 +34,7 @@ class Release:
         return guarantee_from_dict(self.guarantee, self.adjacency)
 
 
-def release_of(release: Any, terms: Terms, releases: Iterable[int]) -> Release:
+def release_of(release: Any, terms: Terms, releases: Iterable[int]) -> Spending:
     """Checked against the budget's neighbours; a run is accounted for at the budget's δ."""
     places = checked_releases(releases)
     if isinstance(release, Run):
@@ -47,7 +47,7 @@ def release_of(release: Any, terms: Terms, releases: Iterable[int]) -> Release:
         return _of_report(release, terms)
     if isinstance(release, Notion):
         _check_adjacency(release.adjacency, terms, run=False)
-        return Release(guarantee_to_dict(release, terms.delta), None, terms.adjacency)
+        return Spending(guarantee_to_dict(release, terms.delta), None, terms.adjacency)
     raise InvalidInput(
         "release must be a report (li.account), a run or a guarantee such as li.GaussianDP(mu=1.0). "
         f"Got {shown(release):.60}.",
@@ -55,7 +55,7 @@ def release_of(release: Any, terms: Terms, releases: Iterable[int]) -> Release:
     )
 
 
-def _of_report(report: Report, terms: Terms) -> Release:
+def _of_report(report: Report, terms: Terms) -> Spending:
     """The guarantee with the least ε at the budget's δ, all of its curve, and the proof of it."""
     if report.caveats:
         raise InvalidInput(
@@ -65,7 +65,7 @@ def _of_report(report: Report, terms: Terms) -> Release:
     best = min(report.asked, key=lambda one: one.guarantee.epsilon(terms.delta)).guarantee
     process = replace(report.run.process, releases=report.releases)
     certificate = certificate_of(report.run, process, best, terms.delta)
-    return Release(_curve(certificate, best.notion, terms), certificate, terms.adjacency)
+    return Spending(_curve(certificate, best.notion, terms), certificate, terms.adjacency)
 
 
 def _curve(certificate: dict[str, Any], notion: Notion, terms: Terms) -> dict[str, Any]:
@@ -79,10 +79,10 @@ def _curve(certificate: dict[str, Any], notion: Notion, terms: Terms) -> dict[st
 def _check_adjacency(adjacency: Adjacency, terms: Terms, *, run: bool) -> None:
     if adjacency is terms.adjacency:
         return
-    what = "run" if run else "guarantee"
-    advice = (
-        "Spend what report.under(li.REPLACE_ONE) returns" if run and terms.adjacency.replaces else f"Make the {what} so"
-    )
+    what, advice = "guarantee", f"Account for it under {terms.adjacency!r}"
+    if run:
+        group = "Spend what report.under(li.REPLACE_ONE) returns, or give"
+        what, advice = "run", f"{group if terms.adjacency.replaces else 'Give'} the run adjacency={terms.adjacency!r}"
     raise Incompatible(
         f"this budget is about {terms.adjacency!r}. Got a {what} about {adjacency!r}. {advice}.", field="adjacency"
     )

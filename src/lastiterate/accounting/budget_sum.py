@@ -15,13 +15,14 @@ from functools import cached_property
 from lastiterate.accounting.budget_entry import BudgetEntry, Cost
 from lastiterate.accounting.budget_terms import Terms
 from lastiterate.errors import MU
-from lastiterate.numerics.rounding import down
+from lastiterate.numerics.rounding import down, up
 from lastiterate.privacy.calibrate import largest_mu
 from lastiterate.privacy.compose import compose
 from lastiterate.privacy.dominated import covering_mu, tabled
 from lastiterate.privacy.gaussian import GaussianDP, composed_mu
 from lastiterate.privacy.notion import Notion
 
+AGAIN = 1e-8  # so that whoever computes it again, on any machine, finds no more
 _SHARE = 0.1  # of the slack that is left: it never runs out, and μ hardly depends on it
 _WORTH = 1e-3  # of μ: less than that is not worth a slack
 _CLOSE = 1e-3  # of the largest μ of all, where what is left has to be searched for
@@ -79,7 +80,7 @@ class Filter(Rule):
             return Proposal(notion, Cost(math.inf, 0.0))
         room = max(down(self.terms.set_aside) - total_slack(entries), 0.0)
         slack = min(max(_SHARE * room, float(table[1][-1])), room)
-        without, with_slack = covering_mu(*table, 0.0), covering_mu(*table, slack)
+        without, with_slack = (up(covering_mu(*table, one), by=AGAIN) for one in (0.0, slack))
         worth = with_slack < without * (1 - _WORTH)
         return Proposal(notion, Cost(with_slack, slack) if worth else Cost(without, 0.0))
 

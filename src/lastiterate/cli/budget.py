@@ -34,7 +34,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def answer(options: argparse.Namespace) -> int:
     """What is refused is one sentence and exit code 2, as all bad input."""
     budget = _created(options) if options.create else _opened(options)
-    more, text = {}, ""
+    more: dict[str, float] = {}
+    text = ""
     if options.spend:
         entry = budget.spend(read_run(options.spend), options.what, who=options.who, releases=options.releases)
         more, text = {"recorded": entry.number}, f"Recorded as no. {entry.number}: {entry.what}\n\n"

@@ -20,6 +20,7 @@ from lastiterate.privacy.profile import LARGEST_TABLED, Profile
 _POINTS = 257  # chords between fewer lie higher, and still hold
 _DEPTH = 1e-9  # times δ: where a table ends, if the guarantee gets there
 _CLOSE = 1e-9  # a difference of e^ε that keeps seven digits
+_AGAIN = 1e-6  # so that whoever computes it again, on any machine, finds no more: curves are certified to 1e-8 or so
 _ABOVE = 1.001  # times the δ that it never falls below: a table that ends there loses next to nothing
 
 
@@ -30,13 +31,13 @@ def tabled(notion: Notion, delta: float) -> tuple[Floats, Floats] | None:
     if epsilons is None:
         return None
     deltas = np.asarray(notion.delta(epsilons))
-    deltas = np.minimum(np.where(deltas > 0, up(deltas, by=1e-9), 0.0), 1.0)  # other machines differ in the last bits
+    deltas = np.minimum(np.where(deltas > 0, up(deltas, by=_AGAIN), 0.0), 1.0)
     return epsilons, np.minimum.accumulate(deltas)
 
 
 def _grid(notion: Notion, delta: float) -> Floats | None:
     target = max(_DEPTH * delta, _ABOVE * float(notion.delta(LARGEST_TABLED)))
-    end = float(notion._epsilon(np.array([math.log(target)]))[0]) if target < 1 else math.inf
+    end = float(notion._epsilon(np.array([math.log(target)]))[0]) if target <= delta else math.inf
     return end * np.linspace(0.0, 1.0, _POINTS) ** 1.5 if end <= LARGEST_TABLED else None
 
 
@@ -45,7 +46,8 @@ def covering_mu(epsilons: Floats, deltas: Floats, slack: float) -> float:
 
     A profile is convex in y = e^ε, so it lies below the chords, and the chords below lines a − s·y. The Gaussian profile is
     the supremum of the lines Φ(μ + Φ⁻¹(s)) − s·y, so a line is below it plus the slack if a − slack ≤ Φ(μ + Φ⁻¹(s)). Below
-    y = 1 a profile is the mirror image of the other order, with a smaller slack.
+    y = 1 a profile is the mirror image of the other order, with a smaller slack; so it also does if the Gaussian has that
+    slope below 1, s ≥ Φ(−μ/2), and is above the line at 1: a − s − slack ≤ 2Φ(μ/2) − 1.
     """
     x, y = lower_hull(*_apart(np.exp(epsilons), deltas))
     if y[-1] > slack:
@@ -53,9 +55,12 @@ def covering_mu(epsilons: Floats, deltas: Floats, slack: float) -> float:
     slopes = np.clip(-np.diff(y) / np.diff(x), 0.0, 1.0)
     # Through the higher of both ends: rounding of a slope must not lower a line.
     heights = up(np.maximum(y[:-1] + slopes * x[:-1], y[1:] + slopes * x[1:])) - slack
-    slopes, heights = slopes[heights > 0], np.minimum(heights[heights > 0], 1.0)
+    bound = (heights > 0) & ~((slopes == 0) & (y[:-1] <= slack))
+    slopes, heights = slopes[bound], heights[bound]
     with np.errstate(invalid="ignore"):
-        needed = ndtri(heights) - ndtri(slopes)
+        everywhere = ndtri(np.minimum(heights, 1.0)) - ndtri(slopes)
+        at_one = np.maximum(2 * ndtri(np.clip((1 + heights - slopes) / 2, 0.0, 1.0)), -2 * ndtri(slopes))
+    needed = np.fmin(everywhere, at_one)
     return up(max(float(np.where(np.isnan(needed), math.inf, needed).max(initial=0.0)), 0.0), by=1e-10)
 
 
