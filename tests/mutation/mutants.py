@@ -1169,12 +1169,12 @@ MUTANTS = (
         "left_can_be_spent",
     ),
     Mutant(
-        "budgets: slack without an end",
+        "budgets: the reserve is spent twice",
         "accounting/budget_sum.py",
-        "slack = min(max(_SHARE * room, float(table[1][-1])), room)",
-        "slack = max(_SHARE * room, float(table[1][-1]))",
+        "return largest_mu(epsilon=terms.epsilon, delta=down(terms.delta - terms.set_aside))",
+        "return largest_mu(epsilon=terms.epsilon, delta=down(terms.delta))",
         "tests/accounting/test_budget.py",
-        "reserve",
+        "left_can_be_spent",
     ),
     Mutant(
         "budgets: two processes read before either writes",

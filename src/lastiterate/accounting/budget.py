@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from lastiterate.accounting.budget_certificate import budget_certificate
-from lastiterate.accounting.budget_entry import BudgetEntry, first_digest, next_digest, plain_text
+from lastiterate.accounting.budget_entry import BudgetEntry, Cost, first_digest, next_digest, plain_text
 from lastiterate.accounting.budget_file import FileLedger, Ledger, append, create, in_memory, written
 from lastiterate.accounting.budget_page import budget_page, refusal
 from lastiterate.accounting.budget_read import History, history_of
-from lastiterate.accounting.budget_spending import release_of
+from lastiterate.accounting.budget_spending import Spending, release_of
 from lastiterate.accounting.budget_sum import AGAIN, Rule, rule_of
 from lastiterate.accounting.budget_terms import Terms, checked_line
 from lastiterate.accounting.report import Report
@@ -154,24 +154,27 @@ class Budget:
         with self._ledger.transaction(writing=True) as connection:
             past = history_of(self.file, written(connection))
             proposal = self._rule.priced(past.entries, notion)
-            if not self._rule.allows(past.entries, proposal):
-                raise BudgetExceeded(refusal(self.terms, self._rule, past.entries, proposal))
-            cost = proposal.cost
-            entry = BudgetEntry(
-                number=len(past.entries) + 1,
-                when=datetime.now(UTC).isoformat(timespec="seconds"),
-                what=what,
-                who=who,
-                epsilon=alone,
-                mu=None if cost is None else cost.mu,
-                slack=None if cost is None else cost.slack,
-                guarantee=found.guarantee,
-                certificate=found.certificate,
-                adjacency=self.terms.adjacency,
-            )
-            text = plain_text(entry.to_dict())
-            append(connection, entry.number, text, next_digest(past.digest, text))
+            if allowed := self._rule.allows(past.entries, proposal):
+                entry = self._entry(len(past.entries) + 1, what, who, found, alone, proposal.cost)
+                text = plain_text(entry.to_dict())
+                append(connection, entry.number, text, next_digest(past.digest, text))
+        if not allowed:
+            raise BudgetExceeded(refusal(self.terms, self._rule, past.entries, proposal))
         return entry
+
+    def _entry(self, number: int, what: str, who: str, found: Spending, alone: float, cost: Cost | None) -> BudgetEntry:
+        return BudgetEntry(
+            number=number,
+            when=datetime.now(UTC).isoformat(timespec="seconds"),
+            what=what,
+            who=who,
+            epsilon=alone,
+            mu=None if cost is None else cost.mu,
+            slack=None if cost is None else cost.slack,
+            guarantee=found.guarantee,
+            certificate=found.certificate,
+            adjacency=self.terms.adjacency,
+        )
 
     @property
     def certificate(self) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import tempfile
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -123,6 +122,8 @@ def in_memory(terms: str, digest: str) -> MemoryLedger:
 
 def create(path: Path, terms: str, digest: str) -> bool:
     """A new file with these terms, readable by its owner alone; False if there is one. Nobody ever sees half of it."""
+    import tempfile
+
     try:
         handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except (OSError, ValueError) as error:

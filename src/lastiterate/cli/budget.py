@@ -54,7 +54,7 @@ def _opened(options: argparse.Namespace) -> Budget:
     for name in _TERMS:
         if getattr(options, name) is not None:
             raise InvalidInput(f"--{name} is fixed when a budget is made. Give it with --create.", field=name)
-    return Budget.open(options.file, read_only=not options.spend)
+    return Budget.open(options.file)
 
 
 def _created(options: argparse.Namespace) -> Budget:
