@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import lastiterate as li
@@ -156,8 +157,20 @@ def test_neighbours_are_not_mixed() -> None:
     assert budget.history[0].adjacency is li.ZERO_OUT
 
 
+def test_what_was_trained_is_paid_for_with_its_rounding() -> None:
+    """The report is about the arithmetic of the machine, and so is the curve that is recorded."""
+    data = np.eye(400) / 2, np.ones(400)
+    trained, budget = li.train(RUN, data), li.Budget(5.0, DELTA)
+    report = trained.report(DELTA)
+    assert report.run.arithmetic != RUN.arithmetic
+    entry = budget.spend(report, what="trained")
+    assert report.epsilon <= entry.epsilon <= report.epsilon * 1.001
+    assert entry.epsilon >= REPORT.epsilon
+    assert li.verify(budget.certificate).accepted
+
+
 def test_a_report_with_a_caveat_is_refused() -> None:
-    seeded = dataclasses.replace(REPORT, caveats=("DO NOT RELEASE: the noise came from a seed",))
+    seeded = li.train(RUN, (np.eye(400) / 2, np.ones(400)), seed=1).report(DELTA)
     budget = li.Budget(5.0, DELTA)
     with pytest.raises(li.InvalidInput, match=r"covers no release with a caveat\. This report says: DO NOT RELEASE"):
         budget.spend(seeded, what="x")

@@ -37,8 +37,10 @@ import os, sys
 import lastiterate as li
 from lastiterate.accounting import budget as module
 append = module.append
-def die(*arguments):
-    append(*arguments)
+def die(connection, *arguments):
+    append(connection, *arguments)
+    connection.execute("PRAGMA cache_size = 1")  # so that half of it is in the file already
+    connection.executemany("INSERT INTO entries VALUES (?, ?, '')", ((100 + i, "x" * 5000) for i in range(50)))
     os._exit(7)
 module.append = die
 li.Budget.open(sys.argv[1]).spend(li.GaussianDP(0.2), what="never")
@@ -95,6 +97,7 @@ def test_a_process_that_dies_while_it_writes_leaves_the_ledger_as_it_was(path: P
     crashed = started(CRASHING, path)
     crashed.communicate(timeout=60)
     assert crashed.returncode == 7
+    assert path.with_name("team.sqlite-journal").exists()
     assert budget.digest == digest
     assert budget.spend(li.GaussianDP(0.2), what="after").number == 2
 

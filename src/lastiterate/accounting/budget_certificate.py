@@ -111,7 +111,11 @@ def _unbacked(entry: BudgetEntry, terms: Terms) -> str | None:
         return verdict.reason
     if isinstance(verdict, BudgetVerdict) or verdict.adjacency != terms.adjacency.said:
         return "its certificate is about other neighbours, or no run"
-    return None if implied(entry.guarantee, proved_by(certificate)) else "its run does not have the curve it says"
+    return (
+        None
+        if implied(entry.guarantee, proved_by(certificate), terms.delta)
+        else "its run does not have the curve it says"
+    )
 
 
 def _not_the_sum(terms: Terms, entries: tuple[BudgetEntry, ...], epsilon: float) -> str | None:

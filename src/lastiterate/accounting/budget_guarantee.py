@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lastiterate.errors import InvalidInput, Unavailable
+from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import Adjacency, Sampling
 from lastiterate.privacy.dominated import tabled
 from lastiterate.privacy.gaussian import GaussianDP
@@ -52,16 +53,23 @@ def guarantee_from_dict(content: dict[str, Any], adjacency: Adjacency) -> Notion
     return _MADE[kind](content, adjacency)
 
 
-def implied(guarantee: dict[str, Any], proved: Notion) -> bool:
+def implied(guarantee: dict[str, Any], proved: Notion, delta: float) -> bool:
     """Whether what is proved is at least as good as the guarantee, which was once written down from it."""
     match guarantee["kind"], proved:
         case "gaussian", GaussianDP():
             return proved.mu <= float(guarantee["mu"]) * (1 + 1e-12)
         case "profile", _:
-            points, most = np.array(guarantee["epsilons"], float), np.array(guarantee["deltas"], float)
-            return bool((np.asarray(proved.delta(points)) <= most).all())
-    again = guarantee_to_dict(proved, 0.5)
+            return _below(guarantee, tabled(proved, delta, raised=0.0))
+    again = guarantee_to_dict(proved, delta)
     return bool(again["kind"] == guarantee["kind"]) and _alike(again, guarantee)
+
+
+def _below(guarantee: dict[str, Any], found: tuple[Floats, Floats] | None) -> bool:
+    """Between points of a table a profile lies below its chords."""
+    if found is None:
+        return False
+    points, most = np.array(guarantee["epsilons"], float), np.array(guarantee["deltas"], float)
+    return bool((np.asarray(Profile(epsilons=found[0], deltas=found[1]).delta(points)) <= most).all())
 
 
 def _alike(one: Any, other: Any) -> bool:

@@ -18,27 +18,41 @@ from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.profile import LARGEST_TABLED, Profile
 
 _POINTS = 257  # chords between fewer lie higher, and still hold
-_DEPTH = 1e-9  # times δ: where a table ends, if the guarantee gets there
+_DEPTH, _DEPTHS = 1e-9, 6  # times δ: where a table ends, if the guarantee gets there; so many steps on the way
 _CLOSE = 1e-9  # a difference of e^ε that keeps seven digits
-_AGAIN = 1e-6  # so that whoever computes it again, on any machine, finds no more: curves are certified to 1e-8 or so
-_ABOVE = 1.001  # times the δ that it never falls below: a table that ends there loses next to nothing
+AGAIN = 1e-6  # of δ: curves are certified to 1e-8 or so, and machines differ by less
 
 
-def tabled(notion: Notion, delta: float) -> tuple[Floats, Floats] | None:
-    """ε and upper bounds on δ, from 0 to where δ is far below this `delta`; None where it never falls to it."""
-    given = notion.points if isinstance(notion, Profile) else None
-    epsilons = _grid(notion, delta) if given is None else np.unique(np.append(0.0, given[given <= LARGEST_TABLED]))
-    if epsilons is None:
+def tabled(notion: Notion, delta: float, raised: float = AGAIN) -> tuple[Floats, Floats] | None:
+    """ε and upper bounds on δ, from 0 to where δ is far below this `delta`; None where it never falls to it.
+
+    `raised` is the part by which bounds are raised, so that whoever computes them again finds no more.
+    """
+    points = _given(notion) if isinstance(notion, Profile) and notion.points is not None else _asked(notion, delta)
+    if points is None:
         return None
-    deltas = np.asarray(notion.delta(epsilons))
-    deltas = np.minimum(np.where(deltas > 0, up(deltas, by=_AGAIN), 0.0), 1.0)
-    return epsilons, np.minimum.accumulate(deltas)
+    epsilons, deltas = points
+    deltas = np.minimum(np.where(deltas > 0, up(deltas, by=raised), 0.0), 1.0)
+    order = np.lexsort((deltas, epsilons))
+    return epsilons[order], np.minimum.accumulate(deltas[order])
 
 
-def _grid(notion: Notion, delta: float) -> Floats | None:
-    target = max(_DEPTH * delta, _ABOVE * float(notion.delta(LARGEST_TABLED)))
-    end = float(notion._epsilon(np.array([math.log(target)]))[0]) if target <= delta else math.inf
-    return end * np.linspace(0.0, 1.0, _POINTS) ** 1.5 if end <= LARGEST_TABLED else None
+def _given(profile: Profile) -> tuple[Floats, Floats]:
+    """At its own points: a kink lies on one of them."""
+    epsilons = np.unique(np.append(0.0, [] if profile.points is None else profile.points))
+    epsilons = epsilons[epsilons <= LARGEST_TABLED]
+    return epsilons, np.asarray(profile.delta(epsilons))
+
+
+def _asked(notion: Notion, delta: float) -> tuple[Floats, Floats] | None:
+    """δ at many ε, and ε at some δ, where some notions are sharper; none beyond the last ε that is found so."""
+    depths = np.append(delta, np.geomspace(max(0.1, delta), _DEPTH * delta, _DEPTHS))
+    ends = np.asarray(notion.epsilon(depths))
+    within = ends <= LARGEST_TABLED
+    if not within[0]:
+        return None
+    grid = float(ends[within].max()) * np.linspace(0.0, 1.0, _POINTS) ** 1.5
+    return np.append(grid, ends[within]), np.append(np.asarray(notion.delta(grid)), depths[within])
 
 
 def covering_mu(epsilons: Floats, deltas: Floats, slack: float) -> float:
