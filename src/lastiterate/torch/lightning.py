@@ -165,8 +165,8 @@ class RecordReleases(_callback()):  # type: ignore[misc]
         self._loaded = checkpoint["global_step"] if self._batches is None else counted
         if self._loaded is None:
             raise InvalidInput(
-                "a checkpoint of weights alone does not say after how many steps it was saved. Evaluate the parameters as they "
-                "are, or save the whole state."
+                "a checkpoint of weights alone does not say after how many steps it was saved. Evaluate the "
+                "parameters as they are, or save the whole state."
             )
 
     def _steps(self) -> int:
