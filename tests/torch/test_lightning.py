@@ -27,6 +27,9 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:The '.*_dataloader' does not have many workers",
     "ignore:The number of training batches",
     "ignore:You defined a `validation_step` but have no `val_dataloader`",
+    "ignore:train_dataloader yielded None",
+    "ignore:`LightningModule.configure_optimizers` returned `None`",
+    "ignore:Be aware that when using `ckpt_path`, callbacks used",
     r"ignore:Checkpoint directory .* exists and is not empty",
 )
 logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
