@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from recorded import DELTA, RUN, printed_and_shown
 from torch.utils.data import DataLoader, TensorDataset
 
 import lastiterate as li
@@ -34,14 +35,6 @@ pytestmark = pytest.mark.filterwarnings(
 )
 logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
 
-DELTA = 1e-5
-RUN = li.Run(
-    loss=li.losses.general(smoothness=1.0, strong_convexity=0.5, gradient_sensitivity=1.0),
-    batches=li.FullBatch(records=32),
-    step_size=0.1,
-    noise=li.OnMeanGradient(std=0.2),
-    steps=20,
-)
 DATA = TensorDataset(torch.linspace(-1, 1, 64).reshape(32, 2), torch.linspace(0, 1, 32))
 
 
@@ -109,7 +102,9 @@ def test_a_train_loss_is_a_leak_and_validation_on_public_data_is_charged(tmp_pat
     assert [one.step for one in callback.releases.uncharged] == list(range(20))  # computed before each step
     report = callback.report(DELTA)
     assert report.epsilon == li.account(RUN, DELTA, [5, 10, 15]).epsilon
-    assert report.caveats[0].startswith("DO NOT RELEASE: train_loss (after 0, 1, 2, 3, 4, 5, … steps) came from the records")
+    assert report.caveats[0].startswith(
+        "DO NOT RELEASE: train_loss (after 0, 1, 2, 3, 4, 5, … steps) came from the records"
+    )
 
 
 @pytest.mark.parametrize("weights_only", [True, False])
@@ -174,7 +169,9 @@ def test_a_training_goes_on_from_a_checkpoint_with_its_book(tmp_path: Path) -> N
     files = ModelCheckpoint(tmp_path, every_n_train_steps=8, save_top_k=-1)
     trainer(tmp_path, first, files, max_steps=20).fit(Module(), batches())
     again = RecordReleases(RUN, inside=["train_*"])
-    trainer(tmp_path, again).fit(Module(), batches(), ckpt_path=str(tmp_path / "epoch=7-step=8.ckpt"), weights_only=False)
+    trainer(tmp_path, again).fit(
+        Module(), batches(), ckpt_path=str(tmp_path / "epoch=7-step=8.ckpt"), weights_only=False
+    )
     assert again.recording.taken == 20
     assert again.releases.steps == (8,)
 
@@ -182,7 +179,12 @@ def test_a_training_goes_on_from_a_checkpoint_with_its_book(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("run", "module", "callbacks", "message"),
     [
-        (RUN, Module(), [EarlyStopping("train_loss")], "EarlyStopping looks at train_loss, which may have seen records"),
+        (
+            RUN,
+            Module(),
+            [EarlyStopping("train_loss")],
+            "EarlyStopping looks at train_loss, which may have seen records",
+        ),
         (RUN, Module(), [ModelCheckpoint(monitor="train_loss")], "ModelCheckpoint looks at train_loss"),
         (RUN, Module(), [ModelCheckpoint(filename="{train_loss:.2f}")], "ModelCheckpoint looks at train_loss"),
         (RUN, Module(), [LearningRateFinder()], "LearningRateFinder chooses by looking at the records"),
@@ -211,5 +213,12 @@ def test_without_lightning_one_sentence_says_what_to_do(monkeypatch: pytest.Monk
     for name in [one for one in sys.modules if one.partition(".")[0] in ("lightning", "pytorch_lightning")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "lightning", None)
-    with pytest.raises(ImportError, match="needs Lightning. Install it with: pip install lightning"):
+    with pytest.raises(ImportError, match=r"needs Lightning\. Install it with: pip install lightning"):
         _callback()
+
+
+def test_the_tutorial_shows_what_its_example_prints(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = DataLoader(TensorDataset(torch.zeros(256, 2), torch.zeros(256)), batch_size=256)
+    printed, shown = printed_and_shown("Lightning", {"Module": Module, "batches": lambda: data})
+    assert printed == shown

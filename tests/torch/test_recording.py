@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from recorded import DELTA, RUN
 from torch.utils.data import DataLoader, Sampler
 
 import lastiterate as li
@@ -16,19 +17,13 @@ from lastiterate.torch.recording import Recording
 from lastiterate.torch.releases import Release, Releases
 from lastiterate.torch.stopping import StopAtBudget
 
-DELTA = 1e-5
 EVERY = "only bounds on every iterate count"
-RUN = li.Run(
-    loss=li.losses.general(smoothness=1.0, strong_convexity=0.5, gradient_sensitivity=1.0),
-    batches=li.FullBatch(records=32),
-    step_size=0.1,
-    noise=li.OnMeanGradient(std=0.2),
-    steps=20,
-)
 
 
 def recording(run: li.Run = RUN, **options: Any) -> Recording:
-    return Recording(run, **{"public": ["val_*"], "inside": ["*.ckpt", "loss"], "releases": None, "stop": None, **options})
+    return Recording(
+        run, **{"public": ["val_*"], "inside": ["*.ckpt", "loss"], "releases": None, "stop": None, **options}
+    )
 
 
 def test_metrics_are_charged_kept_inside_or_leaks() -> None:
@@ -81,9 +76,11 @@ def test_an_end_by_public_numbers_costs_what_the_whole_run_could() -> None:
 
 
 def test_choices_by_private_numbers_are_refused() -> None:
-    with pytest.raises(li.InvalidInput, match="EarlyStopping looks at loss, which may have seen records: when it stops"):
+    with pytest.raises(
+        li.InvalidInput, match="EarlyStopping looks at loss, which may have seen records: when it stops"
+    ):
         recording().watch("EarlyStopping", "loss")
-    with pytest.raises(li.InvalidInput, match="ModelCheckpoint looks at loss, .* which files it writes would tell"):
+    with pytest.raises(li.InvalidInput, match=r"ModelCheckpoint looks at loss, .* which files it writes would tell"):
         recording().choose("ModelCheckpoint", "loss", "best.pt")
     recording().choose("ModelCheckpoint", "loss", "best.ckpt")
 
@@ -112,13 +109,17 @@ def test_a_budget_ends_a_training_at_a_step_that_is_known_before() -> None:
     book = recording(stop=StopAtBudget(target, DELTA, [5]))  # type: ignore[arg-type]
     assert 9 <= book.limit < 14
     book.charge(5, "weights")
-    with pytest.raises(li.InvalidInput, match=re.escape("no room for weights after 6 steps. Name the step in StopAtBudget(")):
+    with pytest.raises(
+        li.InvalidInput, match=re.escape("no room for weights after 6 steps. Name the step in StopAtBudget(")
+    ):
         book.charge(6, "weights")
     book.taken = book.limit
     report = book.report(DELTA)
     assert report.caveats == ()
     assert report.epsilon <= target < li.account(RUN.first(book.limit + 1), DELTA, [5]).epsilon * 1.01
-    with pytest.raises(li.InvalidInput, match=f"{book.limit} steps were planned, and the trainer is about to take another"):
+    with pytest.raises(
+        li.InvalidInput, match=f"{book.limit} steps were planned, and the trainer is about to take another"
+    ):
         book.check_room(book.limit)
 
 
@@ -205,7 +206,9 @@ def test_batches_of_opacus_have_a_rate() -> None:
     drawn = DataLoader(list(range(32)), batch_sampler=Drawn())  # type: ignore[arg-type]
     run = replace(RUN, batches=li.Poisson(32, 0.25))
     Planned(20, drawn, 1, 1).check(run)
-    with pytest.raises(li.InvalidInput, match="draws every record with probability 0.25, but the run has Poisson batches at"):
+    with pytest.raises(
+        li.InvalidInput, match=r"draws every record with probability 0\.25, but the run has Poisson batches at"
+    ):
         Planned(20, drawn, 1, 1).check(replace(RUN, batches=li.Poisson(32, 0.2)))
     with pytest.raises(li.InvalidInput, match="2 Poisson batches together are not a Poisson batch"):
         Planned(20, drawn, 2, 1).check(run)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from recorded import DELTA, RUN, printed_and_shown
 
 import lastiterate as li
 
@@ -21,14 +22,6 @@ from lastiterate.torch.transformers import RecordReleases, StopAtBudget, _callba
 
 pytestmark = pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true but no accelerator is found")
 
-DELTA = 1e-5
-RUN = li.Run(
-    loss=li.losses.general(smoothness=1.0, strong_convexity=0.5, gradient_sensitivity=1.0),
-    batches=li.FullBatch(records=32),
-    step_size=0.1,
-    noise=li.OnMeanGradient(std=0.2),
-    steps=20,
-)
 DATA = [{"input_ids": torch.tensor([i / 32, 1.0]), "labels": torch.tensor(i / 32)} for i in range(32)]
 TRAINING = ["loss", "grad_norm", "train_loss"]
 
@@ -52,7 +45,9 @@ def trainer(folder: Path, callback: RecordReleases, *callbacks: Any, **options: 
 
 def test_losses_are_leaks_and_evaluations_on_public_data_are_charged(tmp_path: Path) -> None:
     callback = RecordReleases(RUN, public=["eval_*"])
-    executed = trainer(tmp_path, callback, logging_strategy="steps", logging_steps=10, eval_strategy="steps", eval_steps=5)
+    executed = trainer(
+        tmp_path, callback, logging_strategy="steps", logging_steps=10, eval_strategy="steps", eval_steps=5
+    )
     with pytest.warns(li.PrivacyLeak) as told:
         executed.train()
     assert sorted(str(one.message).split()[0] for one in told) == ["grad_norm", "loss", "train_loss"]
@@ -78,7 +73,10 @@ def test_checkpoints_are_charged_and_hold_more_than_weights(tmp_path: Path) -> N
     whole = RecordReleases(RUN, inside=TRAINING)
     with pytest.warns(li.PrivacyLeak):
         trainer(tmp_path, whole, logging_strategy="steps", logging_steps=8, **saving).train()
-    assert "rng_state.pth in checkpoint-8 (without it: save_only_model=True) (after 8 steps)" in whole.report(DELTA).caveats[0]
+    assert (
+        "rng_state.pth in checkpoint-8 (without it: save_only_model=True) (after 8 steps)"
+        in whole.report(DELTA).caveats[0]
+    )
     assert "loss in trainer_state.json of checkpoint-16 (after 16 steps)" in whole.report(DELTA).caveats[0]
 
     kept = RecordReleases(RUN, inside=[*TRAINING, "checkpoint-*"])
@@ -138,5 +136,11 @@ def test_what_is_refused_at_the_start(tmp_path: Path, run: Any, inside: Any, opt
 
 def test_without_transformers_one_sentence_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(ImportError, match="needs transformers. Install it with: pip install"):
+    with pytest.raises(ImportError, match=r"needs transformers\. Install it with: pip install"):
         _callback()
+
+
+def test_the_tutorial_shows_what_its_example_prints(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    printed, shown = printed_and_shown("Hugging Face", {})
+    assert printed == shown

@@ -11,12 +11,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from lastiterate.accounting.report import Report
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.torch.planned import Planned
-from lastiterate.torch.recording import Recording, seed_unused
-from lastiterate.torch.releases import Releases
+from lastiterate.torch.recording import Recorder, seed_unused
 from lastiterate.torch.stopping import StopAtBudget
 
 __all__ = ["RecordReleases", "StopAtBudget"]
@@ -40,7 +38,7 @@ def _callback() -> Any:
         ) from error
 
 
-class RecordReleases(_callback()):  # type: ignore[misc]
+class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
     """`Trainer(callbacks=[RecordReleases(run, public=["val_*"])])` keeps the book of a training that the run describes.
 
     Every `self.log` and every checkpoint is entered, at the step whose parameters it shows. Metrics that `public` names were
@@ -49,31 +47,13 @@ class RecordReleases(_callback()):  # type: ignore[misc]
     `stop` ends the training where a budget does. `releases` is the book of earlier steps, if the training goes on.
     """
 
-    def __init__(
-        self,
-        run: Run,
-        *,
-        public: Iterable[str] = (),
-        inside: Iterable[str] = (),
-        releases: Releases | None = None,
-        stop: StopAtBudget | None = None,
-    ) -> None:
-        super().__init__()
-        self.recording = Recording(run, public, inside, releases, stop)
+    def __init__(self, run: Run, **options: Any) -> None:
+        super().__init__(run, **options)
         self._trainer: Any = None
         self._undo: list[Callable[[], None]] = []
         self._batches: int | None = None  # of a loop without optimisers, where each is a step
         self._first = 0  # steps that were taken when the batch began
         self._loaded: int | None = None  # of a file whose parameters are evaluated, its step
-
-    @property
-    def releases(self) -> Releases:
-        """The book."""
-        return self.recording.releases
-
-    def report(self, delta: float) -> Report:
-        """The account of the steps that were taken, and of all that was released."""
-        return self.recording.report(delta)
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
         if stage == "fit":

@@ -216,6 +216,31 @@ class Recording:
             enter(step, what)
 
 
+class Recorder:
+    """What the callbacks of all trainers have in common."""
+
+    def __init__(
+        self,
+        run: Run,
+        *,
+        public: Iterable[str] = (),
+        inside: Iterable[str] = (),
+        releases: Releases | None = None,
+        stop: StopAtBudget | None = None,
+    ) -> None:
+        super().__init__()
+        self.recording = Recording(run, public, inside, releases, stop)
+
+    @property
+    def releases(self) -> Releases:
+        """The book."""
+        return self.recording.releases
+
+    def report(self, delta: float) -> Report:
+        """The account of the steps that were taken, and of all that was released."""
+        return self.recording.report(delta)
+
+
 def seed_unused(seed: Any) -> str:
     """What has to be guaranteed where a trainer sets a seed."""
     return f"Neither noise nor batches come from the seed {seed} of the trainer, which others may know."

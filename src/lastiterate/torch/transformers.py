@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
-from lastiterate.accounting.report import Report
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.torch.planned import Planned
-from lastiterate.torch.recording import Recording, seed_unused
-from lastiterate.torch.releases import Releases
+from lastiterate.torch.recording import Recorder, seed_unused
 from lastiterate.torch.stopping import StopAtBudget
 
 __all__ = ["RecordReleases", "StopAtBudget"]
@@ -32,7 +28,7 @@ def _callback() -> Any:
         ) from error
 
 
-class RecordReleases(_callback()):  # type: ignore[misc]
+class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
     """`Trainer(..., callbacks=[RecordReleases(run, public=["eval_*"])])` keeps the book of a training as the run says.
 
     Every log, evaluation and checkpoint is entered. Metrics that `public` names were computed from the parameters and public
@@ -40,26 +36,6 @@ class RecordReleases(_callback()):  # type: ignore[misc]
     other metrics are leaks, among them "loss", "grad_norm" and "train_loss", and the report says DO NOT RELEASE. `stop` ends
     the training where a budget does. `releases` is the book of earlier steps, if the training goes on.
     """
-
-    def __init__(
-        self,
-        run: Run,
-        *,
-        public: Iterable[str] = (),
-        inside: Iterable[str] = (),
-        releases: Releases | None = None,
-        stop: StopAtBudget | None = None,
-    ) -> None:
-        self.recording = Recording(run, public, inside, releases, stop)
-
-    @property
-    def releases(self) -> Releases:
-        """The book."""
-        return self.recording.releases
-
-    def report(self, delta: float) -> Report:
-        """The account of the steps that were taken, and of all that was released."""
-        return self.recording.report(delta)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **others: Any) -> None:
         _check_arguments(args)
