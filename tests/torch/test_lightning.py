@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 import torch
-from recorded import DELTA, RUN, printed_and_shown
 from torch.utils.data import DataLoader, TensorDataset
 
 import lastiterate as li
+from recorded import DELTA, RUN, printed_and_shown
 
 pytest.importorskip("lightning")
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from recorded import DELTA, RUN
 from torch.utils.data import DataLoader, Sampler
 
 import lastiterate as li
@@ -16,6 +15,7 @@ from lastiterate.torch.planned import Planned
 from lastiterate.torch.recording import Recording
 from lastiterate.torch.releases import Release, Releases
 from lastiterate.torch.stopping import StopAtBudget
+from recorded import DELTA, RUN
 
 EVERY = "only bounds on every iterate count"
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 import torch
-from recorded import DELTA, RUN, printed_and_shown
 
 import lastiterate as li
+from recorded import DELTA, RUN, printed_and_shown
 
 pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
@@ -55,8 +55,8 @@ def test_losses_are_leaks_and_evaluations_on_public_data_are_charged(tmp_path: P
     report = callback.report(DELTA)
     assert report.epsilon == li.account(RUN, DELTA, [5, 10, 15]).epsilon > li.account(RUN, DELTA).epsilon
     assert report.caveats == (
-        "DO NOT RELEASE: loss (after 10, 20 steps); grad_norm (after 10, 20 steps); train_loss (after 20 steps) came from the "
-        "records without noise, and no theorem covers that",
+        "DO NOT RELEASE: loss (after 10, 20 steps); grad_norm (after 10, 20 steps); train_loss (after 20 steps) came "
+        "from the records without noise, and no theorem covers that",
     )
     assert any("come from the seed 42 of the trainer" in line for line in report.assumptions)
 

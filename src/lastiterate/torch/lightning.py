@@ -11,7 +11,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.torch.planned import Planned
 from lastiterate.torch.recording import Recorder, seed_unused
@@ -47,13 +46,11 @@ class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
     `stop` ends the training where a budget does. `releases` is the book of earlier steps, if the training goes on.
     """
 
-    def __init__(self, run: Run, **options: Any) -> None:
-        super().__init__(run, **options)
-        self._trainer: Any = None
-        self._undo: list[Callable[[], None]] = []
-        self._batches: int | None = None  # of a loop without optimisers, where each is a step
-        self._first = 0  # steps that were taken when the batch began
-        self._loaded: int | None = None  # of a file whose parameters are evaluated, its step
+    _trainer: Any = None
+    _undo: tuple[Callable[[], None], ...] = ()
+    _batches: int | None = None  # of a loop without optimisers, where each is a step
+    _first = 0  # steps that were taken when the batch began
+    _loaded: int | None = None  # of a file whose parameters are evaluated, its step
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
         if stage == "fit":
@@ -64,16 +61,17 @@ class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
             _watch(trainer, "save_checkpoint", self._saving)
         self._loaded = None
         self._unwatch()
-        self._undo.append(_watch(pl_module, "log", self._logging))
+        self._undo = (_watch(pl_module, "log", self._logging),)
         if stage != "fit":
-            self._undo.append(_watch(pl_module, "on_load_checkpoint", self._loading))
+            self._undo += (_watch(pl_module, "on_load_checkpoint", self._loading),)
 
     def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
         self._unwatch()
 
     def _unwatch(self) -> None:
-        while self._undo:
-            self._undo.pop()()
+        for undo in self._undo:
+            undo()
+        self._undo = ()
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         if all(type(one).__name__ == "_MockOptimizer" for one in trainer.optimizers):

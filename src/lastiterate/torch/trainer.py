@@ -17,18 +17,19 @@ from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.randomness import Source
-from lastiterate.numerics.rounding import up
 from lastiterate.progress import tracked
 from lastiterate.torch.checkpoint import NetworkFile, NetworkState
 from lastiterate.torch.network import Network
 from lastiterate.torch.objective import Batch, NetworkObjective
 from lastiterate.torch.optimizers import check_optimizer, optimizer_for
+from lastiterate.torch.prepared import prepared
 from lastiterate.torch.records import pair_of
 from lastiterate.torch.releases import Releases
 from lastiterate.torch.sampler import BatchSampler, OrNone, check_dataset
 from lastiterate.torch.steps import step_of
 from lastiterate.torch.team import ALONE, Team
 from lastiterate.torch.trained import TrainedModel
+from lastiterate.torch.working_copy import module_identity
 from lastiterate.training.checkpoint import Keeper
 from lastiterate.training.fingerprint import fingerprint
 
@@ -71,8 +72,7 @@ class PrivateTrainer:
         self.network = Network(model, loss, autocast)
         self.source, self.team, self.dataset = Source(seed), team, dataset
         self.scheduler, self.num_workers, self.collate_fn, self.at_once = scheduler, num_workers, collate_fn, at_once
-        check_loss(checked_run(run))
-        check_dataset(dataset, run)
+        check_dataset(dataset, checked_run(run))
         self.run = self._executed(run, epsilon, delta, free, releases)
         self.places = releases_before(self.run.steps, releases)
         self.objective = NetworkObjective(self.network, self.run, at_once, team)
@@ -90,18 +90,14 @@ class PrivateTrainer:
             weights, released = self._walked(state, keeper)
             keeper.remove()
         self.network.put(weights)
-        parts = {place: self._named(one) for place, one in zip(self.places, released, strict=True)}
+        parts = {place: self.network.named(one) for place, one in zip(self.places, released, strict=True)}
         return TrainedModel(self.network.module, self.run, parts, self.source.private, self.releases)
 
     def _executed(
         self, run: Run, epsilon: float | None, delta: float | None, free: Free, releases: Iterable[int]
     ) -> Run:
         """With the arithmetic of this training, and as a budget wants it."""
-        _check_dimension(run, self.network.size)
-        objective = NetworkObjective(self.network, run, self.at_once, self.team)
-        arithmetic = run.arithmetic.and_also(objective.arithmetic(run, self.network.size))
-        norm = up(objective.vectors.length(self.network.flat()))
-        run = replace(run, arithmetic=arithmetic, start_norm=max(run.start_norm, norm) if run.decay else run.start_norm)
+        run = prepared(run, self.network, self.at_once, self.team)
         if (epsilon is None) != (delta is None):
             raise InvalidInput("epsilon and delta must be given together, or neither.", field="epsilon")
         if epsilon is None or delta is None:
@@ -155,39 +151,17 @@ class PrivateTrainer:
             count, lists = sampler.drawn.popleft()
             yield Batch(count, _parts(first, brought, lists))
 
-    def _named(self, weights: Any) -> dict[str, Any]:
-        return {name: part.to(self.network.dtype, copy=True) for name, part in self.network.views(weights).items()}
-
     def _identity(self) -> str:
         """What tells this training from another: the run, the model and its numbers, the loss, the number of records."""
         module = self.network.module
         told = [
             run_to_dict(self.run),
-            list(self.places),
-            [self.source.seed, len(self.dataset), str(module), self.optimizer is None or str(self.optimizer)],
+            [list(self.places), list(self.network.parameters)],
+            [self.source.seed, len(self.dataset), self.optimizer is None or str(self.optimizer)],
             [[name, str(one.dtype), _digest(one)] for name, one in module.state_dict().items()],
-            fingerprint(self.network.criterion),
+            fingerprint([module_identity(module), self.network.criterion]),
         ]
         return hashlib.sha256(repr(told).encode()).hexdigest()
-
-
-def check_loss(run: Run) -> None:
-    """A linear model's facts rest on the length of its rows, which `li.train` holds them to."""
-    if run.loss.linear:
-        raise InvalidInput(
-            f"li.losses.{run.loss.kind} is a linear model, whose rows li.train holds to their norm. Train it with li.train, "
-            "or describe this model with li.losses.network(clip=...) or li.losses.general(...).",
-            field="loss",
-        )
-
-
-def _check_dimension(run: Run, parameters: int) -> None:
-    declared = run.domain.dimension
-    if declared is not None and declared != parameters:
-        raise InvalidInput(
-            f"the run's domain has dimension {declared}, but the model has {parameters} trained parameters.",
-            field="domain",
-        )
 
 
 def _parts(first: Any, brought: Iterator[Any], lists: int) -> Iterator[tuple[Any, Any]]:
