@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from torch.utils.data import DataLoader, Sampler
+from torch.utils.data import DataLoader, DistributedSampler, Sampler
 
 import lastiterate as li
 from lastiterate.torch import loader
@@ -158,6 +158,11 @@ def plain(size: int, shuffle: bool, drop: bool = False) -> DataLoader[Any]:
     return DataLoader(list(range(32)), batch_size=size, shuffle=shuffle, drop_last=drop)  # type: ignore[arg-type]
 
 
+def shared(size: int, devices: int, shuffle: bool) -> DataLoader[Any]:
+    data: Any = list(range(32))
+    return DataLoader(data, batch_size=size, sampler=DistributedSampler(data, devices, 0, shuffle=shuffle))
+
+
 @pytest.mark.parametrize(
     ("batches", "planned"),
     [
@@ -165,6 +170,7 @@ def plain(size: int, shuffle: bool, drop: bool = False) -> DataLoader[Any]:
         (SHUFFLED, (plain(8, True), 1, 1)),
         (SHUFFLED, (plain(2, True), 2, 2)),
         (CYCLIC, (plain(8, False), 1, 1)),
+        (SHUFFLED, (shared(2, 4, True), 1, 4)),
         (UNEVEN, (plain(4, True), 3, 1)),
         (CUT, (plain(12, True, True), 1, 1)),
         (li.Poisson(32, 0.25), (loader(list(range(32)), replace(RUN, batches=li.Poisson(32, 0.25))), 1, 1)),
@@ -181,6 +187,12 @@ def test_loaders_that_do_as_the_run_says(batches: Any, planned: tuple[Any, int, 
         (li.Shuffled(33, 11), (20, plain(11, True), 1, 1), "the run is about 33 records. Got a dataset of 32"),
         (SHUFFLED, (20, plain(8, True), 2, 1), "a step of the trainer sees 8 × 2 accumulated records in random order"),
         (SHUFFLED, (20, plain(8, True), 1, 4), "sees 8 × 4 devices records"),
+        (SHUFFLED, (20, shared(2, 4, False), 1, 4), "sees 2 × 4 devices records in a fixed order"),
+        (
+            li.Shuffled(32, 12, last="smaller"),
+            (20, shared(4, 3, True), 1, 3),
+            "3 devices would share 32 records by using",
+        ),
         (SHUFFLED, (20, plain(8, False), 1, 1), "sees 8 records in a fixed order"),
         (CYCLIC, (20, plain(8, True), 1, 1), "sees 8 records in random order"),
         (li.Poisson(32, 0.25), (20, plain(8, True), 1, 1), "Poisson batches at rate 0.25 of 32 records, but a step"),

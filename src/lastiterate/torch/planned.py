@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from torch.utils.data import RandomSampler, SequentialSampler
+from torch.utils.data import DistributedSampler, RandomSampler, SequentialSampler
 
 from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.torch.sampler import BatchSampler, check_dataset
 
-_ORDERS = {
-    Turns.NEW_ORDERS: RandomSampler,
-    Turns.ONE_ORDER: SequentialSampler,
-    Turns.FIXED_ORDER: SequentialSampler,
-}
+_RANDOM, _FIXED = "in random order", "in a fixed order"
+_ORDERS = {Turns.NEW_ORDERS: _RANDOM, Turns.ONE_ORDER: _FIXED, Turns.FIXED_ORDER: _FIXED}
 _CLOSE = 1e-9
 
 
@@ -43,8 +40,8 @@ class Planned:
             _check_own(sampler, run)
         elif hasattr(sampler, "sample_rate"):
             self._check_rate(sampler.sample_rate, run)
-        elif isinstance(getattr(sampler, "sampler", None), RandomSampler | SequentialSampler):
-            self._check_passes(sampler, run)
+        elif (order := _order(getattr(sampler, "sampler", None))) is not None:
+            self._check_passes(sampler, order, run)
 
     def _check_rate(self, rate: float, run: Run) -> None:
         """Of Opacus, which draws every record of a batch by itself."""
@@ -62,16 +59,23 @@ class Planned:
                 field="batches",
             )
 
-    def _check_passes(self, sampler: Any, run: Run) -> None:
+    def _check_passes(self, sampler: Any, order: str, run: Run) -> None:
         size, records = sampler.batch_size * self.accumulated * self.devices, run.batches.records
         if run.batches.turns is Turns.EVERY_STEP:
             matches = size >= records
         else:
-            matches = self._order_matches(sampler, run) and size == run.batches.largest
+            matches = order == _ORDERS.get(run.batches.turns) and size == run.batches.largest
         if not matches:
+            seen = f"{self._said(sampler.batch_size)} records {order}"
             raise InvalidInput(
-                f"the run has {run.batches.described}, but a step of the trainer sees {self._said(sampler)}. "
-                "Describe what is executed, or draw batches with lastiterate.torch.loader(dataset, run).",
+                f"the run has {run.batches.described}, but a step of the trainer sees {seen}. Describe what is "
+                "executed, or draw batches with lastiterate.torch.loader(dataset, run).",
+                field="batches",
+            )
+        if records % self.devices and not sampler.drop_last:
+            raise InvalidInput(
+                f"{self.devices} devices would share {records} records by using some of them twice. Use a number of records "
+                "that all devices divide.",
                 field="batches",
             )
         dropped = records % (sampler.batch_size * self.devices) if sampler.drop_last else 0
@@ -82,18 +86,18 @@ class Planned:
                 field="batches",
             )
 
-    def _order_matches(self, sampler: Any, run: Run) -> bool:
-        kind = _ORDERS.get(run.batches.turns)
-        return (
-            kind is not None
-            and isinstance(sampler.sampler, kind)
-            and not getattr(sampler.sampler, "replacement", False)
-        )
+    def _said(self, size: int) -> str:
+        parts = ((self.accumulated, "accumulated"), (self.devices, "devices"))
+        return " × ".join([str(size), *(f"{count} {what}" for count, what in parts if count > 1)])
 
-    def _said(self, sampler: Any) -> str:
-        order = "in random order" if isinstance(sampler.sampler, RandomSampler) else "in a fixed order"
-        times = f" × {self.accumulated} accumulated" if self.accumulated > 1 else ""
-        return f"{sampler.batch_size}{times}{f' × {self.devices} devices' if self.devices > 1 else ''} records {order}"
+
+def _order(sampler: Any) -> str | None:
+    """In which passes over the data come; None for a sampler of the user's own, of which nothing is known."""
+    if isinstance(sampler, DistributedSampler):
+        return _RANDOM if sampler.shuffle else _FIXED
+    if isinstance(sampler, RandomSampler):
+        return "with repetitions" if sampler.replacement else _RANDOM
+    return _FIXED if isinstance(sampler, SequentialSampler) else None
 
 
 def _innermost(sampler: Any) -> Any:

@@ -41,8 +41,8 @@ class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
         _check_arguments(args)
         self._look_at_choices(args, state)
         self.recording.begin(state.global_step)
-        devices = args.world_size * max(1, args.n_gpu)
-        Planned(state.max_steps, train_dataloader, args.gradient_accumulation_steps, devices).check(self.recording.run)
+        planned = Planned(state.max_steps, train_dataloader, args.gradient_accumulation_steps, args.world_size)
+        planned.check(self.recording.run)
         self.recording.assumed = (
             seed_unused(args.seed),
             _TIMES_TELL_NOTHING,
