@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from torch.utils.data import DataLoader, DistributedSampler, Sampler
+from torch.utils.data import DataLoader, DistributedSampler, RandomSampler, Sampler
 
 import lastiterate as li
 from lastiterate.torch import loader
@@ -158,6 +158,11 @@ def plain(size: int, shuffle: bool, drop: bool = False) -> DataLoader[Any]:
     return DataLoader(list(range(32)), batch_size=size, shuffle=shuffle, drop_last=drop)  # type: ignore[arg-type]
 
 
+def repeating(size: int) -> DataLoader[Any]:
+    data: Any = list(range(32))
+    return DataLoader(data, batch_size=size, sampler=RandomSampler(data, replacement=True))
+
+
 def shared(size: int, devices: int, shuffle: bool) -> DataLoader[Any]:
     data: Any = list(range(32))
     return DataLoader(data, batch_size=size, sampler=DistributedSampler(data, devices, 0, shuffle=shuffle))
@@ -198,6 +203,7 @@ def test_loaders_that_do_as_the_run_says(batches: Any, planned: tuple[Any, int, 
         (li.Poisson(32, 0.25), (20, plain(8, True), 1, 1), "Poisson batches at rate 0.25 of 32 records, but a step"),
         (li.FixedSize(32, 8), (20, plain(8, True), 1, 1), "random batches of 8 of 32 records, but a step"),
         (RUN.batches, (20, plain(8, False), 1, 1), "sees 8 records"),
+        (RUN.batches, (20, repeating(32), 1, 1), "sees 32 records drawn anew, not in passes"),
         (UNEVEN, (20, plain(12, True, True), 1, 1), "leaves out 8 records of each epoch, the run 0"),
         (CUT, (20, plain(12, True), 1, 1), "leaves out 0 records of each epoch, the run 8"),
         (SHUFFLED, (20, loader(list(range(32)), RUN), 1, 1), "the loader every step on all 32 records"),

@@ -62,7 +62,7 @@ class Planned:
     def _check_passes(self, sampler: Any, order: str, run: Run) -> None:
         size, records = sampler.batch_size * self.accumulated * self.devices, run.batches.records
         if run.batches.turns is Turns.EVERY_STEP:
-            matches = size >= records
+            matches = order in (_RANDOM, _FIXED) and size >= records
         else:
             matches = order == _ORDERS.get(run.batches.turns) and size == run.batches.largest
         if not matches:
@@ -96,7 +96,8 @@ def _order(sampler: Any) -> str | None:
     if isinstance(sampler, DistributedSampler):
         return _RANDOM if sampler.shuffle else _FIXED
     if isinstance(sampler, RandomSampler):
-        return "with repetitions" if sampler.replacement else _RANDOM
+        whole = not sampler.replacement and sampler.num_samples == len(sampler.data_source)
+        return _RANDOM if whole else "drawn anew, not in passes"
     return _FIXED if isinstance(sampler, SequentialSampler) else None
 
 
