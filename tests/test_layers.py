@@ -34,7 +34,7 @@ ALLOWED = {
     "accounting": "algorithms auditing errors kernel numerics plots privacy progress shift theorems",
     "adapters": "accounting algorithms errors numerics privacy theorems",
     "training": "accounting algorithms errors numerics progress",
-    "torch": "accounting algorithms errors numerics progress training",
+    "torch": "accounting algorithms errors numerics progress theorems training",  # theorems: those about every iterate
     "mechanisms": "accounting algorithms errors numerics plots privacy training",
     "estimators": "accounting algorithms errors numerics privacy training",  # privacy: the adjacency to protect
     "reproduction": "accounting algorithms auditing errors kernel mechanisms numerics plots privacy progress shift theorems "
