@@ -1160,4 +1160,12 @@ MUTANTS = (
         "tests/laws/test_neighbours.py",
         "there_or_not",
     ),
+    Mutant(
+        "whether a record is cut depends on the longest beside it",
+        "training/linear.py",
+        "model.uncut * most",
+        "most",
+        "tests/laws/test_kinds.py",
+        "whoever",
+    ),
 )

@@ -24,7 +24,7 @@ def clipped_gradient_sum(model: Model, weights: Floats, given: Records, most: fl
     if given.scales is not None:
         scores = scores * _column(given.scales, scores)
     slopes = model.slopes(scores, given.targets)
-    if math.isfinite(most) and not _surely_short(slopes, given.norms, most):
+    if math.isfinite(most) and not _surely_short(slopes, given.norms, model.uncut * most):
         slopes = model.cut(slopes, _limits(most, given.norms))
     if given.scales is not None:
         slopes = slopes * _column(given.scales, slopes)
