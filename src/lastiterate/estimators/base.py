@@ -38,8 +38,9 @@ from lastiterate.numerics.norms import row_norms
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.training.choose import Plan, Problem, Wishes, chosen_plan
-from lastiterate.training.data import check_unmasked, count_longer, shortened_rows
+from lastiterate.training.data import check_unmasked, shortened_rows
 from lastiterate.training.objectives import linear_arithmetic
+from lastiterate.training.records import count_longer
 from lastiterate.training.train import SEEDED, report_of, train
 
 _FLOATS = (np.float64, np.float32)
