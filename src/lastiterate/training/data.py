@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import InvalidInput, shown
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.norms import row_norms_above
 from lastiterate.training.fingerprint import array_fingerprint
@@ -154,6 +154,17 @@ def float_type(given: Any, dtype: Any) -> Any:
     if dtype is not None:
         return dtype
     return np.float32 if given == np.float32 else np.float64
+
+
+def checked_float_type(dtype: Any) -> Any:
+    """Single or double precision, or None."""
+    try:
+        kind = None if dtype is None else np.dtype(dtype)
+    except (TypeError, ValueError):
+        kind = np.dtype(object)
+    if kind not in (None, np.dtype(np.float32), np.dtype(np.float64)):
+        raise InvalidInput(f"dtype must be numpy.float32 or numpy.float64. Got {shown(dtype):.60}.", field="dtype")
+    return kind
 
 
 def check_range(labels: Floats, precision: Any) -> None:

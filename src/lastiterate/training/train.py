@@ -22,7 +22,7 @@ from lastiterate.numerics.norms import length
 from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.rounding import up
 from lastiterate.training.checkpoint import Keeper
-from lastiterate.training.data import Data, any_data, linear_data
+from lastiterate.training.data import Data, any_data, checked_float_type, linear_data
 from lastiterate.training.objectives import EachRecord, LinearModel, Objective, RecordGradients
 from lastiterate.training.sources import RecordSource, mapped_pair, on_disk
 from lastiterate.training.state import State, Training
@@ -117,7 +117,7 @@ def _objective(
 
 def _linear(run: Run, model: Model, data: Any, dtype: Any, fingerprinted: bool) -> Data:
     """Records that lie on disk stay there."""
-    about = run.batches.records, run.loss.feature_norm, _float(dtype)
+    about = run.batches.records, run.loss.feature_norm, checked_float_type(dtype)
     if isinstance(data, tuple | list) and len(data) == 2 and on_disk(data[0]):
         return streamed_data(mapped_pair(*data), *about, model.check_targets, fingerprinted)
     if isinstance(data, RecordSource):
@@ -136,16 +136,6 @@ def _model(loss: Loss, classes: int | None) -> Model:
             field="loss",
         )
     return loss.model.with_classes(classes)
-
-
-def _float(dtype: Any) -> Any:
-    try:
-        kind = None if dtype is None else np.dtype(dtype)
-    except (TypeError, ValueError):
-        kind = np.dtype(object)
-    if kind not in (None, np.dtype(np.float32), np.dtype(np.float64)):
-        raise InvalidInput(f"dtype must be numpy.float32 or numpy.float64. Got {shown(dtype):.60}.", field="dtype")
-    return kind
 
 
 def _check_dimension(run: Run, parameters: int) -> None:
