@@ -1,7 +1,7 @@
 """`make out-of-core`: training on 10⁷ rows that stay on disk, beside training on the same rows in memory.
 
-Each row of the table is a program of its own. Rows a second are of trained rows, by CPU time: what two more trainings of the
-same length take beyond the first. "First pass" is all that comes before: every record is read and checked once. Memory is
+Rows a second are of trained rows, by CPU time: what a longer training takes beyond a short one, each a program of its own.
+"First pass" is what comes before the first step: every record is read and checked once. Own memory is
 what the program holds itself (RssAnon, looked at every few milliseconds) above what it held before it opened the data;
 pages of mapped files are the system's, which takes them back when it likes. "With pages" counts them (VmHWM; ru_maxrss
 would count the program that started this one).
@@ -28,14 +28,14 @@ FEATURES, BATCH, ROW_GROUP = 20, 100_000, 122_880
 _AT_ONCE = 1_000_000
 _LOOK = 0.003  # seconds between two looks at the memory
 
-KINDS = ("FullBatch", "Cyclic", "Shuffled", "BallsAndBins", "FixedSize", "Poisson")
+KINDS = ("FullBatch", "Cyclic", "Shuffled", "FixedSize", "Poisson")
 PLACES = ("memory", "mapped", "Parquet")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=10**7)
-    parser.add_argument("--one", nargs=3, metavar=("PLACE", "KIND", "FOLDER"), help="a single row, as JSON")
+    parser.add_argument("--one", nargs=4, metavar=("PLACE", "KIND", "STEPS", "FOLDER"), help="a single row, as JSON")
     options = parser.parse_args()
     if options.one:
         print(json.dumps(_measured(options.records, *options.one)))
@@ -72,7 +72,7 @@ def _show(records: int, folder: Path) -> None:
     found = {}
     for kind in (*KINDS, "to_memmap"):
         for place in PLACES if kind in KINDS else ("Parquet",):
-            row = found[f"{kind}, {place}"] = _elsewhere(records, place, kind, folder)
+            row = found[f"{kind}, {place}"] = _row(records, place, kind, folder)
             print(
                 f"{f'{kind}, {place}':24} {row['rows a second'] / 1e6:14.3f} {row['first pass']:14.2f} "
                 f"{row['own memory']:15.0f} {row['with pages']:15.0f}",
@@ -83,20 +83,36 @@ def _show(records: int, folder: Path) -> None:
     out.write_text(json.dumps({"records": records, "on disk, MB": sizes, "rows": found}, indent=1))
 
 
-def _elsewhere(records: int, place: str, kind: str, folder: Path) -> dict[str, float]:
+def _row(records: int, place: str, kind: str, folder: Path) -> dict[str, float]:
+    """From a short training and a longer one, each a program of its own."""
+    if kind == "to_memmap":
+        found = _elsewhere(records, place, kind, 1, folder)
+        return {**found, "rows a second": records / found.pop("seconds"), "first pass": 0.0}
+    batches = _batches(records, kind)
+    few, many = _steps(place, kind, batches)
+    short, long = (_elsewhere(records, place, kind, steps, folder) for steps in (few, many))
+    each = (long["seconds"] - short["seconds"]) / (many - few)
+    memory = {name: max(short[name], long[name]) for name in ("own memory", "with pages")}
+    return {"rows a second": batches.divisor / each, "first pass": max(0.0, short["seconds"] - few * each), **memory}
+
+
+def _elsewhere(records: int, place: str, kind: str, steps: int, folder: Path) -> dict[str, float]:
     command = [sys.executable, "-m", "benchmarks.speed.out_of_core", "--records", str(records), "--one", place, kind]
-    answer = subprocess.run([*command, str(folder)], cwd=ROOT, check=True, capture_output=True, text=True)
+    answer = subprocess.run([*command, str(steps), str(folder)], cwd=ROOT, check=True, capture_output=True, text=True)
     found: dict[str, float] = json.loads(answer.stdout.strip().splitlines()[-1])
     return found
 
 
-def _measured(records: int, place: str, kind: str, folder: str) -> dict[str, float]:
+def _measured(records: int, place: str, kind: str, steps: str, folder: str) -> dict[str, float]:
     _warm()
     before = _megabytes("RssAnon")
     with _Watch() as watch:
-        rate, first = _converted(folder) if kind == "to_memmap" else _trained(records, place, kind, Path(folder))
+        if kind == "to_memmap":
+            seconds = _converted(folder)
+        else:
+            seconds = _seconds(_run(_batches(records, kind), int(steps)), _opened(place, Path(folder)))
     own, pages = max(0.0, watch.most - before), _megabytes("VmHWM") - before
-    return {"rows a second": rate, "first pass": first, "own memory": own, "with pages": pages}
+    return {"seconds": seconds, "own memory": own, "with pages": pages}
 
 
 def _warm() -> None:
@@ -111,24 +127,16 @@ def _warm() -> None:
         _seconds(_run(_batches(100, "Cyclic"), 1), source.to_memmap(folder))
 
 
-def _trained(records: int, place: str, kind: str, folder: Path) -> tuple[float, float]:
-    batches = _batches(records, kind)
-    steps = _steps(place, kind, batches)
-    once, thrice = (_seconds(_run(batches, count), _opened(place, folder)) for count in (steps, 3 * steps))
-    each = (thrice - once) / 2
-    return steps * batches.divisor / each, max(0.0, once - each)
-
-
 def _run(batches: Any, steps: int) -> li.Run:
     return li.Run(li.losses.logistic(feature_norm=1.0, l2=0.01), batches, 0.5, li.OnMeanGradient(std=1.0), steps)
 
 
-def _converted(folder: str) -> tuple[float, float]:
+def _converted(folder: str) -> float:
     source = li.training.ParquetRecords(f"{folder}/parquet", target="label")
     start = time.process_time()
     with tempfile.TemporaryDirectory(dir=folder) as into:
         source.to_memmap(into)
-    return len(source) / (time.process_time() - start), 0.0
+    return time.process_time() - start
 
 
 def _opened(place: str, folder: Path) -> Any:
@@ -147,8 +155,6 @@ def _batches(records: int, kind: str) -> Any:
     match kind:
         case "FullBatch":
             return li.FullBatch(records)
-        case "BallsAndBins":
-            return li.BallsAndBins(records, records // size)
         case "Poisson":
             return li.Poisson(records, size / records)
         case "FixedSize":
@@ -158,13 +164,11 @@ def _batches(records: int, kind: str) -> Any:
     return li.Shuffled(records, size, last="drop")
 
 
-def _steps(place: str, kind: str, batches: Any) -> int:
-    """An epoch, and fewer where each step looks at all records, or decodes most of them."""
-    if kind == "FullBatch":
-        return 3
-    if kind == "Cyclic":
-        return int(batches.per_epoch)
-    return 1 if place == "Parquet" else min(10, batches.per_epoch)
+def _steps(place: str, kind: str, batches: Any) -> tuple[int, int]:
+    """A few, and more: whole passes, or fewer steps where each looks at all records, or decodes most of them."""
+    if kind in ("FullBatch", "Cyclic"):
+        return batches.per_epoch, (3 if place == "Parquet" else 6) * batches.per_epoch
+    return (1, 3) if place == "Parquet" else (5, 15)
 
 
 def _seconds(run: li.Run, data: Any) -> float:
