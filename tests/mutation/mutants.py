@@ -681,7 +681,7 @@ MUTANTS = (
     ),
     Mutant(
         "floating point: a row that is too long shortens all others",
-        "training/data.py",
+        "training/records.py",
         "scales = np.where(norms > feature_norm, shrink * feature_norm / np.maximum(norms, feature_norm), 1.0)",
         "scales = shrink * feature_norm / np.maximum(norms, feature_norm)",
         FLOATING_POINT,
@@ -1159,6 +1159,14 @@ MUTANTS = (
         "    return worse_of(absent, absent, adjacency)",
         "tests/laws/test_neighbours.py",
         "there_or_not",
+    ),
+    Mutant(
+        "rows that lie on disk keep their length",
+        "training/streamed.py",
+        "feature_norm if too_long else None",
+        "None",
+        "tests/training/test_out_of_core.py",
+        "bit_by_bit",
     ),
     Mutant(
         "whether a record is cut depends on the longest beside it",

@@ -107,12 +107,11 @@ def _objective(
                 f"loss must be a function of weights, features and targets. Got {shown(loss):.60}.", field="loss"
             )
         bounds = run.loss.gradient_bound, run.loss.gradient_sensitivity
-        held = unchecked_data(data, records) if isinstance(data, RecordSource) else any_data(data, records)
-        return EachRecord(loss, held, *bounds)
+        given = unchecked_data(data, records) if isinstance(data, RecordSource) else any_data(data, records)
+        return EachRecord(loss, given, *bounds)
     model = _model(run.loss, classes)
-    return LinearModel(
-        model, _linear(run, model, data, dtype, fingerprinted), run.loss.gradient_bound, run.batches.random
-    )
+    held = _linear(run, model, data, dtype, fingerprinted)
+    return LinearModel(model, held, run.loss.gradient_bound, run.batches.random)
 
 
 def _linear(run: Run, model: Model, data: Any, dtype: Any, fingerprinted: bool) -> Data:
