@@ -92,7 +92,7 @@ house: $(READY)  ## what there is to touch, to believe, to read and to wait for 
 speed: $(READY)  ## seconds an epoch, beside Opacus and bare products of matrices
 	PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.speed.training $(SPEED)
 
-out-of-core: $(READY)  ## 10⁷ rows that stay on disk, mapped or as Parquet, beside the same in memory (five minutes, 2 GB in the temporary folder)
+out-of-core: $(READY)  ## 10⁷ rows that stay on disk, mapped or as Parquet, beside the same in memory (some minutes, 3 GB in the temporary folder)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.speed.out_of_core $(OUT_OF_CORE)
 
 papers: $(READY)  ## every figure and table of the five papers, into out/papers (under half an hour; QUICK=--quick: two minutes)
