@@ -681,7 +681,7 @@ MUTANTS = (
     ),
     Mutant(
         "floating point: a row that is too long shortens all others",
-        "training/data.py",
+        "training/records.py",
         "scales = np.where(norms > feature_norm, shrink * feature_norm / np.maximum(norms, feature_norm), 1.0)",
         "scales = shrink * feature_norm / np.maximum(norms, feature_norm)",
         FLOATING_POINT,
@@ -1198,5 +1198,21 @@ MUTANTS = (
         "needed = np.fmin(everywhere, at_one)",
         "needed = 2 * ndtri(np.clip((1 + heights - slopes) / 2, 0.0, 1.0))",
         "tests/privacy/test_dominated.py",
+    ),
+    Mutant(
+        "rows that lie on disk keep their length",
+        "training/streamed.py",
+        "feature_norm if too_long else None",
+        "None",
+        "tests/training/test_out_of_core.py",
+        "bit_by_bit",
+    ),
+    Mutant(
+        "whether a record is cut depends on the longest beside it",
+        "training/linear.py",
+        "model.uncut * most",
+        "most",
+        "tests/laws/test_kinds.py",
+        "whoever",
     ),
 )
