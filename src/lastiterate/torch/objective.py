@@ -53,13 +53,9 @@ class NetworkObjective(Objective):
         most = min(self.run.loss.gradient_bound, math.inf if clip is None else clip)
         self.network.put(weights)
         total = torch.zeros_like(weights)
-        totals, count = self.network.views(total), 0
-        for inputs, targets in chosen.parts:
-            count += count_of((inputs, targets))
-            self._add(self._moved(inputs), self._moved(targets), totals, most)
-        self.network.check_buffers()
+        count = self.team.total(lambda: self._added(chosen, self.network.views(total), most))
         self.taken += 1
-        self._check_count(self.team.total(count), len(chosen))
+        self._check_count(count, len(chosen))
         return self.team.summed(total)
 
     def arithmetic(self, run: Run, parameters: int) -> Arithmetic:
@@ -76,6 +72,15 @@ class NetworkObjective(Objective):
 
     def _moved(self, part: Any) -> Any:
         return moved(part, self.network.device, self.network.dtype)
+
+    def _added(self, chosen: Batch, totals: dict[str, Any], most: float) -> int:
+        """The gradients of the records of this process, to the totals; how many they were."""
+        count = 0
+        for inputs, targets in chosen.parts:
+            count += count_of((inputs, targets))
+            self._add(self._moved(inputs), self._moved(targets), totals, most)
+        self.network.check_buffers()
+        return count
 
     def _add(self, inputs: Any, targets: Any, totals: dict[str, Any], most: float) -> None:
         gradients = self._checked(inputs, targets, most)
