@@ -187,7 +187,7 @@ class PrivateTrainer:
 def _begun(network: Network, run: Run, dataset: Any, facts: Facts) -> tuple[Network, Facts]:
     check_loss(checked_run(run))
     check_dataset(dataset, run)
-    return network, {"run": run_to_dict(run), "number of records": len(dataset), **facts}
+    return network, {"run": run_to_dict(run), **facts}
 
 
 def check_loss(run: Run) -> None:
