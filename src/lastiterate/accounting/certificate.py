@@ -70,13 +70,19 @@ def _rejected(reason: str) -> Verdict:
 
 
 def certificate_of(
-    run: Run, process: Process, guarantee: Guarantee, delta: float, caveats: tuple[str, ...] = ()
+    run: Run,
+    process: Process,
+    guarantee: Guarantee,
+    delta: float,
+    caveats: tuple[str, ...] = (),
+    also_assumed: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """The certificate of a guarantee, as a dictionary that JSON can hold."""
     return {
         "format": FORMAT,
         **_found(process, guarantee, delta),
         "assumptions": promises(run, process.releases),
+        **({"also_assumed": list(also_assumed)} if also_assumed else {}),
         "caveats": list(caveats),
         "run": run_to_dict(run),
     }
@@ -147,6 +153,7 @@ def _checked(content: dict[str, Any], run: Run | None) -> Verdict:
     assumptions = promises(described, process.releases)
     if content["assumptions"] != assumptions:
         return _rejected("its assumptions are not those of its run")
+    assumptions = [*assumptions, *_also_assumed(content)]
     theorem = _THEOREMS[content["theorem"]]
     # Whether an average may be taken, or a run gone through, is the theorem's business, not the claimant's.
     if failed := next(theorem.failing(process), None):
@@ -156,6 +163,14 @@ def _checked(content: dict[str, Any], run: Run | None) -> Verdict:
     delta = checked_number("delta", claim["delta"], INSIDE_UNIT)
     said = described.adjacency.said, "" if described.released.plain else described.released.called
     return Verdict(True, _epsilon(claim), delta, len(process), process.releases, "", tuple(assumptions), grade, *said)
+
+
+def _also_assumed(content: dict[str, Any]) -> list[str]:
+    """What one execution of the run has to guarantee besides: to assume more is to claim less."""
+    given = content.get("also_assumed", [])
+    if not isinstance(given, list) or not all(isinstance(one, str) and one.isprintable() for one in given):
+        raise InvalidInput("also_assumed must be a list of sentences.")
+    return given
 
 
 def _epsilon(claim: dict[str, Any]) -> float:

@@ -33,6 +33,15 @@ def team_of() -> Team:
     return Processes() if several else ALONE
 
 
+def check_alone() -> None:
+    """An error of one sentence where several processes would each train a model of their own."""
+    if team_of() is not ALONE:
+        raise InvalidInput(
+            f"a loop of your own trains in one process. Got {dist.get_world_size()} of torch.distributed, each of which would "
+            "train by itself; take li.torch.PrivateTrainer, which trains in all of them."
+        )
+
+
 class Processes(Team):
     """All processes of the default group. Vectors travel between the devices of the model, all else between CPUs."""
 
@@ -48,6 +57,7 @@ class Processes(Team):
             self._check_same(facts)
             for part in (*network.module.parameters(), *network.module.buffers()):
                 self._tell_content(part)
+            network.renew()
             return network
 
     def led(self, make: Callable[[], Any]) -> Any:
@@ -165,7 +175,7 @@ class Processes(Team):
                 )
 
     def _tell_content(self, tensor: Any) -> None:
-        """As bytes, whatever its type; through .data, so that a buffer does not count as one that changed."""
+        """As bytes, whatever its type."""
         if tensor.numel():
             content = tensor.data.contiguous().reshape(-1)
             self.told(content.view(torch.uint8))

@@ -59,7 +59,7 @@ class OptimizerStep(OptimisedStep):
 
     def _step_with(self, gradient: Any) -> None:
         for name, part in self.network.views(gradient).items():
-            self.network.parameters[name].grad = part.to(self.network.dtype)
+            self.network.parameters[name].grad = part.to(self.network.parameters[name].dtype)
         self.by.step()
         self.by.zero_grad(set_to_none=True)
 

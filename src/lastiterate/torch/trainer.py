@@ -8,28 +8,29 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch.utils.data import DataLoader
 
+import torch
 from lastiterate.accounting.calibrate import NOISE, Free, calibrate
 from lastiterate.accounting.releases import releases_before
 from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.randomness import Source
-from lastiterate.numerics.rounding import up
 from lastiterate.progress import tracked
 from lastiterate.torch.checkpoint import NetworkFile, NetworkState
 from lastiterate.torch.distributed import team_of
 from lastiterate.torch.network import Network
 from lastiterate.torch.objective import Batch, NetworkObjective
 from lastiterate.torch.optimizers import check_optimizer, optimizer_for
+from lastiterate.torch.prepared import prepared
 from lastiterate.torch.records import pair_of
 from lastiterate.torch.releases import Releases
 from lastiterate.torch.sampler import BatchSampler, OrNone, check_dataset
 from lastiterate.torch.steps import step_of
 from lastiterate.torch.team import Facts, Team
 from lastiterate.torch.trained import TrainedModel
+from lastiterate.torch.working_copy import module_identity
 from lastiterate.training.checkpoint import Keeper
 from lastiterate.training.fingerprint import fingerprint
 
@@ -70,11 +71,8 @@ class PrivateTrainer:
         team: Team | None = None,
     ) -> None:
         self.team = team_of() if team is None else team
-        self.network = self.team.met(
-            lambda: _begun(
-                Network(model, loss, autocast), run, dataset, {"seed": seed, "budget": (epsilon, delta, free)}
-            )
-        )
+        alike = {"seed": seed, "budget": (epsilon, delta, free)}
+        self.network = self.team.met(lambda: _begun(Network(model, loss, autocast), run, dataset, alike))
         self.source, self.dataset = Source(seed), dataset
         self.scheduler, self.num_workers, self.collate_fn, self.at_once = scheduler, num_workers, collate_fn, at_once
         self.run = self.team.led(lambda: self._executed(run, epsilon, delta, free, releases))
@@ -95,18 +93,14 @@ class PrivateTrainer:
             weights, released = self._walked(state, keeper)
             self.team.finished(keeper.remove)
         self.network.put(weights)
-        parts = {place: self._named(one) for place, one in zip(self.places, released, strict=True)}
+        parts = {place: self.network.named(one) for place, one in zip(self.places, released, strict=True)}
         return TrainedModel(self.network.module, self.run, parts, self.source.private, self.releases)
 
     def _executed(
         self, run: Run, epsilon: float | None, delta: float | None, free: Free, releases: Iterable[int]
     ) -> Run:
         """With the arithmetic of this training, and as a budget wants it."""
-        _check_dimension(run, self.network.size)
-        objective = NetworkObjective(self.network, run, self.at_once, self.team)
-        arithmetic = run.arithmetic.and_also(objective.arithmetic(run, self.network.size))
-        norm = up(objective.vectors.length(self.network.flat()))
-        run = replace(run, arithmetic=arithmetic, start_norm=max(run.start_norm, norm) if run.decay else run.start_norm)
+        run = prepared(run, self.network, self.at_once, self.team)
         if (epsilon is None) != (delta is None):
             raise InvalidInput("epsilon and delta must be given together, or neither.", field="epsilon")
         if epsilon is None or delta is None:
@@ -160,9 +154,6 @@ class PrivateTrainer:
             count, lists = sampler.drawn.popleft()
             yield Batch(count, _parts(first, brought, lists))
 
-    def _named(self, weights: Any) -> dict[str, Any]:
-        return {name: part.to(self.network.dtype, copy=True) for name, part in self.network.views(weights).items()}
-
     def _facts(self) -> Facts:
         """What all processes have to say alike, and have not said before."""
         return {
@@ -176,37 +167,18 @@ class PrivateTrainer:
         module = self.network.module
         told = [
             run_to_dict(self.run),
-            list(self.places),
-            [self.source.seed, len(self.dataset), str(module), self.optimizer is None or str(self.optimizer)],
+            [list(self.places), list(self.network.parameters)],
+            [self.source.seed, len(self.dataset), self.optimizer is None or str(self.optimizer)],
             [[name, str(one.dtype), _digest(one)] for name, one in module.state_dict().items()],
-            fingerprint(self.network.criterion),
+            fingerprint([module_identity(module), self.network.criterion]),
         ]
         return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
-def _begun(network: Network, run: Run, dataset: Any, facts: Facts) -> tuple[Network, Facts]:
-    check_loss(checked_run(run))
-    check_dataset(dataset, run)
-    return network, {"run": run_to_dict(run), **facts}
-
-
-def check_loss(run: Run) -> None:
-    """A linear model's facts rest on the length of its rows, which `li.train` holds them to."""
-    if run.loss.linear:
-        raise InvalidInput(
-            f"li.losses.{run.loss.kind} is a linear model, whose rows li.train holds to their norm. Train it with li.train, "
-            "or describe this model with li.losses.network(clip=...) or li.losses.general(...).",
-            field="loss",
-        )
-
-
-def _check_dimension(run: Run, parameters: int) -> None:
-    declared = run.domain.dimension
-    if declared is not None and declared != parameters:
-        raise InvalidInput(
-            f"the run's domain has dimension {declared}, but the model has {parameters} trained parameters.",
-            field="domain",
-        )
+def _begun(network: Network, run: Run, dataset: Any, alike: Facts) -> tuple[Network, Facts]:
+    """What processes have when they meet, and what has to be alike in all of them."""
+    check_dataset(dataset, checked_run(run))
+    return network, {"run": run_to_dict(run), **alike}
 
 
 def _parts(first: Any, brought: Iterator[Any], lists: int) -> Iterator[tuple[Any, Any]]:
