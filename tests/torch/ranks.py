@@ -23,6 +23,7 @@ import torch.distributed as dist
 import lastiterate as li
 from lastiterate.numerics.randomness import Source
 from lastiterate.torch.distributed import team_of
+from lastiterate.torch.private_steps import clip_and_noise
 from lastiterate.torch.sampler import BatchSampler
 from lastiterate.torch.trainer import PrivateTrainer
 
@@ -143,14 +144,15 @@ def refused(rank: int, size: int, _: Path) -> dict[str, Any]:
         "releases": lambda: trainer(run, rank, releases=[5] if odd else []).fit(),
         "loader": lambda: trainer(run, rank, num_workers=1 if odd else 0).fit(),
         "sharded": lambda: trainer_of_shards(rank),
+        "own loop": lambda: clip_and_noise(None, None, loss, run, None),
     }
     found = {name: said(one) for name, one in tries.items()}
     return {**found, "after": numbers(trainer(run, rank).fit().model)}
 
 
 def trainer_of_shards(rank: int) -> Any:
-    from torch.distributed.fsdp import fully_shard
     from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
 
     divided = fully_shard(model(rank), mesh=init_device_mesh("cpu", (dist.get_world_size(),)))
     return PrivateTrainer(divided, torch.nn.functional.cross_entropy, RUNS["poisson"], Data())

@@ -37,8 +37,8 @@ def check_alone() -> None:
     """An error of one sentence where several processes would each train a model of their own."""
     if team_of() is not ALONE:
         raise InvalidInput(
-            f"a loop of your own trains in one process. Got {dist.get_world_size()} of torch.distributed, each of which would "
-            "train by itself; take li.torch.PrivateTrainer, which trains in all of them."
+            f"a loop of your own trains in one process. Got {dist.get_world_size()} of torch.distributed, each of which "
+            "would train by itself; take li.torch.PrivateTrainer, which trains in all of them."
         )
 
 
