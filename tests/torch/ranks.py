@@ -189,6 +189,14 @@ def killed(step: int, who: int, seed: int | None) -> Callable[[int, int, Path], 
             return gradient_sum(*args)
 
         made.objective.gradient_sum = counted
+        orders, agreed = [], made.team.agreed
+
+        def watched(state: Any) -> Any:
+            told = agreed(state)
+            orders.append(told.order is not None)
+            return told
+
+        made.team.agreed = watched
         file = folder / f"checkpoint-{seed}"
         outcome: list[Any] = []
         message = said(lambda: outcome.append(made.fit(file, checkpoint_every=0.0)))
@@ -197,6 +205,7 @@ def killed(step: int, who: int, seed: int | None) -> Callable[[int, int, Path], 
             "taken": len(taken),
             "said": message,
             "mode": mode,
+            "orders": orders,
             "weights": [numbers(one.model) for one in outcome],
             "left": sorted(one.name for one in folder.glob(f"checkpoint-{seed}*")),
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -62,12 +63,17 @@ class Channel:
         try:
             collective(*values, group=self._group)
             return
-        except RuntimeError:
-            pass
+        except RuntimeError as error:
+            reason = _reason(error)
         raise Stopped(
-            "another process of this training ended, or cannot be reached: its own message says why. Start all of them "
-            "again; with checkpoint=, training goes on from the file."
+            f"another process of this training ended, or cannot be reached: {reason}. Start all of them again; with "
+            "checkpoint=, training goes on from the file."
         )
+
+
+def _reason(error: RuntimeError) -> str:
+    """The first sentence, without the place in the source of PyTorch."""
+    return re.sub(r"^\[\S+\] ", "", str(error)).partition("\n")[0].partition(". ")[0][:120]
 
 
 def _timeout() -> Any:

@@ -111,12 +111,14 @@ class Processes(Team):
     def finished(self, last: Callable[[], None]) -> None:
         """The others wait until the leader has removed its file: two trainings that end from one file are two releases."""
         self.total(lambda: 0)
-        if not self.leads:
+        if self.leads:
+            last()
+        else:
             self.told(torch.zeros(1))
-            return
-        last()
-        with suppress(Stopped):  # whoever ends now ends after the training
-            self.told(torch.zeros(1))
+        with suppress(Stopped):  # whoever ends now ends after the training; the others wait until all have heard
+            if self.leads:
+                self.told(torch.zeros(1))
+            self._sums(0, 0)
 
     @property
     def _numbers(self) -> Channel:
