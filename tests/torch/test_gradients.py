@@ -10,11 +10,12 @@ import pytest
 import lastiterate as li
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+from torch import nn  # noqa: E402
+
 from lastiterate.torch.agreement import agreeing, check_agreement  # noqa: E402
 from lastiterate.torch.clipped import add_clipped  # noqa: E402
 from lastiterate.torch.gradients import ByVmap, LayerByLayer  # noqa: E402
 from lastiterate.torch.network import Network, NotByRecord  # noqa: E402
-from torch import nn  # noqa: E402
 
 RECORDS = 5
 cross_entropy = nn.functional.cross_entropy

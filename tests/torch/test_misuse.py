@@ -12,11 +12,11 @@ import lastiterate as li
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
+from torch import nn  # noqa: E402
 from torch.utils.data import DataLoader, IterableDataset, RandomSampler, TensorDataset, WeightedRandomSampler  # noqa: E402
 from torch.utils.data.distributed import DistributedSampler  # noqa: E402
 
 from lastiterate.torch import PrivateTrainer, clip_and_noise, loader  # noqa: E402
-from torch import nn  # noqa: E402
 
 RECORDS = 24
 torch.manual_seed(0)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+
 from lastiterate.torch.gradients import ByVmap, Gradients, LayerByLayer
 from lastiterate.torch.network import Network, NotByRecord
 from lastiterate.torch.records import count_of, pieces

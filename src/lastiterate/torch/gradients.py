@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import torch
 from torch.func import functional_call, grad, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-import torch
 from lastiterate.torch.clipped import Part, Rows, add_clipped
 from lastiterate.torch.layers import Rule, rule_of
 from lastiterate.torch.network import Network, NotByRecord

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
+
 from lastiterate.errors import InvalidInput
 from lastiterate.torch.records import count_of
 from lastiterate.torch.whole import check_whole

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+
 from lastiterate.algorithms.arithmetic import Arithmetic, Sums
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput

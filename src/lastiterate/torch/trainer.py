@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch.utils.data import DataLoader
 
-import torch
 from lastiterate.accounting.calibrate import NOISE, Free, calibrate
 from lastiterate.accounting.releases import releases_before
 from lastiterate.algorithms.encode import run_to_dict

@@ -10,6 +10,7 @@ import copy
 from typing import Any
 
 import torch
+
 from lastiterate.errors import InvalidInput
 
 _PLAIN = (bool, int, float, str, tuple)
