@@ -48,6 +48,7 @@ class PrivateTrainer:
     does. The parameters after `releases` steps are returned as well, and charged. `optimizer` is one of torch.optim, where
     the run names one that is neither SGD nor Adam, or where `scheduler` sets its learning rate; both are held to what the
     run says. `at_once` records are looked at at once; `autocast` is a type such as torch.bfloat16. `seed` is for tests.
+    Where torch.distributed is initialised, its processes train together, each with its share of every batch.
     """
 
     def __init__(
