@@ -13,7 +13,7 @@ import lastiterate as li
 from lastiterate.torch import loader
 from lastiterate.torch.planned import Planned
 from lastiterate.torch.recording import Recording
-from lastiterate.torch.releases import Release, Releases
+from lastiterate.torch.releases import ReleaseEntry, Releases
 from lastiterate.torch.stopping import StopAtBudget
 from recorded import DELTA, RUN
 
@@ -33,8 +33,8 @@ def test_metrics_are_charged_kept_inside_or_leaks() -> None:
     with pytest.warns(li.PrivacyLeak, match="accuracy, reported to wandb was computed from records without noise"):
         book.metric("accuracy", [5, 6], "reported to wandb")
     book.taken = 20
-    assert book.releases.charged == [Release(5, "val_loss")]
-    assert book.releases.inside == [Release(5, "loss")]
+    assert book.releases.charged == [ReleaseEntry(5, "val_loss")]
+    assert book.releases.inside == [ReleaseEntry(5, "loss")]
     report = book.report(DELTA)
     assert report.epsilon == li.account(RUN, DELTA, [5]).epsilon > li.account(RUN, DELTA).epsilon
     assert report.caveats == (

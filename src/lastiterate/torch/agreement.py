@@ -29,13 +29,13 @@ def agreeing(network: Network, inputs: Any, targets: Any, most: float) -> Gradie
             found = way(network)
             check_agreement(found, inputs, targets, most)
             return found
-    raise Mixed()
+    raise MixedRecords()
 
 
 def check_agreement(gradients: Gradients, inputs: Any, targets: Any, most: float) -> None:
     """An error if the gradients of some of these records are not what autograd says of each alone."""
     if not _agree(gradients, *next(pieces(inputs, targets, _RECORDS)), most):
-        raise Mixed()
+        raise MixedRecords()
 
 
 def _check_separate(network: Network, inputs: Any, targets: Any) -> None:
@@ -49,14 +49,14 @@ def _check_separate(network: Network, inputs: Any, targets: Any) -> None:
     network.check_buffers()
     limit = _tolerance(network) * (1 + alone.abs().max())
     if not bool(((together - alone).abs() <= limit).all()) and bool(alone.isfinite().all()):
-        raise Mixed()
+        raise MixedRecords()
 
 
 def _tolerance(network: Network) -> float:
     return _ROUGH if network.autocast is not None else _TOLERANCE.get(network.dtype, _ROUGH)
 
 
-class Mixed(NotByRecord):
+class MixedRecords(NotByRecord):
     """Gradients of a batch that are not those of its records."""
 
     def __init__(self) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -17,7 +16,7 @@ import torch
 from torch.func import functional_call, grad, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from lastiterate.torch.clipped import Part, Rows, add_clipped
+from lastiterate.torch.clipped import LayerPart, Rows, add_clipped
 from lastiterate.torch.layers import Rule, rule_of
 from lastiterate.torch.network import Network, NotByRecord
 from lastiterate.torch.records import mapped
@@ -31,7 +30,7 @@ class Gradients(ABC):
         self.network = network
 
     @abstractmethod
-    def parts(self, inputs: Any, targets: Any, totals: dict[str, Any]) -> list[Part]:
+    def parts(self, inputs: Any, targets: Any, totals: dict[str, Any]) -> list[LayerPart]:
         """What is known of the gradients of these records."""
 
     def add(self, inputs: Any, targets: Any, totals: dict[str, Any], most: float) -> None:
@@ -42,7 +41,7 @@ class Gradients(ABC):
 class ByVmap(Gradients):
     """Every gradient is formed."""
 
-    def parts(self, inputs: Any, targets: Any, totals: dict[str, Any]) -> list[Part]:
+    def parts(self, inputs: Any, targets: Any, totals: dict[str, Any]) -> list[LayerPart]:
         # functional_call leaves a layer that has two names with the parameters it was called with (PyTorch 2.13).
         module = working_copy(self.network.working)
         parameters = {name: one.detach() for name, one in self.network.parameters.items()}
@@ -65,18 +64,12 @@ class ByVmap(Gradients):
         return [Rows(found[name], total) for name, total in totals.items()]
 
 
-@dataclass
 class _Seen:
     """What went through a layer."""
 
-    path: str
-    layer: Any
-    activations: Any
-    output: Any
-    versions: tuple[int, int] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.versions = self.activations._version, self.output._version
+    def __init__(self, path: str, layer: Any, activations: Any, output: Any) -> None:
+        self.path, self.layer, self.activations, self.output = path, layer, activations, output
+        self.versions = activations._version, output._version
 
     @property
     def input_changed(self) -> bool:
@@ -95,7 +88,7 @@ class LayerByLayer(Gradients):
         self.rules, self._names = _rules(network), _names(network)
         self._copied: set[str] = set()  # layers whose output is changed in place afterwards
 
-    def parts(self, inputs: Any, targets: Any, totals: dict[str, Any]) -> list[Part]:
+    def parts(self, inputs: Any, targets: Any, totals: dict[str, Any]) -> list[LayerPart]:
         with self._watched() as seen:
             losses = self.network.losses(inputs, targets)
         if len(seen) != len({one.path for one in seen}):

@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
-from lastiterate.torch.clipped import Looked, Part, Products, Rows, Sequences
+from lastiterate.torch.clipped import LayerPart, Looked, Products, Rows, Sequences
 
 Totals = dict[str, Any]
 """Where to add up, by the name of the layer's parameter."""
-Rule = Callable[[Any, Any, Any, Totals], list[Part]]
+Rule = Callable[[Any, Any, Any, Totals], list[LayerPart]]
 
 
 def rule_of(layer: Any) -> Rule | None:
@@ -23,7 +23,7 @@ def rule_of(layer: Any) -> Rule | None:
     return _RULES.get(type(layer)) or (_by_opacus if type(layer) in _known_to_opacus() else None)
 
 
-def _linear(layer: Any, activations: Any, backprops: Any, totals: Totals) -> list[Part]:
+def _linear(layer: Any, activations: Any, backprops: Any, totals: Totals) -> list[LayerPart]:
     weight, bias = totals.get("weight"), totals.get("bias")
     if backprops.dim() == 2:
         return [Products(backprops.double(), activations.double(), weight, bias)]
@@ -34,8 +34,8 @@ def _linear(layer: Any, activations: Any, backprops: Any, totals: Totals) -> lis
     return [Sequences(backprops.double(), activations.double(), weight, bias)]
 
 
-def _formed(backprops: Any, activations: Any, weight: Any, bias: Any) -> list[Part]:
-    parts: list[Part] = []
+def _formed(backprops: Any, activations: Any, weight: Any, bias: Any) -> list[LayerPart]:
+    parts: list[LayerPart] = []
     if weight is not None:
         parts.append(Rows(torch.einsum("nlo,nli->noi", backprops, activations.to(backprops.dtype)), weight))
     if bias is not None:
@@ -43,7 +43,7 @@ def _formed(backprops: Any, activations: Any, weight: Any, bias: Any) -> list[Pa
     return parts
 
 
-def _embedding(layer: Any, places: Any, backprops: Any, totals: Totals) -> list[Part]:
+def _embedding(layer: Any, places: Any, backprops: Any, totals: Totals) -> list[LayerPart]:
     places, backprops = places.reshape(len(places), -1), backprops.reshape(len(places), -1, layer.embedding_dim)
     backprops = backprops.double()
     if layer.padding_idx is not None:
@@ -51,7 +51,7 @@ def _embedding(layer: Any, places: Any, backprops: Any, totals: Totals) -> list[
     return [Looked(backprops, places, totals["weight"], None)]
 
 
-def _by_opacus(layer: Any, activations: Any, backprops: Any, totals: Totals) -> list[Part]:
+def _by_opacus(layer: Any, activations: Any, backprops: Any, totals: Totals) -> list[LayerPart]:
     """Opacus forms the gradients of convolutions and normalisations."""
     rows = _known_to_opacus()[type(layer)](layer, [activations], backprops)
     named = {id(one): name for name, one in layer.named_parameters(recurse=False)}

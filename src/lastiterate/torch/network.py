@@ -13,6 +13,7 @@ import torch
 
 from lastiterate.errors import InvalidInput
 from lastiterate.torch.records import count_of
+from lastiterate.torch.whole import check_whole
 from lastiterate.torch.working_copy import buffers_of, check_buffers, working_copy
 
 Criterion = Callable[..., Any]
@@ -34,6 +35,7 @@ class Network:
         self.module = module.module if isinstance(module, torch.nn.parallel.DistributedDataParallel) else module
         self.criterion, self._summed = _unreduced(criterion)
         self.autocast = autocast
+        check_whole(self.module)
         _check_layers(self.module)
         self.parameters = {name: one for name, one in self.module.named_parameters() if one.requires_grad}
         _check_parameters(self.parameters)

@@ -54,14 +54,20 @@ class NetworkObjective(Objective):
     def gradient_sum(self, weights: Any, chosen: Any, clip: float | None) -> Any:
         """Of the records of a batch, and of those that were added since the last step."""
         self.network.put(weights)
+        try:
+            count, total = self.team.total(lambda: self._added(chosen, clip)), self._total
+        finally:  # what is left of a step that failed is in no other
+            self._total, self._count = None, 0
+        self.taken += 1
+        self._check_count(count, len(chosen))
+        return self.team.summed(torch.zeros_like(weights) if total is None else total)
+
+    def _added(self, chosen: Batch, clip: float | None) -> int:
+        """The records of this process to the batch; how many of them it now has."""
         for inputs, targets in chosen.parts:
             self.add(inputs, targets, clip)
         self.network.check_buffers()
-        self.taken += 1
-        total, count = self._total, self._count
-        self._total, self._count = None, 0
-        self._check_count(self.team.total(count), len(chosen))
-        return self.team.summed(torch.zeros_like(weights) if total is None else total)
+        return self._count
 
     def add(self, inputs: Any, targets: Any, clip: float | None) -> None:
         """Records to the batch of the next step."""

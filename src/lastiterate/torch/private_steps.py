@@ -11,6 +11,7 @@ from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.randomness import Source
 from lastiterate.torch.checkpoint import NetworkState
+from lastiterate.torch.distributed import check_alone
 from lastiterate.torch.loaders import check_loader, sizes_of
 from lastiterate.torch.network import Network
 from lastiterate.torch.objective import Batch, NetworkObjective
@@ -38,6 +39,7 @@ def clip_and_noise(
     Optimiser, learning rate and loader are held to what the run says: what it does not cover is refused. `loader` is
     `li.torch.loader(dataset, run)`, or a DataLoader of PyTorch that does what the run's batches say.
     """
+    check_alone()
     return PrivateSteps(optimizer, Network(model, loss, autocast), checked_run(run), loader, at_once, seed)
 
 

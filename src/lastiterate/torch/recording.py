@@ -18,7 +18,7 @@ from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import InvalidInput, PrivacyLeak, Unavailable, shown
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.evidence import About
-from lastiterate.torch.releases import Release, Releases
+from lastiterate.torch.releases import ReleaseEntry, Releases
 from lastiterate.torch.stopping import StopAtBudget
 
 ASSUMED = (
@@ -179,12 +179,12 @@ class Recording:
     def go_on(self, state: dict[str, Any]) -> None:
         """From a state that was kept; what was recorded since then stays recorded."""
         for name, page in self._pages.items():
-            page.extend(one for one in (Release(*entry) for entry in state[name]) if one not in page)
+            page.extend(one for one in (ReleaseEntry(*entry) for entry in state[name]) if one not in page)
         self.taken, self._every, self.goes_on = state["taken"], self._every or state["every"], True
         self._checked_at.update(state["checked"])
 
     @property
-    def _pages(self) -> dict[str, list[Release]]:
+    def _pages(self) -> dict[str, list[ReleaseEntry]]:
         book = self.releases
         return {"charged": book.charged, "inside": book.inside, "uncharged": book.uncharged}
 
@@ -211,8 +211,8 @@ class Recording:
     def _leak(self, step: int, what: str) -> None:
         self._write(self.releases.uncharged, self.releases.leak, step, what)
 
-    def _write(self, page: list[Release], enter: Any, step: int, what: str) -> None:
-        if Release(step, what) not in page[-_RECENT:]:
+    def _write(self, page: list[ReleaseEntry], enter: Any, step: int, what: str) -> None:
+        if ReleaseEntry(step, what) not in page[-_RECENT:]:
             enter(step, what)
 
 

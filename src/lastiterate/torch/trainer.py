@@ -19,6 +19,7 @@ from lastiterate.errors import InvalidInput
 from lastiterate.numerics.randomness import Source
 from lastiterate.progress import tracked
 from lastiterate.torch.checkpoint import NetworkFile, NetworkState
+from lastiterate.torch.distributed import team_of
 from lastiterate.torch.network import Network
 from lastiterate.torch.objective import Batch, NetworkObjective
 from lastiterate.torch.optimizers import check_optimizer, optimizer_for
@@ -27,7 +28,7 @@ from lastiterate.torch.records import pair_of
 from lastiterate.torch.releases import Releases
 from lastiterate.torch.sampler import BatchSampler, OrNone, check_dataset
 from lastiterate.torch.steps import step_of
-from lastiterate.torch.team import ALONE, Team
+from lastiterate.torch.team import Facts, Team
 from lastiterate.torch.trained import TrainedModel
 from lastiterate.torch.working_copy import module_identity
 from lastiterate.training.checkpoint import Keeper
@@ -47,6 +48,7 @@ class PrivateTrainer:
     does. The parameters after `releases` steps are returned as well, and charged. `optimizer` is one of torch.optim, where
     the run names one that is neither SGD nor Adam, or where `scheduler` sets its learning rate; both are held to what the
     run says. `at_once` records are looked at at once; `autocast` is a type such as torch.bfloat16. `seed` is for tests.
+    Where torch.distributed is initialised, its processes train together, each with its share of every batch.
     """
 
     def __init__(
@@ -67,15 +69,16 @@ class PrivateTrainer:
         at_once: int | None = None,
         autocast: Any = None,
         seed: int | None = None,
-        team: Team = ALONE,
+        team: Team | None = None,
     ) -> None:
-        self.network = Network(model, loss, autocast)
-        self.source, self.team, self.dataset = Source(seed), team, dataset
+        self.team = team_of() if team is None else team
+        alike = {"seed": seed, "budget": (epsilon, delta, free)}
+        self.network = self.team.met(lambda: _begun(Network(model, loss, autocast), run, dataset, alike))
+        self.source, self.dataset = Source(seed), dataset
         self.scheduler, self.num_workers, self.collate_fn, self.at_once = scheduler, num_workers, collate_fn, at_once
-        check_dataset(dataset, checked_run(run))
-        self.run = self._executed(run, epsilon, delta, free, releases)
+        self.run = self.team.led(lambda: self._executed(run, epsilon, delta, free, releases))
         self.places = releases_before(self.run.steps, releases)
-        self.objective = NetworkObjective(self.network, self.run, at_once, team)
+        self.objective = NetworkObjective(self.network, self.run, at_once, self.team)
         self.optimizer = optimizer_for(self.run, self.network) if optimizer is None else optimizer
         if optimizer is not None:
             check_optimizer(optimizer, self.run, self.network)
@@ -85,10 +88,11 @@ class PrivateTrainer:
     def fit(self, checkpoint: str | Path | None = None, checkpoint_every: float = 30.0) -> TrainedModel:
         """Train to the end. With `checkpoint`, a file, a training that was killed goes on where it was."""
         path = checkpoint if self.team.leads else None
-        with Keeper(path, checkpoint_every, NetworkFile(self._identity(), self.network.device)) as keeper:
+        file = NetworkFile(self._identity(), self.network.device)
+        with self.team.together(self._facts()), Keeper(path, checkpoint_every, file) as keeper:
             state = self.team.agreed(keeper.found(NetworkState(0, self._start(), randomness=self.source.state())))
             weights, released = self._walked(state, keeper)
-            keeper.remove()
+            self.team.finished(keeper.remove)
         self.network.put(weights)
         parts = {place: self.network.named(one) for place, one in zip(self.places, released, strict=True)}
         return TrainedModel(self.network.module, self.run, parts, self.source.private, self.releases)
@@ -126,10 +130,10 @@ class PrivateTrainer:
                 if self.scheduler is not None:
                     self.scheduler.step()
                 if step + 1 in self.places:
-                    released.append(step_taken.leaving(weights))
+                    released.append(self.team.told(step_taken.leaving(weights)))
                 if keeper.due():
                     keeper.keep(self._state(step + 1, weights, released, sampler, step_taken))
-        return step_taken.leaving(weights), released
+        return self.team.told(step_taken.leaving(weights)), released
 
     def _state(self, step: int, weights: Any, released: list[Any], sampler: BatchSampler, taken: Any) -> NetworkState:
         by = {} if self.optimizer is None else self.optimizer.state_dict()
@@ -151,6 +155,14 @@ class PrivateTrainer:
             count, lists = sampler.drawn.popleft()
             yield Batch(count, _parts(first, brought, lists))
 
+    def _facts(self) -> Facts:
+        """What all processes have to say alike, and have not said before."""
+        return {
+            "releases": self.places,
+            "optimizer": "" if self.optimizer is None else str(self.optimizer),
+            "num_workers and at_once": (self.num_workers, self.at_once),
+        }
+
     def _identity(self) -> str:
         """What tells this training from another: the run, the model and its numbers, the loss, the number of records."""
         module = self.network.module
@@ -162,6 +174,12 @@ class PrivateTrainer:
             fingerprint([module_identity(module), self.network.criterion]),
         ]
         return hashlib.sha256(repr(told).encode()).hexdigest()
+
+
+def _begun(network: Network, run: Run, dataset: Any, alike: Facts) -> tuple[Network, Facts]:
+    """What processes have when they meet, and what has to be alike in all of them."""
+    check_dataset(dataset, checked_run(run))
+    return network, {"run": run_to_dict(run), **alike}
 
 
 def _parts(first: Any, brought: Iterator[Any], lists: int) -> Iterator[tuple[Any, Any]]:

@@ -19,7 +19,7 @@ from lastiterate.adapters.opacus.hidden import COARSEST, Hiding, accounted, squa
 from lastiterate.adapters.opacus.loaders import check_batches, generator_of
 from lastiterate.adapters.opacus.plan import check_rate, planned_run, with_multiplier
 from lastiterate.adapters.opacus.regularity import too_regular
-from lastiterate.adapters.opacus.state import History, Span, history_from
+from lastiterate.adapters.opacus.state import Span, StepHistory, history_from
 from lastiterate.adapters.opacus.steps import check_batch_size, check_setup, check_step, same, seen_records
 from lastiterate.algorithms.batches import Poisson
 from lastiterate.algorithms.run import Run
@@ -50,7 +50,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
     tried: ClassVar[set[float]]
 
     def __init__(self) -> None:
-        self._executed = History()
+        self._executed = StepHistory()
         self._planned: tuple[Span, Run] | None = None
         self._optimizer: Callable[[], DPOptimizer | None] | None = None
         self._dealer: Dealer | None = None

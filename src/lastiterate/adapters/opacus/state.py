@@ -16,7 +16,7 @@ Span = tuple[float, float, int]
 
 
 @dataclass(frozen=True)
-class History:
+class StepHistory:
     """The steps that were executed, how, and why nothing may be claimed of them, if so."""
 
     spans: tuple[Span, ...] = ()
@@ -24,7 +24,7 @@ class History:
     circumstances: Circumstances = field(default_factory=Circumstances)
     refusal: str | None = None
 
-    def with_step(self, multiplier: float, rate: float, circumstances: Circumstances) -> History:
+    def with_step(self, multiplier: float, rate: float, circumstances: Circumstances) -> StepHistory:
         spans = self.spans
         if spans and spans[-1][:2] == (multiplier, rate):
             spans, count = spans[:-1], spans[-1][2] + 1
@@ -44,7 +44,7 @@ class History:
         }
 
 
-def history_from(state: Any, mechanism: str, run: Run) -> History:
+def history_from(state: Any, mechanism: str, run: Run) -> StepHistory:
     """The history in such a state, if it is about this run."""
     if not isinstance(state, Mapping):
         raise InvalidInput(f"state_dict must be what state_dict() returned. Got a {type(state).__name__}.")
@@ -62,10 +62,10 @@ def history_from(state: Any, mechanism: str, run: Run) -> History:
         spans = tuple(_span(*one) for one in state["history"])
     except TypeError as error:
         raise InvalidInput("state_dict must be what state_dict() returned: its history is no history.") from error
-    return _continued(History(spans, sum(count for _, _, count in spans), circumstances, state["refusal"]), run)
+    return _continued(StepHistory(spans, sum(count for _, _, count in spans), circumstances, state["refusal"]), run)
 
 
-def _continued(history: History, run: Run) -> History:
+def _continued(history: StepHistory, run: Run) -> StepHistory:
     """A loader that starts again begins a new epoch: in the middle of one, records would be used twice."""
     if history.steps > run.steps:
         raise InvalidInput(f"state_dict must have at most the {run.steps} steps of the run. Got {history.steps}.")
