@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # MNIST and Adult, which are not ours to give away: each in a folder of its name in the folder that this names.
 export LASTITERATE_DATA ?= $(abspath $(firstword $(wildcard data ../*/data) data))
 
-.PHONY: demo house test lint check quick bench bench-engine tables random-batches earlier-noise chain lower sandwich extremal mechanisms mutate attack mutation-study sharpness audits accuracy mnist speed papers study docs comparison as-people-train balls-and-bins clean bench-random batch-sizes
+.PHONY: demo house test lint check quick bench bench-engine tables random-batches earlier-noise chain lower sandwich extremal mechanisms mutate attack mutation-study sharpness audits accuracy mnist speed papers study docs comparison as-people-train balls-and-bins clean bench-random batch-sizes out-of-core
 
 demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify, calibrate, plot; then a private model
 	$(BIN)/lastiterate account examples/mnist.toml --delta 1e-5 --certificate out/mnist-certificate.json --plot out/mnist.png
@@ -92,6 +92,9 @@ house: $(READY)  ## what there is to touch, to believe, to read and to wait for 
 speed: $(READY)  ## seconds an epoch, beside Opacus and bare products of matrices; networks (NETWORKS=--quick)
 	PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.speed.training $(SPEED)
 	$(BIN)/python -m benchmarks.speed.networks $(NETWORKS)
+
+out-of-core: $(READY)  ## 10⁷ rows that stay on disk, mapped or as Parquet, beside the same in memory (some minutes, 3 GB in the temporary folder)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.speed.out_of_core $(OUT_OF_CORE)
 
 papers: $(READY)  ## every figure and table of the five papers, into out/papers (under half an hour; QUICK=--quick: two minutes)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/lastiterate reproduce all $(QUICK)

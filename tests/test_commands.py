@@ -69,6 +69,7 @@ def test_the_help_lists_every_command_and_loads_none(capsys: pytest.CaptureFixtu
         ["calibrate", "examples/mnist.toml", "--epsilon", "1"],
         ["compare", "examples/mnist.toml"],
         ["verify", "{folder}/missing.json"],
+        ["budget", "{folder}/team.sqlite", "--create", "--epsilon", "3", "--delta", "1e-5"],
         ["audit", "examples/mnist.toml", "--runs", "2"],
         ["train", "{folder}/missing.csv", "--target", "y", "--epsilon", "1"],
         ["theorems"],

@@ -21,6 +21,7 @@ ALLOWED = {
     "kernel": "",
     "errors": "",
     "progress": "",
+    "parallel": "errors",
     "plots": "errors",
     "numerics": "errors",
     "privacy": "errors numerics",
@@ -30,15 +31,15 @@ ALLOWED = {
     "shift": "algorithms kernel numerics progress",
     "mixing": "numerics privacy",
     "theorems": "algorithms errors kernel mixing numerics privacy progress shift",
-    "auditing": "algorithms errors kernel numerics plots privacy progress shift",
+    "auditing": "algorithms errors kernel numerics parallel plots privacy progress shift",
     "accounting": "algorithms auditing errors kernel numerics plots privacy progress shift theorems",
     "adapters": "accounting algorithms errors numerics privacy theorems",
     "training": "accounting algorithms errors numerics progress",
-    "torch": "accounting algorithms errors numerics progress training",
+    "torch": "accounting algorithms errors numerics progress theorems training",  # theorems: those about every iterate
     "mechanisms": "accounting algorithms errors numerics plots privacy training",
     "estimators": "accounting algorithms errors numerics privacy training",  # privacy: the adjacency to protect
-    "reproduction": "accounting algorithms auditing errors kernel mechanisms numerics plots privacy progress shift theorems "
-    "training",
+    "reproduction": "accounting algorithms auditing errors kernel mechanisms numerics parallel plots privacy progress shift "
+    "theorems training",
     "cli": "accounting algorithms auditing errors estimators progress reproduction theorems",
     "__main__": "cli",
 }

@@ -88,15 +88,13 @@ def _killed(run: li.Run, file: Path) -> None:
 def networks_that_remember() -> list[Shown]:
     import torch
 
-    from lastiterate.training.networks import Network
-
     module = torch.nn.utils.parametrizations.spectral_norm(torch.nn.Linear(3, 2))
 
     def trained() -> None:
-        network = Network(module, torch.nn.functional.cross_entropy)
         run = li.Run(li.losses.network(clip=1.0), li.FullBatch(_RECORDS), 0.1, li.OnIterate(0.1), 2)
-        rows, labels = _DATA[0].astype(np.float32), (_DATA[1] > 0).astype(int)
-        li.train(run, (rows, labels), loss=network.gradients, start=network.start)
+        rows, labels = torch.as_tensor(_DATA[0]).float(), torch.as_tensor(_DATA[1] > 0).long()
+        data = torch.utils.data.TensorDataset(rows, labels)
+        li.torch.PrivateTrainer(module, torch.nn.functional.cross_entropy, run, data).fit()
 
     return [refused("spectral norm, whose vectors are not parameters", trained, "eval")]
 

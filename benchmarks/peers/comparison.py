@@ -16,7 +16,6 @@ from benchmarks.peers.comparison_peers import STEPS
 from benchmarks.peers.settings import DELTA, MULTIPLIER, RATE, SMALL_DELTA
 from lastiterate import estimators
 from lastiterate.algorithms.noise import Noise
-from lastiterate.training.networks import Network
 
 ROWS = {
     "version": "version",
@@ -83,7 +82,7 @@ def ours() -> dict[str, str]:
         "lower": f"of the same run: {last.sandwich.lower.epsilon:.4f}",
         "calibrate": f"`li.{li.calibrate.__name__}`, `li.notions.{li.notions.largest_mu.__name__}`",
         "mechanisms": _mechanisms(),
-        "networks": f"small ones: `training.networks.{Network.__name__}` forms every gradient",
+        "networks": f"`li.torch.{li.torch.PrivateTrainer.__name__}`; layer by layer, or any module by vmap",
         "estimators": _estimators(),
     }
 

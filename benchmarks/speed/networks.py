@@ -19,8 +19,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import lastiterate as li
 import torch
+
+import lastiterate as li
 from benchmarks.environments import ROOT
 from benchmarks.speed.network_models import NETWORKS, SMALL, Marked, made, parameters, whole
 

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import sys
 from collections import defaultdict
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -21,6 +19,7 @@ import numpy as np
 
 import lastiterate as li
 from lastiterate.auditing.instances import Instance, random_instance
+from lastiterate.parallel import every_core, in_parallel
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.progress import tracked
 
@@ -59,18 +58,17 @@ def beside(answer: li.theorems.Guarantee, instance: Instance, name: str) -> tupl
     return float((bound - least).min()), ratio, told
 
 
-def study(instances: int, first_seed: int, workers: int, adjacency: Adjacency = li.REPLACE_ONE) -> Outcome:
+def study(instances: int, first_seed: int, workers: int | None, adjacency: Adjacency = li.REPLACE_ONE) -> Outcome:
     outcome = Outcome()
-    with ProcessPoolExecutor(workers) as pool:
-        asked = partial(compared, adjacency=adjacency)
-        results = pool.map(asked, range(first_seed, first_seed + instances), chunksize=4)
-        for _, rows in zip(tracked(range(instances), "instances"), results, strict=True):
-            for name, margin, ratio, told in rows:
-                outcome.pairs += len(EPSILONS)
-                outcome.counts[name] += len(EPSILONS)
-                outcome.margins[name] = min(outcome.margins[name], margin)
-                outcome.ratios[name] = min(outcome.ratios[name], ratio)
-                outcome.violations += [f"{name}, {told}"] if told else []
+    seeds = [(seed,) for seed in range(first_seed, first_seed + instances)]
+    results = in_parallel(partial(compared, adjacency=adjacency), seeds, workers)
+    for _, rows in zip(tracked(seeds, "instances"), results, strict=True):
+        for name, margin, ratio, told in rows:
+            outcome.pairs += len(EPSILONS)
+            outcome.counts[name] += len(EPSILONS)
+            outcome.margins[name] = min(outcome.margins[name], margin)
+            outcome.ratios[name] = min(outcome.ratios[name], ratio)
+            outcome.violations += [f"{name}, {told}"] if told else []
     return outcome
 
 
@@ -80,7 +78,7 @@ def main() -> int:
     parser.add_argument("seed", nargs="?", type=int, default=0)
     parser.add_argument("--adjacency", choices=[one.name.lower() for one in Adjacency], default="replace_one")
     chosen = parser.parse_args()
-    found = study(chosen.instances, chosen.seed, os.cpu_count() or 1, Adjacency[chosen.adjacency.upper()])
+    found = study(chosen.instances, chosen.seed, every_core(), Adjacency[chosen.adjacency.upper()])
     print(f"{'theorem':32} {'compared':>9} {'least margin':>13} {'least ratio':>12}")
     for name in (theorem.name for theorem in li.CATALOGUE if theorem.name in found.counts):
         print(f"{name:32} {found.counts[name]:9d} {found.margins[name]:13.3g} {found.ratios[name]:12.6g}")

@@ -9,6 +9,7 @@ TYPE_CHECKING = False  # as `typing` has it, which takes long to import
 if TYPE_CHECKING:
     from lastiterate import accounting, adapters, auditing, baselines, mechanisms, notions, theorems, torch, training
     from lastiterate.accounting.account import account
+    from lastiterate.accounting.budget import Budget
     from lastiterate.accounting.calibrate import NOISE, STEPS, calibrate
     from lastiterate.accounting.certificate import verify
     from lastiterate.accounting.each import account_each
@@ -33,7 +34,14 @@ if TYPE_CHECKING:
     from lastiterate.algorithms.run import Run, epochs
     from lastiterate.algorithms.schedules import cosine, linear, steps
     from lastiterate.auditing.audit import audit
-    from lastiterate.errors import Incompatible, InvalidInput, LastIterateError, PrivacyLeak, Unavailable
+    from lastiterate.errors import (
+        BudgetExceeded,
+        Incompatible,
+        InvalidInput,
+        LastIterateError,
+        PrivacyLeak,
+        Unavailable,
+    )
     from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT
     from lastiterate.privacy.compose import compose
     from lastiterate.privacy.gaussian import GaussianDP
@@ -58,6 +66,8 @@ __all__ = [
     "Ball",
     "BallsAndBins",
     "Box",
+    "Budget",
+    "BudgetExceeded",
     "ConvexSet",
     "ConvexTerm",
     "Cyclic",
@@ -111,6 +121,7 @@ __all__ = [
 # Where each of them stands, as imported above for those who read and do not run; tests/test_surface.py compares the two.
 _NAMES = {
     "accounting.account": "account",
+    "accounting.budget": "Budget",
     "accounting.calibrate": "NOISE STEPS calibrate",
     "accounting.certificate": "verify",
     "accounting.each": "account_each",
@@ -126,7 +137,7 @@ _NAMES = {
     "algorithms.run": "Run epochs",
     "algorithms.schedules": "cosine linear steps",
     "auditing.audit": "audit",
-    "errors": "Incompatible InvalidInput LastIterateError PrivacyLeak Unavailable",
+    "errors": "BudgetExceeded Incompatible InvalidInput LastIterateError PrivacyLeak Unavailable",
     "privacy.adjacency": "ADD_OR_REMOVE_ONE REPLACE_ONE ZERO_OUT",
     "privacy.compose": "compose",
     "privacy.gaussian": "GaussianDP",

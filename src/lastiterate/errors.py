@@ -44,6 +44,10 @@ class Unavailable(LastIterateError, ValueError):
     """The quantity asked for does not exist for this guarantee."""
 
 
+class BudgetExceeded(LastIterateError, ValueError):
+    """A release would cost more than is left of a budget; nothing was recorded."""
+
+
 class PrivacyLeak(UserWarning):
     """Something was learnt from the data outside the mechanism, or its noise can be repeated."""
 

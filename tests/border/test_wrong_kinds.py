@@ -163,7 +163,7 @@ def test_a_run_that_no_theorem_covers_says_why_briefly() -> None:
     ("module", "missing", "install"),
     [
         ("lastiterate.estimators", "sklearn", "lastiterate[estimators]"),
-        ("lastiterate.training.networks", "torch", "lastiterate[torch]"),
+        ("lastiterate.torch as room; room.PrivateTrainer", "torch", "lastiterate[torch]"),
     ],
 )
 def test_extras_say_how_to_install_them(module: str, missing: str, install: str) -> None:

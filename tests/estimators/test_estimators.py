@@ -20,7 +20,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import lastiterate as li
 from lastiterate.estimators import PrivateLinearRegression, PrivateLinearSVC, PrivateLogisticRegression
-from lastiterate.estimators.base import _no_longer
+from lastiterate.estimators.base import _warn_of_longer
+from lastiterate.estimators.prepared import PreparedRecords
 
 ALL = (PrivateLogisticRegression, PrivateLinearSVC, PrivateLinearRegression)
 SOURCE = np.random.default_rng(0)
@@ -304,9 +305,12 @@ def test_masked_entries_are_refused() -> None:
 
 def test_rows_keep_the_constant_feature_when_they_are_scaled() -> None:
     """A row of norm 100 becomes one of norm 1; its intercept stays what it is."""
+    given, norms = np.r_[[[100.0, 0, 0, 0]], FEATURES[1:] / 4], np.r_[100.0, np.ones(899) / 2]
     with pytest.warns(li.PrivacyLeak, match="1 of 900 rows"):
-        rows = _no_longer(np.r_[[[100.0, 0, 0, 0]], FEATURES[1:] / 4], np.r_[100.0, np.ones(899) / 2], 1.0)
-    assert rows[0].tolist() == [1.0, 0.0, 0.0, 0.0]
+        _warn_of_longer(norms, 1.0)
+    rows, _ = PreparedRecords(given, np.ones(900), norms, 1.0, 0.25).whole()
+    assert rows[0].tolist() == [1.0, 0.0, 0.0, 0.0, 0.25]
+    assert np.array_equal(rows[1:, :4], given[1:])
 
 
 def _mean_score(features: np.ndarray, labels: np.ndarray, seeds: int, **given: object) -> float:

@@ -19,6 +19,8 @@ from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.algorithms.files import run_from_text, run_to_toml
 from lastiterate.algorithms.kinds import BATCHES, DOMAINS, LOSSES, NOISES, PROXES, SECTIONS, UNEVEN, Kind
 from lastiterate.numerics.randomness import Source
+from lastiterate.training.data import linear_data
+from lastiterate.training.linear import clipped_gradient_sum
 from lastiterate.training.samplers import Sampler
 
 EVERY = {f"{section}: {kind.name}": (section, kind) for section, kinds in SECTIONS.items() for kind in kinds}
@@ -198,6 +200,26 @@ def test_clipped_gradients_stay_within_the_clip(kind: Kind) -> None:
     assert np.linalg.norm(cut, axis=1).max() <= 0.3 * (1 + 1e-12)
     if loss.keeps_convexity:
         assert (((cut - elsewhere) * (scores - others).reshape(count, -1)).sum(axis=1) >= -1e-9).all()
+
+
+@named(LINEAR)
+def test_a_record_is_cut_whoever_is_beside_it(kind: Kind) -> None:
+    """Sums over batches in which many, few or no records are too long are those of the records one by one."""
+    loss, source, count = replace(kind.example, clip=None), np.random.default_rng(3), 300
+    model, columns = loss.model, loss.model.columns
+    shape = (2,) if columns is None else (2, columns)
+    for longest in (0.9, 1.0, 1.2, 2.0, 5.0):
+        norm = longest / (loss.gradient_bound / loss.feature_norm)
+        rows = norm * random_directions(count, 2, source)
+        weights, targets = source.normal(0, 30, shape), targets_of(model, count, source)
+        data = linear_data((rows, targets), count, None, None).records
+        each = sum(clipped_gradient_sum(model, weights, data[slice(i, i + 1)], 1.0) for i in range(count))
+        assert np.allclose(clipped_gradient_sum(model, weights, data, 1.0), each, rtol=0, atol=1e-9)
+
+
+def random_directions(count: int, width: int, source: np.random.Generator) -> np.ndarray:
+    rows = source.normal(size=(count, width))
+    return np.asarray(rows / np.linalg.norm(rows, axis=1)[:, None])
 
 
 def known(kinds: tuple[Kind, ...], way: str, *others: float) -> list[Kind]:

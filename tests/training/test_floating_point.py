@@ -372,7 +372,7 @@ def test_nothing_that_is_too_long_is_taken_for_short(precision: type) -> None:
         slopes, norms = np.full((5, 3), slope, precision), np.full(5, norm, precision)
         exact = math.sqrt(3) * float(slopes[0, 0]) * float(norms[0])
         for most in (exact * 0.5, exact * (1 - 1e-6), exact):
-            assert not _surely_short(slopes, norms, most)
-    assert _surely_short(np.full((5, 3), 1.0, precision), np.ones(5, precision), 2.0)
-    assert not _surely_short(np.full((5, 3), np.nan, precision), np.ones(5, precision), 2.0)
-    assert not _surely_short(np.zeros((0, 3), precision), np.zeros(0, precision), 2.0)
+            assert not _surely_short(slopes, float(norms.max(initial=0.0)), most)
+    assert _surely_short(np.full((5, 3), 1.0, precision), 1.0, 2.0)
+    assert not _surely_short(np.full((5, 3), np.nan, precision), 1.0, 2.0)
+    assert not _surely_short(np.zeros((0, 3), precision), 0.0, 2.0)

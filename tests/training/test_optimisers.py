@@ -150,20 +150,6 @@ def test_an_optimiser_without_an_update_is_not_trained() -> None:
         li.train(a_run("lion", noise=0.1), DATA)
 
 
-def test_modules_of_torch_are_trained_as_well() -> None:
-    from lastiterate.training.networks import Network
-
-    module = torch.nn.Linear(4, 2).double()
-    network = Network(module, torch.nn.functional.cross_entropy)
-    run = li.Run(
-        li.losses.network(clip=1.0), li.Poisson(RECORDS, 0.3), 0.05, li.OnGradientSum(1.0, 1.0), 20,
-        optimizer=li.Adam(), released=li.EMA(decay=0.9),
-    )  # fmt: skip
-    trained = li.train(run, (FEATURES, (TARGETS > 0).astype(int)), loss=network.gradients, start=network.start)
-    network.load(trained.weights)
-    assert trained.report(1e-5).best.theorem.name == "bok2024/random/composition"
-
-
 def test_rounding_is_nothing_beside_the_noise() -> None:
     """Grids are so fine that all that is rounded stays within what is charged; averages of far iterates are refused."""
     for optimizer, released, felt in (

@@ -1,12 +1,14 @@
 """Account, calibrate, certify, report."""
 
 from lastiterate.accounting.alternatives import Alternative
+from lastiterate.accounting.budget_certificate import BudgetVerdict
+from lastiterate.accounting.budget_entry import BudgetEntry
 from lastiterate.accounting.certificate import Verdict
 from lastiterate.accounting.each import RecordReport
 from lastiterate.accounting.report import Report
 from lastiterate.accounting.sandwich import Sandwich
 
-__all__ = ["Alternative", "RecordReport", "Report", "Sandwich", "Verdict"]
+__all__ = ["Alternative", "BudgetEntry", "BudgetVerdict", "RecordReport", "Report", "Sandwich", "Verdict"]
 
 
 def __dir__() -> list[str]:

@@ -21,11 +21,14 @@ from lastiterate.algorithms.run import Run
 from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, InvalidInput, LastIterateError, checked_count, checked_number
 from lastiterate.kernel.check import Proved, check, proved
 from lastiterate.kernel.steps import Refused
+from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.evidence import Grade
 from lastiterate.theorems.theorem import Guarantee, Theorem
 
 FORMAT = "lastiterate certificate 3"
+BUDGET_FORMAT = "lastiterate budget certificate 1"
 _DIGITS = 12
 _THEOREMS = {theorem.name: theorem for theorem in CATALOGUE}
 _HOW = {"replayed": "replayed by the kernel", "recomputed": "recomputed from the run"}
@@ -65,18 +68,24 @@ class Verdict:
         return {**asdict(self), **lists}
 
 
-def _rejected(reason: str) -> Verdict:
+def rejected(reason: str) -> Verdict:
     return Verdict(False, reason=reason)
 
 
 def certificate_of(
-    run: Run, process: Process, guarantee: Guarantee, delta: float, caveats: tuple[str, ...] = ()
+    run: Run,
+    process: Process,
+    guarantee: Guarantee,
+    delta: float,
+    caveats: tuple[str, ...] = (),
+    also_assumed: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """The certificate of a guarantee, as a dictionary that JSON can hold."""
     return {
         "format": FORMAT,
         **_found(process, guarantee, delta),
         "assumptions": promises(run, process.releases),
+        **({"also_assumed": list(also_assumed)} if also_assumed else {}),
         "caveats": list(caveats),
         "run": run_to_dict(run),
     }
@@ -85,12 +94,12 @@ def certificate_of(
 def _found(process: Process, guarantee: Guarantee, delta: float) -> dict[str, Any]:
     """The grade, the claim, and what a search has found."""
     theorem, evidence, least = guarantee.theorem, guarantee.evidence.for_delta(delta), guarantee.epsilon(delta)
-    epsilon = _rounded_up(least)
+    epsilon = rounded_up(least)
     named = {"grade": evidence.grade.value, "theorem": theorem.name}
     if theorem.places is not None and evidence.schedules:
         proof = proof_of(process, theorem.places(process), evidence, least)
         found = proved(proof)
-        mu = None if found.averaged or found.slack else _rounded_up(max(found.mus))
+        mu = None if found.averaged or found.slack else rounded_up(max(found.mus))
         return {**named, "claim": _claim(process, _admitted(found, epsilon, delta), delta, mu), "proof": proof}
     searched = evidence.ladder if theorem.rung is not None else None
     rung = {} if searched is None else {"rung": searched.best_rung(math.log(delta))}
@@ -121,41 +130,68 @@ def verify(certificate: dict[str, Any] | str, run: Run | None = None) -> Verdict
         content = json.loads(certificate) if isinstance(certificate, str) else certificate
         return _checked(content, run)
     except Refused as error:
-        return _rejected(str(error))
+        return rejected(str(error))
     except KeyError as error:
-        return _rejected(f"it is no certificate: {error.args[0]} is missing")
+        return rejected(f"it is no certificate: {error.args[0]} is missing")
     except (LastIterateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
-        return _rejected(f"it is no certificate: {error}")
+        return rejected(f"it is no certificate: {error}")
     except (RecursionError, MemoryError):
-        return _rejected("it is no certificate: it is too large or too deep")
+        return rejected("it is no certificate: it is too large or too deep")
 
 
 def _checked(content: dict[str, Any], run: Run | None) -> Verdict:
+    if content["format"] == BUDGET_FORMAT:
+        return _checked_budget(content, run)
     if content["format"] != FORMAT:
-        return _rejected(f"it is not a {FORMAT}: certificates of other formats have to be made anew")
+        return rejected(f"it is not a {FORMAT}: certificates of other formats have to be made anew")
     claim, grade = content["claim"], content["grade"]
     if grade not in _HOW:
-        return _rejected(f"it is of neither grade: {', '.join(_HOW)}")
+        return rejected(f"it is of neither grade: {', '.join(_HOW)}")
     if content["caveats"]:
-        return _rejected(str(content["caveats"][0]))
+        return rejected(str(content["caveats"][0]))
     described = run_from_dict(content["run"])
     if run is not None and described != run:
-        return _rejected("it is about another run")
+        return rejected("it is about another run")
     if claim["adjacency"] != described.adjacency.said:
-        return _rejected(f"its run is about other neighbours: {described.adjacency.said}")
+        return rejected(f"its run is about other neighbours: {described.adjacency.said}")
     process = released(described.process, claim["releases"])
     assumptions = promises(described, process.releases)
     if content["assumptions"] != assumptions:
-        return _rejected("its assumptions are not those of its run")
+        return rejected("its assumptions are not those of its run")
+    assumptions = [*assumptions, *_also_assumed(content)]
     theorem = _THEOREMS[content["theorem"]]
     # Whether an average may be taken, or a run gone through, is the theorem's business, not the claimant's.
     if failed := next(theorem.failing(process), None):
-        return _rejected(failed[1])
+        return rejected(failed[1])
     if reason := (_not_replayed if grade == Grade.REPLAYED.value else _not_recomputed)(theorem, process, content):
-        return _rejected(reason)
+        return rejected(reason)
     delta = checked_number("delta", claim["delta"], INSIDE_UNIT)
     said = described.adjacency.said, "" if described.released.plain else described.released.called
     return Verdict(True, _epsilon(claim), delta, len(process), process.releases, "", tuple(assumptions), grade, *said)
+
+
+def _also_assumed(content: dict[str, Any]) -> list[str]:
+    """What one execution of the run has to guarantee besides: to assume more is to claim less."""
+    given = content.get("also_assumed", [])
+    if not isinstance(given, list) or not all(isinstance(one, str) and one.isprintable() for one in given):
+        raise InvalidInput("also_assumed must be a list of sentences.")
+    return given
+
+
+def proved_by(certificate: dict[str, Any]) -> Notion:
+    """The whole curve that is behind an accepted certificate, where its claim is one point of it."""
+    claim = certificate["claim"]
+    described = run_from_dict(certificate["run"])
+    if claim["mu"] is not None:
+        return GaussianDP(claim["mu"], described.adjacency)
+    return _THEOREMS[certificate["theorem"]].notion(released(described.process, claim["releases"]))
+
+
+def _checked_budget(content: dict[str, Any], run: Run | None) -> Verdict:
+    """Loaded here: entries of a budget have certificates of their own, which are verified by this very module."""
+    from lastiterate.accounting.budget_certificate import verify_budget
+
+    return verify_budget(content) if run is None else rejected("it is about a budget, and not about one run")
 
 
 def _epsilon(claim: dict[str, Any]) -> float:
@@ -197,7 +233,7 @@ def _checked_rung(value: Any, process: Process) -> int:
     return rung
 
 
-def _rounded_up(value: float) -> float:
+def rounded_up(value: float) -> float:
     """To twelve digits: other machines may differ in the last bits."""
     if value == 0 or not math.isfinite(value):
         return value

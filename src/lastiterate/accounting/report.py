@@ -152,7 +152,7 @@ class Report:
     @cached_property
     def _certificate(self) -> dict[str, Any]:
         process = replace(self.run.process, releases=self.releases)
-        return certificate_of(self.run, process, self.best, self.delta, self.caveats)
+        return certificate_of(self.run, process, self.best, self.delta, self.caveats, self.also_assumed)
 
     def save_certificate(self, path: str | Path) -> None:
         """Write the certificate as JSON."""

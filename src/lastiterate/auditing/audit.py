@@ -10,14 +10,16 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lastiterate.auditing.confidence import Rates, rate_above, rate_below
-from lastiterate.errors import INSIDE_UNIT, InvalidInput, Unavailable, checked_count, checked_number, shown
+from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number, shown
 from lastiterate.numerics.arrays import Floats
+from lastiterate.parallel import in_parallel
 from lastiterate.plots import draw_audit
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.progress import tracked
@@ -81,13 +83,14 @@ def audit(
     runs: int = 1000,
     confidence: float = 0.95,
     score: Score | None = None,
-    workers: int = 1,
+    workers: int | None = None,
     seed: int = 0,
 ) -> Audit:
     """A lower confidence bound on ε of train(data, seed), which returns the last iterate, between two neighbours.
 
     `runs` on each data set, a fifth of them to learn from. `score` makes a number of an iterate, larger on `data`; else
-    the direction in which the means differ is learnt. With workers > 1 the runs are spread over processes.
+    the direction in which the means differ is learnt. Runs are spread over `workers` processes, or over those of the active
+    joblib.parallel_config, such as a dask or ray cluster; without either they follow each other. The answer is the same.
     """
     target, sure = checked_number("delta", delta, INSIDE_UNIT), checked_number("confidence", confidence, INSIDE_UNIT)
     count = checked_count("runs", runs)
@@ -97,30 +100,29 @@ def audit(
         raise InvalidInput(f"runs must be at least {_FEWEST}, or nothing can be told. Got {count}.", field="runs")
     if count > _MOST:
         raise InvalidInput(f"runs must be at most {_MOST}. Got {shown(count)}.", field="runs")
-    if checked_count("workers", workers) > _MOST_WORKERS:
+    if workers is not None and checked_count("workers", workers) > _MOST_WORKERS:
         raise InvalidInput(f"workers must be at most {_MOST_WORKERS}. Got {shown(workers)}.", field="workers")
     seeds = np.random.SeedSequence(checked_count("seed", seed, least=0)).generate_state(2 * count).tolist()
     jobs = [(data, one) for one in seeds[:count]] + [(neighbour, one) for one in seeds[count:]]
-    iterates = _trained(train, jobs, checked_count("workers", workers))
+    iterates = _trained(train, jobs, workers)
     learning = math.ceil(_LEARNING * count)
     one, two = _scored(iterates[:count], iterates[count:], learning, score)
     return _judged(one, two, learning, target, sure)
 
 
-def _trained(train: Train, jobs: Sequence[tuple[Any, int]], workers: int) -> list[Any]:
-    size = -(-len(jobs) // _CHUNKS)
-    chunks = [jobs[first : first + size] for first in range(0, len(jobs), size)]
-    if workers == 1:
-        return [train(*job) for chunk in tracked(chunks, "runs") for job in chunk]
-    try:
-        from joblib import Parallel, delayed
-    except ImportError as error:
-        raise Unavailable("workers > 1 needs joblib, which is not installed. Run pip install joblib.") from error
+def _trained(train: Train, jobs: Sequence[tuple[Any, int]], workers: int | None) -> list[Any]:
+    """In the order of the jobs, whoever trains."""
+    iterates = in_parallel(train, jobs, workers)
     found: list[Any] = []
-    with Parallel(n_jobs=workers) as parallel:
-        for chunk in tracked(chunks, "runs"):
-            found += parallel(delayed(train)(*job) for job in chunk)
+    for part in tracked(_parts(len(jobs)), "runs"):
+        found += islice(iterates, len(part))
     return found
+
+
+def _parts(count: int) -> list[range]:
+    """After each of them it is said how many are done."""
+    size = -(-count // _CHUNKS)
+    return [range(first, min(first + size, count)) for first in range(0, count, size)]
 
 
 def _scored(one: list[Any], two: list[Any], learning: int, score: Score | None) -> tuple[Floats, Floats]:

@@ -24,6 +24,7 @@ COMMANDS = (
     Command("account", "the least provable epsilon of a run", "account run.toml --delta 1e-5"),
     Command("calibrate", "the noise or the steps that meet a target", "calibrate run.toml --epsilon 1"),
     Command("compare", "every theorem side by side", "compare run.toml --plot out/compare.png"),
+    Command("budget", "a ledger of releases that a team shares", "budget team.sqlite --spend run.toml --what 'March'"),
     Command("verify", "replay a certificate", "verify certificate.json --run run.toml"),
     Command("audit", "train many times, bound epsilon from below", "audit run.toml --runs 2000 --delta 1e-5"),
     Command("train", "a private linear model from a CSV file", "train data.csv --target y --epsilon 1"),

@@ -19,7 +19,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="the folder of MNIST's four files, for Bok2024's Tables 2, 5 and 6 (default: mnist in LASTITERATE_DATA)",
     )
-    parser.add_argument("--workers", type=int, default=-1, help="processes (default: one for each core)")
+    parser.add_argument("--workers", type=int, help="processes (default: one for each core)")
 
 
 def answer(options: argparse.Namespace) -> int:

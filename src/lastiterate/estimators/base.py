@@ -33,13 +33,15 @@ from lastiterate.errors import (
     shown,
 )
 from lastiterate.estimators.leaks import Leaks
+from lastiterate.estimators.prepared import PreparedRecords, prepared
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.norms import row_norms
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.training.choose import Plan, Problem, Wishes, chosen_plan
-from lastiterate.training.data import check_unmasked, count_longer, shortened_rows
+from lastiterate.training.data import check_unmasked
 from lastiterate.training.objectives import linear_arithmetic
+from lastiterate.training.records import count_longer
 from lastiterate.training.train import SEEDED, report_of, train
 
 _FLOATS = (np.float64, np.float32)
@@ -108,9 +110,10 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         shape = self._shape(features.shape, columns, norms, leaks)
         plan = chosen_plan(self._problem(shape), epsilon, delta, self._wishes())
         run = _calibrated(self._run(shape, plan, features.dtype), epsilon, delta)
+        _warn_of_longer(norms, shape.feature_norm)
         used = slice(0, run.batches.records)
-        rows = _with_constant(_no_longer(features, norms, shape.feature_norm), shape.constant)
-        trained = train(run, (rows[used], targets[used]), classes=columns if columns > 1 else None, seed=seed)
+        given = PreparedRecords(features[used], targets[used], norms[used], shape.feature_norm, shape.constant)
+        trained = train(run, prepared(given), classes=columns if columns > 1 else None, seed=seed)
         self.plan_, self.run_, self.delta_ = plan, trained.run, delta
         self.noise_ = float(run.process.noise[0]) / plan.step_size
         self.private_, self.leaks_ = trained.private, tuple(leaks.found)
@@ -222,10 +225,8 @@ def dense(features: Any) -> Floats:
     return np.asarray(features.toarray() if hasattr(features, "toarray") else features)
 
 
-def _no_longer(features: Floats, norms: Floats, most: float) -> Floats:
-    """Rows that are longer than this are scaled down to it, in a copy."""
-    if not (norms > most).any():
-        return features
+def _warn_of_longer(norms: Floats, most: float) -> None:
+    """Rows that are longer than this are scaled down to it."""
     count = count_longer(norms, most)
     if count:
         warnings.warn(
@@ -234,13 +235,6 @@ def _no_longer(features: Floats, norms: Floats, most: float) -> Floats:
             PrivacyLeak,
             stacklevel=5,
         )
-    return shortened_rows(features, norms, most)
-
-
-def _with_constant(features: Floats, constant: float) -> Floats:
-    if not constant:
-        return features
-    return np.hstack([features, np.full((len(features), 1), constant, features.dtype)])
 
 
 def _shuffled(records: int, count: int) -> Batches:

@@ -28,7 +28,7 @@ def row_norms_above(rows: Floats) -> Floats:
 
 
 def _norms(rows: Floats) -> Floats:
-    wide = rows.astype(np.float64, copy=False)
+    wide = np.ascontiguousarray(rows, np.float64)  # sums must not depend on how rows lie in memory
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         squares = np.einsum("ij,ij->i", wide, wide)
     odd = ~((squares > _SAFE[0]) & (squares < _SAFE[1]))

@@ -64,7 +64,8 @@ def permutation(source: Source, count: int) -> NDArray[np.intp]:
     while True:
         keys = source.bits(count)
         order = np.argsort(keys)
-        if np.diff(keys[order]).all():
+        drawn = keys[order]
+        if (drawn[1:] != drawn[:-1]).all():
             return order
 
 

@@ -54,6 +54,11 @@ class Profile(Notion):
         object.__setattr__(self, "_function", function)
         object.__setattr__(self, "_points", None if function else _checked_points(epsilons, deltas))
 
+    @property
+    def points(self) -> Floats | None:
+        """The ε at which it was given; none for a function."""
+        return None if self._points is None else self._points[0]
+
     def _log_delta(self, epsilons: Floats) -> Floats:
         with np.errstate(divide="ignore"):
             return np.log(self._deltas(epsilons))

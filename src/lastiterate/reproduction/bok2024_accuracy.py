@@ -9,13 +9,13 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 from lastiterate.errors import Unavailable
+from lastiterate.parallel import every_core, in_parallel
 from lastiterate.progress import tracked
 from lastiterate.reproduction.bok2024_mnist import CYCLIC, FEATURE_NORM, SAMPLED, SETTING_OF_MNIST, executed
 from lastiterate.reproduction.bok2024_printed import TABLE_5, TABLE_6
 from lastiterate.reproduction.drawing import Role
 from lastiterate.reproduction.exhibit import Cell, Claim, Exhibit, Made, Setting, judged
 from lastiterate.reproduction.mnist import CLASSES, Images, accuracy, read_images
-from lastiterate.reproduction.parallel import in_parallel
 from lastiterate.reproduction.tables import Row, dots, number, tabled
 from lastiterate.training.train import train
 
@@ -56,7 +56,8 @@ def _accuracies(folder: Path, quick: bool) -> Mapping[Place, Sequence[tuple[floa
         for l2 in (0.002, 0.004)
     ]
     jobs, lengths = (every[:1], _LENGTHS[:1]) if quick else (every, _LENGTHS)
-    results = in_parallel(partial(_trained, folder=folder, lengths=lengths), jobs)
+    train = partial(_trained, folder=folder.resolve(), lengths=lengths)
+    results = in_parallel(train, [(job,) for job in jobs], every_core(), ordered=False)
     found: dict[Place, list[tuple[float, float]]] = {}
     for _ in tracked(jobs, "trainings"):
         for place, right in next(results).items():

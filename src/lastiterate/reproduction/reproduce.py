@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lastiterate.errors import InvalidInput, Unavailable
+from lastiterate.parallel import every_core, in_parallel
 from lastiterate.plots import save
 from lastiterate.progress import tracked
 from lastiterate.reproduction import TITLES
@@ -22,7 +23,6 @@ from lastiterate.reproduction.catalogue import EXHIBITS, exhibit_of
 from lastiterate.reproduction.drawing import drawn
 from lastiterate.reproduction.exhibit import Agreement, Claim, Exhibit, Made, Outcome, Setting
 from lastiterate.reproduction.page import page
-from lastiterate.reproduction.parallel import in_parallel
 
 PAPERS = tuple(TITLES)
 
@@ -48,11 +48,12 @@ def reproduce(
     quick: bool = False,
     fresh: bool = False,
     mnist: str | Path | None = None,
-    workers: int = -1,
+    workers: int | None = None,
 ) -> tuple[Shown, ...]:
     """Make the figures and tables of these papers in the folder `out`, on all cores; `report.html` shows them.
 
-    What was made before with the same parameters by the same library is kept, unless `fresh`.
+    What was made before with the same parameters by the same library is kept, unless `fresh`. `workers` are processes; an
+    active joblib.parallel_config may name a cluster instead, whose workers have to see the folder.
     """
     if unknown := [name for name in papers if name not in PAPERS]:
         raise InvalidInput(f"papers must be among {', '.join(PAPERS)}. Got {unknown[0]}.", field="papers")
@@ -67,11 +68,12 @@ def reproduce(
     return ordered
 
 
-def _all_made(pending: Sequence[Exhibit], setting: Setting, folder: Path, workers: int) -> Iterator[Shown]:
+def _all_made(pending: Sequence[Exhibit], setting: Setting, folder: Path, workers: int | None) -> Iterator[Shown]:
     """Those that use all cores by themselves come last, one by one."""
     alone = [one for one in pending if not one.uses_all_cores]
-    slowest_first = [one.key for one in sorted(alone, key=lambda one: -one.cost)]
-    keys = in_parallel(partial(_made_elsewhere, setting=setting, folder=folder), slowest_first, workers)
+    slowest_first = [(one.key,) for one in sorted(alone, key=lambda one: -one.cost)]
+    make = partial(_made_elsewhere, setting=setting, folder=folder.resolve())
+    keys = in_parallel(make, slowest_first, every_core() if workers is None else workers, ordered=False)
     for _ in tracked(alone, "exhibits"):
         yield _read(exhibit_of(next(keys)), folder, kept=False)
     for one in pending:

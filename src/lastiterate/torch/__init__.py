@@ -6,18 +6,21 @@ Needs the extra `lastiterate[torch]`; PyTorch is loaded when a name is first use
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from lastiterate.torch.private_steps import PrivateSteps, clip_and_noise
     from lastiterate.torch.releases import Releases
     from lastiterate.torch.sampler import BatchSampler, loader
     from lastiterate.torch.trained import TrainedModel
     from lastiterate.torch.trainer import PrivateTrainer
 
-__all__ = ["BatchSampler", "PrivateTrainer", "Releases", "TrainedModel", "loader"]
+__all__ = ["BatchSampler", "PrivateSteps", "PrivateTrainer", "Releases", "TrainedModel", "clip_and_noise", "loader"]
 
 _MODULES = {
     "BatchSampler": "sampler",
+    "PrivateSteps": "private_steps",
     "PrivateTrainer": "trainer",
     "Releases": "releases",
     "TrainedModel": "trained",
+    "clip_and_noise": "private_steps",
     "loader": "sampler",
 }
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+
 from lastiterate.torch.gradients import ByVmap, Gradients, LayerByLayer
 from lastiterate.torch.network import Network, NotByRecord
 from lastiterate.torch.records import count_of, pieces
@@ -23,21 +24,40 @@ _ROUGH = 0.1
 
 def agreeing(network: Network, inputs: Any, targets: Any, most: float) -> Gradients:
     """Gradients of this network that are what autograd says of single records, the quickest that are."""
+    _check_separate(network, *next(pieces(inputs, targets, _RECORDS)))
     for way in (LayerByLayer, ByVmap):
         with contextlib.suppress(NotByRecord):
             found = way(network)
             check_agreement(found, inputs, targets, most)
             return found
-    raise Mixed()
+    raise MixedRecords()
 
 
 def check_agreement(gradients: Gradients, inputs: Any, targets: Any, most: float) -> None:
     """An error if the gradients of some of these records are not what autograd says of each alone."""
     if not _agree(gradients, *next(pieces(inputs, targets, _RECORDS)), most):
-        raise Mixed()
+        raise MixedRecords()
 
 
-class Mixed(NotByRecord):
+def _check_separate(network: Network, inputs: Any, targets: Any) -> None:
+    """Each record's loss is the same whatever else is in its batch."""
+    with _without_dropout(network.working), torch.no_grad():
+        try:
+            together = network.losses(inputs, targets)
+        except NotByRecord:  # a loss of the whole batch, which is asked for single records only
+            return
+        alone = torch.cat([network.losses(*record) for record in pieces(inputs, targets, 1)])
+    network.check_buffers()
+    limit = _tolerance(network) * (1 + alone.abs().max())
+    if not bool(((together - alone).abs() <= limit).all()) and bool(alone.isfinite().all()):
+        raise MixedRecords()
+
+
+def _tolerance(network: Network) -> float:
+    return _ROUGH if network.autocast is not None else _TOLERANCE.get(network.dtype, _ROUGH)
+
+
+class MixedRecords(NotByRecord):
     """Gradients of a batch that are not those of its records."""
 
     def __init__(self) -> None:
@@ -50,16 +70,14 @@ class Mixed(NotByRecord):
 
 def _agree(gradients: Gradients, inputs: Any, targets: Any, most: float) -> bool:
     network = gradients.network
-    with _without_dropout(network.module):
+    with _without_dropout(network.working):
         apart = torch.zeros(network.size, dtype=torch.float64, device=network.device)
         gradients.add(inputs, targets, network.views(apart), most)
         longest = most if most < float("inf") else float(torch.linalg.vector_norm(apart))
         for record in pieces(inputs, targets, 1):
             _subtract_alone(network, record, network.views(apart), most)
     worst = float(torch.linalg.vector_norm(apart))
-    rough = network.autocast is not None
-    limit = (_ROUGH if rough else _TOLERANCE.get(network.dtype, _ROUGH)) * longest * count_of((inputs, targets))
-    return worst <= limit
+    return worst <= _tolerance(network) * longest * count_of((inputs, targets))
 
 
 def _subtract_alone(network: Network, record: tuple[Any, Any], totals: dict[str, Any], most: float) -> None:

@@ -55,7 +55,9 @@ class NetworkFile:
         return _FORMAT + hashlib.sha256(file.getvalue()).digest() + file.getvalue()
 
     def read(self, path: Path) -> NetworkState:
-        content = path.read_bytes() if path.is_file() else b""
+        return self.decoded(path.read_bytes() if path.is_file() else b"")
+
+    def decoded(self, content: bytes) -> NetworkState:
         begin = len(_FORMAT) + _DIGEST
         body = content[begin:]
         if not content.startswith(_FORMAT) or hashlib.sha256(body).digest() != content[len(_FORMAT) : begin]:

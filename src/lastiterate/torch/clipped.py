@@ -1,6 +1,6 @@
 """Clipped sums of gradients: each record's gradient as it was computed, cut to the clip, added up in double precision.
 
-A `Part` is what is known of the gradients of one layer, or of all of them: for each record a bound on the square of its
+A `LayerPart` is what is known of the gradients of one layer, or of all of them: for each record a bound on the square of its
 norm, and how to add the gradients, each times a factor, to a total. No gradient has to be formed for that.
 """
 
@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import torch
+
 from lastiterate.errors import InvalidInput
 
 _UNIT = 2.0**-52
@@ -21,7 +22,7 @@ _ROWS_AT_ONCE = 32  # so few that their doubles stay in the cache
 PLACES_AT_ONCE = 2**17  # terms that are added up in one product of matrices
 
 
-class Part(ABC):
+class LayerPart(ABC):
     """Of some records."""
 
     @property
@@ -40,7 +41,7 @@ class Part(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Rows(Part):
+class Rows(LayerPart):
     """Gradients that were formed, one row for each record. A few at a time become doubles."""
 
     rows: Any
@@ -62,7 +63,7 @@ class Rows(Part):
 
 
 @dataclass(frozen=True, eq=False)
-class Products(Part):
+class Products(LayerPart):
     """Of a linear layer that was used once for each record: backprop ⊗ activation, and the backprop for its bias."""
 
     backprops: Any
@@ -85,7 +86,7 @@ class Products(Part):
 
 
 @dataclass(frozen=True, eq=False)
-class Sequences(Part):
+class Sequences(LayerPart):
     """Sums over places of backprop ⊗ activation, whose norms come from products of places with places.
 
     What cancels in such a sum leaves its rounding; the bound has room for it.
@@ -150,7 +151,7 @@ class Looked(Sequences):
         self.weight.index_add_(0, activations, scaled)
 
 
-def add_clipped(parts: list[Part], most: float) -> None:
+def add_clipped(parts: list[LayerPart], most: float) -> None:
     """Every record's gradient, over all parts, cut to this norm, to the totals."""
     norms = torch.stack([part.squares for part in parts]).sum(0).sqrt() * (1 + (len(parts) + 8) * _UNIT)
     if not norms.is_meta and not bool(norms.isfinite().all()):

@@ -9,16 +9,18 @@ from __future__ import annotations
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from torch.func import functional_call, grad, vmap
-
 import torch
-from lastiterate.torch.clipped import Part, Rows, add_clipped
+from torch.func import functional_call, grad, vmap
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from lastiterate.torch.clipped import LayerPart, Rows, add_clipped
 from lastiterate.torch.layers import Rule, rule_of
 from lastiterate.torch.network import Network, NotByRecord
 from lastiterate.torch.records import mapped
+from lastiterate.torch.working_copy import first_line, working_copy
 
 
 class Gradients(ABC):
@@ -29,7 +31,7 @@ class Gradients(ABC):
         self.formed = 0  # bytes of gradients that were formed for each record
 
     @abstractmethod
-    def parts(self, inputs: Any, targets: Any, totals: dict[str, Any]) -> list[Part]:
+    def parts(self, inputs: Any, targets: Any, totals: dict[str, Any]) -> list[LayerPart]:
         """What is known of the gradients of these records."""
 
     def add(self, inputs: Any, targets: Any, totals: dict[str, Any], most: float) -> None:
@@ -42,9 +44,11 @@ class Gradients(ABC):
 class ByVmap(Gradients):
     """Every gradient is formed."""
 
-    def parts(self, inputs: Any, targets: Any, totals: dict[str, Any]) -> list[Part]:
-        module, parameters = self.network.module, {n: p.detach() for n, p in self.network.parameters.items()}
-        buffers = dict(module.named_buffers(remove_duplicate=False))
+    def parts(self, inputs: Any, targets: Any, totals: dict[str, Any]) -> list[LayerPart]:
+        # functional_call leaves a layer that has two names with the parameters it was called with (PyTorch 2.13).
+        module = working_copy(self.network.working)
+        parameters = {name: one.detach() for name, one in self.network.parameters.items()}
+        buffers = dict(self.network.working.named_buffers(remove_duplicate=False))
 
         def loss(trained: dict[str, Any], one: Any, target: Any) -> Any:
             def call(*args: Any, **named: Any) -> Any:
@@ -54,7 +58,8 @@ class ByVmap(Gradients):
             return self.network.losses(*alone, call=call).sum()
 
         try:
-            found = vmap(grad(loss), in_dims=(None, 0, 0), randomness="different")(parameters, inputs, targets)
+            with sdpa_kernel(SDPBackend.MATH):  # the others have no rule for vmap, and warn
+                found = vmap(grad(loss), in_dims=(None, 0, 0), randomness="different")(parameters, inputs, targets)
         except NotByRecord:
             raise
         except (RuntimeError, ValueError) as error:
@@ -62,17 +67,12 @@ class ByVmap(Gradients):
         return [Rows(found[name], total) for name, total in totals.items()]
 
 
-@dataclass
 class _Seen:
     """What went through a layer."""
 
-    layer: Any
-    activations: Any
-    output: Any
-    versions: tuple[int, int] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.versions = self.activations._version, self.output._version
+    def __init__(self, path: str, layer: Any, activations: Any, output: Any) -> None:
+        self.path, self.layer, self.activations, self.output = path, layer, activations, output
+        self.versions = activations._version, output._version
 
     @property
     def input_changed(self) -> bool:
@@ -89,16 +89,16 @@ class LayerByLayer(Gradients):
     def __init__(self, network: Network) -> None:
         super().__init__(network)
         self.rules, self._names = _rules(network), _names(network)
-        self._copied: set[Any] = set()  # layers whose output is changed in place afterwards
+        self._copied: set[str] = set()  # layers whose output is changed in place afterwards
 
-    def parts(self, inputs: Any, targets: Any, totals: dict[str, Any]) -> list[Part]:
+    def parts(self, inputs: Any, targets: Any, totals: dict[str, Any]) -> list[LayerPart]:
         with self._watched() as seen:
             losses = self.network.losses(inputs, targets)
-        if len(seen) != len({one.layer for one in seen}):
+        if len(seen) != len({one.path for one in seen}):
             raise NotByRecord("a layer is used more than once for each record.")
         if any(one.input_changed for one in seen):
             raise NotByRecord("what went into a layer is changed in place afterwards.")
-        if changed := {one.layer for one in seen if one.output_changed}:
+        if changed := {one.path for one in seen if one.output_changed}:
             self._copied |= changed
             return self.parts(inputs, targets, totals)
         backprops = torch.autograd.grad(losses.sum(), [one.output for one in seen], allow_unused=True)
@@ -106,23 +106,24 @@ class LayerByLayer(Gradients):
             part
             for one, backprop in zip(seen, backprops, strict=True)
             if backprop is not None
-            for part in self.rules[one.layer](one.layer, one.activations, backprop, self._totals(one.layer, totals))
+            for part in self.rules[one.path](one.layer, one.activations, backprop, self._totals(one.path, totals))
         ]
 
-    def _totals(self, layer: Any, totals: dict[str, Any]) -> dict[str, Any]:
-        return {name: totals[full] for name, full in self._names[layer].items()}
+    def _totals(self, path: str, totals: dict[str, Any]) -> dict[str, Any]:
+        return {name: totals[full] for name, full in self._names[path].items()}
 
     @contextlib.contextmanager
     def _watched(self) -> Iterator[list[_Seen]]:
         seen: list[_Seen] = []
 
-        def watch(layer: Any, given: tuple[Any, ...], output: Any) -> Any:
+        def watch(path: str, layer: Any, given: tuple[Any, ...], output: Any) -> Any:
             if len(given) != 1 or not isinstance(output, torch.Tensor) or len(output) != len(given[0]):
                 raise NotByRecord("a layer does not take one tensor of records and return one.")
-            seen.append(_Seen(layer, given[0].detach(), output))
-            return output.clone() if layer in self._copied else output
+            seen.append(_Seen(path, layer, given[0].detach(), output))
+            return output.clone() if path in self._copied else output
 
-        handles = [layer.register_forward_hook(watch) for layer in self.rules]
+        layers = {path: self.network.working.get_submodule(path) for path in self.rules}
+        handles = [layer.register_forward_hook(partial(watch, path)) for path, layer in layers.items()]
         try:
             yield seen
         finally:
@@ -130,28 +131,24 @@ class LayerByLayer(Gradients):
                 handle.remove()
 
 
-def _names(network: Network) -> dict[Any, dict[str, str]]:
-    """For each layer with trained parameters, their own names and those in the model."""
-    found: dict[Any, dict[str, str]] = {}
+def _names(network: Network) -> dict[str, dict[str, str]]:
+    """For each layer with trained parameters, by its path, their own names and those in the model."""
+    found: dict[str, dict[str, str]] = {}
     for path, layer in network.module.named_modules():
         for name, parameter in layer.named_parameters(recurse=False):
             if parameter.requires_grad:
-                found.setdefault(layer, {})[name] = f"{path}.{name}" if path else name
+                found.setdefault(path, {})[name] = f"{path}.{name}" if path else name
     return found
 
 
-def _rules(network: Network) -> dict[Any, Rule]:
+def _rules(network: Network) -> dict[str, Rule]:
     """How each layer's gradients are found."""
     names = _names(network)
     if sorted(one for inside in names.values() for one in inside.values()) != sorted(network.parameters):
         raise NotByRecord("layers share parameters.")
-    rules = {layer: rule_of(layer) for layer in names}
-    unknown = {type(layer).__name__ for layer, rule in rules.items() if rule is None}
+    layers = {path: network.module.get_submodule(path) for path in names}
+    rules = {path: rule for path, layer in layers.items() if (rule := rule_of(layer)) is not None}
+    unknown = {type(layer).__name__ for path, layer in layers.items() if path not in rules}
     if unknown:
         raise NotByRecord(f"no gradients of single layers are known for {', '.join(sorted(unknown))}.")
-    return {layer: rule for layer, rule in rules.items() if rule is not None}
-
-
-def first_line(error: Exception) -> str:
-    line = str(error).partition("\n")[0]
-    return f"{line[:180].rstrip('.')}."
+    return rules

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import torch
 from torch.nn import functional
 
-import torch
-from lastiterate.torch.clipped import Looked, Part, Products, Rows, Sequences
+from lastiterate.torch.clipped import LayerPart, Looked, Products, Rows, Sequences
 from lastiterate.torch.network import NotByRecord
 
 Totals = dict[str, Any]
 """Where to add up, by the name of the layer's parameter."""
 _PATCHED_AT_ONCE = 64  # records, whose patches stay in the cache
 _PASSES = 50  # as long as it takes to go through a formed gradient, in products of single precision
-Rule = Callable[[Any, Any, Any, Totals], list[Part]]
+Rule = Callable[[Any, Any, Any, Totals], list[LayerPart]]
 
 
 def rule_of(layer: Any) -> Rule | None:
@@ -29,7 +29,7 @@ def rule_of(layer: Any) -> Rule | None:
     return _RULES.get(type(layer))
 
 
-def _linear(layer: Any, activations: Any, backprops: Any, totals: Totals) -> list[Part]:
+def _linear(layer: Any, activations: Any, backprops: Any, totals: Totals) -> list[LayerPart]:
     weight, bias = totals.get("weight"), totals.get("bias")
     if backprops.dim() == 2:
         return [Products(backprops.double(), activations.double(), weight, bias)]
@@ -45,8 +45,8 @@ def _quicker_formed(places: int, out: int, into: int) -> bool:
     return by_places > (places + _PASSES) * out * into
 
 
-def _formed(backprops: Any, activations: Any, weight: Any, bias: Any) -> list[Part]:
-    parts: list[Part] = []
+def _formed(backprops: Any, activations: Any, weight: Any, bias: Any) -> list[LayerPart]:
+    parts: list[LayerPart] = []
     if weight is not None:
         parts.append(Rows(torch.einsum("nlo,nli->noi", backprops, activations.to(backprops.dtype)), weight))
     if bias is not None:
@@ -54,7 +54,7 @@ def _formed(backprops: Any, activations: Any, weight: Any, bias: Any) -> list[Pa
     return parts
 
 
-def _embedding(layer: Any, places: Any, backprops: Any, totals: Totals) -> list[Part]:
+def _embedding(layer: Any, places: Any, backprops: Any, totals: Totals) -> list[LayerPart]:
     places, backprops = places.reshape(len(places), -1), backprops.reshape(len(places), -1, layer.embedding_dim)
     backprops = backprops.double()
     if layer.padding_idx is not None:
@@ -62,12 +62,12 @@ def _embedding(layer: Any, places: Any, backprops: Any, totals: Totals) -> list[
     return [Looked(backprops, places, totals["weight"], None)]
 
 
-def _convolution(layer: Any, activations: Any, backprops: Any, totals: Totals) -> list[Part]:
+def _convolution(layer: Any, activations: Any, backprops: Any, totals: Totals) -> list[LayerPart]:
     """Each place of the output sees a patch of the input: products of patches with what came back there."""
     sides = len(layer.kernel_size)
     if activations.dim() != sides + 2:
         raise NotByRecord("a convolution does not take a batch of records.")
-    parts: list[Part] = []
+    parts: list[LayerPart] = []
     if "weight" in totals:
         padded = functional.pad(activations.to(backprops.dtype), _padding(layer))
         pieces = zip(padded.split(_PATCHED_AT_ONCE), backprops.split(_PATCHED_AT_ONCE), strict=True)
@@ -102,11 +102,11 @@ def _padding(layer: Any) -> list[int]:
 def _scaled(normalised: Callable[[Any, Any], Any], last: bool) -> Rule:
     """Of layers that normalise, then scale and shift: along the last axes, or along the channels, which come first."""
 
-    def rule(layer: Any, activations: Any, backprops: Any, totals: Totals) -> list[Part]:
+    def rule(layer: Any, activations: Any, backprops: Any, totals: Totals) -> list[LayerPart]:
         factors = {"bias": backprops}
         if "weight" in totals:
             factors["weight"] = normalised(layer, activations.to(backprops.dtype)) * backprops
-        parts: list[Part] = []
+        parts: list[LayerPart] = []
         for name, total in totals.items():
             terms = factors[name].reshape(len(backprops), *((-1, *total.shape) if last else (len(total), -1)))
             parts.append(Rows(terms.sum(1 if last else 2, dtype=torch.float64), total))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import inspect
@@ -12,12 +13,14 @@ import torch
 
 from lastiterate.errors import InvalidInput
 from lastiterate.torch.records import count_of
+from lastiterate.torch.whole import check_whole
+from lastiterate.torch.working_copy import buffers_of, check_buffers, working_copy
 
 Criterion = Callable[..., Any]
 
 
 class Network:
-    """`module(inputs)` and `criterion(output, targets)`, record by record.
+    """`module(inputs)` and `criterion(output, targets)`, record by record, on a `working` copy that shares its parameters.
 
     Trained are the parameters that require gradients. What is released are these alone, so buffers must stay as they are.
     """
@@ -32,10 +35,16 @@ class Network:
         self.module = module.module if isinstance(module, torch.nn.parallel.DistributedDataParallel) else module
         self.criterion, self._summed = _unreduced(criterion)
         self.autocast = autocast
+        check_whole(self.module)
         _check_layers(self.module)
         self.parameters = {name: one for name, one in self.module.named_parameters() if one.requires_grad}
         _check_parameters(self.parameters)
-        self._buffers = _versions(self.module)
+        self.renew()
+
+    def renew(self) -> None:
+        """What the forward passes before have stored is forgotten."""
+        self.working = working_copy(self.module)
+        self._buffers = buffers_of(self.working)
 
     @property
     def device(self) -> Any:
@@ -43,6 +52,7 @@ class Network:
 
     @property
     def dtype(self) -> Any:
+        """That of inputs."""
         return next(iter(self.parameters.values())).dtype
 
     @property
@@ -52,8 +62,8 @@ class Network:
 
     def losses(self, inputs: Any, targets: Any, call: Callable[..., Any] | None = None) -> Any:
         """One for each record; `call` instead of the module, where its parameters are others."""
-        call, count = call or self.module, count_of((inputs, targets))
-        with torch.autocast(self.device.type, self.autocast, enabled=self.autocast is not None):
+        call, count = call or self.working, count_of((inputs, targets))
+        with self._precision():
             if isinstance(inputs, Mapping):
                 output = call(**inputs)
             else:
@@ -66,6 +76,9 @@ class Network:
             raise NotByRecord(f"loss must return one number for each of {count} records. Got {len(found)}.")
         return found if found.dim() == 1 else getattr(found.flatten(1), "sum" if self._summed else "mean")(1)
 
+    def _precision(self) -> contextlib.AbstractContextManager[Any]:
+        return contextlib.nullcontext() if self.autocast is None else torch.autocast(self.device.type, self.autocast)
+
     def views(self, flat: Any) -> dict[str, Any]:
         """The parts of a vector that belong to each parameter, sharing its memory."""
         parts, first = {}, 0
@@ -73,6 +86,10 @@ class Network:
             parts[name] = flat[first : first + parameter.numel()].view(parameter.shape)
             first += parameter.numel()
         return parts
+
+    def named(self, flat: Any) -> dict[str, Any]:
+        """A copy of the parts of a vector, each in the precision of its parameter."""
+        return {name: part.to(self.parameters[name].dtype, copy=True) for name, part in self.views(flat).items()}
 
     def flat(self) -> Any:
         """The trained parameters as one vector in double precision."""
@@ -85,15 +102,8 @@ class Network:
                 self.parameters[name].copy_(part)
 
     def check_buffers(self) -> None:
-        """A module whose buffers move would have to release them to be what was trained."""
-        now = _versions(self.module)
-        for name in {**self._buffers, **now}:
-            if self._buffers.get(name) != now.get(name):
-                raise InvalidInput(
-                    f"the model must not change its buffers in training: they would be released, too. Got {name}, which "
-                    "changed. Call eval() on that layer, or use a layer without such state.",
-                    field="model",
-                )
+        """The forward passes since `renew` have left them alone."""
+        check_buffers(self.working, self._buffers)
 
 
 class NotByRecord(InvalidInput):
@@ -143,15 +153,8 @@ def _check_parameters(trained: dict[str, Any]) -> None:
             )
         if not one.is_floating_point():
             raise InvalidInput(f"parameters must be real numbers. Got {name} of {one.dtype}.", field="model")
-    devices, precisions = ({getattr(one, what) for one in trained.values()} for what in ("device", "dtype"))
-    if len(devices) > 1 or len(precisions) > 1:
+    devices = {one.device for one in trained.values()}
+    if len(devices) > 1:
         raise InvalidInput(
-            "the trained parameters must be on one device, in one precision. Got "
-            f"{', '.join(sorted(map(str, devices | precisions)))}.",
-            field="model",
+            f"the trained parameters must be on one device. Got {', '.join(sorted(map(str, devices)))}.", field="model"
         )
-
-
-def _versions(module: Any) -> dict[str, tuple[int, int]]:
-    """Of each buffer, which tensor it is and how often it was written to."""
-    return {name: (id(one), one._version) for name, one in module.named_buffers(remove_duplicate=False)}

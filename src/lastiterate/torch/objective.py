@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+
 from lastiterate.algorithms.arithmetic import Arithmetic, Sums
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
@@ -43,23 +44,39 @@ class NetworkObjective(Objective):
         self.at_once = at_once or _AT_ONCE
         self.gradients: Gradients | None = None
         self.taken = 0
+        self._total: Any = None
+        self._count = 0
 
     @property
     def precision(self) -> Any:
         return self.network.dtype
 
     def gradient_sum(self, weights: Any, chosen: Any, clip: float | None) -> Any:
-        most = min(self.run.loss.gradient_bound, math.inf if clip is None else clip)
+        """Of the records of a batch, and of those that were added since the last step."""
         self.network.put(weights)
-        total = torch.zeros_like(weights)
-        totals, count = self.network.views(total), 0
-        for inputs, targets in chosen.parts:
-            count += count_of((inputs, targets))
-            self._add(self._moved(inputs), self._moved(targets), totals, most)
-        self.network.check_buffers()
+        try:
+            count, total = self.team.total(lambda: self._added(chosen, clip)), self._total
+        finally:  # what is left of a step that failed is in no other
+            self._total, self._count = None, 0
         self.taken += 1
-        self._check_count(self.team.total(count), len(chosen))
-        return self.team.summed(total)
+        self._check_count(count, len(chosen))
+        return self.team.summed(torch.zeros_like(weights) if total is None else total)
+
+    def _added(self, chosen: Batch, clip: float | None) -> int:
+        """The records of this process to the batch; how many of them it now has."""
+        for inputs, targets in chosen.parts:
+            self.add(inputs, targets, clip)
+        self.network.check_buffers()
+        return self._count
+
+    def add(self, inputs: Any, targets: Any, clip: float | None) -> None:
+        """Records to the batch of the next step."""
+        most = min(self.run.loss.gradient_bound, math.inf if clip is None else clip)
+        if self._total is None:
+            self.network.renew()
+            self._total = torch.zeros(self.network.size, dtype=torch.float64, device=self.network.device)
+        self._count += count_of((inputs, targets))
+        self._add(self._moved(inputs), self._moved(targets), self.network.views(self._total), most)
 
     def arithmetic(self, run: Run, parameters: int) -> Arithmetic:
         """Sums are in double precision; terms that cancel leave a little more. One more addition for every process.

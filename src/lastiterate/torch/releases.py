@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from lastiterate.errors import InvalidInput, checked_count, shown
 
@@ -10,14 +10,13 @@ _SHOWN = 6
 
 
 @dataclass(frozen=True)
-class Release:
+class ReleaseEntry:
     """After `step` steps, `what` was written, shown or logged."""
 
     step: int
     what: str
 
 
-@dataclass
 class Releases:
     """A book of what was released. `charged`: trained parameters, or anything computed from them and public data alone.
 
@@ -25,9 +24,15 @@ class Releases:
     records without noise, such as the loss of a batch; no theorem covers it.
     """
 
-    charged: list[Release] = field(default_factory=list)
-    inside: list[Release] = field(default_factory=list)
-    uncharged: list[Release] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.charged: list[ReleaseEntry] = []
+        self.inside: list[ReleaseEntry] = []
+        self.uncharged: list[ReleaseEntry] = []
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Releases) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def charge(self, step: int, what: str) -> None:
         """The trained parameters after so many steps, or what was computed from them without looking at the records."""
@@ -61,13 +66,13 @@ class Releases:
         return (f"Nobody else sees {_listed(self.inside)}.",) if self.inside else ()
 
 
-def _release(step: int, what: str) -> Release:
+def _release(step: int, what: str) -> ReleaseEntry:
     if not isinstance(what, str) or not what.strip():
         raise InvalidInput(f"what must say what was released. Got {shown(what):.60}.", field="what")
-    return Release(checked_count("step", step, least=0), what)
+    return ReleaseEntry(checked_count("step", step, least=0), what)
 
 
-def _listed(entries: list[Release]) -> str:
+def _listed(entries: list[ReleaseEntry]) -> str:
     steps: dict[str, list[int]] = {}
     for one in entries:
         steps.setdefault(one.what, []).append(one.step)

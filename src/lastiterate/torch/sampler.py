@@ -52,7 +52,7 @@ class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]
         order = next(iter(self._orders.values()), None)
         for step in range(self.begin, self.run.steps):
             order, chosen = self.team.drawn(partial(self._draw, step, order))
-            lists = _lists(self.team.share(chosen), self.at_once)
+            lists = _lists(self.team.share(chosen), self.at_once, -(-len(chosen) // self.team.size))
             self.drawn.append((len(chosen), len(lists)))
             yield from lists
 
@@ -117,6 +117,6 @@ def check_dataset(dataset: Any, run: Run) -> None:
         )
 
 
-def _lists(chosen: Any, most: int) -> list[list[int]]:
-    """At least one, if empty."""
-    return [part.tolist() for part in (chosen[first : first + most] for first in range(0, max(len(chosen), 1), most))]
+def _lists(chosen: Any, most: int, longest: int) -> list[list[int]]:
+    """At least one, if empty. As many in all processes, so that all of them come to the next batch at the same place."""
+    return [chosen[first : first + most].tolist() for first in range(0, max(longest, 1), most)]

@@ -17,6 +17,17 @@ from lastiterate.training.optimised import OptimisedStep
 from lastiterate.training.walk import TrainingStep
 
 
+class ToldStep(OptimisedStep):
+    """What is remembered from step to step is computed by each process; the iterate of all of them is the leader's."""
+
+    def __init__(self, run: Run, objective: NetworkObjective, source: Source, state: NetworkState) -> None:
+        super().__init__(run, objective, source, state)
+        self.team = objective.team
+
+    def __call__(self, step: int, weights: Any, chosen: Any, seen: bool) -> Any:
+        return self.team.told(super().__call__(step, weights, chosen, seen))
+
+
 class OptimizerStep(OptimisedStep):
     """The optimiser sees the noisy mean gradient, and nothing else. `rates`: whether the run sets the learning rate."""
 
@@ -24,7 +35,7 @@ class OptimizerStep(OptimisedStep):
         self, run: Run, objective: NetworkObjective, source: Source, state: NetworkState, optimizer: Any, rates: bool
     ) -> None:
         super().__init__(run, objective, source, state)
-        self.network, self.by, self.rates = objective.network, optimizer, rates
+        self.network, self.team, self.by, self.rates = objective.network, objective.team, optimizer, rates
         self.memory = state.memory or (state.weights, self.vectors.zeros_like(state.weights))[: self.average.slots]
 
     def __call__(self, step: int, weights: Any, chosen: Any, seen: bool) -> Any:
@@ -36,7 +47,7 @@ class OptimizerStep(OptimisedStep):
         noisy = self._noisy(total, noise / size, seen)
         self._check_range(self._length(noisy))
         self._step_with(noisy + self.run.loss.l2 * weights if self.run.loss.l2 else noisy)
-        after = self.vectors.settled(self.run, self.network.flat(), size)
+        after = self.team.told(self.vectors.settled(self.run, self.network.flat(), size))
         self.memory = self._averaged(step, after)
         return after
 
@@ -49,7 +60,7 @@ class OptimizerStep(OptimisedStep):
 
     def _step_with(self, gradient: Any) -> None:
         for name, part in self.network.views(gradient).items():
-            self.network.parameters[name].grad = part.to(self.network.dtype)
+            self.network.parameters[name].grad = part.to(self.network.parameters[name].dtype)
         self.by.step()
         self.by.zero_grad(set_to_none=True)
 
@@ -62,4 +73,4 @@ def step_of(
         return OptimizerStep(run, objective, source, state, optimizer, rates)
     if run.process.update.plain:
         return TrainingStep(run, objective, source, objective.network.size)
-    return OptimisedStep(run, objective, source, state)
+    return ToldStep(run, objective, source, state)

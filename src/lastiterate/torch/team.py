@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
+
+Facts = dict[str, Any]
+"""What has to be the same in all processes, by the name that a message calls it."""
 
 
 class Team:
@@ -17,9 +21,22 @@ class Team:
         """Whether this process draws what is random, and writes files."""
         return self.rank == 0
 
-    def total(self, count: int) -> int:
-        """Of the numbers of all processes."""
-        return count
+    def met(self, make: Callable[[], tuple[Any, Facts]]) -> Any:
+        """The network that each process makes, with the leader's numbers. An error in one, or other facts, ends all."""
+        return make()[0]
+
+    def led(self, make: Callable[[], Any]) -> Any:
+        """What the leader makes. An error there ends all."""
+        return make()
+
+    @contextmanager
+    def together(self, facts: Facts) -> Iterator[None]:
+        """While they train: whatever ends one process ends all."""
+        yield
+
+    def total(self, counted: Callable[[], int]) -> int:
+        """Of the numbers that all processes find. An error in one of them is an error in all."""
+        return counted()
 
     def summed(self, vector: Any) -> Any:
         """Of the vectors of all processes."""
@@ -36,6 +53,10 @@ class Team:
     def agreed(self, state: Any) -> Any:
         """The state that the leader found."""
         return state
+
+    def finished(self, last: Callable[[], None]) -> None:
+        """What the leader does when all have come to the end, and before any of them goes on."""
+        last()
 
     def share(self, chosen: Any) -> Any:
         """Of these records, those of this process."""

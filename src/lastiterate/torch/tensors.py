@@ -11,8 +11,8 @@ import math
 from typing import Any
 
 import numpy as np
-
 import torch
+
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.exact_noise import add_whole_noises, normal, public_grid

@@ -29,9 +29,10 @@ class TrainedModel:
     released: dict[int, dict[str, Any]]
     private: bool
     releases: Releases
+    assumed: tuple[str, ...] = ()
 
     def report(self, delta: float) -> Report:
         """The account of what was run and of all that was released."""
         caveats = (*(() if self.private else (SEEDED,)), *self.releases.caveats)
         found = report_of(self.run, delta, (*self.released, *self.releases.steps), caveats)
-        return replace(found, also_assumed=(*ASSUMED, *self.releases.kept))
+        return replace(found, also_assumed=(*ASSUMED, *self.assumed, *self.releases.kept))

@@ -17,18 +17,20 @@ from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.randomness import Source
-from lastiterate.numerics.rounding import up
 from lastiterate.progress import tracked
 from lastiterate.torch.checkpoint import NetworkFile, NetworkState
+from lastiterate.torch.distributed import team_of
 from lastiterate.torch.network import Network
 from lastiterate.torch.objective import Batch, NetworkObjective
 from lastiterate.torch.optimizers import check_optimizer, optimizer_for
+from lastiterate.torch.prepared import prepared
 from lastiterate.torch.records import pair_of
 from lastiterate.torch.releases import Releases
 from lastiterate.torch.sampler import BatchSampler, OrNone, check_dataset
 from lastiterate.torch.steps import step_of
-from lastiterate.torch.team import ALONE, Team
+from lastiterate.torch.team import Facts, Team
 from lastiterate.torch.trained import TrainedModel
+from lastiterate.torch.working_copy import module_identity
 from lastiterate.training.checkpoint import Keeper
 from lastiterate.training.fingerprint import fingerprint
 
@@ -46,6 +48,7 @@ class PrivateTrainer:
     does. The parameters after `releases` steps are returned as well, and charged. `optimizer` is one of torch.optim, where
     the run names one that is neither SGD nor Adam, or where `scheduler` sets its learning rate; both are held to what the
     run says. `at_once` records are looked at at once; `autocast` is a type such as torch.bfloat16. `seed` is for tests.
+    Where torch.distributed is initialised, its processes train together, each with its share of every batch.
     """
 
     def __init__(
@@ -66,16 +69,16 @@ class PrivateTrainer:
         at_once: int | None = None,
         autocast: Any = None,
         seed: int | None = None,
-        team: Team = ALONE,
+        team: Team | None = None,
     ) -> None:
-        self.network = Network(model, loss, autocast)
-        self.source, self.team, self.dataset = Source(seed), team, dataset
+        self.team = team_of() if team is None else team
+        alike = {"seed": seed, "budget": (epsilon, delta, free)}
+        self.network = self.team.met(lambda: _begun(Network(model, loss, autocast), run, dataset, alike))
+        self.source, self.dataset = Source(seed), dataset
         self.scheduler, self.num_workers, self.collate_fn, self.at_once = scheduler, num_workers, collate_fn, at_once
-        check_loss(checked_run(run))
-        check_dataset(dataset, run)
-        self.run = self._executed(run, epsilon, delta, free, releases)
+        self.run = self.team.led(lambda: self._executed(run, epsilon, delta, free, releases))
         self.places = releases_before(self.run.steps, releases)
-        self.objective = NetworkObjective(self.network, self.run, at_once, team)
+        self.objective = NetworkObjective(self.network, self.run, at_once, self.team)
         self.optimizer = optimizer_for(self.run, self.network) if optimizer is None else optimizer
         if optimizer is not None:
             check_optimizer(optimizer, self.run, self.network)
@@ -85,23 +88,20 @@ class PrivateTrainer:
     def fit(self, checkpoint: str | Path | None = None, checkpoint_every: float = 30.0) -> TrainedModel:
         """Train to the end. With `checkpoint`, a file, a training that was killed goes on where it was."""
         path = checkpoint if self.team.leads else None
-        with Keeper(path, checkpoint_every, NetworkFile(self._identity(), self.network.device)) as keeper:
+        file = NetworkFile(self._identity(), self.network.device)
+        with self.team.together(self._facts()), Keeper(path, checkpoint_every, file) as keeper:
             state = self.team.agreed(keeper.found(NetworkState(0, self._start(), randomness=self.source.state())))
             weights, released = self._walked(state, keeper)
-            keeper.remove()
+            self.team.finished(keeper.remove)
         self.network.put(weights)
-        parts = {place: self._named(one) for place, one in zip(self.places, released, strict=True)}
+        parts = {place: self.network.named(one) for place, one in zip(self.places, released, strict=True)}
         return TrainedModel(self.network.module, self.run, parts, self.source.private, self.releases)
 
     def _executed(
         self, run: Run, epsilon: float | None, delta: float | None, free: Free, releases: Iterable[int]
     ) -> Run:
         """With the arithmetic of this training, and as a budget wants it."""
-        _check_dimension(run, self.network.size)
-        objective = NetworkObjective(self.network, run, self.at_once, self.team)
-        arithmetic = run.arithmetic.and_also(objective.arithmetic(run, self.network.size))
-        norm = up(objective.vectors.length(self.network.flat()))
-        run = replace(run, arithmetic=arithmetic, start_norm=max(run.start_norm, norm) if run.decay else run.start_norm)
+        run = prepared(run, self.network, self.at_once, self.team)
         if (epsilon is None) != (delta is None):
             raise InvalidInput("epsilon and delta must be given together, or neither.", field="epsilon")
         if epsilon is None or delta is None:
@@ -130,10 +130,10 @@ class PrivateTrainer:
                 if self.scheduler is not None:
                     self.scheduler.step()
                 if step + 1 in self.places:
-                    released.append(step_taken.leaving(weights))
+                    released.append(self.team.told(step_taken.leaving(weights)))
                 if keeper.due():
                     keeper.keep(self._state(step + 1, weights, released, sampler, step_taken))
-        return step_taken.leaving(weights), released
+        return self.team.told(step_taken.leaving(weights)), released
 
     def _state(self, step: int, weights: Any, released: list[Any], sampler: BatchSampler, taken: Any) -> NetworkState:
         by = {} if self.optimizer is None else self.optimizer.state_dict()
@@ -155,39 +155,31 @@ class PrivateTrainer:
             count, lists = sampler.drawn.popleft()
             yield Batch(count, _parts(first, brought, lists))
 
-    def _named(self, weights: Any) -> dict[str, Any]:
-        return {name: part.to(self.network.dtype, copy=True) for name, part in self.network.views(weights).items()}
+    def _facts(self) -> Facts:
+        """What all processes have to say alike, and have not said before."""
+        return {
+            "releases": self.places,
+            "optimizer": "" if self.optimizer is None else str(self.optimizer),
+            "num_workers and at_once": (self.num_workers, self.at_once),
+        }
 
     def _identity(self) -> str:
         """What tells this training from another: the run, the model and its numbers, the loss, the number of records."""
         module = self.network.module
         told = [
             run_to_dict(self.run),
-            list(self.places),
-            [self.source.seed, len(self.dataset), str(module), self.optimizer is None or str(self.optimizer)],
+            [list(self.places), list(self.network.parameters)],
+            [self.source.seed, len(self.dataset), self.optimizer is None or str(self.optimizer)],
             [[name, str(one.dtype), _digest(one)] for name, one in module.state_dict().items()],
-            fingerprint(self.network.criterion),
+            fingerprint([module_identity(module), self.network.criterion]),
         ]
         return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
-def check_loss(run: Run) -> None:
-    """A linear model's facts rest on the length of its rows, which `li.train` holds them to."""
-    if run.loss.linear:
-        raise InvalidInput(
-            f"li.losses.{run.loss.kind} is a linear model, whose rows li.train holds to their norm. Train it with li.train, "
-            "or describe this model with li.losses.network(clip=...) or li.losses.general(...).",
-            field="loss",
-        )
-
-
-def _check_dimension(run: Run, parameters: int) -> None:
-    declared = run.domain.dimension
-    if declared is not None and declared != parameters:
-        raise InvalidInput(
-            f"the run's domain has dimension {declared}, but the model has {parameters} trained parameters.",
-            field="domain",
-        )
+def _begun(network: Network, run: Run, dataset: Any, alike: Facts) -> tuple[Network, Facts]:
+    """What processes have when they meet, and what has to be alike in all of them."""
+    check_dataset(dataset, checked_run(run))
+    return network, {"run": run_to_dict(run), **alike}
 
 
 def _parts(first: Any, brought: Iterator[Any], lists: int) -> Iterator[tuple[Any, Any]]:

@@ -1,9 +1,11 @@
 """Runs a Run: samplers, clipping, linear models in numpy. It knows no theorem."""
 
 from lastiterate.algorithms.arithmetic import Arithmetic
+from lastiterate.training.parquet import ParquetRecords
+from lastiterate.training.sources import RecordSource
 from lastiterate.training.train import Trained
 
-__all__ = ["Arithmetic", "Trained"]
+__all__ = ["Arithmetic", "ParquetRecords", "RecordSource", "Trained"]
 
 
 def __dir__() -> list[str]:

@@ -1,10 +1,8 @@
-"""Features and targets as a trainer needs them: finite, one row for each record, no row longer than was declared.
-
-The features are never copied: a row that is too long is scaled where it is used, by a factor of its own.
-"""
+"""Features and targets as a trainer needs them: finite, one row for each record, no row longer than was declared."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,60 +10,68 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import InvalidInput, shown
 from lastiterate.numerics.arrays import Floats, Indices
-from lastiterate.numerics.norms import at_least, row_norms_above
+from lastiterate.numerics.norms import row_norms_above
+from lastiterate.training.fingerprint import array_fingerprint
+from lastiterate.training.records import Records, Unmeasured, limited, parts_of
 
-_FAR = 1e-3  # a row that has to shrink by more is scaled itself, so that no product of it can overflow
 _LONGEST = 1e150
-_ROUNDING = 1e-6  # a row that was normalised to the declared norm is not counted as too long
+
+
+class Data(ABC):
+    """Records as a trainer asks for them, wherever they lie.
+
+    `shortened`: how many rows were longer than declared. It was computed from the data: it is not private.
+    """
+
+    shortened: int
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """Of all features."""
+
+    @property
+    @abstractmethod
+    def dtype(self) -> Any:
+        """Of the features, as they are trained on."""
+
+    @abstractmethod
+    def pieces(self, chosen: Indices, most: int) -> Iterator[Records | Unmeasured]:
+        """The chosen records, so many at a time."""
+
+    @abstractmethod
+    def fingerprints(self) -> list[list[Any]]:
+        """Of features and targets: what tells them from any others."""
 
 
 @dataclass(frozen=True, eq=False)
-class Records:
-    """Rows of features, and targets. `scales` shortens rows that are too long; `norms` are what they are then, at most."""
-
-    features: Floats
-    targets: Floats
-    norms: Floats
-    scales: Floats | None
-
-    def __getitem__(self, chosen: Indices) -> Records:
-        scales = None if self.scales is None else self.scales[chosen]
-        return Records(self.features[chosen], self.targets[chosen], self.norms[chosen], scales)
-
-    def __len__(self) -> int:
-        return len(self.targets)
-
-    def in_precision(self, precision: Any) -> Records:
-        """In this precision, row by row in memory whatever the rows are: how they lie must not depend on one of them.
-
-        Rows that are far too long are short already, in a copy.
-        """
-        rows, norms = np.ascontiguousarray(self.features, precision), at_least(self.norms, precision)
-        if self.scales is None:
-            return Records(rows, self.targets, norms, None)
-        far = self.scales < _FAR
-        if not far.any():
-            return Records(rows, self.targets, norms, self.scales.astype(precision))
-        rows = rows.copy()
-        rows[far] = self.features[far].astype(np.float64) * self.scales[far, None]
-        return Records(rows, self.targets, norms, np.where(far, 1.0, self.scales).astype(precision))
-
-
-@dataclass(frozen=True, eq=False)
-class Data:
-    """`shortened`: how many rows were longer than declared. It was computed from the data: it is not private."""
+class InMemory(Data):
+    """Arrays as they were given: they are not copied."""
 
     records: Records
     shortened: int = 0
 
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.records.features.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.records.features.dtype
+
     def pieces(self, chosen: Indices, most: int) -> Iterator[Records]:
-        """The chosen records, so many at a time."""
-        first, last, _ = chosen.indices(len(self.records)) if isinstance(chosen, slice) else (0, len(chosen), 1)
-        for start in range(first, last, most):
-            end = min(start + most, last)
-            yield self.records[slice(start, end) if isinstance(chosen, slice) else chosen[start:end]]
+        return (self.records[part] for part in parts_of(chosen, len(self), most))
+
+    def fingerprints(self) -> list[list[Any]]:
+        return [array_fingerprint(one) for one in (self.records.features, self.records.targets)]
 
 
 def pair_of(data: Any) -> tuple[Any, Any]:
@@ -77,7 +83,7 @@ def pair_of(data: Any) -> tuple[Any, Any]:
     return features, targets
 
 
-def linear_data(data: Any, records: int, feature_norm: float | None, dtype: Any) -> Data:
+def linear_data(data: Any, records: int, feature_norm: float | None, dtype: Any) -> InMemory:
     """For linear models. A row is scaled without looking at other rows, so privacy holds."""
     features, targets = pair_of(data)
     rows = _numbers("features", features, dtype)
@@ -86,24 +92,23 @@ def linear_data(data: Any, records: int, feature_norm: float | None, dtype: Any)
         raise InvalidInput(
             f"data must be features and targets, row by row. Got shapes {rows.shape} and {labels.shape}.", field="data"
         )
-    _check_count(len(rows), records)
+    check_count(len(rows), records)
     norms = row_norms_above(rows)
+    check_finite(norms, labels)
+    check_range(labels, rows.dtype)
+    return InMemory(*limited(rows, labels, norms, feature_norm))
+
+
+def check_finite(norms: Floats, labels: Floats) -> None:
     if not ((norms < _LONGEST).all() and np.isfinite(labels).all()):
         raise InvalidInput(
             f"data must be finite, and rows shorter than {_LONGEST:g}. Got NaN, infinity or huge numbers; drop or fill such "
             "records without looking at others.",
             field="data",
         )
-    _check_range(labels, rows.dtype)
-    if feature_norm is None or not (norms > feature_norm).any():
-        return Data(Records(rows, labels, at_least(norms, rows.dtype), None))
-    shrink = 1 - 4 * float(np.finfo(rows.dtype).eps)  # so that rounding cannot make a row too long again
-    scales = np.where(norms > feature_norm, shrink * feature_norm / np.maximum(norms, feature_norm), 1.0)
-    kept = Records(rows, labels, at_least(np.minimum(norms, feature_norm), rows.dtype), scales)
-    return Data(kept, count_longer(norms, feature_norm))
 
 
-def any_data(data: Any, records: int) -> Data:
+def any_data(data: Any, records: int) -> InMemory:
     """For a gradient of the user's own: arrays whose first axis counts the records."""
     features, targets = (_unmasked(part) for part in pair_of(data))
     if "O" in (features.dtype.kind, targets.dtype.kind):
@@ -113,8 +118,8 @@ def any_data(data: Any, records: int) -> Data:
             f"data must be features and targets, row by row. Got shapes {features.shape} and {targets.shape}.",
             field="data",
         )
-    _check_count(len(features), records)
-    return Data(Records(features, targets, np.broadcast_to(1.0, len(targets)), None))
+    check_count(len(features), records)
+    return InMemory(Records(features, targets, np.broadcast_to(1.0, len(targets)), None))
 
 
 def _numbers(name: str, values: Any, dtype: Any) -> Floats:
@@ -125,7 +130,7 @@ def _numbers(name: str, values: Any, dtype: Any) -> Floats:
         raise InvalidInput(f"{name} must be numbers. Got objects: {error}.", field=name) from error
     if array.dtype.kind not in "biuf":
         raise InvalidInput(f"{name} must be real numbers. Got {array.dtype}.", field=name)
-    return array.astype(_float_type(array, dtype), copy=False)
+    return array.astype(float_type(array.dtype, dtype), copy=False)
 
 
 def check_unmasked(values: Any) -> None:
@@ -144,14 +149,25 @@ def _unmasked(values: Any) -> np.ndarray:
         raise InvalidInput(f"data must be arrays: {error}.", field="data") from error
 
 
-def _float_type(array: np.ndarray, dtype: Any) -> Any:
+def float_type(given: Any, dtype: Any) -> Any:
     """The one asked for; by default single precision stays what it is, and all else becomes double."""
     if dtype is not None:
         return dtype
-    return np.float32 if array.dtype == np.float32 else np.float64
+    return np.float32 if given == np.float32 else np.float64
 
 
-def _check_range(labels: Floats, precision: Any) -> None:
+def checked_float_type(dtype: Any) -> Any:
+    """Single or double precision, or None."""
+    try:
+        kind = None if dtype is None else np.dtype(dtype)
+    except (TypeError, ValueError):
+        kind = np.dtype(object)
+    if kind not in (None, np.dtype(np.float32), np.dtype(np.float64)):
+        raise InvalidInput(f"dtype must be numpy.float32 or numpy.float64. Got {shown(dtype):.60}.", field="dtype")
+    return kind
+
+
+def check_range(labels: Floats, precision: Any) -> None:
     """Products are computed in this precision, and a target that is infinite there is so at every step."""
     largest = float(np.finfo(precision).max)
     if (np.abs(labels) > largest).any():
@@ -162,14 +178,9 @@ def _check_range(labels: Floats, precision: Any) -> None:
         )
 
 
-def _check_count(rows: int, records: int) -> None:
+def check_count(rows: int, records: int) -> None:
     if rows != records:
         raise InvalidInput(f"the run is about {records} records. Got {rows}.", field="data")
-
-
-def count_longer(norms: Floats, most: float) -> int:
-    """How many rows are longer than this, by more than rounding."""
-    return int((norms > most * (1 + _ROUNDING)).sum())
 
 
 def shortened_rows(rows: Floats, norms: Floats, most: float) -> Floats:

@@ -21,6 +21,7 @@ import numpy as np
 from lastiterate.errors import InvalidInput
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
+_BYTES_AT_ONCE = 1 << 22
 _NAMED = (type, types.BuiltinFunctionType, types.ModuleType, np.ufunc)
 
 
@@ -30,14 +31,31 @@ def fingerprint(value: Any) -> str:
 
 
 def array_fingerprint(array: np.ndarray) -> list[Any]:
-    """Type, shape and a digest of the content, which is not copied if it lies in one piece."""
-    if array.dtype.hasobject:
-        raise InvalidInput(
-            f"a checkpoint needs arrays of numbers, dates or strings of fixed length. Got {array.dtype}."
-        )
-    whole = np.ascontiguousarray(array).reshape(-1)
-    content = whole.view(np.uint8).data if array.dtype.itemsize else b""  # dates have no buffer of their own
-    return ["array", str(array.dtype.descr), list(array.shape), hashlib.sha256(content).hexdigest()]
+    """Type, shape and a digest of the content, of which no more than a few rows are copied."""
+    digest, rows = ArrayDigest(array.dtype, array.shape), np.atleast_1d(array)
+    at_once = max(1, _BYTES_AT_ONCE // max(1, rows.nbytes // max(1, len(rows))))
+    for first in range(0, len(rows), at_once):
+        digest.add(rows[first : first + at_once])
+    return digest.told()
+
+
+class ArrayDigest:
+    """The fingerprint of an array that is shown row by row, from the first to the last."""
+
+    def __init__(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+        if dtype.hasobject:
+            raise InvalidInput(f"a checkpoint needs arrays of numbers, dates or strings of fixed length. Got {dtype}.")
+        self._dtype, self._shape, self._digest = dtype, shape, hashlib.sha256()
+
+    def add(self, rows: np.ndarray) -> None:
+        """The next rows."""
+        if self._dtype.itemsize:
+            whole = np.ascontiguousarray(rows, self._dtype).reshape(-1)
+            self._digest.update(whole.view(np.uint8).data)  # dates have no buffer of their own
+
+    def told(self) -> list[Any]:
+        """When all rows have been shown."""
+        return ["array", str(self._dtype.descr), list(self._shape), self._digest.hexdigest()]
 
 
 class _Teller:

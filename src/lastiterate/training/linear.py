@@ -13,34 +13,35 @@ import numpy as np
 from lastiterate.algorithms.arithmetic import IN_DOUBLE_PRECISION, IN_SINGLE_PRECISION, Sums
 from lastiterate.algorithms.losses.model import Model
 from lastiterate.numerics.arrays import Floats
-from lastiterate.training.data import Records
+from lastiterate.training.records import Records, Unmeasured
 
 _NUMBERS_AT_ONCE = 1 << 18  # in sums of blocks that wait to be added up
 
 
-def clipped_gradient_sum(model: Model, weights: Floats, given: Records, most: float) -> Floats:
+def clipped_gradient_sum(model: Model, weights: Floats, given: Records | Unmeasured, most: float) -> Floats:
     """Σ of the records' gradients, each cut to norm `most`, with products in the precision of the features."""
     scores = np.asfortranarray(given.features @ weights)  # columns lie together: sums over classes are fast
     if given.scales is not None:
         scores = scores * _column(given.scales, scores)
     slopes = model.slopes(scores, given.targets)
-    if math.isfinite(most) and not _surely_short(slopes, given.norms, most):
+    if math.isfinite(most) and not _surely_short(slopes, given.longest, model.uncut * most):
         slopes = model.cut(slopes, _limits(most, given.norms))
     if given.scales is not None:
         slopes = slopes * _column(given.scales, slopes)
     return summed_in_blocks(slopes, given.features)
 
 
-def _surely_short(slopes: Floats, norms: Floats, most: float) -> bool:
+def _surely_short(slopes: Floats, longest: float, most: float) -> bool:
     """Whether no gradient is longer than `most`, so that nothing is to be cut: quickly, and never wrongly.
 
-    Squares below 1e-30 may have lost digits, and sums of them lose a part 2⁻²⁴ for each column at most.
+    No row is longer than `longest`. Squares below 1e-30 may have lost digits, and sums of them lose a part 2⁻²⁴ for each
+    column at most.
     """
     with np.errstate(over="ignore"):
         squares = np.square(slopes) if slopes.ndim == 1 else np.square(slopes).sum(axis=1)
     largest, columns = float(squares.max(initial=0.0)), slopes[0].size if len(slopes) else 1
     slack = 1.001 + columns * 2.0**-22
-    return largest > 1e-30 and math.sqrt(largest) * float(norms.max()) * slack <= most
+    return largest > 1e-30 and math.sqrt(largest) * longest * slack <= most
 
 
 def sums_in(precision: Any) -> Sums:

@@ -23,8 +23,9 @@ from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.norms import row_norms_above
-from lastiterate.training.data import Data, Records
+from lastiterate.training.data import Data
 from lastiterate.training.linear import clipped_gradient_sum, sums_in
+from lastiterate.training.records import Records, Unmeasured
 from lastiterate.training.vectors import Vectors
 
 RecordGradients = Callable[[Any, Any, Any], Any]
@@ -65,7 +66,7 @@ class LinearModel(Objective):
 
     @property
     def precision(self) -> Any:
-        return self.data.records.features.dtype
+        return self.data.dtype
 
     @property
     def _products(self) -> Any:
@@ -73,7 +74,7 @@ class LinearModel(Objective):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        width = self.data.records.features.shape[1]
+        width = self.data.shape[1]
         return (width,) if self.model.columns is None else (width, self.model.columns)
 
     def gradient_sum(self, weights: Floats, chosen: Indices, clip: float | None) -> Floats:
@@ -110,7 +111,7 @@ class EachRecord(Objective):
             total += np.asarray(kept @ rows).reshape(weights.shape)
             lengths += float(norms.sum())
         if not math.isfinite(most):
-            self._check_rounding(lengths, len(self.data.records))
+            self._check_rounding(lengths, len(self.data))
         return total
 
     def arithmetic(self, run: Run, parameters: int) -> Arithmetic:
@@ -118,7 +119,7 @@ class EachRecord(Objective):
         most = _least(self.declared, _smallest_clip(run))
         return acceptable_arithmetic(run, IN_DOUBLE_PRECISION) if math.isfinite(most) else UNBOUNDED
 
-    def _rows(self, weights: Floats, records: Records) -> Floats:
+    def _rows(self, weights: Floats, records: Records | Unmeasured) -> Floats:
         found = _as_numbers(self.gradients(weights.copy(), records.features, records.targets))
         if found.shape != (len(records), *weights.shape):
             raise InvalidInput(

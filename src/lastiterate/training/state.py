@@ -74,7 +74,8 @@ class Training:
             fingerprint([self.seed, self.classes]),
             str(np.dtype(self.precision)),
             None if self.loss is None else fingerprint(self.loss),
-            *(array_fingerprint(one) for one in (self.data.records.features, self.data.records.targets, self.start)),
+            *self.data.fingerprints(),
+            array_fingerprint(self.start),
         ]
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 

@@ -23,9 +23,11 @@ from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.rounding import up
 from lastiterate.training.checkpoint import Keeper
 from lastiterate.training.checkpoint_file import ArraysFile
-from lastiterate.training.data import any_data, linear_data
+from lastiterate.training.data import Data, any_data, checked_float_type, linear_data
 from lastiterate.training.objectives import EachRecord, LinearModel, Objective, RecordGradients
+from lastiterate.training.sources import RecordSource, mapped_pair, on_disk
 from lastiterate.training.state import State, Training
+from lastiterate.training.streamed import streamed_data, unchecked_data
 from lastiterate.training.walk import walked
 
 SEEDED = "DO NOT RELEASE: the noise came from a seed, so whoever knows the seed can take it off"
@@ -57,7 +59,7 @@ def report_of(run: Run, delta: float, releases: Iterable[int], caveats: tuple[st
 
 def train(
     run: Run,
-    data: tuple[Any, Any],
+    data: tuple[Any, Any] | RecordSource,
     *,
     loss: RecordGradients | None = None,
     start: Any = None,
@@ -75,10 +77,12 @@ def train(
     a softmax loss needs `classes`. `start` must not depend on the data; it is 0 by default, and it is projected on
     the domain. The iterates after `releases` steps are returned as well, and cost what `account` says. With `checkpoint`, a
     file, a training that was killed goes on where it was. `seed` is for tests. Products are computed in `dtype`, by default
-    in that of the features; what rounding adds to the sensitivity is charged.
+    in that of the features; what rounding adds to the sensitivity is charged. Features in a numpy.memmap, and
+    `li.training.ParquetRecords` or any other `RecordSource` in place of the pair, are read piece by piece and never copied
+    as a whole; they must not change while they are trained on.
     """
     checked_run(run)
-    objective = _objective(run, data, loss, classes, dtype)
+    objective = _objective(run, data, loss, classes, dtype, checkpoint is not None)
     weights = _start(run, objective, start)
     arithmetic = run.arithmetic.and_also(objective.arithmetic(run, weights.size))
     run = replace(run, arithmetic=arithmetic, start_norm=_start_norm(run, weights))
@@ -94,18 +98,33 @@ def train(
     return Trained(last, run, released, source.private, objective.data.shortened)
 
 
-def _objective(run: Run, data: Any, loss: Any, classes: int | None, dtype: Any) -> Objective:
+def _objective(
+    run: Run, data: Any, loss: Any, classes: int | None, dtype: Any, fingerprinted: bool = False
+) -> Objective:
+    records = run.batches.records
     if loss is not None:
         if not callable(loss):
             raise InvalidInput(
                 f"loss must be a function of weights, features and targets. Got {shown(loss):.60}.", field="loss"
             )
         bounds = run.loss.gradient_bound, run.loss.gradient_sensitivity
-        return EachRecord(loss, any_data(data, run.batches.records), *bounds)
+        given = unchecked_data(data, records) if isinstance(data, RecordSource) else any_data(data, records)
+        return EachRecord(loss, given, *bounds)
     model = _model(run.loss, classes)
-    held = linear_data(data, run.batches.records, run.loss.feature_norm, _float(dtype))
-    model.check_targets(held.records.targets)
+    held = _linear(run, model, data, dtype, fingerprinted)
     return LinearModel(model, held, run.loss.gradient_bound, run.batches.random)
+
+
+def _linear(run: Run, model: Model, data: Any, dtype: Any, fingerprinted: bool) -> Data:
+    """Records that lie on disk stay there."""
+    about = run.batches.records, run.loss.feature_norm, checked_float_type(dtype)
+    if isinstance(data, tuple | list) and len(data) == 2 and on_disk(data[0]):
+        return streamed_data(mapped_pair(*data), *about, model.check_targets, fingerprinted)
+    if isinstance(data, RecordSource):
+        return streamed_data(data, *about, model.check_targets, fingerprinted)
+    held = linear_data(data, *about)
+    model.check_targets(held.records.targets)
+    return held
 
 
 def _model(loss: Loss, classes: int | None) -> Model:
@@ -117,16 +136,6 @@ def _model(loss: Loss, classes: int | None) -> Model:
             field="loss",
         )
     return loss.model.with_classes(classes)
-
-
-def _float(dtype: Any) -> Any:
-    try:
-        kind = None if dtype is None else np.dtype(dtype)
-    except (TypeError, ValueError):
-        kind = np.dtype(object)
-    if kind not in (None, np.dtype(np.float32), np.dtype(np.float64)):
-        raise InvalidInput(f"dtype must be numpy.float32 or numpy.float64. Got {shown(dtype):.60}.", field="dtype")
-    return kind
 
 
 def _check_dimension(run: Run, parameters: int) -> None:

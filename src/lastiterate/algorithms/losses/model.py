@@ -56,6 +56,11 @@ class Model(ABC):
         if not known.all():
             raise InvalidInput(f"targets must be {self.meant}. Got {float(targets[~known][0]):g}.", field="targets")
 
+    @property
+    def uncut(self) -> float:
+        """The part of its limit up to which `cut` leaves the slopes of a record as they are, however they are spread."""
+        return 1.0
+
     def cut(self, slopes: Floats, limits: Floats) -> Floats:
         """Slopes of gradients that are cut where the slopes of a record are longer than its limit."""
         return np.clip(slopes, -limits, limits)
@@ -127,6 +132,10 @@ class OneAgainstTheRest(Classes):
 
     def _sides(self, targets: Floats) -> Floats:
         return np.where(targets[:, None] == np.arange(self.classes), 1.0, -1.0)
+
+    @property
+    def uncut(self) -> float:
+        return 1 / math.sqrt(self.classes)
 
     def cut(self, slopes: Floats, limits: Floats) -> Floats:
         each = (limits / limits.dtype.type(math.sqrt(self.classes)))[:, None]

@@ -1,0 +1,217 @@
+"""A privacy budget that a team shares: every release is paid for before it is made, or refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from lastiterate.accounting.budget_certificate import budget_certificate
+from lastiterate.accounting.budget_entry import BudgetEntry, Cost, first_digest, next_digest, plain_text
+from lastiterate.accounting.budget_file import FileLedger, Ledger, append, create, in_memory, written
+from lastiterate.accounting.budget_page import budget_page, refusal
+from lastiterate.accounting.budget_read import History, history_of
+from lastiterate.accounting.budget_spending import Spending, release_of
+from lastiterate.accounting.budget_sum import AGAIN, Rule, rule_of
+from lastiterate.accounting.budget_terms import Terms, checked_line
+from lastiterate.accounting.report import Report
+from lastiterate.algorithms.files import write_text
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import NON_NEGATIVE, BudgetExceeded, Incompatible, InvalidInput, checked_number, shown
+from lastiterate.numerics.rounding import up
+from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
+from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.notion import Notion
+
+_PATIENCE = 30.0  # seconds
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Budget:
+    """(ε, δ) for everything that is ever released from one data set, kept in a file that several processes may use at once.
+
+    `Budget(epsilon=3.0, delta=1e-5, file="team.sqlite")` opens the file, or makes it; a file with other terms is refused.
+    Without a file it ends with the process. `adaptive`: what is released next may depend on what was released before, as it
+    does when people look at a model and then train another. `adaptive=False` is for releases that were all decided
+    beforehand: only then guarantees are composed as sharply as `li.compose` does. `reserve` is the share of delta for
+    guarantees that are not Gaussian; `timeout`, in seconds, is how long to wait while others write.
+    """
+
+    terms: Terms
+    file: Path | None
+    _ledger: Ledger = field(repr=False)
+
+    def __init__(
+        self,
+        epsilon: float,
+        delta: float,
+        adjacency: Adjacency = REPLACE_ONE,
+        file: str | Path | None = None,
+        *,
+        dataset: str = "",
+        adaptive: bool = True,
+        reserve: float = 0.1,
+        timeout: float = _PATIENCE,
+    ) -> None:
+        terms = Terms(epsilon, delta, adjacency, dataset, adaptive, reserve)
+        patience = checked_number("timeout", timeout, NON_NEGATIVE)
+        if file is None:
+            self._fill(terms, None, in_memory(plain_text(terms.to_dict()), first_digest(terms)))
+            return
+        path = _checked_file(file)
+        created = create(path, plain_text(terms.to_dict()), first_digest(terms))
+        self._fill(terms, path, FileLedger(path, patience))
+        if not created and (other := terms.difference(self._read().terms)):
+            raise Incompatible(
+                f"{file} is a budget with {other}. Open it with li.Budget.open, or take another file.", field="file"
+            )
+
+    @classmethod
+    def open(cls, file: str | Path, *, read_only: bool = False, timeout: float = _PATIENCE) -> Budget:
+        """The budget in this file, whatever its terms are; with `read_only`, nothing can be spent."""
+        path = _checked_file(file)
+        ledger = FileLedger(path, checked_number("timeout", timeout, NON_NEGATIVE), bool(read_only))
+        if not path.exists():
+            raise InvalidInput(f"{file} is not there. Make it with li.Budget(epsilon, delta, file=...).", field="file")
+        with ledger.transaction(writing=False) as connection:
+            found = history_of(path, written(connection))
+        budget = cls.__new__(cls)
+        budget._fill(found.terms, path, ledger)
+        return budget
+
+    def _fill(self, terms: Terms, file: Path | None, ledger: Ledger) -> None:
+        for name, value in (("terms", terms), ("file", file), ("_ledger", ledger)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def epsilon(self) -> float:
+        """What all releases together may cost at `delta`."""
+        return self.terms.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The δ of the budget, and of every ε it names."""
+        return self.terms.delta
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Which data sets are neighbours; releases have to agree on it."""
+        return self.terms.adjacency
+
+    @cached_property
+    def _rule(self) -> Rule:
+        return rule_of(self.terms)
+
+    def _read(self) -> History:
+        with self._ledger.transaction(writing=False) as connection:
+            return history_of(self.file, written(connection))
+
+    @property
+    def history(self) -> tuple[BudgetEntry, ...]:
+        """What was paid for, in order."""
+        return self._read().entries
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of the whole ledger: kept elsewhere, it shows later whether the ledger was rewritten."""
+        return self._read().digest
+
+    @property
+    def spent(self) -> float:
+        """ε at `delta` of everything so far.
+
+        With an adaptive budget this says how much is used up; what may be claimed is the budget itself (docs/budget.md).
+        """
+        return self._rule.epsilon(self.history)
+
+    @property
+    def left(self) -> GaussianDP:
+        """The largest Gaussian release that still fits: `budget.left.mu`, and its own `budget.left.epsilon(delta)`."""
+        return self._rule.left(self.history)
+
+    def would(self, release: Report | Run | Notion, *, releases: Iterable[int] = ()) -> float:
+        """What `spent` would be after this; nothing is spent."""
+        found, entries = release_of(release, self.terms, releases), self.history
+        return self._rule.epsilon(entries, self._rule.priced(entries, found.notion))
+
+    def spend(
+        self, release: Report | Run | Notion, what: str, *, who: str = "", releases: Iterable[int] = ()
+    ) -> BudgetEntry:
+        """Pay for a release before it is made: recorded as a whole, or `li.BudgetExceeded` and nothing recorded.
+
+        `release`: the report of a training (`trained.report(delta)`), a run, or any guarantee of `li.notions`. `what` says
+        in a line what it is. The iterates after `releases` steps of a run are released as well.
+        """
+        checked_line("what", what, least=1)
+        checked_line("who", who)
+        found = release_of(release, self.terms, releases)
+        notion = found.notion
+        alone = up(float(notion.epsilon(self.terms.delta)), by=AGAIN)
+        with self._ledger.transaction(writing=True) as connection:
+            past = history_of(self.file, written(connection))
+            proposal = self._rule.priced(past.entries, notion)
+            if allowed := self._rule.allows(past.entries, proposal):
+                entry = self._entry(len(past.entries) + 1, what, who, found, alone, proposal.cost)
+                text = plain_text(entry.to_dict())
+                append(connection, entry.number, text, next_digest(past.digest, text))
+        if not allowed:
+            raise BudgetExceeded(refusal(self.terms, self._rule, past.entries, proposal))
+        return entry
+
+    def _entry(self, number: int, what: str, who: str, found: Spending, alone: float, cost: Cost | None) -> BudgetEntry:
+        return BudgetEntry(
+            number=number,
+            when=datetime.now(UTC).isoformat(timespec="seconds"),
+            what=what,
+            who=who,
+            epsilon=alone,
+            mu=None if cost is None else cost.mu,
+            slack=None if cost is None else cost.slack,
+            guarantee=found.guarantee,
+            certificate=found.certificate,
+            adjacency=self.terms.adjacency,
+        )
+
+    @property
+    def certificate(self) -> dict[str, Any]:
+        """Every entry with its own certificate, and the sum: `li.verify` computes it again."""
+        past = self._read()
+        return budget_certificate(self.terms, self._rule, past)
+
+    def save_certificate(self, path: str | Path) -> None:
+        """Write the certificate as JSON."""
+        write_text(path, json.dumps(self.certificate) + "\n")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The budget and its entries without their certificates, as JSON could hold it."""
+        past = self._read()
+        listed = [
+            {**entry.to_dict(), "theorem": entry.theorem, "guarantee": entry.guarantee["kind"]}
+            for entry in past.entries
+        ]
+        for entry in listed:
+            del entry["certificate"], entry["adjacency"]
+        return {
+            **self.terms.to_dict(),
+            "spent": self._rule.epsilon(past.entries),
+            "left": {"mu": self._rule.left(past.entries).mu},
+            "digest": past.digest,
+            "entries": listed,
+        }
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=2)
+
+    def __str__(self) -> str:
+        past = self._read()
+        return "\n".join(budget_page(self.terms, self._rule, past))
+
+
+def _checked_file(file: Any) -> Path:
+    if not isinstance(file, str | Path) or not str(file) or "\0" in str(file):
+        raise InvalidInput(f"file must be the name of a file. Got {shown(file):.60}.", field="file")
+    return Path(file).absolute()

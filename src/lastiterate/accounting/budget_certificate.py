@@ -1,0 +1,143 @@
+"""A certificate of a sum: all entries with their own certificates, chained, and what they come to."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lastiterate.accounting.budget_entry import BudgetEntry, chained, entries_of, first_digest, plain_text
+from lastiterate.accounting.budget_guarantee import implied
+from lastiterate.accounting.budget_read import History
+from lastiterate.accounting.budget_sum import AGAIN, Filter, Rule, rule_of, total_mu, total_slack
+from lastiterate.accounting.budget_terms import Terms
+from lastiterate.accounting.certificate import BUDGET_FORMAT, Verdict, proved_by, rejected, rounded_up, verify
+from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, checked_number
+from lastiterate.numerics.rounding import up
+from lastiterate.privacy.dominated import gaussian_cover
+from lastiterate.privacy.gaussian import GaussianDP
+
+_ALL = "Whatever was computed from this data set and released is an entry of this ledger."
+_STATED = "Its guarantee is stated, and not proved here."
+_NEXT = {
+    True: "Which release came next, and how, depended on the data through earlier entries alone.",
+    False: "All entries were decided before the first of them was released.",
+}
+
+
+@dataclass(frozen=True)
+class BudgetVerdict(Verdict):
+    """Of a budget: how many `entries` there are, and how each was checked."""
+
+    entries: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        proved = sum(grade != "stated" for grade in self.entries)
+        return (
+            f"accepted: epsilon = {self.epsilon:.9g} at delta = {self.delta:g}, {self.adjacency}, of {len(self.entries)} "
+            f"releases together, {proved} of them proved and {len(self.entries) - proved} stated; recomputed"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), "entries": list(self.entries)}
+
+
+def budget_certificate(terms: Terms, rule: Rule, past: History) -> dict[str, Any]:
+    """What may be claimed: of an adaptive budget, that it was kept; else, what its entries come to."""
+    epsilon = terms.epsilon if terms.adaptive else rounded_up(up(rule.epsilon(past.entries), by=AGAIN))
+    return {
+        "format": BUDGET_FORMAT,
+        "grade": "recomputed",
+        "claim": {"adjacency": terms.adjacency.said, "delta": terms.delta, "epsilon": epsilon},
+        "terms": terms.to_dict(),
+        "entries": [json.loads(text) for text in past.texts],
+        "digest": past.digest,
+    }
+
+
+def verify_budget(content: dict[str, Any]) -> Verdict:
+    """Each entry by its own grade, then the sum."""
+    terms = Terms.from_dict(content["terms"])
+    texts = [plain_text(entry) for entry in content["entries"]]
+    if [first_digest(terms), *chained(terms, texts)][-1] != content["digest"]:
+        return rejected("its entries are not those that its digest was made of")
+    entries = entries_of(texts)
+    claim = content["claim"]
+    if (claim["adjacency"], claim["delta"]) != (terms.adjacency.said, terms.delta):
+        return rejected("its claim has another delta or other neighbours than its terms")
+    epsilon = checked_number("epsilon", claim["epsilon"], NON_NEGATIVE)
+    if reason := _not_the_sum(terms, entries, epsilon):
+        return rejected(reason)
+    for proved in (_miscounted, _unbacked):  # certificates last: they take long
+        for entry in entries:
+            if reason := proved(entry, terms):
+                return rejected(f"entry {entry.number}: {reason}")
+    return BudgetVerdict(
+        True,
+        epsilon,
+        checked_number("delta", claim["delta"], INSIDE_UNIT),
+        assumptions=tuple(_assumptions(terms, entries)),
+        grade="recomputed",
+        adjacency=terms.adjacency.said,
+        entries=tuple(_grade(entry) for entry in entries),
+    )
+
+
+def _grade(entry: BudgetEntry) -> str:
+    return str(entry.certificate["grade"]) if entry.certificate else "stated"
+
+
+def _miscounted(entry: BudgetEntry, terms: Terms) -> str | None:
+    """Why an entry is not what its curve says: its neighbours, its own ε, what it was charged."""
+    if entry.adjacency is not terms.adjacency:
+        return f"it is about other neighbours: {entry.adjacency.said}"
+    if not float(entry.notion.epsilon(terms.delta)) <= entry.epsilon:
+        return f"its own epsilon is not {entry.epsilon:.12g}"
+    if terms.adaptive:
+        cost = entry.cost
+        if not gaussian_cover(entry.notion, terms.delta, cost.slack) <= cost.mu:
+            return f"mu = {cost.mu:.12g} and a slack of {cost.slack:.3g} do not cover it"
+    return None
+
+
+def _unbacked(entry: BudgetEntry, terms: Terms) -> str | None:
+    """Why the certificate of its run does not prove the curve it has; what is stated has none."""
+    if (certificate := entry.certificate) is None:
+        return None
+    verdict = verify(certificate)
+    if not verdict.accepted:
+        return verdict.reason
+    if isinstance(verdict, BudgetVerdict) or verdict.adjacency != terms.adjacency.said:
+        return "its certificate is about other neighbours, or no run"
+    return (
+        None
+        if implied(entry.guarantee, proved_by(certificate), terms.delta)
+        else "its run does not have the curve it says"
+    )
+
+
+def _not_the_sum(terms: Terms, entries: tuple[BudgetEntry, ...], epsilon: float) -> str | None:
+    rule = rule_of(terms)
+    if not isinstance(rule, Filter):
+        found = rule.epsilon(entries)
+        return None if found <= epsilon else f"it claims epsilon = {epsilon:.12g}, but its entries make {found:.12g}"
+    if epsilon < terms.epsilon:
+        return f"of an adaptive budget its own epsilon = {terms.epsilon:g} may be claimed, and no less"
+    if total_slack(entries) > terms.set_aside:
+        return "its entries take more than its reserve"
+    mu = total_mu(entries)
+    together = float(GaussianDP(mu).delta(terms.epsilon)) + terms.set_aside if math.isfinite(mu) else 1.0
+    return None if together <= terms.delta else f"its entries make mu = {mu:.12g}, which is more than the budget"
+
+
+def _assumptions(terms: Terms, entries: tuple[BudgetEntry, ...]) -> Iterator[str]:
+    """Each once, with the entries that make it."""
+    yield from (_ALL, _NEXT[terms.adaptive])
+    made: dict[str, list[str]] = {}
+    for entry in entries:
+        for sentence in [_STATED] if entry.certificate is None else entry.certificate["assumptions"]:
+            made.setdefault(str(sentence), []).append(str(entry.number))
+    for sentence, numbers in made.items():
+        yield f"Entr{'y' if len(numbers) == 1 else 'ies'} {', '.join(numbers)}: {sentence}"

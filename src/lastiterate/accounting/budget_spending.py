@@ -1,0 +1,88 @@
+"""From what is to be released, a report, a run or a guarantee, to what a ledger holds of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lastiterate.accounting.account import account
+from lastiterate.accounting.budget_guarantee import guarantee_from_dict, guarantee_to_dict
+from lastiterate.accounting.budget_terms import Terms
+from lastiterate.accounting.certificate import certificate_of
+from lastiterate.accounting.releases import checked_releases
+from lastiterate.accounting.report import Report
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import Incompatible, InvalidInput, shown
+from lastiterate.numerics.rounding import up
+from lastiterate.privacy.adjacency import Adjacency
+from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.notion import Notion
+
+
+@dataclass(frozen=True, eq=False)
+class Spending:
+    """A guarantee as the ledger will hold it, and its certificate, if a run is behind it."""
+
+    guarantee: dict[str, Any]
+    certificate: dict[str, Any] | None
+    adjacency: Adjacency
+
+    @property
+    def notion(self) -> Notion:
+        """What the ledger holds, not what was given: a table is a little above it."""
+        return guarantee_from_dict(self.guarantee, self.adjacency)
+
+
+def release_of(release: Any, terms: Terms, releases: Iterable[int]) -> Spending:
+    """Checked against the budget's neighbours; a run is accounted for at the budget's δ."""
+    places = checked_releases(releases)
+    if isinstance(release, Run):
+        _check_adjacency(release.adjacency, terms, run=True)
+        return _of_report(account(release, terms.delta, places), terms)
+    if places:
+        raise InvalidInput("releases can be given with a run only. Give them to li.account.", field="releases")
+    if isinstance(release, Report):
+        _check_adjacency(release.run.adjacency, terms, run=True)
+        return _of_report(release, terms)
+    if isinstance(release, Notion):
+        _check_adjacency(release.adjacency, terms, run=False)
+        return Spending(guarantee_to_dict(release, terms.delta), None, terms.adjacency)
+    raise InvalidInput(
+        "release must be a report (li.account), a run or a guarantee such as li.GaussianDP(mu=1.0). "
+        f"Got {shown(release):.60}.",
+        field="release",
+    )
+
+
+def _of_report(report: Report, terms: Terms) -> Spending:
+    """The guarantee with the least ε at the budget's δ, all of its curve, and the proof of it."""
+    if report.caveats:
+        raise InvalidInput(
+            f"a budget covers no release with a caveat. This report says: {report.caveats[0]}. Train again without it.",
+            field="release",
+        )
+    best = min(report.asked, key=lambda one: one.guarantee.epsilon(terms.delta)).guarantee
+    process = replace(report.run.process, releases=report.releases)
+    certificate = certificate_of(report.run, process, best, terms.delta)
+    return Spending(_curve(certificate, best.notion, terms), certificate, terms.adjacency)
+
+
+def _curve(certificate: dict[str, Any], notion: Notion, terms: Terms) -> dict[str, Any]:
+    """μ as the certificate claims it, where it does: this is what the kernel replays."""
+    if isinstance(notion, GaussianDP):
+        claimed = certificate["claim"]["mu"]
+        notion = GaussianDP(up(notion.mu) if claimed is None else claimed, terms.adjacency)
+    return guarantee_to_dict(notion, terms.delta)
+
+
+def _check_adjacency(adjacency: Adjacency, terms: Terms, *, run: bool) -> None:
+    if adjacency is terms.adjacency:
+        return
+    what, advice = "guarantee", f"Account for it under {terms.adjacency!r}"
+    if run:
+        group = "Spend what report.under(li.REPLACE_ONE) returns, or give"
+        what, advice = "run", f"{group if terms.adjacency.replaces else 'Give'} the run adjacency={terms.adjacency!r}"
+    raise Incompatible(
+        f"this budget is about {terms.adjacency!r}. Got a {what} about {adjacency!r}. {advice}.", field="adjacency"
+    )

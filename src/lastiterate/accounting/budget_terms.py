@@ -1,0 +1,80 @@
+"""What a budget is: fixed before the first release, and never changed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lastiterate.errors import INSIDE_UNIT, POSITIVE, Interval, InvalidInput, check_fields, checked_choice, shown
+from lastiterate.privacy.adjacency import Adjacency
+
+FORMAT = "lastiterate budget 1"
+_BELOW_ONE = Interval(0.0, 1.0, low_included=True)
+_LONGEST = 200
+
+
+@dataclass(frozen=True)
+class Terms:
+    """`adaptive`: a release may depend on earlier ones; `reserve`: the share of δ for what no Gaussian covers."""
+
+    epsilon: float
+    delta: float
+    adjacency: Adjacency
+    dataset: str
+    adaptive: bool
+    reserve: float
+
+    def __post_init__(self) -> None:
+        check_fields(self, POSITIVE, "epsilon")
+        check_fields(self, INSIDE_UNIT, "delta")
+        check_fields(self, _BELOW_ONE, "reserve")
+        checked_choice("adjacency", self.adjacency, Adjacency)
+        checked_line("dataset", self.dataset)
+        if not isinstance(self.adaptive, bool):
+            raise InvalidInput(f"adaptive must be True or False. Got {shown(self.adaptive):.60}.", field="adaptive")
+
+    @property
+    def set_aside(self) -> float:
+        """The part of δ for what no Gaussian covers."""
+        return self.reserve * self.delta if self.adaptive else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON could hold it."""
+        return {"format": FORMAT, **asdict(self), "adjacency": self.adjacency.name.lower()}
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> Terms:
+        """Back; whatever is missing or wrong raises."""
+        if content["format"] != FORMAT:
+            raise InvalidInput(f"it is not a {FORMAT}: it was written by another version of this library.")
+        values = {name: content[name] for name in cls.__dataclass_fields__}
+        return cls(**{**values, "adjacency": adjacency_named(content["adjacency"])})
+
+    def said(self) -> str:
+        """In one line."""
+        of = f", data set {self.dataset}" if self.dataset else ""
+        return f"epsilon = {self.epsilon:g} at delta = {self.delta:g} ({self.adjacency.said}{of})"
+
+    def difference(self, other: Terms) -> str | None:
+        """The first thing in which another budget differs, in words."""
+        for name in self.__dataclass_fields__:
+            if getattr(self, name) != getattr(other, name):
+                return f"{name} = {shown(getattr(other, name))}, not {shown(getattr(self, name))}"
+        return None
+
+
+def adjacency_named(name: Any) -> Adjacency:
+    """By the name that files have for it, or the command line, which has hyphens."""
+    named = {one.name.lower(): one for one in Adjacency}
+    if str(name).replace("-", "_") not in named:
+        raise InvalidInput(f"adjacency must be one of {', '.join(named)}. Got {shown(name):.60}.", field="adjacency")
+    return named[str(name).replace("-", "_")]
+
+
+def checked_line(name: str, value: Any, least: int = 0) -> str:
+    """A text of one bearable line."""
+    if not isinstance(value, str) or not least <= len(value) <= _LONGEST or not (value.isprintable() or not value):
+        raise InvalidInput(
+            f"{name} must be one line of {least} to {_LONGEST} characters. Got {shown(value):.60}.", field=name
+        )
+    return value

@@ -1,0 +1,60 @@
+"""Which runs Opacus can execute: what it never does, no run may say."""
+
+from __future__ import annotations
+
+import math
+
+from lastiterate.algorithms.arithmetic import EXACT
+from lastiterate.algorithms.batches import Cyclic, FullBatch, Poisson, Shuffled
+from lastiterate.algorithms.noise import OnGradientSum
+from lastiterate.algorithms.per_step import extremes, spread
+from lastiterate.algorithms.run import Run, checked_run
+from lastiterate.errors import InvalidInput
+
+_BATCHES = (Poisson, Shuffled, Cyclic, FullBatch)
+_ROOM = 1e-5  # Opacus clips at max_grad_norm·norm/(norm + 1e-6), in single precision
+
+
+def covered(run: Run) -> Run:
+    """The run itself, if Opacus could have executed it."""
+    checked_run(run)
+    if not isinstance(run.noise, OnGradientSum):
+        raise InvalidInput(
+            f"noise must be li.OnGradientSum(multiplier=, clip=), which is where Opacus adds it. Got {run.noise.described}.",
+            field="noise",
+        )
+    if not isinstance(run.batches, _BATCHES):
+        raise InvalidInput(
+            "batches must be such as Opacus draws: li.Poisson, li.Shuffled, li.Cyclic or li.FullBatch. "
+            f"Got {run.batches.called}.",
+            field="batches",
+        )
+    if math.isfinite(run.domain.diameter) or run.prox is not None:
+        which = "domain" if run.prox is None else "prox"
+        raise InvalidInput(
+            f"{which} must be left out of the run: Opacus' optimisers neither project nor apply a proximal map.",
+            field=which,
+        )
+    if run.arithmetic != EXACT:
+        raise InvalidInput(
+            "arithmetic must be left out of the run: what Opacus rounds, this library has not seen.", field="arithmetic"
+        )
+    _check_clipping(run)
+    return run
+
+
+def _check_clipping(run: Run) -> None:
+    """Opacus clips the whole gradient of a record, and knows no limit on its pull."""
+    if "pull" in run.loss.arguments:
+        raise InvalidInput(
+            "loss must be one that Opacus computes: it does not limit the pull of a softmax. Leave pull out.",
+            field="loss",
+        )
+    by_class = run.loss.keeps_convexity and run.loss.arguments.get("classes") is not None
+    shortest = extremes(spread("clip", run.clip or 0.0, run.steps))[0]
+    if by_class and shortest * (1 - _ROOM) < run.loss.gradient_bound:
+        raise InvalidInput(
+            "loss must not need a clip for each class: Opacus clips all classes together, which keeps no convexity. Use "
+            f"max_grad_norm > {run.loss.gradient_bound:.4g}, where nothing is clipped, or li.losses.softmax.",
+            field="loss",
+        )

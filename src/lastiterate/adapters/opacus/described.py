@@ -1,0 +1,107 @@
+"""A training that was set up with Opacus, described as a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opacus import PrivacyEngine
+from opacus.optimizers import DPOptimizer
+from torch.utils.data import DataLoader
+
+from lastiterate.adapters.opacus.covered import covered
+from lastiterate.adapters.opacus.loaders import batches_of, dealer_of
+from lastiterate.adapters.opacus.steps import check_setup, check_step, check_weights, divisor_of, norm_of, same
+from lastiterate.adapters.opacus.updates import executed_by
+from lastiterate.algorithms.batches import Poisson
+from lastiterate.algorithms.domains import Unbounded
+from lastiterate.algorithms.losses import Loss, network
+from lastiterate.algorithms.noise import OnGradientSum
+from lastiterate.algorithms.per_step import checked_per_step, times
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import POSITIVE, InvalidInput, checked_count
+from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, ZERO_OUT, Adjacency
+
+
+def run_of(
+    engine: PrivacyEngine,
+    optimizer: DPOptimizer,
+    loader: DataLoader[Any],
+    *,
+    epochs: int | None = None,
+    steps: int | None = None,
+    loss: Loss | None = None,
+    adjacency: Adjacency | None = None,
+    step_size: Any = None,
+) -> Run:
+    """The run that will be executed with what `make_private` returned, for so many epochs or steps; call it before training.
+
+    Batches come from the loader, noise, clip, update and weight decay from the optimiser. `loss` is li.losses.network, of
+    which nothing is known, unless a better one is given. Neighbours are li.ADD_OR_REMOVE_ONE with Poisson batches, else
+    li.ZERO_OUT. `step_size`: the learning rates of a scheduler, as li.cosine(0.1) or one per step. Opacus divides gradient
+    sums by ⌊records/batches⌋: where a run divides by another number, its step size and weight decay are scaled to match.
+    """
+    batches, executed = _seen(engine, optimizer, loader), executed_by(optimizer.original_optimizer)
+    scale = batches.divisor / divisor_of(optimizer) if executed.scales else 1.0
+    rates = _learning_rates(optimizer, executed.learning_rate, step_size)
+    usual = ADD_OR_REMOVE_ONE if isinstance(batches, Poisson) else ZERO_OUT
+    decay, known = (
+        (executed.weight_decay or 0.0) / scale,
+        network(clip=optimizer.max_grad_norm) if loss is None else loss,
+    )
+    run = covered(
+        Run(
+            loss=known,
+            batches=batches,
+            step_size=times(rates, scale) if scale != 1 else rates,
+            noise=OnGradientSum(optimizer.noise_multiplier, optimizer.max_grad_norm),
+            steps=_steps(loader, epochs, steps),
+            domain=Unbounded(sum(one.numel() for one in optimizer.params)),
+            weight_decay=0.0 if same(decay, known.l2) else decay,  # an l2 term of the loss is the same thing
+            start_norm=norm_of(optimizer) if decay else 0.0,
+            adjacency=usual if adjacency is None else adjacency,
+            optimizer=executed.optimizer,
+        )
+    )
+    if step_size is None:
+        check_step(run, optimizer, 0)
+    check_setup(run, optimizer)
+    check_weights(run, optimizer, 0)
+    return run
+
+
+def _seen(engine: PrivacyEngine, optimizer: DPOptimizer, loader: DataLoader[Any]) -> Any:
+    for name, value, kind in (
+        ("engine", engine, PrivacyEngine),
+        ("optimizer", optimizer, DPOptimizer),
+        ("loader", loader, DataLoader),
+    ):
+        if not isinstance(value, kind):
+            raise InvalidInput(
+                f"{name} must be a {kind.__name__}, as make_private returns it. Got a {type(value).__name__}.",
+                field=name,
+            )
+    if engine.dataset is not None and engine.dataset is not loader.dataset:
+        raise InvalidInput("loader must be the one that this engine's make_private returned.", field="loader")
+    if len(engine.accountant):
+        raise InvalidInput("run_of must be called before the first step: later weights depend on the data.")
+    return batches_of(loader)
+
+
+def _learning_rates(optimizer: DPOptimizer, learning_rate: float | None, step_size: Any) -> Any:
+    if step_size is not None:
+        return checked_per_step("step_size", step_size, POSITIVE)
+    if any("initial_lr" in group for group in optimizer.param_groups):
+        raise InvalidInput(
+            "a scheduler changes the learning rate of this optimiser: give run_of step_size=, such as li.cosine(0.1) or a "
+            "list with one number per step.",
+            field="step_size",
+        )
+    return 1.0 if learning_rate is None else learning_rate  # of an optimiser that is only named, it says nothing
+
+
+def _steps(loader: DataLoader[Any], epochs: int | None, steps: int | None) -> int:
+    if (epochs is None) == (steps is None):
+        raise InvalidInput("run_of needs epochs or steps, and not both.", field="epochs")
+    if steps is not None:
+        return checked_count("steps", steps)
+    return checked_count("epochs", epochs) * len(dealer_of(loader))

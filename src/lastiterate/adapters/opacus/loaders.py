@@ -1,0 +1,109 @@
+"""A PyTorch loader in the words of a run: which records the steps of an epoch use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opacus.utils.batch_memory_manager import BatchSplittingSampler
+from opacus.utils.uniform_sampler import UniformWithReplacementSampler
+from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, RandomSampler, SequentialSampler
+
+from lastiterate.adapters.opacus.steps import same
+from lastiterate.algorithms.batches import Batches, Cyclic, FullBatch, Poisson, Shuffled
+from lastiterate.errors import InvalidInput
+
+_PASSES = {RandomSampler: Shuffled, SequentialSampler: Cyclic}
+
+
+def batches_of(loader: DataLoader[Any]) -> Batches:
+    """The batches that this loader deals, or a refusal."""
+    dealer = dealer_of(loader)
+    if type(dealer) is UniformWithReplacementSampler:
+        if getattr(loader.collate_fn, "rand_on_empty", False):
+            raise InvalidInput(
+                "rand_on_empty must be False: with a random record in an empty batch, one record can change twice as much.",
+                field="rand_on_empty",
+            )
+        return Poisson(dealer.num_samples, dealer.sample_rate)
+    if type(dealer) is not BatchSampler:
+        raise _unknown(dealer)
+    sampler, size = dealer.sampler, dealer.batch_size
+    if isinstance(sampler, DistributedSampler):
+        raise _distributed(sampler)
+    if type(sampler) not in _PASSES:
+        raise _unknown(sampler)
+    records = len(loader.dataset)
+    if len(sampler) != records or getattr(sampler, "replacement", False):
+        raise InvalidInput(
+            f"the sampler must go through all {records} records, each once an epoch. Got {sampler.__class__.__name__} with "
+            "replacement, or over another number of them. Use DataLoader(shuffle=True).",
+            field="loader",
+        )
+    if size >= records and (size == records or not dealer.drop_last):
+        return FullBatch(records)
+    return _PASSES[type(sampler)](records, size, last="drop" if dealer.drop_last else "smaller")
+
+
+def dealer_of(loader: DataLoader[Any]) -> Any:
+    """What deals records to batches; of batches that a BatchMemoryManager cuts up, before they are."""
+    dealer = getattr(loader, "batch_sampler", None)
+    return dealer.sampler if isinstance(dealer, BatchSplittingSampler) else dealer
+
+
+def generator_of(loader: DataLoader[Any]) -> Any:
+    """Where its random choices come from: None for PyTorch's own, or where it makes none."""
+    dealer = dealer_of(loader)
+    return getattr(dealer if hasattr(dealer, "generator") else getattr(dealer, "sampler", None), "generator", None)
+
+
+def check_batches(described: Batches, loader: DataLoader[Any]) -> None:
+    """That this loader deals what the run describes, several of its batches to one step where gradients accumulate."""
+    dealt = batches_of(loader)
+    if not _deals(dealt, described):
+        raise InvalidInput(
+            f"the batches of the run must be those of the loader. Got {described.described} in the run and "
+            f"{dealt.described} from the loader{_advice(dealt, described)}.",
+            field="batches",
+        )
+
+
+def _deals(dealt: Batches, described: Batches) -> bool:
+    if dealt.records != described.records:
+        return False
+    if isinstance(dealt, Poisson):
+        return isinstance(described, Poisson) and same(dealt.rate, described.rate)
+    one_order = (
+        isinstance(described, Shuffled) and not described.each_epoch
+    )  # the file was shuffled once, its owner says
+    kind = Cyclic if one_order else type(described)
+    if type(dealt) is not kind or isinstance(dealt, FullBatch):
+        return type(dealt) is kind
+    together, rest = divmod(described.largest, dealt.largest)
+    same_end = (dealt.uneven, dealt.last_size) == (described.uneven, described.last_size)
+    return not rest and dealt.per_epoch == together * described.per_epoch and (together > 1 or same_end)
+
+
+def _advice(dealt: Batches, described: Batches) -> str:
+    if isinstance(dealt, Poisson) and not isinstance(described, Poisson):
+        return "; use poisson_sampling=False, or li.Poisson in the run"
+    if isinstance(described, Poisson) and not isinstance(dealt, Poisson):
+        return "; use poisson_sampling=True and the loader that make_private returns"
+    return ""
+
+
+def _distributed(sampler: DistributedSampler[Any]) -> InvalidInput:
+    repeated = sampler.total_size - len(sampler.dataset)
+    why = (
+        f"it repeats {repeated} records to fill its last batches, so that one record may be used twice an epoch"
+        if repeated > 0
+        else "its order comes from a seed that is public"
+    )
+    return InvalidInput(f"the sampler must not be a DistributedSampler: {why}. Train in one process.", field="loader")
+
+
+def _unknown(sampler: Any) -> InvalidInput:
+    return InvalidInput(
+        "the loader must be that of DataLoader(shuffle=True or False) or of Opacus' Poisson sampling: of other samplers "
+        f"nothing is known. Got {type(sampler).__name__}.",
+        field="loader",
+    )

@@ -1,0 +1,87 @@
+"""What an accountant writes into a checkpoint, and what it takes back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from lastiterate.adapters.opacus.circumstances import Circumstances
+from lastiterate.algorithms.encode import run_from_dict, run_to_dict
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import POSITIVE, RATE, InvalidInput, checked_count, checked_number
+
+Span = tuple[float, float, int]
+"""Noise multiplier, sample rate, and so many steps: as Opacus' accountants write it."""
+
+
+@dataclass(frozen=True)
+class StepHistory:
+    """The steps that were executed, how, and why nothing may be claimed of them, if so."""
+
+    spans: tuple[Span, ...] = ()
+    steps: int = 0
+    circumstances: Circumstances = field(default_factory=Circumstances)
+    refusal: str | None = None
+
+    def with_step(self, multiplier: float, rate: float, circumstances: Circumstances) -> StepHistory:
+        spans = self.spans
+        if spans and spans[-1][:2] == (multiplier, rate):
+            spans, count = spans[:-1], spans[-1][2] + 1
+        else:
+            count = 1
+        return replace(
+            self, spans=(*spans, (multiplier, rate, count)), steps=self.steps + 1, circumstances=circumstances
+        )
+
+    def state(self, run: Run) -> dict[str, Any]:
+        """As `torch.save` and JSON can hold it."""
+        return {
+            "history": list(self.spans),
+            "run": run_to_dict(run),
+            "circumstances": asdict(self.circumstances),
+            "refusal": self.refusal,
+        }
+
+
+def history_from(state: Any, mechanism: str, run: Run) -> StepHistory:
+    """The history in such a state, if it is about this run."""
+    if not isinstance(state, Mapping):
+        raise InvalidInput(f"state_dict must be what state_dict() returned. Got a {type(state).__name__}.")
+    for name in ("history", "mechanism", "run", "circumstances", "refusal"):
+        if name not in state:
+            raise InvalidInput(f"state_dict must have the entry {name}: it is not one of this accountant.", field=name)
+    if state["mechanism"] != mechanism:
+        raise InvalidInput(
+            f"state_dict must be of the accountant {mechanism}. Got one of {state['mechanism']}.", field="mechanism"
+        )
+    if run_from_dict(state["run"]) != run:
+        raise InvalidInput("state_dict must be about the run of this accountant. Got another run.", field="run")
+    try:
+        circumstances = Circumstances(**state["circumstances"])
+        spans = tuple(_span(*one) for one in state["history"])
+    except TypeError as error:
+        raise InvalidInput("state_dict must be what state_dict() returned: its history is no history.") from error
+    return _continued(StepHistory(spans, sum(count for _, _, count in spans), circumstances, state["refusal"]), run)
+
+
+def _continued(history: StepHistory, run: Run) -> StepHistory:
+    """A loader that starts again begins a new epoch: in the middle of one, records would be used twice."""
+    if history.steps > run.steps:
+        raise InvalidInput(f"state_dict must have at most the {run.steps} steps of the run. Got {history.steps}.")
+    left = history.steps % run.batches.per_epoch
+    if run.batches.passes and left:
+        raise InvalidInput(
+            f"state_dict must be of the end of an epoch of {run.batches.per_epoch} steps, where a loader starts again. "
+            f"Got one of {left} steps into an epoch.",
+            field="history",
+        )
+    return history
+
+
+def _span(multiplier: Any, rate: Any, count: Any) -> Span:
+    return (
+        checked_number("noise_multiplier", multiplier, POSITIVE),
+        checked_number("sample_rate", rate, RATE),
+        checked_count("steps", count),
+    )

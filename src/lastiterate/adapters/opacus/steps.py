@@ -1,0 +1,192 @@
+"""One step of Opacus beside the same step of the run: what differs is refused before the weights move."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from opacus.optimizers import (
+    AdaClipDPOptimizer,
+    DPOptimizer,
+    DPOptimizerFastGradientClipping,
+    DPPerLayerOptimizer,
+    SimpleDistributedPerLayerOptimizer,
+)
+
+from lastiterate.adapters.opacus.updates import Executed, as_written, executed_by
+from lastiterate.algorithms.batches import Poisson
+from lastiterate.algorithms.optimizers import OtherOptimizer
+from lastiterate.algorithms.per_step import PerStep
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import InvalidInput
+
+_PLAIN = (DPOptimizer, DPOptimizerFastGradientClipping)
+_PER_LAYER = (DPPerLayerOptimizer, SimpleDistributedPerLayerOptimizer)
+_PRECISIONS = (torch.float32, torch.float64)
+_NINE_DIGITS = 1e-9
+
+
+def check_setup(run: Run, optimizer: DPOptimizer) -> None:
+    """What does not change during a training: how gradients are clipped, and what is made of them."""
+    if isinstance(optimizer, _PER_LAYER):
+        raise InvalidInput(
+            'clipping must be "flat", one clip for the whole gradient of a record. Got clipping per layer.',
+            field="clipping",
+        )
+    if isinstance(optimizer, AdaClipDPOptimizer) or hasattr(optimizer, "_adjusted_noise_multiplier"):
+        raise InvalidInput(
+            'clipping must be "flat": an adaptive clip depends on the data. Fix max_grad_norm before training.',
+            field="clipping",
+        )
+    if type(optimizer) not in _PLAIN:
+        raise InvalidInput(
+            "the optimiser must be that of one process (DPOptimizer, or that of ghost clipping). Got "
+            f"{type(optimizer).__name__}, which is not covered.",
+            field="optimizer",
+        )
+    if isinstance(optimizer, DPOptimizerFastGradientClipping) and not isinstance(run.clip, float):
+        raise InvalidInput(
+            "with ghost clipping all steps must have the same clip: a schedule would change the noise, and not the clip.",
+            field="clip",
+        )
+    executed = executed_by(optimizer.original_optimizer)
+    if not _same_optimizer(executed, run):
+        raise InvalidInput(
+            f"the optimiser must be that of the run, {run.optimizer.described}. Got {executed.optimizer.described}: give "
+            f"the run {as_written(executed.optimizer)}.",
+            field="optimizer",
+        )
+
+
+def check_step(run: Run, optimizer: DPOptimizer, step: int) -> None:
+    """That this optimiser, as it is now, makes the step of the run that is counted so from 0."""
+    check_setup(run, optimizer)
+    clip = at(run.clip or 0.0, step)
+    if not same(optimizer.max_grad_norm, clip):
+        raise _other("max_grad_norm", f"the clip of the run, {clip:g}", optimizer.max_grad_norm, step)
+    _check_sizes(run, optimizer, step)
+    check_weights(run, optimizer, step)
+
+
+def _check_sizes(run: Run, optimizer: DPOptimizer, step: int) -> None:
+    """Learning rate, divisor and weight decay."""
+    executed = executed_by(optimizer.original_optimizer)
+    if executed.learning_rate is None or executed.weight_decay is None:
+        return
+    size, scale = at(run.step_size, step), scale_of(run, optimizer, executed)
+    if not same(executed.learning_rate * scale, size):
+        raise _other_step_size(run, optimizer, executed, size, step)
+    if not same(executed.weight_decay, scale * run.decay):
+        raise _other("weight_decay", f"{run.decay * scale:g}, as in the run", executed.weight_decay, step)
+
+
+def scale_of(run: Run, optimizer: DPOptimizer, executed: Executed) -> float:
+    """By what learning rates are multiplied to become step sizes of the run, whose sums are divided by another number.
+
+    Opacus divides by ⌊records/batches⌋, runs by batch_size or rate·records. Where steps are not proportional to gradients
+    (Adam), the division is part of what is computed from noisy gradients.
+    """
+    return run.batches.divisor / divisor_of(optimizer) if executed.scales else 1.0
+
+
+def divisor_of(optimizer: DPOptimizer) -> float:
+    if optimizer.loss_reduction == "sum":
+        return 1.0
+    return float(optimizer.expected_batch_size * _accumulated(optimizer))
+
+
+def check_weights(run: Run, optimizer: DPOptimizer, step: int) -> None:
+    """Their precision; and at the first step their norm and number, where the account uses these."""
+    weights = optimizer.params
+    if precision := next((one.dtype for one in weights if one.dtype not in _PRECISIONS), None):
+        raise InvalidInput(
+            f"weights must be in single or double precision. Got {precision}, whose rounding is not negligible.",
+            field="module",
+        )
+    if step:
+        return
+    count, dimension = sum(one.numel() for one in weights), run.domain.dimension
+    if dimension is not None and dimension != count:
+        raise InvalidInput(f"dimension must be the number of weights, {count}. Got {dimension}.", field="dimension")
+    if run.decay > 0 and (norm := norm_of(optimizer)) > run.start_norm:
+        raise InvalidInput(
+            f"start_norm must be at least the norm of the weights before training, {norm:.6g}. Got {run.start_norm:g}.",
+            field="start_norm",
+        )
+
+
+def check_batch_size(run: Run, optimizer: DPOptimizer, step: int) -> None:
+    """That the batch has as many records as the run says; of a batch that is cut up, only the last part is seen."""
+    batches, seen = run.batches, seen_records(optimizer)
+    if seen is None or isinstance(batches, Poisson):
+        return
+    ends = (step + 1) % batches.per_epoch == 0
+    size = batches.last_size if ends else batches.largest
+    if seen > size or (seen < size and not optimizer._is_last_step_skipped):
+        raise _other("the batch", f"{size} records, as in the run", seen, step)
+
+
+def seen_records(optimizer: DPOptimizer) -> int | None:
+    """Records whose gradients the step has at hand."""
+    first = optimizer.params[0]
+    gradients = getattr(first, "grad_sample", None)
+    if isinstance(gradients, list):
+        return sum(map(len, gradients))
+    found = getattr(first, "_norm_sample", None) if gradients is None else gradients  # ghost clipping keeps norms alone
+    return None if found is None else len(found)
+
+
+def norm_of(optimizer: DPOptimizer) -> float:
+    """Of all weights; rounded up."""
+    with torch.no_grad():
+        squares = sum(float(one.double().square().sum()) for one in optimizer.params)
+    return math.sqrt(squares) * (1 + _NINE_DIGITS)
+
+
+def at(value: PerStep, step: int) -> float:
+    return value if isinstance(value, float) else value[step]
+
+
+def same(one: Any, two: float) -> bool:
+    """To nine digits; anything but a number is different."""
+    try:
+        return math.isclose(float(one), two, rel_tol=_NINE_DIGITS)
+    except (TypeError, ValueError):
+        return False
+
+
+def _same_optimizer(executed: Executed, run: Run) -> bool:
+    if isinstance(executed.optimizer, OtherOptimizer) and isinstance(run.optimizer, OtherOptimizer):
+        return executed.optimizer.name.lower() == run.optimizer.name.strip().lower()
+    return executed.optimizer == run.optimizer
+
+
+def _accumulated(optimizer: DPOptimizer) -> int:
+    """Batches between two steps; before the first, one."""
+    gradients = getattr(optimizer.params[0], "grad_sample", None)
+    return len(gradients) if isinstance(gradients, list) else 1
+
+
+def _other_step_size(run: Run, optimizer: DPOptimizer, executed: Executed, size: float, step: int) -> InvalidInput:
+    rate = executed.learning_rate or 0.0
+    if not same(rate, size) or not executed.scales:
+        said = "" if scale_of(run, optimizer, executed) == 1 else ", divided as Opacus divides"
+        return _other(
+            "lr", f"{size / scale_of(run, optimizer, executed):.9g}, the step_size of the run{said}", rate, step
+        )
+    divides = (
+        'loss_reduction="sum" divides by nothing'
+        if optimizer.loss_reduction == "sum"
+        else f"Opacus divides gradient sums by expected_batch_size = {divisor_of(optimizer):g}"
+    )
+    needed = rate * scale_of(run, optimizer, executed)
+    return InvalidInput(
+        f"{divides}, the run by {run.batches.divisor:g}: for lr = {rate:g} give the run step_size = {needed!r}, as "
+        "li.adapters.opacus.run_of does.",
+        field="step_size",
+    )
+
+
+def _other(name: str, needed: str, got: Any, step: int) -> InvalidInput:
+    return InvalidInput(f"{name} must be {needed}, at step {step + 1}. Got {got}.", field=name)

@@ -1,0 +1,67 @@
+"""`lastiterate budget`."""
+
+from __future__ import annotations
+
+import argparse
+
+from lastiterate.accounting.budget import Budget
+from lastiterate.accounting.budget_terms import adjacency_named
+from lastiterate.algorithms.files import read_run
+from lastiterate.cli.options import add_releases
+from lastiterate.cli.show import add, show
+from lastiterate.errors import InvalidInput
+
+_TERMS = ("epsilon", "delta", "adjacency", "dataset", "reserve")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", help="the ledger, an SQLite file")
+    parser.add_argument("--create", action="store_true", help="make it, with --epsilon and --delta")
+    parser.add_argument("--epsilon", type=float, help="what all releases together may cost")
+    parser.add_argument("--delta", type=float, help="the delta of the budget")
+    parser.add_argument("--adjacency", help="replace-one (if not given), zero-out or add-or-remove-one")
+    parser.add_argument("--dataset", metavar="NAME", help="which data the budget is about")
+    parser.add_argument("--reserve", type=float, help="the share of delta for what is not Gaussian (default: 0.1)")
+    parser.add_argument("--decided-beforehand", action="store_true", help="no release depends on an earlier one")
+    parser.add_argument("--spend", metavar="RUN", help="record this run, a .toml or .json file, or refuse it")
+    parser.add_argument("--would", metavar="RUN", help="what would be spent with this run, without spending it")
+    parser.add_argument("--what", metavar="TEXT", default="", help="with --spend, what is released")
+    parser.add_argument("--who", metavar="NAME", default="", help="with --spend, who releases it")
+    parser.add_argument("--certificate", metavar="FILE", help="write the proof of the sum, for `lastiterate verify`")
+    add_releases(parser)
+
+
+def answer(options: argparse.Namespace) -> int:
+    """What is refused is one sentence and exit code 2, as all bad input."""
+    budget = _created(options) if options.create else _opened(options)
+    more: dict[str, float] = {}
+    text = ""
+    if options.spend:
+        entry = budget.spend(read_run(options.spend), options.what, who=options.who, releases=options.releases)
+        more, text = {"recorded": entry.number}, f"Recorded as no. {entry.number}: {entry.what}\n\n"
+    elif options.would:
+        spent = budget.would(read_run(options.would), releases=options.releases)
+        fits = "within the budget" if spent <= budget.epsilon else "more than the budget"
+        more, text = {"would": spent}, f"With {options.would}: epsilon = {spent:.4g}, {fits}\n\n"
+    show(options, {**budget.to_dict(), **more}, "" if options.json else f"{text}{budget}")
+    if options.certificate:
+        budget.save_certificate(options.certificate)
+        add(options, f"\ncertificate: {options.certificate} (check it with: lastiterate verify {options.certificate})")
+    return 0
+
+
+def _opened(options: argparse.Namespace) -> Budget:
+    for name in _TERMS:
+        if getattr(options, name) is not None:
+            raise InvalidInput(f"--{name} is fixed when a budget is made. Give it with --create.", field=name)
+    return Budget.open(options.file)
+
+
+def _created(options: argparse.Namespace) -> Budget:
+    given = {name: value for name in _TERMS if (value := getattr(options, name)) is not None}
+    for name in ("epsilon", "delta"):
+        if name not in given:
+            raise InvalidInput(f"--create needs --epsilon and --delta. Got no --{name}.", field=name)
+    if "adjacency" in given:
+        given["adjacency"] = adjacency_named(given["adjacency"])
+    return Budget(**given, file=options.file, adaptive=not options.decided_beforehand)

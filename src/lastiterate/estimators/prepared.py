@@ -1,0 +1,59 @@
+"""Rows as they are trained on: no longer than the feature norm, with the constant feature that stands for the intercept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lastiterate.numerics.arrays import Floats, Indices
+from lastiterate.training.data import shortened_rows
+from lastiterate.training.records import parts_of
+from lastiterate.training.sources import RecordSource, on_disk
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedRecords:
+    """Of which only a piece is prepared at a time. Rows have these `norms`, and become no longer than `most`."""
+
+    features: Floats
+    targets: Floats
+    norms: Floats
+    most: float
+    constant: float
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.features), self.features.shape[1] + (self.constant > 0)
+
+    @property
+    def dtype(self) -> Any:
+        return self.features.dtype
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def pieces(self, chosen: Indices, rows: int) -> Iterator[tuple[Floats, Floats]]:
+        return ((self._rows(part), self.targets[part]) for part in parts_of(chosen, len(self), rows))
+
+    def whole(self) -> tuple[Floats, Floats]:
+        """All of them at once."""
+        return self._rows(slice(None)), self.targets
+
+    def _rows(self, chosen: Indices) -> Floats:
+        rows, norms = self.features[chosen], self.norms[chosen]
+        short = shortened_rows(rows, norms, self.most) if (norms > self.most).any() else rows
+        return _with_constant(short, self.constant)
+
+
+def prepared(given: PreparedRecords) -> tuple[Floats, Floats] | RecordSource:
+    """What `train` takes: arrays, or a source where the features lie on disk."""
+    return given if on_disk(given.features) else given.whole()
+
+
+def _with_constant(features: Floats, constant: float) -> Floats:
+    if not constant:
+        return features
+    return np.hstack([features, np.full((len(features), 1), constant, features.dtype)])

@@ -1,0 +1,79 @@
+"""Does a loader hand out the batches that a run describes? What the account does not cover is refused beforehand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch.utils.data import BatchSampler as InBatches
+from torch.utils.data import DataLoader, RandomSampler, SequentialSampler
+
+from lastiterate.algorithms.batches import Batches, Cyclic, Shuffled
+from lastiterate.algorithms.batches.passes import DROP, SMALLER
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import InvalidInput
+from lastiterate.torch.sampler import BatchSampler, check_dataset
+
+OF_PYTORCH = (
+    "The order of the records came from PyTorch's generator, which is not cryptographic: nobody can predict it. (The loader "
+    "of lastiterate.torch draws it securely.)"
+)
+
+
+def check_loader(loader: Any, run: Run) -> tuple[str, ...]:
+    """An error, of one sentence, if it does not; what has to be assumed, if it does."""
+    if not isinstance(loader, DataLoader):
+        raise InvalidInput(
+            f"loader must be a torch.utils.data.DataLoader. Got {type(loader).__name__}.", field="loader"
+        )
+    check_dataset(loader.dataset, run)
+    sampler = loader.batch_sampler
+    if isinstance(sampler, BatchSampler):
+        if sampler.run.batches != run.batches or sampler.run.steps != run.steps:
+            raise InvalidInput(
+                f"the loader draws {sampler.run.batches.described} for {sampler.run.steps} steps, the run has "
+                f"{run.batches.described} and {run.steps}. Make the loader from this run.",
+                field="loader",
+            )
+        return ()
+    found = batches_of(loader)
+    if not _same(found, run.batches):
+        raise InvalidInput(
+            f"the loader hands out {found.described}, but the run says {run.batches.described}. Describe what is executed, "
+            "or take li.torch.loader(dataset, run).",
+            field="loader",
+        )
+    return (OF_PYTORCH,) if found.shuffled else ()
+
+
+def batches_of(loader: Any) -> Batches:
+    """What a run says for a loader of PyTorch."""
+    batches, size = loader.batch_sampler, len(loader.dataset)
+    if type(batches) is not InBatches:
+        raise _unknown(type(loader.sampler if batches is None else batches).__name__)
+    last = None if size % batches.batch_size == 0 else DROP if batches.drop_last else SMALLER
+    if type(batches.sampler) is SequentialSampler:
+        return Cyclic(size, batches.batch_size, last=last)
+    shuffles = type(batches.sampler) is RandomSampler and not batches.sampler.replacement
+    if shuffles and batches.sampler.num_samples == size:
+        return Shuffled(size, batches.batch_size, last=last)
+    raise _unknown(type(batches.sampler).__name__)
+
+
+def sizes_of(run: Run, step: int) -> int | None:
+    """How many records the batch of this step has, where that is not by chance."""
+    batches = run.batches
+    if not batches.constant_size:
+        return None
+    return batches.last_size if (step + 1) % batches.per_epoch == 0 else batches.largest
+
+
+def _same(found: Batches, said: Batches) -> bool:
+    """But for `last`, where nothing is left over."""
+    return type(found) is type(said) and found.described == said.described
+
+
+def _unknown(name: str) -> InvalidInput:
+    return InvalidInput(
+        f"the loader must draw its batches as a run can say: in order, shuffled, or by li.torch.loader. Got {name}.",
+        field="loader",
+    )

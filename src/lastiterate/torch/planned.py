@@ -1,0 +1,121 @@
+"""Is a trainer about to do what the run says? Its steps, its records and its batches, as far as its loader tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch.utils.data import DistributedSampler, RandomSampler, SequentialSampler
+
+from lastiterate.algorithms.batches import Turns
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import InvalidInput
+from lastiterate.torch.sampler import BatchSampler, check_dataset
+
+_RANDOM, _FIXED = "in random order", "in a fixed order"
+_ORDERS = {Turns.NEW_ORDERS: _RANDOM, Turns.ONE_ORDER: _FIXED, Turns.FIXED_ORDER: _FIXED}
+_CLOSE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """So many steps, each of `accumulated` batches of the loader on `devices`."""
+
+    steps: float
+    loader: Any
+    accumulated: int
+    devices: int
+
+    def check(self, run: Run) -> None:
+        """An error, of one sentence, where this is not the run."""
+        if self.steps != run.steps:
+            raise InvalidInput(
+                f"the run has {run.steps} steps, but the trainer plans {self.steps:g}. Set max_steps={run.steps}, or "
+                "describe what is executed.",
+                field="steps",
+            )
+        check_dataset(getattr(self.loader, "dataset", None), run)
+        sampler = _innermost(getattr(self.loader, "batch_sampler", None))
+        if isinstance(sampler, BatchSampler):
+            _check_own(sampler, run)
+        elif hasattr(sampler, "sample_rate"):
+            self._check_rate(sampler.sample_rate, run)
+        elif (order := _order(getattr(sampler, "sampler", None))) is not None:
+            self._check_passes(sampler, order, run)
+
+    def _check_rate(self, rate: float, run: Run) -> None:
+        """Of Opacus, which draws every record of a batch by itself."""
+        declared = getattr(run.batches, "rate", None)
+        if declared is None or abs(declared - rate) > _CLOSE * rate:
+            raise InvalidInput(
+                f"the loader draws every record with probability {rate:.9g}, but the run has {run.batches.described}. "
+                "Describe what is executed: li.Poisson(records, rate).",
+                field="batches",
+            )
+        if self.accumulated > 1:
+            raise InvalidInput(
+                f"{self.accumulated} Poisson batches together are not a Poisson batch. Accumulate nothing, and draw larger "
+                "batches.",
+                field="batches",
+            )
+
+    def _check_passes(self, sampler: Any, order: str, run: Run) -> None:
+        size, records = sampler.batch_size * self.accumulated * self.devices, run.batches.records
+        if run.batches.turns is Turns.EVERY_STEP:
+            matches = order in (_RANDOM, _FIXED) and size >= records
+        else:
+            matches = order == _ORDERS.get(run.batches.turns) and size == run.batches.largest
+        if not matches:
+            seen = f"{self._said(sampler.batch_size)} records {order}"
+            raise InvalidInput(
+                f"the run has {run.batches.described}, but a step of the trainer sees {seen}. Describe what is "
+                "executed, or draw batches with lastiterate.torch.loader(dataset, run).",
+                field="batches",
+            )
+        if records % self.devices and not sampler.drop_last:
+            raise InvalidInput(
+                f"{self.devices} devices would share {records} records by using some of them twice. Use a number of records "
+                "that all devices divide.",
+                field="batches",
+            )
+        dropped = records % (sampler.batch_size * self.devices) if sampler.drop_last else 0
+        if dropped != records - _used(run):
+            raise InvalidInput(
+                f"the loader leaves out {dropped} records of each epoch, the run {records - _used(run)}. Say the "
+                'same in both: drop_last=True is last="drop".',
+                field="batches",
+            )
+
+    def _said(self, size: int) -> str:
+        parts = ((self.accumulated, "accumulated"), (self.devices, "devices"))
+        return " × ".join([str(size), *(f"{count} {what}" for count, what in parts if count > 1)])
+
+
+def _order(sampler: Any) -> str | None:
+    """In which passes over the data come; None for a sampler of the user's own, of which nothing is known."""
+    if isinstance(sampler, DistributedSampler):
+        return _RANDOM if sampler.shuffle else _FIXED
+    if isinstance(sampler, RandomSampler):
+        whole = not sampler.replacement and sampler.num_samples == len(sampler.data_source)
+        return _RANDOM if whole else "drawn anew, not in passes"
+    return _FIXED if isinstance(sampler, SequentialSampler) else None
+
+
+def _innermost(sampler: Any) -> Any:
+    """Accelerate wraps the sampler of a loader."""
+    while hasattr(sampler, "batch_sampler"):
+        sampler = sampler.batch_sampler
+    return sampler
+
+
+def _check_own(sampler: BatchSampler, run: Run) -> None:
+    if sampler.run.batches != run.batches:
+        raise InvalidInput(
+            f"the run has {run.batches.described}, the loader {sampler.run.batches.described}. Give both the same run.",
+            field="batches",
+        )
+
+
+def _used(run: Run) -> int:
+    """Records in an epoch."""
+    return (run.batches.per_epoch - 1) * run.batches.largest + run.batches.last_size

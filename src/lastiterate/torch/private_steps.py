@@ -1,0 +1,116 @@
+"""Private steps for a training loop of your own: gradients clipped record by record, noise, and the optimiser's step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lastiterate.accounting.report import Report
+from lastiterate.algorithms.optimizers import SGD
+from lastiterate.algorithms.run import Run, checked_run
+from lastiterate.errors import InvalidInput
+from lastiterate.numerics.randomness import Source
+from lastiterate.torch.checkpoint import NetworkState
+from lastiterate.torch.distributed import check_alone
+from lastiterate.torch.loaders import check_loader, sizes_of
+from lastiterate.torch.network import Network
+from lastiterate.torch.objective import Batch, NetworkObjective
+from lastiterate.torch.optimizers import check_optimizer, check_rate
+from lastiterate.torch.prepared import prepared
+from lastiterate.torch.releases import Releases
+from lastiterate.torch.sampler import BatchSampler
+from lastiterate.torch.steps import step_of
+from lastiterate.torch.trained import TrainedModel
+
+
+def clip_and_noise(
+    optimizer: Any,
+    model: Any,
+    loss: Callable[..., Any],
+    run: Run,
+    loader: Any,
+    *,
+    at_once: int | None = None,
+    autocast: Any = None,
+    seed: int | None = None,
+) -> PrivateSteps:
+    """Private steps of this optimiser: `steps.accumulate(inputs, targets)`, any number of times, then `steps.step()`.
+
+    Optimiser, learning rate and loader are held to what the run says: what it does not cover is refused. `loader` is
+    `li.torch.loader(dataset, run)`, or a DataLoader of PyTorch that does what the run's batches say.
+    """
+    check_alone()
+    return PrivateSteps(optimizer, Network(model, loss, autocast), checked_run(run), loader, at_once, seed)
+
+
+class PrivateSteps:
+    """What a loop calls. Until `finish`, the model holds hidden iterates: only `release` and `finish` let them out."""
+
+    def __init__(
+        self, optimizer: Any, network: Network, run: Run, loader: Any, at_once: int | None, seed: int | None
+    ) -> None:
+        self.assumed = check_loader(loader, run)
+        self.run = prepared(run, network, at_once)
+        check_optimizer(optimizer, self.run, network)
+        self.network, self.optimizer, self.source = network, optimizer, Source(seed)
+        self.objective = NetworkObjective(network, self.run, at_once)
+        self.releases, self.taken = Releases(), 0
+        self._sampler = loader.batch_sampler if isinstance(loader.batch_sampler, BatchSampler) else None
+        self._weights = network.flat()
+        by = None if isinstance(self.run.optimizer, SGD) else optimizer
+        state = NetworkState(0, self._weights)
+        self._take = step_of(self.run, self.objective, self.source, state, by, rates=False)
+
+    def accumulate(self, inputs: Any, targets: Any) -> None:
+        """Records to the batch of the next step; their gradients are clipped and added up, and nothing else is kept."""
+        self._check_not_over()
+        clips = self._take.clips
+        self.objective.add(inputs, targets, None if clips is None else float(clips[self.taken]))
+
+    def step(self) -> None:
+        """Noise, and a step of the optimiser, at its learning rate."""
+        self._check_not_over()
+        step = self.taken
+        check_rate(self.optimizer, step, float(self._take.sizes[step]))
+        self._weights = self._take(step, self._weights, Batch(self._expected(step), ()), seen=True)
+        self.network.put(self._weights)
+        self.taken += 1
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Nothing is left over from a step; loops call it all the same."""
+        self.optimizer.zero_grad(set_to_none)
+
+    def release(self, what: str = "a checkpoint") -> dict[str, Any]:
+        """The trained parameters as they are now, to be shown or written; charged."""
+        self.releases.charge(self.taken, what)
+        return self.network.named(self._take.leaving(self._weights))
+
+    def finish(self, *, stopped: bool = False) -> TrainedModel:
+        """The trained model and its account. `stopped`: earlier than the run says, for a reason fixed before training."""
+        if self.taken < self.run.steps and not stopped:
+            raise InvalidInput(
+                f"the run has {self.run.steps} steps, of which {self.taken} were taken. Take them all; or, if it was fixed "
+                "without looking at the data that training ends here, say finish(stopped=True)."
+            )
+        if not self.taken:
+            raise InvalidInput("no step was taken, so that there is nothing to release.")
+        self.network.put(self._take.leaving(self._weights))
+        run = self.run if self.taken == self.run.steps else self.run.first(self.taken)
+        return TrainedModel(self.network.module, run, {}, self.source.private, self.releases, self.assumed)
+
+    def report(self, delta: float) -> Report:
+        """The account of the steps so far, were they all, and of what was released."""
+        run = self.run if self.taken == self.run.steps else self.run.first(max(self.taken, 1))
+        done = TrainedModel(self.network.module, run, {}, self.source.private, self.releases, self.assumed)
+        return done.report(delta)
+
+    def _expected(self, step: int) -> int:
+        if self._sampler is not None:
+            if not self._sampler.drawn:
+                raise InvalidInput("the loader has handed out no batch for this step: one step for each batch.")
+            return self._sampler.drawn.popleft()[0]
+        return sizes_of(self.run, step) or 0
+
+    def _check_not_over(self) -> None:
+        if self.taken >= self.run.steps:
+            raise InvalidInput(f"the run has {self.run.steps} steps, and all were taken. Describe a longer run.")

@@ -1,0 +1,259 @@
+"""The book of a training that somebody else's loop executes: what it logs, saves and stops at, and the report in the end.
+
+Safest first: what saw records, or may have, is a leak until it is declared; what is computed from the parameters and public
+data alone is charged; only what is declared to stay inside is neither.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+from lastiterate.accounting.account import account, account_by
+from lastiterate.accounting.report import Report
+from lastiterate.algorithms.run import Run, checked_run
+from lastiterate.errors import InvalidInput, PrivacyLeak, Unavailable, shown
+from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.evidence import About
+from lastiterate.torch.releases import ReleaseEntry, Releases
+from lastiterate.torch.stopping import StopAtBudget
+
+ASSUMED = (
+    "The loop clips, adds noise and draws batches as the run says: a callback does not see that.",
+    "Whatever was printed, written or sent past the trainer's own logs and checkpoints does not depend on the records.",
+    "What is declared as public was computed from the parameters of the step at which it was logged, and public data.",
+)
+_EVERY = "The optimiser's memory, or an average of iterates, was released as well: only bounds on every iterate count."
+_AGAIN = "what came of steps that were taken again"
+_RECENT = 64  # entries among which a second telling of the same thing is found
+
+
+class Recording:
+    """Of one training. `public` and `inside` are names of metrics and files, which may have * and ? in them.
+
+    `limit` is the last step that may be taken, `taken` how many were; `ended`: the loop says that it came to its end.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        public: Iterable[str],
+        inside: Iterable[str],
+        releases: Releases | None,
+        stop: StopAtBudget | None,
+    ) -> None:
+        self.run = checked_run(run)
+        self.public, self.inside = _names("public", public), _names("inside", inside)
+        self.releases, self.goes_on = _book(releases), releases is not None
+        self.stop = stop
+        self.limit = run.steps if stop is None else stop.last_step(run)
+        self.taken, self.ended = 0, False
+        self.assumed: tuple[str, ...] = ()
+        self.watched: tuple[str, ...] = ()
+        self._checked_at: set[int] = set()
+        self._every = False
+        self._told: set[str] = set()
+
+    def is_public(self, name: str) -> bool:
+        return any(fnmatchcase(name, pattern) for pattern in self.public)
+
+    def is_inside(self, name: str) -> bool:
+        """Where it is declared as public as well, it is charged."""
+        return any(fnmatchcase(name, pattern) for pattern in self.inside) and not self.is_public(name)
+
+    def begin(self, step: int) -> None:
+        """After so many steps a loop begins, or goes on."""
+        if step > self.taken and not self.goes_on:
+            raise InvalidInput(
+                f"the first {step} steps were not recorded. Give releases=, the book of these, or begin again at step 0.",
+                field="releases",
+            )
+        if step == 0 and self.taken:
+            raise InvalidInput(
+                f"a training of {self.taken} steps is recorded here already. Give each training its own RecordReleases."
+            )
+        if any(one.step > step for one in self.releases.charged):
+            self._leak(step, _AGAIN)
+        self.taken, self.ended = step, False
+
+    def check_room(self, step: int) -> None:
+        """An error if one more step would be one too many."""
+        if step >= self.limit:
+            raise InvalidInput(
+                f"{self.limit} steps were planned, and the trainer is about to take another. Let it stop there: no "
+                "min_steps, no min_epochs, and a new RecordReleases for a new training.",
+                field="steps",
+            )
+
+    def metric(self, name: str, steps: Iterable[int], shown_to: str = "") -> None:
+        """A number that was logged, computed from the parameters after these steps."""
+        what = f"{name}, {shown_to}" if shown_to else name
+        places = tuple(steps)
+        for step in places:
+            if self.is_public(name):
+                self.charge(step, what)
+            elif self.is_inside(name):
+                self._write(self.releases.inside, self.releases.keep_inside, step, what)
+            else:
+                self.leak(step, name, what)
+        if name in self.watched:
+            self._checked_at.update(places)
+
+    def charge(self, step: int, what: str) -> None:
+        if self.stop is not None and 0 < step < self.limit and step not in self.stop.releases:
+            raise InvalidInput(
+                f"the budget has no room for {what} after {step} steps. Name the step in "
+                "StopAtBudget(releases=[...]), or keep it inside.",
+                field="releases",
+            )
+        self._write(self.releases.charged, self.releases.charge, step, what)
+
+    def leak(self, step: int, name: str, what: str) -> None:
+        """Something that nobody declared. The first of each name is told at once."""
+        if name not in self._told:
+            self._told.add(name)
+            warnings.warn(
+                f"{what} was computed from records without noise, unless public= or inside= says otherwise: the "
+                "report will say DO NOT RELEASE.",
+                PrivacyLeak,
+                stacklevel=2,
+            )
+        self._leak(step, what)
+
+    def checkpoint(self, step: int, file: str, *, memory: bool = False) -> bool:
+        """A file with the parameters; `memory`: with more of the past than they say. Whether it leaves the house."""
+        if self.is_inside(file):
+            self._write(self.releases.inside, self.releases.keep_inside, step, file)
+            return False
+        self.charge(step, file)
+        self._every = self._every or memory
+        return True
+
+    def averaged(self) -> None:
+        """What is released has averages of iterates in it."""
+        self._every = True
+
+    def watch(self, by: str, name: str) -> None:
+        """When a training ends depends on this metric."""
+        self._check_decided(by, name, "when it stops")
+        self.watched = (*self.watched, name)
+
+    def choose(self, by: str, name: str, files: str) -> None:
+        """Which files are written, and what they are called, depends on this metric."""
+        if not self.is_inside(files):
+            self._check_decided(by, name, "which files it writes")
+
+    def report(self, delta: float) -> Report:
+        """The account of the steps that were taken, and of all that was released."""
+        if self.taken == 0:
+            raise Unavailable("no step was recorded: there is nothing to account for.")
+        run, releases = self._accounted()
+        if self._every or (self.releases.charged and not run.released.plain):
+            every = [theorem for theorem in CATALOGUE if theorem.about is About.EVERY_ITERATE]
+            found = account_by(every, run, delta, releases)
+        else:
+            every, found = [], account(run, delta, releases)
+        assumed = (*ASSUMED, *self.assumed, *((_EVERY,) if every else ()), *self.releases.kept)
+        return replace(found, caveats=self.caveats, also_assumed=assumed)
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What makes the guarantee false."""
+        if self.taken >= self.limit or self._stopped_by_public:
+            return self.releases.caveats
+        early = (
+            f"DO NOT RELEASE: the training stands after {self.taken} of {self.limit} steps, and nothing says that this was "
+            "decided without looking at the records"
+        )
+        return (early, *self.releases.caveats)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What a later process has to know to go on with the book."""
+        pages = {name: [(one.step, one.what) for one in page] for name, page in self._pages.items()}
+        return {"taken": self.taken, "every": self._every, "checked": sorted(self._checked_at), **pages}
+
+    def go_on(self, state: dict[str, Any]) -> None:
+        """From a state that was kept; what was recorded since then stays recorded."""
+        for name, page in self._pages.items():
+            page.extend(one for one in (ReleaseEntry(*entry) for entry in state[name]) if one not in page)
+        self.taken, self._every, self.goes_on = state["taken"], self._every or state["every"], True
+        self._checked_at.update(state["checked"])
+
+    @property
+    def _pages(self) -> dict[str, list[ReleaseEntry]]:
+        book = self.releases
+        return {"charged": book.charged, "inside": book.inside, "uncharged": book.uncharged}
+
+    @property
+    def _stopped_by_public(self) -> bool:
+        return self.ended and self.taken in self._checked_at
+
+    def _accounted(self) -> tuple[Run, tuple[int, ...]]:
+        """An end that was chosen by what is released is covered by the whole run, with all that could still come."""
+        early = self.taken < self.limit
+        end = self.limit if early and self._stopped_by_public else self.taken
+        coming = range(self.taken, end) if self.stop is None else self.stop.releases
+        places = {*self.releases.steps, *(step for step in coming if step >= self.taken)}
+        return self.run.first(end), tuple(sorted(step for step in places if step < end))
+
+    def _check_decided(self, by: str, name: str, what: str) -> None:
+        if not self.is_public(name):
+            raise InvalidInput(
+                f"{by} looks at {name}, which may have seen records: {what} would tell about them. Let it look at a "
+                "metric on public data and name that in public=[...], or leave it out.",
+                field="public",
+            )
+
+    def _leak(self, step: int, what: str) -> None:
+        self._write(self.releases.uncharged, self.releases.leak, step, what)
+
+    def _write(self, page: list[ReleaseEntry], enter: Any, step: int, what: str) -> None:
+        if ReleaseEntry(step, what) not in page[-_RECENT:]:
+            enter(step, what)
+
+
+class Recorder:
+    """What the callbacks of all trainers have in common."""
+
+    def __init__(
+        self,
+        run: Run,
+        *,
+        public: Iterable[str] = (),
+        inside: Iterable[str] = (),
+        releases: Releases | None = None,
+        stop: StopAtBudget | None = None,
+    ) -> None:
+        super().__init__()
+        self.recording = Recording(run, public, inside, releases, stop)
+
+    @property
+    def releases(self) -> Releases:
+        """The book."""
+        return self.recording.releases
+
+    def report(self, delta: float) -> Report:
+        """The account of the steps that were taken, and of all that was released."""
+        return self.recording.report(delta)
+
+
+def seed_unused(seed: Any) -> str:
+    """What has to be guaranteed where a trainer sets a seed."""
+    return f"Neither noise nor batches come from the seed {seed} of the trainer, which others may know."
+
+
+def _names(field: str, names: Iterable[str]) -> tuple[str, ...]:
+    found = (names,) if isinstance(names, str) else tuple(names)
+    if not all(isinstance(one, str) and one for one in found):
+        raise InvalidInput(f"{field} must be names of metrics or files. Got {shown(found):.60}.", field=field)
+    return found
+
+
+def _book(releases: Any) -> Releases:
+    if releases is not None and not isinstance(releases, Releases):
+        raise InvalidInput(f"releases must be a book of releases. Got {shown(releases):.60}.", field="releases")
+    return Releases() if releases is None else releases

@@ -1,0 +1,133 @@
+"""For the Trainer of Hugging Face: a callback that records what is logged, saved and stopped at, and gives the report."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from lastiterate.errors import InvalidInput
+from lastiterate.torch.planned import Planned
+from lastiterate.torch.recording import Recorder, seed_unused
+from lastiterate.torch.stopping import StopAtBudget
+
+__all__ = ["RecordReleases", "StopAtBudget"]
+
+_DATA_FREE = {"epoch", "step", "learning_rate"}
+_TIMES = ("_runtime", "_samples_per_second", "_steps_per_second", "_preparation_time", "_compilation_time")
+_BY_LENGTH = ("group_by_length", "batch_rebalance")
+_LOOKING = ("reduce_lr_on_plateau", "greedy")
+_TIMES_TELL_NOTHING = "How long the training and its evaluations took does not tell about the records."
+
+
+def _callback() -> Any:
+    try:
+        return import_module("transformers").TrainerCallback
+    except ImportError as error:
+        raise ImportError(
+            "lastiterate.torch.transformers needs transformers. Install it with: pip install 'transformers[torch]'."
+        ) from error
+
+
+class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
+    """`Trainer(..., callbacks=[RecordReleases(run, public=["eval_*"])])` keeps the book of a training as the run says.
+
+    Every log, evaluation and checkpoint is entered. Metrics that `public` names were computed from the parameters and public
+    data: they are charged, as are checkpoints. What `inside` names, such as "loss" or "checkpoint-*", nobody else sees. All
+    other metrics are leaks, among them "loss", "grad_norm" and "train_loss", and the report says DO NOT RELEASE. `stop` ends
+    the training where a budget does. `releases` is the book of earlier steps, if the training goes on.
+    """
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **others: Any) -> None:
+        _check_arguments(args)
+        self._look_at_choices(args, state)
+        self.recording.begin(state.global_step)
+        planned = Planned(state.max_steps, train_dataloader, args.gradient_accumulation_steps, args.world_size)
+        planned.check(self.recording.run)
+        self.recording.assumed = (
+            seed_unused(args.seed),
+            _TIMES_TELL_NOTHING,
+        )
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
+        self.recording.check_room(state.global_step)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **others: Any) -> Any:
+        self.recording.taken = state.global_step
+        if state.global_step >= self.recording.limit:
+            control.should_training_stop = True
+        return control
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **others: Any) -> None:
+        self.recording.ended = True
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **others: Any) -> None:
+        self._enter(args, state, logs)
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any = None, **others: Any) -> None:
+        self._enter(args, state, metrics)
+
+    def on_predict(self, args: Any, state: Any, control: Any, metrics: Any = None, **others: Any) -> None:
+        self._enter(args, state, {**(metrics or {}), "predictions": True})
+
+    def on_save(self, args: Any, state: Any, control: Any, **others: Any) -> None:
+        file = f"checkpoint-{state.global_step}"
+        if not self.recording.checkpoint(state.global_step, file):
+            return
+        if not args.save_only_model:
+            name = f"rng_state.pth in {file} (without it: save_only_model=True)"
+            self.recording.leak(state.global_step, "rng_state.pth", name)
+        self._tell_history(state, f"trainer_state.json of {file}")
+
+    def on_push_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
+        self._tell_history(state, "what was pushed to the hub")
+
+    def _enter(self, args: Any, state: Any, numbers: Any) -> None:
+        to = ", ".join(args.report_to or ())
+        for name, value in (numbers or {}).items():
+            if not _data_free(name, value):
+                self.recording.metric(name, [state.global_step], f"reported to {to}" if to else "")
+
+    def _tell_history(self, state: Any, where: str) -> None:
+        """All that was ever logged is written there, too."""
+        kept = {name for entry in state.log_history for name in entry if self.recording.is_inside(name)}
+        for name in sorted(kept):
+            self.recording.leak(state.global_step, f"{name} in it", f"{name} in {where}")
+
+    def _look_at_choices(self, args: Any, state: Any) -> None:
+        """What the end of the training, its result or its files are chosen by."""
+        metric = args.metric_for_best_model or "loss"
+        metric = metric if metric.startswith("eval_") else f"eval_{metric}"
+        if "EarlyStoppingCallback" in state.stateful_callbacks:
+            self.recording.watch("EarlyStoppingCallback", metric)
+        if args.load_best_model_at_end:
+            self.recording.watch("load_best_model_at_end", metric)
+        if str(getattr(args.save_strategy, "value", args.save_strategy)) == "best":
+            self.recording.choose('save_strategy="best"', metric, "checkpoint-*")
+        if args.push_to_hub and self.recording.is_inside("checkpoint-1"):
+            raise InvalidInput(
+                "push_to_hub publishes checkpoints, which inside= says nobody sees. Set push_to_hub=False, or charge them.",
+                field="inside",
+            )
+
+
+def _check_arguments(args: Any) -> None:
+    by = getattr(args, "train_sampling_strategy", "group_by_length" if getattr(args, "group_by_length", False) else "")
+    if by in _BY_LENGTH:
+        raise InvalidInput(
+            f"train_sampling_strategy={by!r} sorts records by their length: batches must not depend on the records.",
+            field="batches",
+        )
+    schedule = str(getattr(args.lr_scheduler_type, "value", args.lr_scheduler_type))
+    if schedule in _LOOKING:
+        raise InvalidInput(
+            f"lr_scheduler_type={schedule!r} sets step sizes by looking at results, and those of a run are fixed "
+            "beforehand. Use another schedule, and describe it in the run.",
+            field="step_size",
+        )
+    if getattr(args, "auto_find_batch_size", False):
+        raise InvalidInput("auto_find_batch_size changes the batches of the run. Set it to False.", field="batches")
+
+
+def _data_free(name: str, value: Any) -> bool:
+    """Sums of operations count tokens, unless the model has no such count and they are 0."""
+    return name in _DATA_FREE or name.endswith(_TIMES) or (name == "total_flos" and value == 0)

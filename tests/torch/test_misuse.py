@@ -1,0 +1,244 @@
+"""What the account does not cover is refused, with one sentence, before it could do harm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import lastiterate as li
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+from torch import nn  # noqa: E402
+from torch.utils.data import DataLoader, IterableDataset, RandomSampler, TensorDataset, WeightedRandomSampler  # noqa: E402
+from torch.utils.data.distributed import DistributedSampler  # noqa: E402
+
+from lastiterate.torch import PrivateTrainer, clip_and_noise, loader  # noqa: E402
+
+RECORDS = 24
+torch.manual_seed(0)
+DATA = TensorDataset(torch.randn(RECORDS, 4), torch.randint(3, (RECORDS,)))
+cross_entropy = nn.functional.cross_entropy
+SGD = torch.optim.SGD
+RUN = li.Run(li.losses.network(clip=0.5), li.Shuffled(RECORDS, 8), 0.3, li.OnGradientSum(1.0, 0.5), 12)
+
+
+class Counting(nn.Module):
+    """Remembers how many records it saw."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 3)
+        self.register_buffer("seen", torch.zeros(()))
+
+    def forward(self, x: Any) -> Any:
+        self.seen += len(x)
+        return self.layer(x)
+
+
+class Centred(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 3)
+
+    def forward(self, x: Any) -> Any:
+        return self.layer(x - x.mean(0))
+
+
+class Stream(IterableDataset):  # type: ignore[misc]
+    def __iter__(self) -> Any:
+        return iter(DATA)
+
+
+def train(model: Any = None, loss: Any = cross_entropy, run: li.Run = RUN, data: Any = DATA, **more: Any) -> None:
+    PrivateTrainer(nn.Linear(4, 3) if model is None else model, loss, run, data, **more).fit()
+
+
+def trained_by(optimizer_of: Any, run: li.Run = RUN, **more: Any) -> None:
+    model = nn.Linear(4, 3)
+    train(model, run=run, optimizer=optimizer_of(model.parameters()), **more)
+
+
+def looped(batches: Any, run: li.Run = RUN, rate: float = 0.3, skip: bool = False) -> None:
+    model = nn.Linear(4, 3)
+    optimizer = SGD(model.parameters(), rate)
+    steps = clip_and_noise(optimizer, model, cross_entropy, run, batches)
+    for inputs, targets in batches:
+        steps.accumulate(inputs[skip:], targets[skip:])
+        steps.step()
+    steps.finish()
+
+
+def halved_rate() -> None:
+    model = nn.Linear(4, 3)
+    optimizer = SGD(model.parameters(), 0.3)
+    halving = torch.optim.lr_scheduler.StepLR(optimizer, 3, 0.5)
+    train(model, optimizer=optimizer, scheduler=halving)
+
+
+def half_of_the_parameters() -> None:
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 3))
+    train(model, optimizer=SGD(model[1].parameters(), 0.3))
+
+
+def groups_of_their_own_rate() -> None:
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 3))
+    groups = [{"params": model[0].parameters(), "lr": 0.1}, {"params": model[1].parameters(), "lr": 0.3}]
+    train(model, optimizer=SGD(groups, 0.3))
+
+
+def one_step_too_many() -> None:
+    model = nn.Linear(4, 3)
+    batches = loader(DATA, RUN)
+    steps = clip_and_noise(SGD(model.parameters(), 0.3), model, cross_entropy, RUN, batches)
+    for inputs, targets in batches:
+        steps.accumulate(inputs, targets)
+        steps.step()
+    steps.accumulate(inputs, targets)
+
+
+def ended_early() -> None:
+    model = nn.Linear(4, 3)
+    batches = loader(DATA, RUN)
+    steps = clip_and_noise(SGD(model.parameters(), 0.3), model, cross_entropy, RUN, batches)
+    for (inputs, targets), _ in zip(batches, range(3), strict=False):
+        steps.accumulate(inputs, targets)
+        steps.step()
+    steps.finish()
+
+
+def shuffled(**more: Any) -> Any:
+    return DataLoader(DATA, batch_size=8, shuffle=True, **more)
+
+
+LINEAR = replace(RUN, loss=li.losses.logistic(feature_norm=1.0, clip=0.5))
+UNCLIPPED = li.Run(
+    li.losses.general(gradient_sensitivity=1.0), li.Shuffled(RECORDS, 8), 0.3, li.OnMeanGradient(1.0), 12
+)
+MISUSES: dict[str, tuple[Callable[[], None], str]] = {
+    "batch normalisation": (
+        lambda: train(nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))),
+        "BatchNorm1d, which mixes",
+    ),
+    "a layer of one's own that mixes": (lambda: train(Centred()), "records one by one"),
+    "running statistics": (
+        lambda: train(nn.Sequential(nn.Unflatten(1, (2, 2)), nn.InstanceNorm1d(2, track_running_stats=True))),
+        "statistics of the records",
+    ),
+    "a buffer that changes": (lambda: train(Counting()), "buffers in training.*Got seen"),
+    "momentum that the run does not say": (
+        lambda: trained_by(lambda p: SGD(p, 0.3, momentum=0.9)),
+        "run says plain gradient steps, but the optimiser is momentum 0.9",
+    ),
+    "Adam instead of SGD": (lambda: trained_by(lambda p: torch.optim.Adam(p, 0.3)), "the optimiser is Adam"),
+    "another optimiser by name": (
+        lambda: trained_by(lambda p: torch.optim.Adagrad(p, 0.3), replace(RUN, optimizer="RMSprop")),
+        "run says RMSprop, but the optimiser is Adagrad",
+    ),
+    "an optimiser that nobody gave": (lambda: train(run=replace(RUN, optimizer="RMSprop")), "Give optimizer="),
+    "AMSGrad taken for Adam": (
+        lambda: trained_by(lambda p: torch.optim.Adam(p, 0.3, amsgrad=True), replace(RUN, optimizer=li.Adam())),
+        "run says Adam",
+    ),
+    "weight decay": (lambda: trained_by(lambda p: SGD(p, 0.3, weight_decay=0.1)), "weight decay 0, the optimiser 0.1"),
+    "another learning rate": (lambda: trained_by(lambda p: SGD(p, 0.1)), "step size 0.3 at step 1, the optimiser 0.1"),
+    "a scheduler that the run does not say": (halved_rate, "step size 0.3 at step 4, the optimiser 0.15"),
+    "groups with other rates": (groups_of_their_own_rate, "step size 0.3 at step 1, the optimiser 0.1, 0.3"),
+    "some parameters left out": (half_of_the_parameters, "exactly the parameters"),
+    "ascent": (lambda: trained_by(lambda p: SGD(p, 0.3, maximize=True)), "run says plain gradient steps"),
+    "no optimiser": (lambda: train(optimizer="sgd"), "one of torch.optim"),
+    "a stream": (lambda: train(data=Stream()), "a length and places"),
+    "other records": (
+        lambda: train(data=TensorDataset(DATA.tensors[0][:9], DATA.tensors[1][:9])),
+        "24 records. Got a d",
+    ),
+    "a linear model's facts": (lambda: train(run=LINEAR), "Train it with li.train"),
+    "no clip": (lambda: train(run=UNCLIPPED), "need a bound"),
+    "a dimension that is not": (
+        lambda: train(run=replace(RUN, domain=li.Unbounded(dimension=7))),
+        "15 trained parameters",
+    ),
+    "nothing to train": (lambda: train(nn.Linear(4, 3).requires_grad_(False)), "require gradients. Got none"),
+    "no module": (lambda: train(lambda x: x), "torch.nn.Module"),
+    "no loss": (lambda: train(loss=3), "function of outputs and targets"),
+    "a batch of one tensor": (lambda: train(data=TensorDataset(DATA.tensors[0])), "inputs and targets"),
+    "records dropped on the way": (
+        lambda: train(collate_fn=lambda found: torch.utils.data.default_collate(found[1:])),
+        "Got 7 of 8",
+    ),
+    "a loader that is sequential": (
+        lambda: looped(DataLoader(DATA, batch_size=8)),
+        "in a fixed order, but the run says",
+    ),
+    "another batch size": (
+        lambda: looped(DataLoader(DATA, batch_size=6, shuffle=True)),
+        "of 6 .* says batches of 8",
+    ),
+    "drawn with replacement": (
+        lambda: looped(DataLoader(DATA, batch_size=8, sampler=RandomSampler(DATA, replacement=True))),
+        "Got RandomSampler",
+    ),
+    "weighted": (
+        lambda: looped(DataLoader(DATA, batch_size=8, sampler=WeightedRandomSampler([1.0] * RECORDS, RECORDS))),
+        "Got WeightedRandomSampler",
+    ),
+    "padded by DistributedSampler": (
+        lambda: looped(DataLoader(DATA, batch_size=8, sampler=DistributedSampler(DATA, 5, 0))),
+        "Got DistributedSampler",
+    ),
+    "shuffled called Poisson": (
+        lambda: looped(shuffled(), replace(RUN, batches=li.Poisson(RECORDS, 1 / 3))),
+        "hands out batches of 8.* but the run says Poisson",
+    ),
+    "no loader": (lambda: looped([DATA[:]]), "DataLoader. Got list"),
+    "a loader of another run": (
+        lambda: looped(loader(DATA, replace(RUN, batches=li.Cyclic(RECORDS, 8)))),
+        "Make the loader from this run",
+    ),
+    "records left out of a batch": (lambda: looped(loader(DATA, RUN), skip=True), "Got 7 of 8"),
+    "one step too many": (one_step_too_many, "has 12 steps, and all were taken"),
+    "an early end": (ended_early, "12 steps, of which 3 were taken"),
+}
+
+
+@pytest.mark.parametrize("name", MISUSES)
+def test_one_sentence_says_what_is_wrong(name: str) -> None:
+    misuse, said = MISUSES[name]
+    with pytest.raises(li.InvalidInput, match=said) as caught:
+        misuse()
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 330
+
+
+def test_the_usual_loader_of_pytorch_is_fine() -> None:
+    model = nn.Linear(4, 3)
+    steps = clip_and_noise(SGD(model.parameters(), 0.3), model, cross_entropy, RUN, shuffled())
+    for _ in range(4):
+        for inputs, targets in shuffled():
+            steps.zero_grad()
+            steps.accumulate(inputs, targets)
+            steps.step()
+    trained = steps.finish()
+    assert any("not cryptographic" in one for one in trained.report(1e-5).assumptions)
+    assert trained.report(1e-5).epsilon == pytest.approx(li.account(RUN, 1e-5).epsilon, rel=1e-3)
+
+
+def test_what_is_released_on_the_way_is_charged() -> None:
+    model = nn.Linear(4, 3)
+    batches = loader(DATA, RUN)
+    steps = clip_and_noise(SGD(model.parameters(), 0.3), model, cross_entropy, RUN, batches)
+    for step, (inputs, targets) in enumerate(batches, 1):
+        steps.accumulate(inputs, targets)
+        steps.step()
+        if step == 6:
+            assert set(steps.release()) == {"weight", "bias"}
+    steps.releases.keep_inside(9, "a file to go on from")
+    report = steps.finish().report(1e-5)
+    assert report.releases == (6,)
+    assert any("Nobody else sees a file to go on from (after 9 steps)" in one for one in report.assumptions)
+    steps.releases.leak(3, "the loss of a batch")
+    caveat = steps.report(1e-5).caveats[0]
+    assert caveat.startswith("DO NOT RELEASE: the loss of a batch (after 3 steps)")
