@@ -26,7 +26,7 @@ _FIELDS = {"identity", "step", "weights", "released", "order", "randomness", "me
 class NetworkState:
     """Where a training stands: after `step` steps, with what will be released and what random numbers need.
 
-    `memory`: what the run's own optimiser remembers, and averages; `optimizer` and `scheduler`: the states of those of torch.optim.
+    `memory`: what the run's own optimiser remembers, and averages; `optimizer`, `scheduler`: the states of torch.optim's.
     """
 
     step: int

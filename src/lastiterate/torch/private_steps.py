@@ -18,7 +18,7 @@ from lastiterate.torch.optimizers import check_optimizer, check_rate
 from lastiterate.torch.prepared import prepared, start_of
 from lastiterate.torch.releases import Releases
 from lastiterate.torch.sampler import BatchSampler
-from lastiterate.torch.steps import step_of
+from lastiterate.torch.steps import count_step, step_of
 from lastiterate.torch.trained import TrainedModel
 
 
@@ -72,6 +72,7 @@ class PrivateSteps:
         check_rate(self.optimizer, step, float(self._take.sizes[step]))
         self._weights = self._take(step, self._weights, Batch(self._expected(step), ()), seen=True)
         self.network.put(self._weights)
+        count_step(self.run, self.optimizer)
         self.taken += 1
 
     def zero_grad(self, set_to_none: bool = True) -> None:
