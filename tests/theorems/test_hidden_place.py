@@ -17,7 +17,7 @@ from lastiterate.shift.optimise import best_schedule
 from lastiterate.theorems.hidden_place import HIDDEN_PLACE, MOST_REPRESENTED, representative_pairs, representatives
 from lastiterate.theorems.places import places_of
 from lastiterate.theorems.shift_engine import RANDOM_ORDER
-from mixtures import EPSILONS, exact_delta, means, random_pushes
+from mixtures import EPSILONS, exact_delta, in_both_orders, means, random_pushes
 from processes import mu_with_turns, process
 
 
@@ -50,8 +50,7 @@ def test_no_mixture_over_orders_is_above_the_bound(batches: int, steps: int, eac
         pushes = push * random_pushes(source, batches, steps, kind)
         replaced = np.append(pushes[-1:], pushes[1:-1], axis=0)
         pair = [means(one, factor, each_epoch) for one in (pushes[:-1], replaced)]
-        for first, second in (pair, pair[::-1]):
-            exact = exact_delta(first, second, deviation)
+        for exact in in_both_orders(*pair, deviation):
             assert (exact <= bound * (1 + 1e-6) + 1e-9).all()
             closest = max(closest, float(exact[2] / bound[2]))
     assert closest > (0.5 if kind in ("opposite", "exchanged") else 0.1)
