@@ -38,8 +38,8 @@ def _check_precision(run: Run, network: Network) -> None:
     if math.isfinite(run.loss.smoothness) and precisions != {torch.float64}:
         coarse = next(one for one in precisions if one != torch.float64)
         raise InvalidInput(
-            f"a loss with a known smoothness needs gradients in double precision. Got a model in {coarse}; use model.double() and "
-            "data in double precision, or leave the smoothness out.",
+            f"a loss with a known smoothness needs gradients in double precision. Got a model in {coarse}; use "
+            "model.double() and data in double precision, or leave the smoothness out.",
             field="smoothness",
         )
 
