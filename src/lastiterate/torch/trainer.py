@@ -89,9 +89,8 @@ class PrivateTrainer:
         path = checkpoint if self.team.leads else None
         file = NetworkFile(self._identity(), self.network.device)
         with self.team.together(self._facts()), Keeper(path, checkpoint_every, file) as keeper:
-            state = self.team.agreed(
-                keeper.found(NetworkState(0, start_of(self.run, self.objective), randomness=self.source.state()))
-            )
+            start = NetworkState(0, start_of(self.run, self.objective), randomness=self.source.state())
+            state = self.team.agreed(keeper.found(start))
             weights, released = self._walked(state, keeper)
             self.team.finished(keeper.remove)
         self.network.put(weights)
