@@ -21,6 +21,9 @@ settings.load_profile("lastiterate")
 # Tests that share something that takes long to make: one worker of a parallel run makes it, and no other waits for it.
 SHARED = {
     "test_errata": "errata",
+    "test_scikit_learn_agrees": "scikit-learn",
+    "tests/accounting/test_certificate.py": "certificates",
+    "tests/kernel/test_second_checker.py": "second checker",
     "tests/laws/test_refusals.py": "refusals",
     "tests/test_benchmarks.py::test_the_": "benchmarks",
 }

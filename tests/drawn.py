@@ -184,7 +184,7 @@ def examples(theorem: li.theorems.Theorem, count: int, seed: int = 3) -> tuple[P
     """Processes to which the theorem applies."""
     found = []
     for given in draws_for(theorem, seed):
-        if holds(theorem, given) and isinstance(theorem.apply(given), li.theorems.Guarantee):
+        if holds(theorem, given) and isinstance(answer_about(theorem, given), li.theorems.Guarantee):
             found.append(given)
             if len(found) == count:
                 return tuple(found)
@@ -223,9 +223,15 @@ def instances(
     raise AssertionError(f"{theorem.name} applies to {len(found)} instances only")
 
 
+@lru_cache(maxsize=100)
+def answer_about(theorem: li.theorems.Theorem, given: Process) -> li.theorems.Guarantee | li.theorems.Inapplicable:
+    """What it says of this very process: every law asks about the same examples, and beside them about others."""
+    return theorem.apply(given)
+
+
 def epsilon(theorem: li.theorems.Theorem, given: Process, delta: float = 1e-5) -> float:
     """∞ where the theorem says nothing."""
-    answer = theorem.apply(given)
+    answer = answer_about(theorem, given)
     return answer.epsilon(delta) if isinstance(answer, li.theorems.Guarantee) else math.inf
 
 

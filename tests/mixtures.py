@@ -28,7 +28,12 @@ def means(pushes: np.ndarray, factor: float, each_epoch: bool) -> np.ndarray:
 
 
 def exact_delta(first: np.ndarray, second: np.ndarray, deviation: float) -> np.ndarray:
-    """δ(ε) of the first mixture against the second, by the trapezoidal rule; the error is far below 1e-6 of a δ of 1e-5."""
+    """δ(ε) of the first mixture against the second."""
+    return in_both_orders(first, second, deviation)[0]
+
+
+def in_both_orders(first: np.ndarray, second: np.ndarray, deviation: float) -> tuple[np.ndarray, np.ndarray]:
+    """δ(ε) of each mixture against the other, by the trapezoidal rule: off by far less than 1e-6 of a δ of 1e-5."""
     low, high = min(first.min(), second.min()), max(first.max(), second.max())
     x = np.linspace(low - 9 * deviation, high + 9 * deviation, 6001)
 
@@ -38,8 +43,11 @@ def exact_delta(first: np.ndarray, second: np.ndarray, deviation: float) -> np.n
             np.exp(-0.5 * ((x[:, None] - values) / deviation) ** 2) @ counts / (len(given) * deviation * math.tau**0.5)
         )
 
-    p, q = density(first), density(second)
-    return np.array([np.trapezoid(np.maximum(p - math.exp(e) * q, 0.0), x) for e in EPSILONS])
+    def gaps(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+        return np.array([np.trapezoid(np.maximum(p - math.exp(e) * q, 0.0), x) for e in EPSILONS])
+
+    one, two = density(first), density(second)
+    return gaps(one, two), gaps(two, one)
 
 
 def random_pushes(source: np.random.Generator, records: int, steps: int, kind: str) -> np.ndarray:

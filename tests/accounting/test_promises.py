@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 import lastiterate as li
 from lastiterate import cli
+from when_asked import WhenAsked
 
 DELTA = 1e-5
 START = "The first iterate does not depend on the data, and lies in the domain."
@@ -41,7 +43,7 @@ LOSSES = {
     "weakly": li.losses.general(smoothness=1.0, weak_convexity=0.25, gradient_sensitivity=1.0),
     "network": li.losses.network(clip=1.0),
 }
-REPORTS = {name: li.account(a_run(loss), DELTA) for name, loss in LOSSES.items()}
+REPORTS = WhenAsked({name: partial(li.account, a_run(loss), DELTA) for name, loss in LOSSES.items()})
 
 
 def said(name: str) -> str:

@@ -30,6 +30,7 @@ SCORES = FEATURES @ [2.0, -1.0, 0.5, 0.0] + 0.2
 SIDES = np.where(SCORES > 0, "yes", "no")
 THIRDS = np.digitize(SCORES, [-0.5, 0.7])
 KNOWN = {"delta": 1e-5, "feature_norm": 1.0}
+AT_ONCE = {"batches": 1, **KNOWN}  # full batches are calibrated at once: for what does not depend on the plan
 
 
 @pytest.fixture(autouse=True)
@@ -134,7 +135,7 @@ def test_the_gradients_of_several_classes_are_not_clipped_together() -> None:
     ],
 )
 def test_what_leaks_is_said(left_out: str, said: str) -> None:
-    given = {"classes": ["no", "yes"], "random_state": None, "delta": 1e-5, "feature_norm": 3.0}
+    given = {"classes": ["no", "yes"], "random_state": None, **AT_ONCE, "feature_norm": 3.0}
     given[left_out] = 0 if left_out == "random_state" else None  # type: ignore[assignment]
     with pytest.warns(li.PrivacyLeak, match=said) as caught:
         model = PrivateLogisticRegression(**given).fit(FEATURES, SIDES)
@@ -151,7 +152,7 @@ def test_the_target_bound_leaks() -> None:
 
 @pytest.mark.filterwarnings("ignore::lastiterate.PrivacyLeak")
 def test_a_seed_is_marked_in_the_report() -> None:
-    one, two = (PrivateLinearSVC(random_state=7, **KNOWN).fit(FEATURES, SIDES) for _ in range(2))
+    one, two = (PrivateLinearSVC(random_state=7, **AT_ONCE).fit(FEATURES, SIDES) for _ in range(2))
     assert (one.coef_ == two.coef_).all()
     assert not one.private_
     assert "DO NOT RELEASE" in str(one.report_)
@@ -159,12 +160,12 @@ def test_a_seed_is_marked_in_the_report() -> None:
 
 
 def test_without_a_seed_nothing_repeats() -> None:
-    one, two = (PrivateLogisticRegression(classes=["no", "yes"], **KNOWN).fit(FEATURES, SIDES) for _ in range(2))
+    one, two = (PrivateLogisticRegression(classes=["no", "yes"], **AT_ONCE).fit(FEATURES, SIDES) for _ in range(2))
     assert (one.coef_ != two.coef_).all()
 
 
 def test_pipelines_and_files() -> None:
-    model = make_pipeline(Normalizer(), PrivateLogisticRegression(epsilon=2.0, classes=["no", "yes"], **KNOWN))
+    model = make_pipeline(Normalizer(), PrivateLogisticRegression(epsilon=2.0, classes=["no", "yes"], **AT_ONCE))
     model.fit(FEATURES, SIDES)
     file = io.BytesIO()
     joblib.dump(model, file)
@@ -176,7 +177,7 @@ def test_pipelines_and_files() -> None:
 
 
 def test_tuning_on_private_data_is_warned_of() -> None:
-    model = PrivateLogisticRegression(epsilon=2.0, classes=["no", "yes"], **KNOWN)
+    model = PrivateLogisticRegression(epsilon=2.0, classes=["no", "yes"], **AT_ONCE)
     search = GridSearchCV(model, {"l2": [0.0, 0.01]}, cv=2)
     with pytest.warns(li.PrivacyLeak, match="one of several on the same data"):
         search.fit(FEATURES, SIDES)
@@ -206,7 +207,7 @@ def test_the_intercept_is_part_of_the_norm() -> None:
 
 
 def test_rows_that_are_too_long_are_counted() -> None:
-    model = PrivateLogisticRegression(classes=["no", "yes"], delta=1e-5, feature_norm=0.2)
+    model = PrivateLogisticRegression(classes=["no", "yes"], batches=1, delta=1e-5, feature_norm=0.2)
     with pytest.warns(li.PrivacyLeak, match="of 900 rows were longer.*not private"):
         model.fit(FEATURES, SIDES)
     assert not [name for name in vars(model) if "short" in name]  # what is dumped with the model must not tell
@@ -251,7 +252,7 @@ def test_features_of_every_kind(kind: object) -> None:
         if kind is csr_array
         else rows.tolist()
     )  # type: ignore[operator, call-overload, arg-type]
-    model = PrivateLogisticRegression(epsilon=4.0, classes=["no", "yes"], delta=1e-5, feature_norm=2.0)
+    model = PrivateLogisticRegression(epsilon=4.0, classes=["no", "yes"], batches=1, delta=1e-5, feature_norm=2.0)
     assert model.fit(features, SIDES).score(features, SIDES) > 0.55
 
 

@@ -6,7 +6,8 @@ import copy
 import json
 import subprocess
 import sys
-from dataclasses import replace
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.accounting.ranked import Ranked
+from alone import by_theorem
 from lastiterate.kernel.check import check
 from lastiterate.kernel.steps import Refused
 from second_checker import TOOL, checker
+from when_asked import WhenAsked
 
 DELTA = 1e-5
 
@@ -32,103 +34,105 @@ def certificate(
         "noise": li.OnMeanGradient(std=0.2),
         "steps": steps,
     }
-    report = li.account(li.Run(**{**values, **changes}), DELTA, releases)
-    named = next(one for one in report.guarantees if one.theorem.name == theorem)
-    twin = replace(report, asked=(Ranked(named.epsilon(DELTA), named),), later=())
-    return json.loads(json.dumps(twin.certificate))
+    report = by_theorem(theorem, li.Run(**{**values, **changes}), DELTA, releases)
+    return json.loads(json.dumps(report.certificate))
+
+
+def given(*arguments: Any, **more: Any) -> Callable[[], Any]:
+    return partial(certificate, *arguments, **more)
 
 
 LOUD = li.OnMeanGradient(std=3.0)
 FULL, CYCLIC = li.FullBatch(records=100), li.Cyclic(records=60, batch_size=10)
 GROWING = li.losses.general(smoothness=3.0, strong_convexity=0.0, gradient_sensitivity=1.0)
-CERTIFICATES = {
-    "full batches": certificate(FULL, 20),
-    "many steps": certificate(FULL, 2000),
-    "cyclic": certificate(CYCLIC, 20),
-    "contracting": certificate(CYCLIC, 32, weight_decay=0.3),
-    "growing": certificate(CYCLIC, 21, theorem="shift-engine", loss=GROWING, step_size=1.0, noise=LOUD),
-    "growing in a ball": certificate(
-        FULL, 30, theorem="shift-engine", loss=GROWING, step_size=1.0, domain=li.Ball(radius=0.05)
-    ),
-    "bounded": certificate(CYCLIC, 90, theorem="shift-engine", domain=li.Ball(radius=0.02)),
-    "steps that differ": certificate(CYCLIC, 20, step_size=np.linspace(0.1, 0.6, 20)),
-    "a pattern": certificate(CYCLIC, 24, step_size=[0.5, 0.4, 0.3, 0.2, 0.1, 0.3] * 4),
-    "released": certificate(CYCLIC, 20, (5, 12)),
-    "no curvature known": certificate(CYCLIC, 20, theorem="shift-engine", loss=li.losses.network(clip=1.0)),
-    "one order": certificate(li.Shuffled(records=60, batch_size=10, each_epoch=False), 20, theorem="random-order"),
-    "many places": certificate(
-        li.Shuffled(records=700, batch_size=1, each_epoch=False),
-        1000,
-        theorem="random-order",
-        noise=li.OnMeanGradient(std=3.0),
-    ),
-    "new orders": certificate(li.Shuffled(records=60, batch_size=10), 20, theorem="random-order"),
-    "new orders, worst": certificate(li.Shuffled(records=60, batch_size=10), 20, theorem="shift-engine"),
-    "new orders, released": certificate(li.Shuffled(records=60, batch_size=10), 22, (4, 12), theorem="random-order"),
-    "new orders, steps that differ": certificate(
-        li.Shuffled(records=60, batch_size=10), 20, theorem="random-order", step_size=np.linspace(0.1, 0.6, 20)
-    ),
-    "prepaid": certificate(CYCLIC, 21, theorem="prepayment", loss=li.losses.logistic(feature_norm=1.0)),
-    "prepaid, many steps": certificate(CYCLIC, 1200, theorem="prepayment", step_size=0.1),
-    "prepaid, decaying": certificate(CYCLIC, 21, theorem="prepayment", start_norm=2.0),
-    "prepaid, steps that differ": certificate(CYCLIC, 20, theorem="prepayment", step_size=np.linspace(0.6, 0.1, 20)),
-    "prepaid, released": certificate(CYCLIC, 40, (13, 25), theorem="prepayment"),
-    "prepaid, growing": certificate(
-        CYCLIC,
-        30,
-        theorem="prepayment",
-        loss=li.losses.network(clip=1.0, smoothness=0.5),
-        step_size=0.05,
-        domain=li.Unbounded(dimension=5),
-    ),
-    "prepaid, executed": certificate(
-        CYCLIC, 24, theorem="prepayment", arithmetic=li.training.Arithmetic(1.0002, displacement=2.0**-19)
-    ),
-    "prepaid, one order": certificate(
-        li.Shuffled(records=60, batch_size=10, each_epoch=False), 20, theorem="prepayment/random-order"
-    ),
-    "prepaid, new orders": certificate(li.Shuffled(records=60, batch_size=10), 20, theorem="prepayment/random-order"),
-    "prepaid, new orders, worst": certificate(li.Shuffled(records=60, batch_size=10), 20, theorem="prepayment"),
-    "prepaid, new orders, released": certificate(
-        li.Shuffled(records=60, batch_size=10), 40, (14,), theorem="prepayment/random-order"
-    ),
-    "hidden in one order": certificate(
-        li.Shuffled(records=60, batch_size=10, each_epoch=False), 20, theorem="hidden-place", noise=LOUD
-    ),
-    "hidden in new orders": certificate(li.Shuffled(records=60, batch_size=10), 18, theorem="hidden-place", noise=LOUD),
-    "hidden, released": certificate(
-        li.Shuffled(records=60, batch_size=10), 24, (4, 12), theorem="hidden-place", noise=LOUD
-    ),
-    "absent at the end, hidden": certificate(
-        li.Shuffled(records=60, batch_size=10), 22, (4, 20), theorem="hidden-place", noise=LOUD
-    ),
-    "hidden, one order released": certificate(
-        li.Shuffled(records=60, batch_size=10, each_epoch=False), 20, (5,), theorem="hidden-place", noise=LOUD
-    ),
-    "hidden, steps that differ": certificate(
-        li.Shuffled(records=60, batch_size=10),
-        24,
-        theorem="hidden-place",
-        step_size=np.linspace(0.1, 0.6, 24),
-        noise=LOUD,
-    ),
-    "hidden, some for all": certificate(
-        li.Shuffled(records=300, batch_size=10), 60, theorem="hidden-place", noise=LOUD
-    ),
-    "hidden in one order, some for all": certificate(
-        li.Shuffled(records=300, batch_size=10, each_epoch=False), 40, theorem="hidden-place", noise=LOUD
-    ),
-    "hidden, prepaid": certificate(
-        li.Shuffled(records=100, batch_size=10, each_epoch=False),
-        10,
-        theorem="hidden-place/prepaid",
-        loss=li.losses.logistic(feature_norm=1.0),
-        step_size=1.0,
-    ),
-    "absent at the end, hidden, prepaid": certificate(
-        li.Shuffled(records=60, batch_size=10), 15, theorem="hidden-place/prepaid", step_size=1.0
-    ),
-}
+CERTIFICATES = WhenAsked(
+    {
+        "full batches": given(FULL, 20),
+        "many steps": given(FULL, 2000),
+        "cyclic": given(CYCLIC, 20),
+        "contracting": given(CYCLIC, 32, weight_decay=0.3),
+        "growing": given(CYCLIC, 21, theorem="shift-engine", loss=GROWING, step_size=1.0, noise=LOUD),
+        "growing in a ball": given(
+            FULL, 30, theorem="shift-engine", loss=GROWING, step_size=1.0, domain=li.Ball(radius=0.05)
+        ),
+        "bounded": given(CYCLIC, 90, theorem="shift-engine", domain=li.Ball(radius=0.02)),
+        "steps that differ": given(CYCLIC, 20, step_size=np.linspace(0.1, 0.6, 20)),
+        "a pattern": given(CYCLIC, 24, step_size=[0.5, 0.4, 0.3, 0.2, 0.1, 0.3] * 4),
+        "released": given(CYCLIC, 20, (5, 12)),
+        "no curvature known": given(CYCLIC, 20, theorem="shift-engine", loss=li.losses.network(clip=1.0)),
+        "one order": given(li.Shuffled(records=60, batch_size=10, each_epoch=False), 20, theorem="random-order"),
+        "many places": given(
+            li.Shuffled(records=700, batch_size=1, each_epoch=False),
+            1000,
+            theorem="random-order",
+            noise=li.OnMeanGradient(std=3.0),
+        ),
+        "new orders": given(li.Shuffled(records=60, batch_size=10), 20, theorem="random-order"),
+        "new orders, worst": given(li.Shuffled(records=60, batch_size=10), 20, theorem="shift-engine"),
+        "new orders, released": given(li.Shuffled(records=60, batch_size=10), 22, (4, 12), theorem="random-order"),
+        "new orders, steps that differ": given(
+            li.Shuffled(records=60, batch_size=10), 20, theorem="random-order", step_size=np.linspace(0.1, 0.6, 20)
+        ),
+        "prepaid": given(CYCLIC, 21, theorem="prepayment", loss=li.losses.logistic(feature_norm=1.0)),
+        "prepaid, many steps": given(CYCLIC, 1200, theorem="prepayment", step_size=0.1),
+        "prepaid, decaying": given(CYCLIC, 21, theorem="prepayment", start_norm=2.0),
+        "prepaid, steps that differ": given(CYCLIC, 20, theorem="prepayment", step_size=np.linspace(0.6, 0.1, 20)),
+        "prepaid, released": given(CYCLIC, 40, (13, 25), theorem="prepayment"),
+        "prepaid, growing": given(
+            CYCLIC,
+            30,
+            theorem="prepayment",
+            loss=li.losses.network(clip=1.0, smoothness=0.5),
+            step_size=0.05,
+            domain=li.Unbounded(dimension=5),
+        ),
+        "prepaid, executed": given(
+            CYCLIC, 24, theorem="prepayment", arithmetic=li.training.Arithmetic(1.0002, displacement=2.0**-19)
+        ),
+        "prepaid, one order": given(
+            li.Shuffled(records=60, batch_size=10, each_epoch=False), 20, theorem="prepayment/random-order"
+        ),
+        "prepaid, new orders": given(li.Shuffled(records=60, batch_size=10), 20, theorem="prepayment/random-order"),
+        "prepaid, new orders, worst": given(li.Shuffled(records=60, batch_size=10), 20, theorem="prepayment"),
+        "prepaid, new orders, released": given(
+            li.Shuffled(records=60, batch_size=10), 40, (14,), theorem="prepayment/random-order"
+        ),
+        "hidden in one order": given(
+            li.Shuffled(records=60, batch_size=10, each_epoch=False), 20, theorem="hidden-place", noise=LOUD
+        ),
+        "hidden in new orders": given(li.Shuffled(records=60, batch_size=10), 18, theorem="hidden-place", noise=LOUD),
+        "hidden, released": given(
+            li.Shuffled(records=60, batch_size=10), 24, (4, 12), theorem="hidden-place", noise=LOUD
+        ),
+        "absent at the end, hidden": given(
+            li.Shuffled(records=60, batch_size=10), 22, (4, 20), theorem="hidden-place", noise=LOUD
+        ),
+        "hidden, one order released": given(
+            li.Shuffled(records=60, batch_size=10, each_epoch=False), 20, (5,), theorem="hidden-place", noise=LOUD
+        ),
+        "hidden, steps that differ": given(
+            li.Shuffled(records=60, batch_size=10),
+            24,
+            theorem="hidden-place",
+            step_size=np.linspace(0.1, 0.6, 24),
+            noise=LOUD,
+        ),
+        "hidden, some for all": given(li.Shuffled(records=300, batch_size=10), 60, theorem="hidden-place", noise=LOUD),
+        "hidden in one order, some for all": given(
+            li.Shuffled(records=300, batch_size=10, each_epoch=False), 40, theorem="hidden-place", noise=LOUD
+        ),
+        "hidden, prepaid": given(
+            li.Shuffled(records=100, batch_size=10, each_epoch=False),
+            10,
+            theorem="hidden-place/prepaid",
+            loss=li.losses.logistic(feature_norm=1.0),
+            step_size=1.0,
+        ),
+        "absent at the end, hidden, prepaid": given(
+            li.Shuffled(records=60, batch_size=10), 15, theorem="hidden-place/prepaid", step_size=1.0
+        ),
+    }
+)
 HIDDEN = [name for name in CERTIFICATES if name.startswith("hidden")]
 
 

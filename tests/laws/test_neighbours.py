@@ -16,9 +16,9 @@ import pytest
 from benchmarks.tightness.against_chain import beside
 
 import lastiterate as li
+from alone import by_theorem
 from drawn import instances
 from lastiterate.accounting.certificate import verify
-from lastiterate.accounting.ranked import Ranked
 from lastiterate.auditing.chain import Chain, iid_hazard
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.theorems.block_mixing import blocks_of
@@ -211,9 +211,7 @@ def test_no_certificate_is_about_other_neighbours_than_its_run() -> None:
     """Nor is it accepted with half of its pairs: at either of two places the record may push farther."""
     batches = li.Shuffled(records=120, batch_size=10)
     run = li.Run(LOGISTIC, batches, 0.3, li.OnMeanGradient(std=0.3), 12, adjacency=li.ZERO_OUT)
-    report = li.account(run, 1e-3)
-    hidden = next(one for one in report.guarantees if one.theorem is HIDDEN_PLACE)
-    certificate = replace(report, asked=(Ranked(hidden.epsilon(1e-3), hidden),), later=()).certificate
+    certificate = by_theorem(HIDDEN_PLACE.name, run, 1e-3).certificate
     assert verify(certificate).accepted
     assert judged(certificate) == ""
     assert certificate["proof"]["turns"]["exchange"] == 2.0

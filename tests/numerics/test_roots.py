@@ -36,3 +36,19 @@ def test_decreasing_crossing_stays_within_its_ends() -> None:
 @given(targets)
 def test_positive_guess_is_near(target: float) -> None:
     assert math.isclose(positive_guess(lambda x: (x - target, x)), target, rel_tol=2e-4)
+
+
+def test_a_root_alone_is_the_same_as_among_others() -> None:
+    """Digit by digit: one number is narrowed down without arrays."""
+    source = np.random.default_rng(4)
+    for _ in range(200):
+        root, reach = float(10 ** source.uniform(-9, 6)), float(10 ** source.uniform(-2, 6))
+        jump = source.random() < 0.2
+
+        def function(x: np.ndarray, root: float = root, jump: bool = jump) -> np.ndarray:
+            return np.where(x < root, np.inf, -1.0) if jump else np.log(root) - np.log(np.maximum(x, 1e-300))
+
+        high = np.full(2, root * (1 + reach))
+        alone, among = (decreasing_root(function, np.zeros_like(one), one) for one in (high[:1], high))
+        assert alone[0] == among[0]
+        assert function(alone)[0] <= 0

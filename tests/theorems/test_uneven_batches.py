@@ -13,7 +13,7 @@ import pytest
 from scipy.special import ndtr
 
 import lastiterate as li
-from lastiterate.accounting.ranked import Ranked
+from alone import alone, by_theorem
 from lastiterate.algorithms.lipschitz import clipped_constant
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run
@@ -282,11 +282,11 @@ def test_prepayment_and_noise_on_the_sum(each_epoch: bool) -> None:
     report = li.account(run, delta=1e-5)
     names = {one.theorem.name for one in report.guarantees}
     assert ("hidden-place/prepaid" in names) != each_epoch
-    for named, epsilon in zip(report.guarantees, report.epsilons, strict=True):
+    for named in report.guarantees:
         if named.theorem.places is not None:
-            twin = replace(report, asked=(Ranked(epsilon, named),), later=())
-            assert li.verify(json.loads(json.dumps(twin.certificate))).accepted
-            assert checker.judged(json.loads(json.dumps(twin.certificate))) == ""
+            certificate = json.loads(json.dumps(alone(report, named).certificate))
+            assert li.verify(certificate).accepted
+            assert checker.judged(certificate) == ""
 
 
 class Interval:
@@ -326,10 +326,7 @@ def test_bounded_domains(each_epoch: bool, width: float) -> None:
 @pytest.mark.parametrize("theorem", ["shift-engine", "random-order", "hidden-place"])
 def test_certificates_name_the_sizes(theorem: str, on_sum: bool, each_epoch: bool) -> None:
     run, _ = run_of(li.Shuffled(8, 3, each_epoch=each_epoch, last="smaller"), on_sum, "contracting", 2)
-    report = li.account(run, delta=1e-3)
-    named = next(one for one in report.guarantees if one.theorem.name == theorem)
-    twin = replace(report, asked=(Ranked(named.epsilon(1e-3), named),), later=())
-    written = json.loads(json.dumps(twin.certificate))
+    written = json.loads(json.dumps(by_theorem(theorem, run, 1e-3).certificate))
     assert written["proof"]["turns"]["sizes"] == [3, 2]
     assert li.verify(written).accepted
     assert checker.judged(written) == ""

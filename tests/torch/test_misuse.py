@@ -161,6 +161,10 @@ MISUSES: dict[str, tuple[Callable[[], None], str]] = {
         lambda: train(run=replace(RUN, domain=li.Unbounded(dimension=7))),
         "15 trained parameters",
     ),
+    "a smoothness in single precision": (
+        lambda: train(run=replace(RUN, loss=li.losses.network(clip=0.5, smoothness=1.0))),
+        "Got a model in torch.float32; use model.double",
+    ),
     "nothing to train": (lambda: train(nn.Linear(4, 3).requires_grad_(False)), "require gradients. Got none"),
     "no module": (lambda: train(lambda x: x), "torch.nn.Module"),
     "no loss": (lambda: train(loss=3), "function of outputs and targets"),

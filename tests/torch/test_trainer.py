@@ -102,11 +102,23 @@ def test_schedules_and_schedulers() -> None:
     PrivateTrainer(model, cross_entropy, run, DATA, seed=0).fit()
     rates = [float(one) for one in run.step_size]
     assert torch.allclose(last_of(model), by_hand(lambda p: SGD(p, 0.3), rates=rates), atol=1e-6)
-    model = a_model()
-    optimizer = SGD(model.parameters(), 0.3)
-    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rates[min(step, 11)] / 0.3)
-    PrivateTrainer(model, cross_entropy, run, DATA, optimizer=optimizer, scheduler=scheduler, seed=0).fit()
-    assert torch.allclose(last_of(model), by_hand(lambda p: SGD(p, 0.3), rates=rates), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [SGD, ADAM])
+def test_a_scheduler_sets_the_rate_that_the_run_says_also_after_a_stop(kind: Any, tmp_path: Path) -> None:
+    run = a_run(step_size=li.cosine(0.3), optimizer=None if kind is SGD else li.Adam())
+    rates = [float(one) for one in run.step_size]
+
+    def trainer(model: Any, data: Any) -> PrivateTrainer:
+        by = kind(model.parameters(), 0.3)
+        scheduler = torch.optim.lr_scheduler.LambdaLR(by, lambda step: rates[min(step, 11)] / 0.3)
+        return PrivateTrainer(model, cross_entropy, run, data, optimizer=by, scheduler=scheduler, seed=0)
+
+    model, file = a_model(), tmp_path / "state"
+    with pytest.raises(Killed):
+        trainer(a_model(), KillsAfter(6 * 8)).fit(file, 0.0)
+    trainer(model, KillsAfter(6 * 8)).fit(file, 0.0)
+    assert torch.allclose(last_of(model), by_hand(lambda p: kind(p, 0.3), rates=rates), atol=1e-6)
 
 
 @pytest.mark.parametrize("released", [li.EMA(decay=0.7), li.AVERAGE(), li.AVERAGE(last=4)], ids=lambda one: one.kind)

@@ -36,7 +36,8 @@ def decreasing_root(
         tolerance = np.maximum(np.maximum(relative_tolerance * np.abs(high), 1e-30 * (high - low)), 1e-300)
         if (high - low <= 2 * tolerance).all():
             break
-        low, high, at_low, at_high = _narrowed(function, low, high, at_low, at_high, tolerance)
+        narrowed = _narrowed if high.size > 1 else _narrowed_alone
+        low, high, at_low, at_high = narrowed(function, low, high, at_low, at_high, tolerance)
     return high
 
 
@@ -63,6 +64,35 @@ def _narrowed(
             high, at_high = np.where(holds, point, high), np.where(holds, value, at_high)
             low, at_low = np.where(holds, low, point), np.where(holds, at_low, value)
     return low, high, at_low, at_high
+
+
+def _narrowed_alone(
+    function: Callable[[Floats], Floats], low: Floats, high: Floats, at_low: Floats, at_high: Floats, tolerance: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """The same for one number, digit by digit: most roots are sought alone, and arrays of one are slow."""
+    shape = high.shape
+    a, b, at_a, at_b, within = (one.item() for one in (low, high, at_low, at_high, tolerance))
+    first_width = b - a
+    budget = math.ceil(np.log2(max(first_width / within, 1.0))) + _BISECTION_SLACK
+    for step in range(budget + 1):
+        width = b - a
+        if width <= 2 * within:
+            break
+        middle, rise = a + 0.5 * width, at_b - at_a
+        secant = (a * at_b - b * at_a) / rise if rise else math.nan
+        secant = secant if a < secant < b else middle
+        aside = middle - secant
+        towards = math.copysign(1.0, aside) if aside else 0.0
+        truncation = max(0.2 * (width * width) / max(first_width, within), 0.5 * within)
+        point = secant + towards * truncation if truncation <= abs(aside) else middle
+        radius = max(within * 2.0 ** (budget - step) - 0.5 * width, 0.0)
+        point = point if abs(point - middle) <= radius else middle - towards * radius
+        value = function(np.full(shape, point)).item()
+        if value <= 0:
+            b, at_b = point, value
+        else:
+            a, at_a = point, value
+    return np.full(shape, a), np.full(shape, b), np.full(shape, at_a), np.full(shape, at_b)
 
 
 def positive_guess(newton: Callable[[float], tuple[float, float]]) -> float:

@@ -17,6 +17,8 @@ from lastiterate.numerics.rounding import down, up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.notion import Notion
 
+_ROUNDED = 1e-9  # of ε: mostly its lower and upper bound are closer, and between them a root is found at once
+
 
 @dataclass(frozen=True)
 class GaussianDP(Notion):
@@ -51,7 +53,12 @@ class GaussianDP(Notion):
         upper = self._epsilon(log_deltas)
         if self.mu == 0:
             return like_input(upper, delta), like_input(upper, delta)
-        lower = -decreasing_root(lambda x: log_deltas - log_gap_below(-x, self.mu), -upper, np.zeros_like(upper))
+
+        def short(x: Floats) -> Floats:
+            return log_deltas - log_gap_below(-x, self.mu)
+
+        close = -upper * (1 - _ROUNDED)
+        lower = -decreasing_root(short, -upper, np.where(short(close) <= 0, close, 0.0))
         return like_input(np.abs(lower), delta), like_input(upper, delta)
 
     def _tradeoff(self, type_i_errors: Floats) -> Floats:

@@ -19,14 +19,14 @@ from lastiterate.training.checkpoint_file import Damaged, OfAnother
 
 _FORMAT = b"lastiterate network checkpoint 1\n"
 _DIGEST = 32
-_FIELDS = {"identity", "step", "weights", "released", "order", "randomness", "memory", "optimizer"}
+_FIELDS = {"identity", "step", "weights", "released", "order", "randomness", "memory", "optimizer", "scheduler"}
 
 
 @dataclass(frozen=True, eq=False)
 class NetworkState:
     """Where a training stands: after `step` steps, with what will be released and what random numbers need.
 
-    `memory`: what the run's own optimiser remembers, and averages; `optimizer`: the state of one of torch.optim.
+    `memory`: what the run's own optimiser remembers, and averages; `optimizer`, `scheduler`: the states of torch.optim's.
     """
 
     step: int
@@ -36,6 +36,7 @@ class NetworkState:
     randomness: Any = None
     memory: tuple[Any, ...] = ()
     optimizer: dict[str, Any] = field(default_factory=dict)
+    scheduler: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

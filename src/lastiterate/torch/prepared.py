@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from typing import Any
+
+import torch
 
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
@@ -16,10 +20,28 @@ def prepared(run: Run, network: Network, at_once: int | None, team: Team = ALONE
     """What rounding adds is known before the first step."""
     _check_loss(run)
     _check_dimension(run, network.size)
+    _check_precision(run, network)
     objective = NetworkObjective(network, run, at_once, team)
     arithmetic = run.arithmetic.and_also(objective.arithmetic(run, network.size))
     norm = up(objective.vectors.length(network.flat()))
     return replace(run, arithmetic=arithmetic, start_norm=max(run.start_norm, norm) if run.decay else run.start_norm)
+
+
+def start_of(run: Run, objective: NetworkObjective) -> Any:
+    """The parameters as they are, in the domain: the facts of a loss hold there only."""
+    return objective.vectors.settled(replace(run, prox=None), objective.network.flat(), 1.0)
+
+
+def _check_precision(run: Run, network: Network) -> None:
+    """A smoothness is that of exact gradients; what single precision does to them is not small beside hidden noise."""
+    precisions = {one.dtype for one in network.parameters.values()} | {network.autocast or torch.float64}
+    if math.isfinite(run.loss.smoothness) and precisions != {torch.float64}:
+        coarse = next(one for one in precisions if one != torch.float64)
+        raise InvalidInput(
+            f"a loss with a known smoothness needs gradients in double precision. Got a model in {coarse}; use "
+            "model.double() and data in double precision, or leave the smoothness out.",
+            field="smoothness",
+        )
 
 
 def _check_loss(run: Run) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from lastiterate.accounting.report import Report
-from lastiterate.algorithms.optimizers import SGD
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.randomness import Source
@@ -16,10 +15,10 @@ from lastiterate.torch.loaders import check_loader, sizes_of
 from lastiterate.torch.network import Network
 from lastiterate.torch.objective import Batch, NetworkObjective
 from lastiterate.torch.optimizers import check_optimizer, check_rate
-from lastiterate.torch.prepared import prepared
+from lastiterate.torch.prepared import prepared, start_of
 from lastiterate.torch.releases import Releases
 from lastiterate.torch.sampler import BatchSampler
-from lastiterate.torch.steps import step_of
+from lastiterate.torch.steps import count_step, step_of
 from lastiterate.torch.trained import TrainedModel
 
 
@@ -56,10 +55,9 @@ class PrivateSteps:
         self.objective = NetworkObjective(network, self.run, at_once)
         self.releases, self.taken = Releases(), 0
         self._sampler = loader.batch_sampler if isinstance(loader.batch_sampler, BatchSampler) else None
-        self._weights = network.flat()
-        by = None if isinstance(self.run.optimizer, SGD) else optimizer
-        state = NetworkState(0, self._weights)
-        self._take = step_of(self.run, self.objective, self.source, state, by, rates=False)
+        self._weights = start_of(self.run, self.objective)
+        network.put(self._weights)
+        self._take = step_of(self.run, self.objective, self.source, NetworkState(0, self._weights), optimizer)
 
     def accumulate(self, inputs: Any, targets: Any) -> None:
         """Records to the batch of the next step; their gradients are clipped and added up, and nothing else is kept."""
@@ -74,6 +72,7 @@ class PrivateSteps:
         check_rate(self.optimizer, step, float(self._take.sizes[step]))
         self._weights = self._take(step, self._weights, Batch(self._expected(step), ()), seen=True)
         self.network.put(self._weights)
+        count_step(self.run, self.optimizer)
         self.taken += 1
 
     def zero_grad(self, set_to_none: bool = True) -> None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from lastiterate.algorithms.optimizers import SGD
 from lastiterate.algorithms.run import Run
 from lastiterate.numerics.randomness import Source
 from lastiterate.torch.checkpoint import NetworkState
 from lastiterate.torch.objective import NetworkObjective
-from lastiterate.torch.optimizers import check_rate
 from lastiterate.training.optimised import OptimisedStep
 from lastiterate.training.walk import TrainingStep
 
@@ -29,18 +29,17 @@ class ToldStep(OptimisedStep):
 
 
 class OptimizerStep(OptimisedStep):
-    """The optimiser sees the noisy mean gradient, and nothing else. `rates`: whether the run sets the learning rate."""
+    """The optimiser sees the noisy mean gradient, and nothing else."""
 
     def __init__(
-        self, run: Run, objective: NetworkObjective, source: Source, state: NetworkState, optimizer: Any, rates: bool
+        self, run: Run, objective: NetworkObjective, source: Source, state: NetworkState, optimizer: Any
     ) -> None:
         super().__init__(run, objective, source, state)
-        self.network, self.team, self.by, self.rates = objective.network, objective.team, optimizer, rates
+        self.network, self.team, self.by = objective.network, objective.team, optimizer
         self.memory = state.memory or (state.weights, self.vectors.zeros_like(state.weights))[: self.average.slots]
 
     def __call__(self, step: int, weights: Any, chosen: Any, seen: bool) -> Any:
         size, noise = float(self.sizes[step]), float(self.noises[step])
-        self._set_rate(step, size)
         clip = None if self.clips is None else float(self.clips[step])
         total = self.objective.gradient_sum(weights, chosen, clip)
         total /= self._divisor(chosen)
@@ -51,13 +50,6 @@ class OptimizerStep(OptimisedStep):
         self.memory = self._averaged(step, after)
         return after
 
-    def _set_rate(self, step: int, size: float) -> None:
-        if self.rates:
-            for group in self.by.param_groups:
-                group["lr"] = size
-        else:
-            check_rate(self.by, step, size)
-
     def _step_with(self, gradient: Any) -> None:
         for name, part in self.network.views(gradient).items():
             self.network.parameters[name].grad = part.to(self.network.parameters[name].dtype)
@@ -65,12 +57,17 @@ class OptimizerStep(OptimisedStep):
         self.by.zero_grad(set_to_none=True)
 
 
-def step_of(
-    run: Run, objective: NetworkObjective, source: Source, state: NetworkState, optimizer: Any, rates: bool
-) -> Any:
-    """The steps of this run, from this state on."""
-    if optimizer is not None:
-        return OptimizerStep(run, objective, source, state, optimizer, rates)
+def count_step(run: Run, optimizer: Any) -> None:
+    """A step that the run has taken itself: the optimiser, which has no gradients, takes none, and its scheduler goes on."""
+    if isinstance(run.optimizer, SGD) and optimizer is not None:
+        optimizer.zero_grad(set_to_none=True)
+        optimizer.step()
+
+
+def step_of(run: Run, objective: NetworkObjective, source: Source, state: NetworkState, optimizer: Any) -> Any:
+    """The steps of this run, from this state on. Those of SGD the run takes itself, whatever optimiser holds its rate."""
+    if not isinstance(run.optimizer, SGD):
+        return OptimizerStep(run, objective, source, state, optimizer)
     if run.process.update.plain:
         return TrainingStep(run, objective, source, objective.network.size)
     return ToldStep(run, objective, source, state)

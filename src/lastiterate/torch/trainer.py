@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,12 @@ from lastiterate.torch.checkpoint import NetworkFile, NetworkState
 from lastiterate.torch.distributed import team_of
 from lastiterate.torch.network import Network
 from lastiterate.torch.objective import Batch, NetworkObjective
-from lastiterate.torch.optimizers import check_optimizer, optimizer_for
-from lastiterate.torch.prepared import prepared
+from lastiterate.torch.optimizers import check_optimizer, check_rate, optimizer_for
+from lastiterate.torch.prepared import prepared, start_of
 from lastiterate.torch.records import pair_of
 from lastiterate.torch.releases import Releases
 from lastiterate.torch.sampler import BatchSampler, OrNone, check_dataset
-from lastiterate.torch.steps import step_of
+from lastiterate.torch.steps import count_step, step_of
 from lastiterate.torch.team import Facts, Team
 from lastiterate.torch.trained import TrainedModel
 from lastiterate.torch.working_copy import module_identity
@@ -71,7 +70,7 @@ class PrivateTrainer:
         seed: int | None = None,
         team: Team | None = None,
     ) -> None:
-        self.team = team_of() if team is None else team
+        self.team, releases = team_of() if team is None else team, tuple(releases)
         alike = {"seed": seed, "budget": (epsilon, delta, free)}
         self.network = self.team.met(lambda: _begun(Network(model, loss, autocast), run, dataset, alike))
         self.source, self.dataset = Source(seed), dataset
@@ -90,7 +89,8 @@ class PrivateTrainer:
         path = checkpoint if self.team.leads else None
         file = NetworkFile(self._identity(), self.network.device)
         with self.team.together(self._facts()), Keeper(path, checkpoint_every, file) as keeper:
-            state = self.team.agreed(keeper.found(NetworkState(0, self._start(), randomness=self.source.state())))
+            start = NetworkState(0, start_of(self.run, self.objective), randomness=self.source.state())
+            state = self.team.agreed(keeper.found(start))
             weights, released = self._walked(state, keeper)
             self.team.finished(keeper.remove)
         self.network.put(weights)
@@ -109,14 +109,12 @@ class PrivateTrainer:
         most = run.steps if free is not NOISE else 1
         return calibrate(run, epsilon=epsilon, delta=delta, free=free, most_steps=most, releases=releases)
 
-    def _start(self) -> Any:
-        """In the domain: the facts of a loss hold there only."""
-        return self.objective.vectors.settled(replace(self.run, prox=None), self.network.flat(), 1.0)
-
     def _walked(self, state: NetworkState, keeper: Keeper) -> tuple[Any, list[Any]]:
         if state.optimizer:
             self.optimizer.load_state_dict(state.optimizer)
-        step_taken = step_of(self.run, self.objective, self.source, state, self.optimizer, self.rates_by_run)
+        if state.scheduler and self.scheduler is not None:
+            self.scheduler.load_state_dict(state.scheduler)
+        step_taken = step_of(self.run, self.objective, self.source, state, self.optimizer)
         self.source.go_on(state.randomness)
         sampler = BatchSampler(
             self.run, source=self.source, begin=state.step, order=state.order, at_once=self.at_once, team=self.team
@@ -126,7 +124,9 @@ class PrivateTrainer:
         for first in tracked(range(state.step, self.run.steps, every), "steps"):
             for step in range(first, min(first + every, self.run.steps)):
                 seen = step + 1 == self.run.steps or step + 1 in self.places
+                self._set_rate(step, float(step_taken.sizes[step]))
                 weights = step_taken(step, weights, next(batches), seen)
+                count_step(self.run, self.optimizer)
                 if self.scheduler is not None:
                     self.scheduler.step()
                 if step + 1 in self.places:
@@ -136,9 +136,17 @@ class PrivateTrainer:
         return self.team.told(step_taken.leaving(weights)), released
 
     def _state(self, step: int, weights: Any, released: list[Any], sampler: BatchSampler, taken: Any) -> NetworkState:
-        by = {} if self.optimizer is None else self.optimizer.state_dict()
-        now = (sampler.order_at(step), self.source.state(), tuple(taken.memory), by)
+        by, rates = ({} if one is None else one.state_dict() for one in (self.optimizer, self.scheduler))
+        now = (sampler.order_at(step), self.source.state(), tuple(taken.memory), by, rates)
         return NetworkState(step, weights, tuple(released), *now)
+
+    def _set_rate(self, step: int, size: float) -> None:
+        """The learning rate is that of the run; where a scheduler sets it, it has to be."""
+        if self.optimizer is not None and self.rates_by_run:
+            for group in self.optimizer.param_groups:
+                group["lr"] = size
+        elif self.optimizer is not None:
+            check_rate(self.optimizer, step, size)
 
     def _batches(self, sampler: BatchSampler) -> Iterator[Batch]:
         """Of each step, as the loader brings them."""
