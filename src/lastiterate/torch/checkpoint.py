@@ -50,7 +50,7 @@ class NetworkFile:
         if not all(bool(one.isfinite().all()) for one in (state.weights, *state.memory)):
             return b""
         told = {name: getattr(state, name) for name in _FIELDS - {"identity"}} | {"identity": self.identity}
-        told["order"] = None if state.order is None else torch.from_numpy(np.ascontiguousarray(state.order, np.int64))
+        told["order"] = None if state.order is None else torch.from_numpy(np.ascontiguousarray(state.order, "<i8"))
         file = io.BytesIO()
         torch.save(told, file)
         return _FORMAT + hashlib.sha256(file.getvalue()).digest() + file.getvalue()
