@@ -18,6 +18,7 @@ _LARGEST_LOG = 30.0
 _LONGEST_STEP = 2.0
 # Of 15 digits each: from any float to any other; fewer would leave a tiny root loose, but never wrong.
 _MOST_PASSES = 20
+_MOST_NEWTON = 60  # of a method that mostly takes six; more would be bisection
 _BISECTION_SLACK = 2  # evaluations that ITP may spend beyond plain bisection: with none it could hardly interpolate
 
 
@@ -63,6 +64,30 @@ def _narrowed(
             high, at_high = np.where(holds, point, high), np.where(holds, value, at_high)
             low, at_low = np.where(holds, low, point), np.where(holds, at_low, value)
     return low, high, at_low, at_high
+
+
+def newton_root(
+    function: Callable[[Floats], tuple[Floats, Floats]], target: Floats, high: Floats, tolerance: float
+) -> Floats:
+    """About where a decreasing function, given with its slope, is `target` between 0 and `high`, elementwise.
+
+    Newton's method, which halves the bracket seen so far where it would leave it, or does not settle. No side is promised.
+    """
+    low = point = np.zeros_like(high)
+    step = high
+    for _ in range(_MOST_NEWTON):
+        value, slope = function(point)
+        above = value > target
+        low, high = np.where(above, point, low), np.where(above, high, point)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            moved = point - (value - target) / slope
+            apart = np.abs(moved - point)
+            settles = (moved > low) & (moved < high) & (apart <= 0.5 * step) | (apart <= tolerance * point)
+        moved = np.where(settles, moved, 0.5 * (low + high))
+        step, point = np.abs(moved - point), moved
+        if (step <= tolerance * point).all():
+            break
+    return point
 
 
 def positive_guess(newton: Callable[[float], tuple[float, float]]) -> float:
