@@ -28,9 +28,10 @@ class Cumulant:
 
     def scout(self, abscissa: float) -> tuple[float, float, float]:
         """K, K', K'' without certificate: good enough to choose where to work."""
-        values = np.array([family.scout(abscissa) for family in self.families]).reshape(-1, 3).sum(axis=0)
-        normal = self.variance * np.array([abscissa * (abscissa + 1) / 2, abscissa + 0.5, 1.0])
-        value, slope, curvature = (values + normal).tolist()
+        value, slope, curvature = self.variance * abscissa * (abscissa + 1) / 2, self.variance * (abscissa + 0.5), self.variance
+        for family in self.families:
+            more = family.scout(abscissa)
+            value, slope, curvature = value + more[0], slope + more[1], curvature + more[2]
         return value, slope, curvature
 
     def tilted(self, abscissa: float, frequency: float, log_tolerance: float = _LOG_TOLERANCE) -> tuple[Tilted, ...]:
