@@ -28,10 +28,9 @@ class Cumulant:
 
     def scout(self, abscissa: float) -> tuple[float, float, float]:
         """K, K', K'' without certificate: good enough to choose where to work."""
-        value, slope, curvature = self.variance * abscissa * (abscissa + 1) / 2, self.variance * (abscissa + 0.5), self.variance
-        for family in self.families:
-            more = family.scout(abscissa)
-            value, slope, curvature = value + more[0], slope + more[1], curvature + more[2]
+        found = [family.scout(abscissa) for family in self.families]
+        normal = self.variance * abscissa * (abscissa + 1) / 2, self.variance * (abscissa + 0.5), self.variance
+        value, slope, curvature = map(sum, zip(normal, *found, strict=True))
         return value, slope, curvature
 
     def tilted(self, abscissa: float, frequency: float, log_tolerance: float = _LOG_TOLERANCE) -> tuple[Tilted, ...]:
@@ -83,7 +82,8 @@ class Cumulant:
             threshold = slope - 1 / c - 1 / (1 + c)
             return log_excess - _log_estimate(c, threshold, value, curvature), c * c * _width(c, curvature)
 
-        abscissa = self._before_the_tail(positive_guess(newton))
+        # At the saddle a threshold of about 1 has this excess: mostly near enough to begin with.
+        abscissa = self._before_the_tail(positive_guess(newton, max(-log_excess, 1.0)))
         return abscissa, (self.log_estimate(abscissa, 0.0) - log_excess) / abscissa
 
     def _before_the_tail(self, abscissa: float) -> float:

@@ -90,12 +90,12 @@ def newton_root(
     return point
 
 
-def positive_guess(newton: Callable[[float], tuple[float, float]]) -> float:
-    """About where an increasing function of x > 0 vanishes, to 1e-4 relative, by Newton's method in log x.
+def positive_guess(newton: Callable[[float], tuple[float, float]], start: float = 1.0) -> float:
+    """About where an increasing function of x > 0 vanishes, to 1e-4 relative, by Newton's method in log x, from `start`.
 
     `newton(x)` is (value, estimate of d value/d log x). Steps are cut to the bracket seen so far.
     """
-    low, high, log_x = -_LARGEST_LOG, _LARGEST_LOG, 0.0
+    low, high, log_x = -_LARGEST_LOG, _LARGEST_LOG, math.log(start)
     for _ in range(100):
         value, slope = newton(math.exp(log_x))
         low, high = (log_x, high) if value < 0 else (low, log_x)
