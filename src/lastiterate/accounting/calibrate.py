@@ -112,10 +112,10 @@ def _least_noise(run: Run, target: float, delta: float, releases: tuple[int, ...
     if not report.mu and abs(guess) > _FAR:
         guess, report = looked_up(guess, report)
     # The theorem and the rung that are best for some noise are nearly so for other noise: the search over all of them is
-    # left to the end. From far off, what is best nearby is looked up on the way.
-    if not report.mu and abs(math.log(max(report.epsilon, 1e-300) / target)) > _NEAR:
-        best = report.best.theorem, best_rung(report.best, delta)
-        guess, report = looked_up(_by_secants(partial(excess, *best), guess, _NEAR), report)
+    # left to the end. From far off, which rung is best nearby is looked up on the way.
+    rung = best_rung(report.best, delta)
+    if rung is not None and abs(math.log(max(report.epsilon, 1e-300) / target)) > _NEAR:
+        guess, report = looked_up(_by_secants(partial(excess, report.best.theorem, rung), guess, _NEAR), report)
 
     for _ in range(_MOST_ROUNDS):
         best, closeness = (report.best.theorem, best_rung(report.best, delta)), _closeness(report)
