@@ -75,9 +75,13 @@ class WindowTail(Notion):
             return np.nan
         return float(joined(self.tail.log_delta(splits), splits, of_window).min())
 
+    @property
+    def _chosen(self) -> Notion:
+        return self.window.chosen if isinstance(self.window, Either) else self.window
+
     @cached_property
     def _tabled(self) -> Tabled:
-        return Tabled(self.window.chosen if isinstance(self.window, Either) else self.window)
+        return Tabled(self._chosen)
 
     def _epsilon(self, log_deltas: Floats) -> Floats:
         if not self.tail.mus.any():
@@ -88,15 +92,15 @@ class WindowTail(Notion):
         """For a few shares of δ, what the tail takes and an estimate of what the window does."""
         if not self.tail.mus.any():
             return self.window.epsilon_estimate(log_delta)
-        splits, rests = self._estimates(log_delta, _ROUGH_SHARES)
+        splits, rests = self._estimates(self.window, log_delta, _ROUGH_SHARES)
         return float((splits + rests).min()) if rests.all() else 0.0
 
-    def _estimates(self, log_delta: float, shares: tuple[float, ...]) -> tuple[Floats, Floats]:
+    def _estimates(self, window: Notion, log_delta: float, shares: tuple[float, ...]) -> tuple[Floats, Floats]:
         """For each of these shares of δ: about what the tail takes, and the window; 0 where the window has no estimate."""
         given = np.array(shares)
         splits = self.tail.epsilon_estimate(log_delta + np.log(given))
         left = np.maximum(log_delta + np.log1p(-given) - splits, _LEAST_LEFT)
-        return splits, np.array([self.window.epsilon_estimate(one) for one in left.tolist()])
+        return splits, np.array([window.epsilon_estimate(one) for one in left.tolist()])
 
     def split_for(self, log_delta: float) -> dict[float, tuple[float, float]]:
         """For each share of δ that was tried: ε, and the part of it that the tail takes.
@@ -104,7 +108,7 @@ class WindowTail(Notion):
         First the best by its estimate. If the window takes another part of ε than estimated, it is thought to do so at other
         shares as well, and those around the best are tried one by one.
         """
-        splits, rests = self._estimates(log_delta, _SHARES)
+        splits, rests = self._estimates(self._chosen, log_delta, _SHARES)
         if not rests.all():
             return self._without_estimates(log_delta)
         first = int(np.argmin(splits + rests))
