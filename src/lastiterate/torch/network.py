@@ -33,7 +33,7 @@ class Network:
                 f"loss must be a function of outputs and targets. Got {type(criterion).__name__}.", field="loss"
             )
         self.module = module.module if isinstance(module, torch.nn.parallel.DistributedDataParallel) else module
-        self.criterion, self._summed = _unreduced(criterion)
+        self._criterion, self._summed = _unreduced(criterion)
         self.autocast = autocast
         check_whole(self.module)
         _check_layers(self.module)
@@ -45,6 +45,8 @@ class Network:
         """What the forward passes before have stored is forgotten."""
         self.working = working_copy(self.module)
         self._buffers = buffers_of(self.working)
+        stateful = isinstance(self._criterion, torch.nn.Module)
+        self.criterion = working_copy(self._criterion) if stateful else self._criterion
 
     @property
     def device(self) -> Any:

@@ -75,8 +75,14 @@ class NetworkObjective(Objective):
         if self._total is None:
             self.network.renew()
             self._total = torch.zeros(self.network.size, dtype=torch.float64, device=self.network.device)
-        self._count += count_of((inputs, targets))
-        self._add(self._moved(inputs), self._moved(targets), self.network.views(self._total), most)
+        if not (count := count_of((inputs, targets))):
+            return
+        self._count += count
+        try:
+            self._add(self._moved(inputs), self._moved(targets), self.network.views(self._total), most)
+        except BaseException:  # some of these records may have been added: the batch begins again
+            self._total, self._count = None, 0
+            raise
 
     def arithmetic(self, run: Run, parameters: int) -> Arithmetic:
         """Sums are in double precision; terms that cancel leave a little more. One more addition for every process."""
@@ -94,11 +100,13 @@ class NetworkObjective(Objective):
         return moved(part, self.network.device, self.network.dtype)
 
     def _add(self, inputs: Any, targets: Any, totals: dict[str, Any], most: float) -> None:
-        gradients = self._checked(inputs, targets, most)
+        gradients = self._checked(*next(pieces(inputs, targets, self.at_once)), most)
         at_once = self.at_once
         if isinstance(gradients, ByVmap):
             at_once = max(1, min(at_once, _BYTES // (4 * self.network.size)))
         for piece in pieces(inputs, targets, at_once):
+            self.network.check_buffers()
+            self.network.renew()  # so that no piece sees what another has left behind
             gradients.add(*piece, totals, most)
 
     def _checked(self, inputs: Any, targets: Any, most: float) -> Gradients:
