@@ -103,6 +103,10 @@ class Network:
             for name, part in self.views(flat).items():
                 self.parameters[name].copy_(part)
 
+    def holds(self, flat: Any) -> bool:
+        """Whether the parameters are this vector, in their precision."""
+        return all(torch.equal(self.parameters[name], part) for name, part in self.named(flat).items())
+
     def check_buffers(self) -> None:
         """The forward passes since `renew` have left them alone."""
         check_buffers(self.working, self._buffers)

@@ -72,8 +72,8 @@ class NetworkObjective(Objective):
     def add(self, inputs: Any, targets: Any, clip: float | None) -> None:
         """Records to the batch of the next step."""
         most = min(self.run.loss.gradient_bound, math.inf if clip is None else clip)
+        self._forget()
         if self._total is None:
-            self.network.renew()
             self._total = torch.zeros(self.network.size, dtype=torch.float64, device=self.network.device)
         if not (count := count_of((inputs, targets))):
             return
@@ -104,10 +104,16 @@ class NetworkObjective(Objective):
         at_once = self.at_once
         if isinstance(gradients, ByVmap):
             at_once = max(1, min(at_once, _BYTES // (4 * self.network.size)))
-        for piece in pieces(inputs, targets, at_once):
-            self.network.check_buffers()
-            self.network.renew()  # so that no piece sees what another has left behind
+        for place, piece in enumerate(pieces(inputs, targets, at_once)):
+            if place and not isinstance(gradients, ByVmap):  # which computes with a copy of its own
+                self._forget()
             gradients.add(*piece, totals, most)
+
+    def _forget(self) -> None:
+        """So that no records see what others have left behind in the model."""
+        if self._total is not None:
+            self.network.check_buffers()
+        self.network.renew()
 
     def _checked(self, inputs: Any, targets: Any, most: float) -> Gradients:
         """Before the first step, and after 1, 2, 4, 8, …, some gradients are compared with those of single records."""
@@ -115,7 +121,10 @@ class NetworkObjective(Objective):
             self.gradients = agreeing(self.network, inputs, targets, most)
         elif self.taken & (self.taken - 1) == 0 and self._last_checked != self.taken:
             check_agreement(self.gradients, inputs, targets, most)
+        else:
+            return self.gradients
         self._last_checked = self.taken
+        self._forget()
         return self.gradients
 
     _last_checked = -1

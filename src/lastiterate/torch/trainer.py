@@ -34,6 +34,7 @@ from lastiterate.training.checkpoint import Keeper
 from lastiterate.training.fingerprint import fingerprint
 
 _CHUNKS = 200
+_AHEAD = 2  # lists that each worker asks for before they are needed
 
 
 class PrivateTrainer:
@@ -118,7 +119,13 @@ class PrivateTrainer:
         step_taken = step_of(self.run, self.objective, self.source, state, self.optimizer)
         self.source.go_on(state.randomness)
         sampler = BatchSampler(
-            self.run, source=self.source, begin=state.step, order=state.order, at_once=self.at_once, team=self.team
+            self.run,
+            source=self.source,
+            begin=state.step,
+            order=state.order,
+            at_once=self.at_once,
+            team=self.team,
+            ahead=_AHEAD * self.num_workers,
         )
         batches, weights, released = self._batches(sampler), state.weights, list(state.released)
         every = -(-self.run.steps // _CHUNKS)
@@ -156,6 +163,7 @@ class PrivateTrainer:
                 self.dataset,
                 batch_sampler=sampler,
                 num_workers=self.num_workers,
+                prefetch_factor=_AHEAD if self.num_workers else None,
                 collate_fn=OrNone(self.collate_fn),
             )
         )
