@@ -17,7 +17,7 @@ from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.randomness import Source
 from lastiterate.progress import tracked
-from lastiterate.torch.checkpoint import NetworkFile, NetworkState
+from lastiterate.torch.checkpoint import NetworkFile, NetworkState, restored_on_failure
 from lastiterate.torch.distributed import team_of
 from lastiterate.torch.network import Network
 from lastiterate.torch.objective import Batch, NetworkObjective
@@ -87,17 +87,40 @@ class PrivateTrainer:
 
     def fit(self, checkpoint: str | Path | None = None, checkpoint_every: float = 30.0) -> TrainedModel:
         """Train to the end. With `checkpoint`, a file, a training that was killed goes on where it was."""
+        if self._trained:
+            raise InvalidInput(
+                "this trainer has trained its model already: to train on is to begin with parameters that know the records. "
+                "Describe a longer run, and begin again with a new model.",
+                field="model",
+            )
         path = checkpoint if self.team.leads else None
-        file = NetworkFile(self._identity(), self.network.device)
-        with self.team.together(self._facts()), Keeper(path, checkpoint_every, file) as keeper:
+        file = NetworkFile(self._identity(), self.network.device, self._allows)
+        with (
+            restored_on_failure(self.network, self.optimizer, self.scheduler),
+            self.team.together(self._facts()),
+            Keeper(path, checkpoint_every, file) as keeper,
+        ):
             state = self.team.agreed(
                 keeper.found(NetworkState(0, start_of(self.run, self.objective), randomness=self.source.state()))
             )
             weights, released = self._walked(state, keeper)
             self.team.finished(keeper.remove)
         self.network.put(weights)
+        self._trained = True
         parts = {place: self.network.named(one) for place, one in zip(self.places, released, strict=True)}
         return TrainedModel(self.network.module, self.run, parts, self.source.private, self.releases)
+
+    _trained = False
+
+    def _allows(self, state: NetworkState) -> bool:
+        """Whether this training can be where the state says."""
+        shuffled, size = self.run.batches.shuffled and state.step > 0, self.network.size
+        return (
+            0 <= state.step <= self.run.steps
+            and len(state.released) == sum(place <= state.step for place in self.places)
+            and all(one.shape == (size,) and one.dtype == torch.float64 for one in state.arrays)
+            and (self.run.batches.allows_order(state.order) if shuffled else state.order is None)
+        )
 
     def _executed(
         self, run: Run, epsilon: float | None, delta: float | None, free: Free, releases: Iterable[int]
