@@ -63,19 +63,19 @@ def _at(places: Any, inputs: Any, targets: Any) -> tuple[Any, Any]:
 
 def _check_separate(network: Network, inputs: Any, targets: Any, places: Any) -> None:
     """The loss of each of these records is the same whatever else is in its batch: nothing, or all the others."""
-    with _without_dropout(network.working), torch.no_grad():
+    with without_dropout(network.working), torch.no_grad():
         try:
             together = network.losses(inputs, targets)[places]
         except NotByRecord:  # a loss of the whole batch, which is asked for single records only
             return
         alone = torch.cat([network.losses(*record) for record in pieces(*_at(places, inputs, targets), 1)])
     network.check_buffers()
-    limit = _tolerance(network) * (1 + alone.abs().max())
+    limit = tolerance_of(network) * (1 + alone.abs().max())
     if not bool(((together - alone).abs() <= limit).all()) and bool(alone.isfinite().all()):
         raise MixedRecords()
 
 
-def _tolerance(network: Network) -> float:
+def tolerance_of(network: Network) -> float:
     return _ROUGH if network.autocast is not None else _TOLERANCE.get(network.dtype, _ROUGH)
 
 
@@ -93,14 +93,14 @@ class MixedRecords(NotByRecord):
 def _agree(gradients: Gradients, inputs: Any, targets: Any, most: float) -> bool:
     """Cut so short that every one is: where all were shorter than the clip, nothing would tell what is clipped as one."""
     network = gradients.network
-    with _without_dropout(network.working):
+    with without_dropout(network.working):
         rows = torch.stack([_alone(network, record) for record in pieces(inputs, targets, 1)])
         norms = torch.linalg.vector_norm(rows, dim=1)
-        most = _shorter(most, norms, _tolerance(network))
+        most = _shorter(most, norms, tolerance_of(network))
         together = torch.zeros(network.size, dtype=torch.float64, device=network.device)
         gradients.add(inputs, targets, network.views(together), most)
     alone = (most / norms.clamp(min=most)) @ rows
-    return float(torch.linalg.vector_norm(together - alone)) <= _tolerance(network) * most * len(rows)
+    return float(torch.linalg.vector_norm(together - alone)) <= tolerance_of(network) * most * len(rows)
 
 
 def _shorter(most: float, norms: Any, tolerance: float) -> float:
@@ -117,7 +117,7 @@ def _alone(network: Network, record: tuple[Any, Any]) -> Any:
 
 
 @contextlib.contextmanager
-def _without_dropout(module: Any) -> Iterator[None]:
+def without_dropout(module: Any) -> Iterator[None]:
     """Masks are drawn for each batch, so that two computations would differ."""
     dropping = [
         one for one in module.modules() if isinstance(one, torch.nn.modules.dropout._DropoutNd) and one.training

@@ -10,6 +10,7 @@ from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.randomness import Source
 from lastiterate.torch.checkpoint import NetworkState
+from lastiterate.torch.collating import check_collate
 from lastiterate.torch.distributed import check_alone
 from lastiterate.torch.loaders import check_loader, lists_ahead, sizes_of
 from lastiterate.torch.network import Network
@@ -49,6 +50,7 @@ class PrivateSteps:
         self, optimizer: Any, network: Network, run: Run, loader: Any, at_once: int | None, seed: int | None
     ) -> None:
         self.assumed = check_loader(loader, run)
+        check_collate(network, loader.dataset, getattr(loader.collate_fn, "collate_fn", loader.collate_fn))
         self.run = prepared(run, network, at_once)
         check_optimizer(optimizer, self.run, network)
         self.network, self.optimizer, self.source = network, optimizer, Source(seed)

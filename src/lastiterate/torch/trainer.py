@@ -18,6 +18,7 @@ from lastiterate.errors import InvalidInput
 from lastiterate.numerics.randomness import Source
 from lastiterate.progress import tracked
 from lastiterate.torch.checkpoint import NetworkFile, NetworkState, restored_on_failure
+from lastiterate.torch.collating import check_collate
 from lastiterate.torch.distributed import team_of
 from lastiterate.torch.network import Network
 from lastiterate.torch.objective import Batch, NetworkObjective
@@ -73,7 +74,7 @@ class PrivateTrainer:
     ) -> None:
         self.team, releases = team_of() if team is None else team, tuple(releases)
         alike = {"seed": seed, "budget": (epsilon, delta, free)}
-        self.network = self.team.met(lambda: _begun(Network(model, loss, autocast), run, dataset, alike))
+        self.network = self.team.met(lambda: _begun(Network(model, loss, autocast), run, dataset, collate_fn, alike))
         self.source, self.dataset = Source(seed), dataset
         self.scheduler, self.num_workers, self.collate_fn, self.at_once = scheduler, num_workers, collate_fn, at_once
         self.run = self.team.led(lambda: self._executed(run, epsilon, delta, free, releases))
@@ -216,9 +217,10 @@ class PrivateTrainer:
         return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
-def _begun(network: Network, run: Run, dataset: Any, alike: Facts) -> tuple[Network, Facts]:
+def _begun(network: Network, run: Run, dataset: Any, collate_fn: Any, alike: Facts) -> tuple[Network, Facts]:
     """What processes have when they meet, and what has to be alike in all of them."""
     check_dataset(dataset, checked_run(run))
+    check_collate(network, dataset, collate_fn)
     return network, {"run": run_to_dict(run), **alike}
 
 
