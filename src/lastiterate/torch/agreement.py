@@ -28,14 +28,18 @@ def agreeing(network: Network, inputs: Any, targets: Any, most: float) -> Gradie
     """Gradients of this network that are what autograd says of single records, the quickest that are."""
     some = _at(_some_places(inputs, targets), inputs, targets)
     _check_separate(network, *some, torch.arange(count_of(some)))
-    for way in (LayerByLayer, ByVmap):
-        with contextlib.suppress(NotByRecord):
-            found = way(network)
-            if not _agree(found, *some, most):
-                continue
-            _check_among_all(found, inputs, targets)
-            return found
-    raise MixedRecords()
+    found = next((one for way in (LayerByLayer, ByVmap) if (one := _if_agreeing(way, network, some, most))), None)
+    if found is None:
+        raise MixedRecords()
+    _check_among_all(found, inputs, targets)
+    return found
+
+
+def _if_agreeing(way: type[Gradients], network: Network, records: tuple[Any, Any], most: float) -> Gradients | None:
+    with contextlib.suppress(NotByRecord):
+        found = way(network)
+        return found if _agree(found, *records, most) else None
+    return None
 
 
 def check_agreement(gradients: Gradients, inputs: Any, targets: Any, most: float) -> None:

@@ -19,9 +19,9 @@ from lastiterate.torch.team import ALONE, Team
 class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]
     """One list of places for each step of the run, drawn as its batches say: `DataLoader(dataset, batch_sampler=...)`.
 
-    Drawn afresh by a cryptographic generator, unless `source` has a seed; which records a batch has is secret. With
-    `at_once`, a batch comes in lists of at most so many; `ahead` lists are drawn before they are used. Poisson batches may be empty, so the loader's `collate_fn` has to
-    take an empty list: `loader` makes one that does.
+    Drawn afresh by a cryptographic generator, unless `source` has a seed; which records a batch has is secret. It is gone
+    through once. With `at_once`, a batch comes in lists of at most so many; `ahead` lists are drawn before they are used.
+    Poisson batches may be empty, so the loader's `collate_fn` has to take an empty list: `loader` makes one that does.
     """
 
     def __init__(
@@ -51,8 +51,7 @@ class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]
         return (self.run.steps - self.begin) * max(each, 1)
 
     def __iter__(self) -> Iterator[list[int]]:
-        """Once: who begins again in the middle uses records more often than the run says."""
-        if self._asked:
+        if self._asked:  # who begins again in the middle uses records more often than the run says
             raise InvalidInput(
                 "the batches of a run are handed out once, from the first step to the last. Go through the loader in one "
                 "loop, and make a new one for another training.",
