@@ -96,6 +96,16 @@ def test_records_that_mix_in_large_batches_alone(use: Any) -> None:
         look()
 
 
+def test_hooks_that_mix_gradients_in_large_batches_alone() -> None:
+    def centred(layer: Any, inputs: Any, outputs: Any) -> Any:
+        return tuple(one - one.mean(0) if len(one) > 4 else one for one in inputs)
+
+    model = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3))
+    model[2].register_full_backward_hook(centred)
+    with pytest.raises(li.InvalidInput, match="one by one"):
+        agreeing(Network(model, cross_entropy), FEATURES, LABELS, CLIP)
+
+
 class Pairs(nn.Module):
     """A criterion that remembers the output before."""
 

@@ -52,7 +52,10 @@ def check_agreement(gradients: Gradients, inputs: Any, targets: Any, most: float
 def _check_among_all(gradients: Gradients, inputs: Any, targets: Any) -> None:
     """By vmap, no record is ever computed beside another."""
     if isinstance(gradients, LayerByLayer):
-        _check_separate(gradients.network, inputs, targets, _some_places(inputs, targets))
+        places = _some_places(inputs, targets)
+        _check_separate(gradients.network, inputs, targets, places)
+        if gradients.reaches_others(inputs, targets, places):
+            raise MixedRecords()
 
 
 def _some_places(inputs: Any, targets: Any) -> Any:
