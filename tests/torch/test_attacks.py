@@ -245,9 +245,8 @@ def test_noise_beside_what_a_record_moves_is_that_of_the_account(
             moves = (
                 np.array(units) * (1.0 if part == math.inf else 0.3 * part) * (2 if adjacency is li.REPLACE_ONE else 1)
             )
-            if part != 1.0 or not run.optimizer.described.startswith("Nesterov"):
-                least = np.broadcast_to(process.noise / process.sensitivity, 12)
-                assert (np.array(stds) >= moves * least * (1 - 1e-9)).all()
+            least = np.broadcast_to(process.noise / process.sensitivity, 12)
+            assert (np.array(stds) >= moves * least * (1 - 1e-9)).all()
 
 
 class Loop:
