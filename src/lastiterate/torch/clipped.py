@@ -17,6 +17,7 @@ import torch
 from lastiterate.errors import InvalidInput
 
 _UNIT = 2.0**-52
+_LOST = 2.0**-1022  # what a square that is too small to be held is less than
 WIDEST = 2.0**10  # times the clip: what the terms of a record's gradient may add up to before they cancel
 _ROWS_AT_ONCE = 32  # so few that their doubles stay in the cache
 PLACES_AT_ONCE = 2**17  # terms that are added up in one product of matrices
@@ -73,9 +74,9 @@ class Products(LayerPart):
 
     @property
     def squares(self) -> Any:
-        lengths = self.activations.square().sum(1) * (self.weight is not None) + (self.bias is not None)
+        lengths = _squares(self.activations) * (self.weight is not None) + (self.bias is not None)
         width = self.backprops.shape[1] + self.activations.shape[1] + 8
-        return self.backprops.square().sum(1) * lengths * (1 + width * _UNIT)
+        return _squares(self.backprops) * lengths * (1 + width * _UNIT)
 
     def add(self, factors: Any) -> None:
         scaled = self.backprops * factors[:, None]
@@ -108,8 +109,12 @@ class Sequences(LayerPart):
 
     @property
     def terms(self) -> Any:
-        lengths = self._alike.diagonal(dim1=1, dim2=2).sqrt() + (self.bias is not None)
-        return (self._products.diagonal(dim1=1, dim2=2).sqrt() * lengths).sum(1)
+        lengths = self._lengths + (self.bias is not None)
+        return (_squares(self.backprops).sqrt() * lengths).sum(1)
+
+    @property
+    def _lengths(self) -> Any:
+        return _squares(self.activations).sqrt()
 
     @cached_property
     def _products(self) -> Any:
@@ -144,11 +149,26 @@ class Looked(Sequences):
         return (self.activations[:, :, None] == self.activations[:, None, :]).double()
 
     @property
+    def _lengths(self) -> Any:
+        return torch.ones_like(self.activations, dtype=torch.float64)
+
+    @property
     def _width(self) -> int:
         return 1
 
     def _add(self, scaled: Any, activations: Any) -> None:
-        self.weight.index_add_(0, activations, scaled)
+        """Places of the same row first: so many additions, and no more, however many places there were before."""
+        if scaled.is_meta:
+            self.weight.index_add_(0, activations, scaled)
+            return
+        rows, place = activations.unique(return_inverse=True)
+        sums = torch.zeros(len(rows), scaled.shape[1], dtype=scaled.dtype, device=scaled.device)
+        self.weight.index_add_(0, rows, sums.index_add_(0, place, scaled))
+
+
+def _squares(vectors: Any) -> Any:
+    """Of the length of each, and no less where numbers are too small to have squares."""
+    return vectors.square().sum(-1) + vectors.shape[-1] * _LOST
 
 
 def add_clipped(parts: list[LayerPart], most: float) -> None:

@@ -14,7 +14,7 @@ from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.torch.agreement import agreeing, check_agreement
 from lastiterate.torch.clipped import PLACES_AT_ONCE, WIDEST
-from lastiterate.torch.gradients import Gradients
+from lastiterate.torch.gradients import ByVmap, Gradients
 from lastiterate.torch.network import Network
 from lastiterate.torch.records import count_of, moved, pieces
 from lastiterate.torch.team import ALONE, Team
@@ -72,11 +72,17 @@ class NetworkObjective(Objective):
     def add(self, inputs: Any, targets: Any, clip: float | None) -> None:
         """Records to the batch of the next step."""
         most = min(self.run.loss.gradient_bound, math.inf if clip is None else clip)
+        self._forget()
         if self._total is None:
-            self.network.renew()
             self._total = torch.zeros(self.network.size, dtype=torch.float64, device=self.network.device)
-        self._count += count_of((inputs, targets))
-        self._add(self._moved(inputs), self._moved(targets), self.network.views(self._total), most)
+        if not (count := count_of((inputs, targets))):
+            return
+        self._count += count
+        try:
+            self._add(self._moved(inputs), self._moved(targets), self.network.views(self._total), most)
+        except BaseException:  # some of these records may have been added: the batch begins again
+            self._total, self._count = None, 0
+            raise
 
     def arithmetic(self, run: Run, parameters: int) -> Arithmetic:
         """Sums are in double precision; terms that cancel leave a little more. One more addition for every process.
@@ -98,10 +104,18 @@ class NetworkObjective(Objective):
         return moved(part, self.network.device, self.network.dtype)
 
     def _add(self, inputs: Any, targets: Any, totals: dict[str, Any], most: float) -> None:
-        gradients = self._checked(inputs, targets, most)
+        gradients = self._checked(*next(pieces(inputs, targets, self.at_once)), most)
         at_once = max(1, min(self.at_once, _BYTES // max(1, gradients.formed)))
-        for piece in pieces(inputs, targets, at_once):
+        for place, piece in enumerate(pieces(inputs, targets, at_once)):
+            if place and not isinstance(gradients, ByVmap):  # which computes with a copy of its own
+                self._forget()
             gradients.add(*piece, totals, most)
+
+    def _forget(self) -> None:
+        """So that no records see what others have left behind in the model."""
+        if self._total is not None:
+            self.network.check_buffers()
+        self.network.renew()
 
     def _checked(self, inputs: Any, targets: Any, most: float) -> Gradients:
         """Before the first step, and after 1, 2, 4, 8, …, some gradients are compared with those of single records."""
@@ -109,7 +123,10 @@ class NetworkObjective(Objective):
             self.gradients = agreeing(self.network, inputs, targets, most)
         elif self.taken & (self.taken - 1) == 0 and self._last_checked != self.taken:
             check_agreement(self.gradients, inputs, targets, most)
+        else:
+            return self.gradients
         self._last_checked = self.taken
+        self._forget()
         return self.gradients
 
     _last_checked = -1

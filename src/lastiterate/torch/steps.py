@@ -51,6 +51,7 @@ class OptimizerStep(OptimisedStep):
         return after
 
     def _step_with(self, gradient: Any) -> None:
+        self.by.zero_grad(set_to_none=True)  # also of frozen parameters, whose old gradients have no noise
         for name, part in self.network.views(gradient).items():
             self.network.parameters[name].grad = part.to(self.network.parameters[name].dtype)
         self.by.step()
