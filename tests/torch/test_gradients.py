@@ -14,7 +14,7 @@ from torch import nn  # noqa: E402
 
 from lastiterate.torch.agreement import agreeing, check_agreement  # noqa: E402
 from lastiterate.torch.clipped import add_clipped  # noqa: E402
-from lastiterate.torch.gradients import ByVmap, LayerByLayer  # noqa: E402
+from lastiterate.torch.gradients import ByVmap, LayerByLayer, OneByOne  # noqa: E402
 from lastiterate.torch.network import Network, NotByRecord  # noqa: E402
 
 RECORDS = 5
@@ -221,6 +221,64 @@ def test_attention_is_trained_by_vmap() -> None:
     network = network_of(lambda: nn.Sequential(module, nn.Flatten(), nn.Linear(24, 3)))
     inputs, targets = records(lambda: rows(3, 8))
     assert type(agreeing(network, inputs, targets, 0.5)) is ByVmap
+
+
+class Positions(nn.Module):
+    """A table that is looked at once for all records, as language models do for positions."""
+
+    def __init__(self, batched: bool) -> None:
+        super().__init__()
+        self.words, self.places, self.last = nn.Embedding(7, 3), nn.Embedding(6, 3), nn.Linear(18, 3)
+        self.batched = batched
+
+    def forward(self, x: Any) -> Any:
+        places = torch.arange(6)
+        return self.last((self.words(x) + self.places(places[None] if self.batched else places)).flatten(1))
+
+
+class Branching(nn.Module):
+    """Looks at its values on the way, as attention masks of language models do: torch.func.vmap cannot."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x: Any) -> Any:
+        return self.layer(torch.tanh(self.layer(x))) if bool((x < 100).all()) else x
+
+
+@pytest.mark.parametrize(("make", "inputs_of", "way"), [
+    (lambda: Positions(True), words, LayerByLayer),
+    (lambda: Positions(False), words, ByVmap),
+    (Branching, lambda: rows(4), OneByOne),
+])  # fmt: skip
+def test_models_as_people_write_them(make: Any, inputs_of: Any, way: Any) -> None:
+    network = network_of(make)
+    inputs, targets = records(inputs_of)
+    found = agreeing(network, inputs, targets, 0.5)
+    assert type(found) is way
+    total = torch.zeros(network.size, dtype=torch.float64)
+    found.add(inputs, targets, network.views(total), 0.3)
+    assert torch.allclose(total, one_by_one(network, inputs, targets, 0.3)[0], atol=1e-9)
+
+
+class Dropping(nn.Module):
+    """By a function, and inside attention."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attend = nn.MultiheadAttention(4, 2, dropout=0.5, batch_first=True)
+        self.last = nn.Linear(8, 3)
+
+    def forward(self, x: Any) -> Any:
+        x = torch.nn.functional.dropout(x, 0.5, self.training)
+        x = x + torch.nn.functional.scaled_dot_product_attention(x, x, x, dropout_p=0.5)
+        return self.last(self.attend(x, x, x)[0].flatten(1))
+
+
+def test_dropout_of_any_kind_is_fine() -> None:
+    network = network_of(Dropping)
+    assert type(agreeing(network, *records(lambda: rows(2, 4)), 0.5)) is ByVmap
 
 
 def test_dropout_is_fine() -> None:

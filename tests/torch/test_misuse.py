@@ -151,6 +151,7 @@ MISUSES: dict[str, tuple[Callable[[], None], str]] = {
     "ascent": (lambda: trained_by(lambda p: SGD(p, 0.3, maximize=True)), "run says plain gradient steps"),
     "no optimiser": (lambda: train(optimizer="sgd"), "one of torch.optim"),
     "a stream": (lambda: train(data=Stream()), "a length and places"),
+    "a tuple of tensors": (lambda: train(data=DATA.tensors), "TensorDataset"),
     "other records": (
         lambda: train(data=TensorDataset(DATA.tensors[0][:9], DATA.tensors[1][:9])),
         "24 records. Got a d",
@@ -228,6 +229,17 @@ def test_the_usual_loader_of_pytorch_is_fine() -> None:
     trained = steps.finish()
     assert any("not cryptographic" in one for one in trained.report(1e-5).assumptions)
     assert trained.report(1e-5).epsilon == pytest.approx(li.account(RUN, 1e-5).epsilon, rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", [0, None])
+def test_an_order_from_a_seed_is_marked(seed: int | None) -> None:
+    generator = torch.Generator()
+    generator.seed() if seed is None else generator.manual_seed(seed)
+    batches = shuffled(generator=generator)
+    model = nn.Linear(4, 3)
+    steps = clip_and_noise(SGD(model.parameters(), 0.3), model, cross_entropy, RUN, batches)
+    marked = any("seeded PyTorch generator" in one for one in steps.caveats)
+    assert marked is (seed is not None)
 
 
 def test_what_is_released_on_the_way_is_charged() -> None:

@@ -104,6 +104,15 @@ def test_schedules_and_schedulers() -> None:
     assert torch.allclose(last_of(model), by_hand(lambda p: SGD(p, 0.3), rates=rates), atol=1e-6)
 
 
+@pytest.mark.parametrize("optimizer", [None, li.SGD(0.9), li.Adam()], ids=["plain", "momentum", "adam"])
+def test_steps_may_become_as_small_as_a_cosine_makes_them(optimizer: Any) -> None:
+    """Where nothing but composition holds, each value is rounded beside its own noise."""
+    run = a_run(1.0, step_size=li.cosine(0.5), steps=120, optimizer=optimizer)
+    assert run.process.noise.max() / run.process.noise.min() > 1000
+    trained = PrivateTrainer(a_model(), cross_entropy, run, DATA).fit()
+    assert trained.report(1e-5).epsilon == pytest.approx(li.account(run, 1e-5).epsilon, rel=1e-3)
+
+
 @pytest.mark.parametrize("kind", [SGD, ADAM])
 def test_a_scheduler_sets_the_rate_that_the_run_says_also_after_a_stop(kind: Any, tmp_path: Path) -> None:
     run = a_run(step_size=li.cosine(0.3), optimizer=None if kind is SGD else li.Adam())
@@ -256,6 +265,16 @@ def test_a_target_is_met() -> None:
     assert shorter.fit().report(1e-5).epsilon <= 3.0
     with pytest.raises(li.InvalidInput, match="together"):
         PrivateTrainer(a_model(), cross_entropy, run, DATA, epsilon=3.0)
+
+
+def test_what_was_calibrated_meets_its_target_in_a_loop_of_ones_own() -> None:
+    run = li.calibrate(a_run(1.0, li.Shuffled(RECORDS, 8), adjacency=li.ZERO_OUT), epsilon=2.0, delta=1e-5)
+    model, batches = a_model(), loader(DATA, run)
+    steps = clip_and_noise(SGD(model.parameters(), 0.3), model, cross_entropy, run, batches)
+    for inputs, targets in batches:
+        steps.accumulate(inputs, targets)
+        steps.step()
+    assert 1.995 < steps.finish().report(1e-5).epsilon <= 2.0
 
 
 class Killed(Exception):

@@ -9,14 +9,14 @@ from __future__ import annotations
 import contextlib
 import math
 import secrets
-from collections.abc import Iterator
 from typing import Any
 
 import torch
 
-from lastiterate.torch.gradients import ByVmap, Gradients, LayerByLayer
+from lastiterate.torch.gradients import ByVmap, Gradients, LayerByLayer, OneByOne
 from lastiterate.torch.network import Network, NotByRecord
 from lastiterate.torch.records import count_of, mapped, pieces
+from lastiterate.torch.without_dropout import WithoutDropout
 
 _RECORDS = 4
 _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-3}  # of the clip, for each record; others have few digits
@@ -28,7 +28,8 @@ def agreeing(network: Network, inputs: Any, targets: Any, most: float) -> Gradie
     """Gradients of this network that are what autograd says of single records, the quickest that are."""
     some = _at(_some_places(inputs, targets), inputs, targets)
     _check_separate(network, *some, torch.arange(count_of(some)))
-    found = next((one for way in (LayerByLayer, ByVmap) if (one := _if_agreeing(way, network, some, most))), None)
+    ways = (LayerByLayer, ByVmap, OneByOne)
+    found = next((one for way in ways if (one := _if_agreeing(way, network, some, most))), None)
     if found is None:
         raise MixedRecords()
     _check_among_all(found, inputs, targets)
@@ -70,7 +71,7 @@ def _at(places: Any, inputs: Any, targets: Any) -> tuple[Any, Any]:
 
 def _check_separate(network: Network, inputs: Any, targets: Any, places: Any) -> None:
     """The loss of each of these records is the same whatever else is in its batch: nothing, or all the others."""
-    with without_dropout(network.working), torch.no_grad():
+    with WithoutDropout(), torch.no_grad():
         try:
             together = network.losses(inputs, targets)[places]
         except NotByRecord:  # a loss of the whole batch, which is asked for single records only
@@ -91,8 +92,8 @@ class MixedRecords(NotByRecord):
 
     def __init__(self) -> None:
         super().__init__(
-            "the model must treat records one by one, but its gradients of a batch are not those of single records. Look "
-            "for layers that mix records, or that torch.func.vmap cannot take.",
+            "the model must treat records one by one, but its losses or gradients of a batch are not those of single "
+            "records. Look for layers that mix records, or that draw random numbers.",
             field="model",
         )
 
@@ -100,7 +101,7 @@ class MixedRecords(NotByRecord):
 def _agree(gradients: Gradients, inputs: Any, targets: Any, most: float) -> bool:
     """Cut so short that every one is: where all were shorter than the clip, nothing would tell what is clipped as one."""
     network = gradients.network
-    with without_dropout(network.working):
+    with WithoutDropout():
         records = list(pieces(inputs, targets, 1))
         most = _shorter(most, [_norm(_alone(network, record)) for record in records], tolerance_of(network))
         apart = torch.zeros(network.size, dtype=torch.float64, device=network.device)
@@ -132,18 +133,3 @@ def _alone(network: Network, record: tuple[Any, Any]) -> tuple[Any, ...]:
 
 def _norm(rows: tuple[Any, ...]) -> float:
     return math.hypot(*(float(torch.linalg.vector_norm(row, dtype=torch.float64)) for row in rows if row is not None))
-
-
-@contextlib.contextmanager
-def without_dropout(module: Any) -> Iterator[None]:
-    """Masks are drawn for each batch, so that two computations would differ."""
-    dropping = [
-        one for one in module.modules() if isinstance(one, torch.nn.modules.dropout._DropoutNd) and one.training
-    ]
-    for one in dropping:
-        one.eval()
-    try:
-        yield
-    finally:
-        for one in dropping:
-            one.train()

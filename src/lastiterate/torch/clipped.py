@@ -14,13 +14,12 @@ from typing import Any
 
 import torch
 
+from lastiterate.algorithms.arithmetic import PLACES_AT_ONCE, WIDEST
 from lastiterate.errors import InvalidInput
 
 _UNIT = 2.0**-52
 _LOST = 2.0**-1022  # what a square that is too small to be held is less than
-WIDEST = 2.0**10  # times the clip: what the terms of a record's gradient may add up to before they cancel
 _ROWS_AT_ONCE = 32  # so few that their doubles stay in the cache
-PLACES_AT_ONCE = 2**17  # terms that are added up in one product of matrices
 
 
 class LayerPart(ABC):

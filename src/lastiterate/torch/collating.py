@@ -15,9 +15,10 @@ import torch
 from torch.utils.data import default_collate
 
 from lastiterate.errors import InvalidInput
-from lastiterate.torch.agreement import tolerance_of, without_dropout
+from lastiterate.torch.agreement import tolerance_of
 from lastiterate.torch.network import Network, NotByRecord
 from lastiterate.torch.records import moved, pair_of, pieces, tensors_of
+from lastiterate.torch.without_dropout import WithoutDropout
 
 Collate = Callable[[list[Any]], Any]
 _RECORDS = 6
@@ -52,7 +53,7 @@ def _collated(network: Network, collate_fn: Collate, records: list[Any]) -> tupl
 
 def _alike(network: Network, alone: list[Any], together: list[Any]) -> bool:
     network.renew()
-    with without_dropout(network.working), torch.no_grad():
+    with WithoutDropout(), torch.no_grad():
         first, second = (torch.cat([network.losses(*one) for one in each]) for each in (alone, together))
     network.renew()
     if len(first) != len(second) or not bool(first.isfinite().all()):

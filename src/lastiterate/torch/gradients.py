@@ -1,4 +1,4 @@
-"""The gradient of every record, two ways: layer by layer from one backward pass, or by `torch.func.vmap`.
+"""The gradient of every record: layer by layer from one backward pass, by `torch.func.vmap`, or one record at a time.
 
 Layer by layer, weights get no gradient of their own in the backward pass: what comes back to each layer gives the norms, and
 one more product the clipped sum. This needs layers of known kinds, each used once.
@@ -19,7 +19,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from lastiterate.torch.clipped import LayerPart, Rows, add_clipped
 from lastiterate.torch.layers import Rule, rule_of
 from lastiterate.torch.network import Network, NotByRecord
-from lastiterate.torch.records import count_of, mapped
+from lastiterate.torch.records import count_of, mapped, pieces
 from lastiterate.torch.working_copy import first_line, working_copy
 
 
@@ -65,6 +65,19 @@ class ByVmap(Gradients):
         except (RuntimeError, ValueError) as error:
             raise NotByRecord(f"the model cannot be trained record by record: {first_line(error)}") from error
         return [Rows(found[name], total) for name, total in totals.items()]
+
+
+class OneByOne(Gradients):
+    """The loss of each record by itself: slow, and for every model that autograd can take."""
+
+    def parts(self, inputs: Any, targets: Any, totals: dict[str, Any]) -> list[LayerPart]:
+        trained = list(self.network.parameters.values())
+        found = []
+        for record in pieces(inputs, targets, 1):
+            rows = torch.autograd.grad(self.network.losses(*record).sum(), trained, allow_unused=True)
+            found.append([torch.zeros_like(p) if row is None else row for row, p in zip(rows, trained, strict=True)])
+        by_parameter = zip(*found, strict=True)
+        return [Rows(torch.stack(rows), total) for rows, total in zip(by_parameter, totals.values(), strict=True)]
 
 
 class _Seen:
@@ -124,13 +137,21 @@ class LayerByLayer(Gradients):
 
     @contextlib.contextmanager
     def _watched(self, count: int) -> Iterator[list[_Seen]]:
-        """Every layer has to see the records along its first axis: what it sees there is clipped as one gradient each."""
+        """Every layer has to see the records along its first axis: what it sees there is clipped as one gradient each.
+
+        A table that is looked at once for all of them, as for positions, is looked at once for each.
+        """
         seen: list[_Seen] = []
 
         def watch(path: str, layer: Any, given: tuple[Any, ...], output: Any) -> Any:
-            if len(given) != 1 or not isinstance(output, torch.Tensor) or not len(output) == len(given[0]) == count:
-                raise NotByRecord("a layer does not take one tensor of records and return one.")
-            seen.append(_Seen(path, layer, given[0].detach(), output))
+            if len(given) != 1 or not isinstance(output, torch.Tensor):
+                raise NotByRecord("a layer does not take one tensor and return one.")
+            into = given[0]
+            if isinstance(layer, torch.nn.Embedding) and len(into) == len(output) == 1 < count:
+                into, output = into.expand(count, *into.shape[1:]), output.expand(count, *output.shape[1:])
+            if not len(output) == len(into) == count:
+                raise NotByRecord("a layer does not see the records along its first axis.")
+            seen.append(_Seen(path, layer, into.detach(), output))
             return output.clone() if path in self._copied else output
 
         layers = {path: self.network.working.get_submodule(path) for path in self.rules}

@@ -44,7 +44,7 @@ def check_loader(loader: Any, run: Run) -> tuple[str, ...]:
     if not _same(found, run.batches):
         raise InvalidInput(
             f"the loader hands out {found.described}, but the run says {run.batches.described}. Describe what is executed, "
-            "or take li.torch.loader(dataset, run).",
+            "or take li.torch.loader(dataset, run); large batches may be accumulated in parts of one batch.",
             field="loader",
         )
     return (OF_PYTORCH,) if found.shuffled else ()
@@ -67,6 +67,12 @@ def batches_of(loader: Any) -> Batches:
 def lists_ahead(loader: Any) -> int:
     """How many lists of records workers ask for before they are needed."""
     return int(loader.num_workers * (loader.prefetch_factor or 0))
+
+
+def generator_of(loader: Any) -> Any:
+    """From which a loader of PyTorch takes its order; None is PyTorch's own."""
+    own = getattr(loader.batch_sampler.sampler, "generator", None)
+    return loader.generator if own is None else own
 
 
 def sizes_of(run: Run, step: int) -> int | None:

@@ -9,11 +9,10 @@ from typing import Any
 
 import torch
 
-from lastiterate.algorithms.arithmetic import Arithmetic, Sums
+from lastiterate.algorithms.arithmetic import Arithmetic, Sums, lost_by_networks
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.torch.agreement import agreeing, check_agreement
-from lastiterate.torch.clipped import PLACES_AT_ONCE, WIDEST
 from lastiterate.torch.gradients import ByVmap, Gradients
 from lastiterate.torch.network import Network
 from lastiterate.torch.records import count_of, moved, pieces
@@ -95,9 +94,7 @@ class NetworkObjective(Objective):
                 field="clip",
             )
         sums = Sums(min(self.at_once, run.batches.largest), 2.0**-53)
-        places = PLACES_AT_ONCE * 2.0**-53 * WIDEST * run.batches.largest
-        additions = (self.team.size + 1.02 * run.batches.largest) * run.batches.largest * 2.0**-53
-        found = acceptable_arithmetic(run, sums, places + additions)
+        found = acceptable_arithmetic(run, sums, lost_by_networks(run.batches.largest, self.team.size))
         return Arithmetic(found.factor, self.vectors.straying)
 
     def _moved(self, part: Any) -> Any:
@@ -107,7 +104,7 @@ class NetworkObjective(Objective):
         gradients = self._checked(*next(pieces(inputs, targets, self.at_once)), most)
         at_once = max(1, min(self.at_once, _BYTES // max(1, gradients.formed)))
         for place, piece in enumerate(pieces(inputs, targets, at_once)):
-            if place and not isinstance(gradients, ByVmap):  # which computes with a copy of its own
+            if place and not isinstance(gradients, ByVmap):  # which has a copy of its own
                 self._forget()
             gradients.add(*piece, totals, most)
 

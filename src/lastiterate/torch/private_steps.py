@@ -12,13 +12,14 @@ from lastiterate.numerics.randomness import Source
 from lastiterate.torch.checkpoint import NetworkState
 from lastiterate.torch.collating import check_collate
 from lastiterate.torch.distributed import check_alone
-from lastiterate.torch.loaders import check_loader, lists_ahead, sizes_of
+from lastiterate.torch.loaders import check_loader, generator_of, lists_ahead, sizes_of
 from lastiterate.torch.network import Network
 from lastiterate.torch.objective import Batch, NetworkObjective
 from lastiterate.torch.optimizers import check_optimizer, check_rate
 from lastiterate.torch.prepared import prepared, start_of
 from lastiterate.torch.releases import Releases
 from lastiterate.torch.sampler import BatchSampler
+from lastiterate.torch.seeded import ORDER_SEEDED, seeded
 from lastiterate.torch.steps import count_step, step_of
 from lastiterate.torch.trained import TrainedModel
 
@@ -50,6 +51,7 @@ class PrivateSteps:
         self, optimizer: Any, network: Network, run: Run, loader: Any, at_once: int | None, seed: int | None
     ) -> None:
         self.assumed = check_loader(loader, run)
+        self.caveats = (ORDER_SEEDED,) if self.assumed and seeded(generator_of(loader)) else ()
         check_collate(network, loader.dataset, getattr(loader.collate_fn, "collate_fn", loader.collate_fn))
         self.run = prepared(run, network, at_once)
         check_optimizer(optimizer, self.run, network)
@@ -120,7 +122,7 @@ class PrivateSteps:
         run = self.run.first(max(self.taken, 1)) if early else self.run
         private = self.source.private and (self._sampler is None or self._sampler.source.private)
         every = early and not run.process.update.plain
-        return TrainedModel(self.network.module, run, {}, private, self.releases, self.assumed, every)
+        return TrainedModel(self.network.module, run, {}, private, self.releases, self.assumed, every, self.caveats)
 
     def _expected(self, step: int) -> int:
         """Of a loader of ours: as many records as it drew for this step, and no batch was left out before."""

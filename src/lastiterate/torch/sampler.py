@@ -54,7 +54,7 @@ class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]
         if self._asked:  # who begins again in the middle uses records more often than the run says
             raise InvalidInput(
                 "the batches of a run are handed out once, from the first step to the last. Go through the loader in one "
-                "loop, and make a new one for another training.",
+                "loop, without one over epochs, and make a new one for another training.",
                 field="loader",
             )
         self._asked = True
@@ -119,6 +119,11 @@ def check_dataset(dataset: Any, run: Run) -> None:
     if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
         raise InvalidInput(
             f"dataset must have a length and places, so that batches can be drawn from it. Got {type(dataset).__name__}.",
+            field="dataset",
+        )
+    if isinstance(dataset, tuple):
+        raise InvalidInput(
+            "dataset must be one of PyTorch's. Got a tuple; use torch.utils.data.TensorDataset(*tensors).",
             field="dataset",
         )
     if len(dataset) != run.batches.records:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from lastiterate.algorithms.arithmetic import STRAYING_OF_NETWORKS
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.exact_noise import add_whole_noises, normal, public_grid
@@ -26,7 +27,7 @@ _EXACT = 2.0**52  # whole numbers up to here, and their sums, are exact in doubl
 class Tensors(Vectors):
     """Vectors in double precision on one device."""
 
-    straying = 2.0**-15  # so that grids are coarse enough for noise to be quick in millions of coordinates
+    straying = STRAYING_OF_NETWORKS  # so that grids are coarse enough for noise to be quick in millions of coordinates
 
     def __init__(self, team: Team = ALONE) -> None:
         self.team = team
@@ -58,8 +59,10 @@ class Tensors(Vectors):
         return finer
 
     def grid_of_hidden(self, apart: float, noises: tuple[float, float], roundings: float) -> int:
-        """Value and noise are rounded by themselves, and that of values counts whether or not any account forgets."""
-        return super().grid_of_hidden(apart if math.isfinite(apart) else 1.0, noises, 2 * roundings)
+        """Value and noise are rounded by themselves. Where no account forgets, values count beside their own noise alone."""
+        if not math.isfinite(apart):
+            return math.ceil(math.log2(roundings / self.straying))
+        return super().grid_of_hidden(apart, noises, 2 * roundings)
 
 
 def add_noise_multiples(vector: Any, std: float, grid: float, source: Source) -> None:

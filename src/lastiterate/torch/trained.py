@@ -25,6 +25,7 @@ class TrainedModel:
 
     `run` is the run as it was executed, its arithmetic included. `private` is False if the noise came from a seed.
     `releases` is what else was written, shown or logged. `every`: only bounds on every iterate cover what is released.
+    `caveats`: what else is wrong with this execution.
     """
 
     model: Any
@@ -34,10 +35,11 @@ class TrainedModel:
     releases: Releases
     assumed: tuple[str, ...] = ()
     every: bool = False
+    caveats: tuple[str, ...] = ()
 
     def report(self, delta: float) -> Report:
         """The account of what was run and of all that was released."""
-        caveats = (*(() if self.private else (SEEDED,)), *self.releases.caveats)
+        caveats = (*(() if self.private else (SEEDED,)), *self.caveats, *self.releases.caveats)
         places = (*self.released, *self.releases.steps)
         if self.every or (self.releases.charged and not self.run.released.plain):
             every = [theorem for theorem in CATALOGUE if theorem.about is About.EVERY_ITERATE]

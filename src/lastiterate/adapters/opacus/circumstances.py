@@ -9,17 +9,11 @@ import torch
 from opacus.optimizers import DPOptimizer
 
 from lastiterate.adapters.opacus.hidden import Hiding, limit_of, precision_of
-
-_TYPED_BY_HAND = 2**32  # below are one in four billion of the seeds that PyTorch takes from the operating system
-_OF_A_NEW_GENERATOR = torch.Generator().initial_seed()  # the same for all of them
+from lastiterate.torch.seeded import ORDER_SEEDED, seeded
 
 NOISE_SEEDED = (
     "DO NOT RELEASE: the noise came from a seeded PyTorch generator, so whoever knows the seed can take it off; call "
     "torch.seed() before training"
-)
-ORDER_SEEDED = (
-    "DO NOT RELEASE: batches came from a seeded PyTorch generator, so whoever knows the seed knows which records each step "
-    "used; call torch.seed() before training, or give the loader no generator"
 )
 _EXACT = (
     "The arithmetic of Opacus and PyTorch is taken as exact: what {precision} rounds in gradients, their sums and the noise "
@@ -54,7 +48,7 @@ class Dealer:
 
     @property
     def seeded(self) -> bool:
-        return self.random and _seeded(self.generator)
+        return self.random and seeded(self.generator)
 
 
 @dataclass(frozen=True)
@@ -76,7 +70,7 @@ class Circumstances:
         if optimizer is None:
             return replace(self, unseen_steps=self.unseen_steps + 1, secure=False, loader_seen=seen)
         secure, weights = bool(optimizer.secure_mode), optimizer.params[0]
-        noise_seeded = not secure and _seeded(optimizer.generator, weights.device)
+        noise_seeded = not secure and seeded(optimizer.generator, weights.device)
         order_seeded = not secure and dealer is not None and dealer.seeded
         return replace(
             self,
@@ -107,12 +101,3 @@ class Circumstances:
         lines += [] if self.loader_seen else [_LOADER_UNSEEN]
         lines += [_STEPS_UNSEEN.format(count=self.unseen_steps)] if self.unseen_steps else []
         return tuple(lines)
-
-
-def _seeded(generator: torch.Generator | None, device: torch.device | None = None) -> bool:
-    """Whether it has a seed that somebody typed, or that all new generators have."""
-    if generator is None and device is not None and device.type == "cuda":
-        seed = torch.cuda.initial_seed()
-    else:
-        seed = torch.initial_seed() if generator is None else generator.initial_seed()
-    return seed < _TYPED_BY_HAND or seed == _OF_A_NEW_GENERATOR

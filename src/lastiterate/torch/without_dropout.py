@@ -1,0 +1,30 @@
+"""Models without the chance of dropout, while two computations of one loss are compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+_DROPPING = {
+    getattr(functional, name)
+    for name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
+} | {torch.dropout, torch.feature_dropout, torch.alpha_dropout, torch.feature_alpha_dropout}
+
+
+class WithoutDropout(TorchFunctionMode):  # type: ignore[misc]
+    """Whatever would drop something hands out its input, wherever it is called: layers, functions, attention."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        named = dict(kwargs or {})
+        if function in _DROPPING:
+            return args[0] if args else named["input"]
+        if function is functional.multi_head_attention_forward:
+            named["training"] = False
+        if function is functional.scaled_dot_product_attention:
+            args, named["dropout_p"] = (*args[:4], *args[5:]) if len(args) > 4 else args, 0.0
+            if len(args) > 4:  # is_causal stood behind it
+                args, named["is_causal"] = args[:4], args[4]
+        return function(*args, **named)
