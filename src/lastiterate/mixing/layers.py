@@ -55,7 +55,7 @@ class Layers(Block):
         Where nothing is below `worth`, 1 stands for what it would be: the first terms alone tell for most c₁ and c₂.
         """
         known = np.maximum(np.minimum.accumulate(np.minimum(before, 1.0)), _LEAST)
-        worth = np.minimum(np.broadcast_to(worth, known.shape), 1.0)
+        enough = np.broadcast_to(np.minimum(worth, 1.0), known.shape)
         paid, at = np.cumsum(self._increases * known, axis=1).ravel(), self._places
         x = known.take(at.high)
         # The difference of two sums may have lost what is small beside them: that much is added.
@@ -64,12 +64,13 @@ class Layers(Block):
         between[: at.single] = 0.0
         least = at.start + between
         least[: at.single] = (at.start * (1 - x))[: at.single]
-        kept = np.flatnonzero(least < worth.take(at.end))
+        kept = np.flatnonzero(least < enough.take(at.end))
         start, between, x = at.start[kept], between[kept], x[kept]
         raised = down(np.log1p(at.grown[kept] / x))
         elsewhere = x * self._apart_at(at.rest[kept] + raised)
         single = np.maximum(start, (1 - x) * start + elsewhere)
-        found = np.where(kept >= at.single, start + between + elsewhere, single)
+        wide = kept >= at.single
+        found = np.where(wide, start + between + elsewhere, single)
         best = np.ones_like(known)
         np.minimum.at(best, at.end[kept], up(found))
         return np.maximum(np.minimum.accumulate(best), _LEAST)

@@ -5,6 +5,8 @@ As epoch by epoch; but an epoch in a secret order, from a common state, hides mo
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -88,6 +90,28 @@ def _starts(count: int) -> NDArray[np.intp]:
 
 def tabled(notion: HiddenPlaceDP, points: int = _POINTS) -> Profile:
     """Its profile, between points by chords, which lie above."""
+    return _known(_Asked(notion, points))
+
+
+class _Asked:
+    """A table, the same as any other of the same places."""
+
+    def __init__(self, notion: HiddenPlaceDP, points: int) -> None:
+        self.parts = (notion, points)
+        arrays = (notion.mus, notion.pair_mus, notion.weights)
+        self._key = (*(one.tobytes() for one in arrays), notion.adjacency, points)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Asked) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+@lru_cache(maxsize=64)
+def _known(asked: _Asked) -> Profile:
+    """Runs of other lengths, and other theorems about the same run, have the same epochs."""
+    notion, points = asked.parts
     largest = min(float(notion.average._epsilon(np.array([_LOG_SMALLEST]))[0]), LARGEST_TABLED)
     epsilons = largest * np.linspace(0.0, 1.0, points) ** 1.5
     return Profile(epsilons=epsilons, deltas=notion.delta(epsilons), adjacency=notion.adjacency)
