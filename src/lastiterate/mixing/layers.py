@@ -26,7 +26,7 @@ _WIDTHS = (0, 1, 2, 3, 5, 8, 12, 18, 27, 40, 60)  # from c₂ to c₁, in cells:
 
 
 @dataclass(frozen=True, eq=False)
-class _Places:
+class _Triples:
     """Every ε, c₂ and c₁ by their cells, the first `single` ones with c₁ = c₂; and what does not change with h.
 
     `start`: d(ε − c₂). `ahead`: by how much the first chord is steeper. `grown`: e^{c₂} − 1. `rest`: ε − c₂, rounded down.
@@ -56,7 +56,7 @@ class Layers(Block):
         """
         known = np.maximum(np.minimum.accumulate(np.minimum(before, 1.0)), _LEAST)
         enough = np.broadcast_to(np.minimum(worth, 1.0), known.shape)
-        paid, at = np.cumsum(self._increases * known, axis=1).ravel(), self._places
+        paid, at = np.cumsum(self._increases * known, axis=1).ravel(), self._triples
         x = known.take(at.high)
         # The difference of two sums may have lost what is small beside them: that much is added.
         between = at.ahead * known.take(at.low) + paid.take(at.paid_before) - paid.take(at.paid_low)
@@ -76,14 +76,14 @@ class Layers(Block):
         return np.maximum(np.minimum.accumulate(best), _LEAST)
 
     @cached_property
-    def _places(self) -> _Places:
+    def _triples(self) -> _Triples:
         count = len(self.epsilons)
         along = np.arange(count)
         width, end, low = (one.ravel() for one in np.meshgrid(np.array(_WIDTHS), along, along, indexing="ij"))
         inside = low + width <= end
         width, end, low = width[inside], end[inside], low[inside]
         high, row, start = low + width, end * count, self.common[end - low]
-        return _Places(
+        return _Triples(
             end,
             low,
             high,

@@ -14,6 +14,7 @@ from lastiterate.algorithms.batches import SHUFFLED
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
+from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.hidden_place import HiddenPlaceDP
 from lastiterate.privacy.profile import LARGEST_TABLED, Profile
@@ -90,28 +91,16 @@ def _starts(count: int) -> NDArray[np.intp]:
 
 def tabled(notion: HiddenPlaceDP, points: int = _POINTS) -> Profile:
     """Its profile, between points by chords, which lie above."""
-    return _known(_Asked(notion, points))
-
-
-class _Asked:
-    """A table, the same as any other of the same places."""
-
-    def __init__(self, notion: HiddenPlaceDP, points: int) -> None:
-        self.parts = (notion, points)
-        arrays = (notion.mus, notion.pair_mus, notion.weights)
-        self._key = (*(one.tobytes() for one in arrays), notion.adjacency, points)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Asked) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
+    places = (one.tobytes() for one in (notion.mus, notion.pair_mus, notion.weights))
+    return _known(*places, notion.adjacency, points)
 
 
 @lru_cache(maxsize=64)
-def _known(asked: _Asked) -> Profile:
+def _known(mus: bytes, pair_mus: bytes, weights: bytes, adjacency: Adjacency, points: int) -> Profile:
     """Runs of other lengths, and other theorems about the same run, have the same epochs."""
-    notion, points = asked.parts
+    own, pairs, chances = (np.frombuffer(one) for one in (mus, pair_mus, weights))
+    square = pairs.reshape(len(own), len(own))
+    notion = HiddenPlaceDP(mus=own, pair_mus=square, weights=chances, adjacency=adjacency)
     largest = min(float(notion.average._epsilon(np.array([_LOG_SMALLEST]))[0]), LARGEST_TABLED)
     epsilons = largest * np.linspace(0.0, 1.0, points) ** 1.5
     return Profile(epsilons=epsilons, deltas=notion.delta(epsilons), adjacency=notion.adjacency)
