@@ -89,8 +89,9 @@ mnist: $(READY)  ## Tables 5 and 6 of Bok2024 on real MNIST, and a sound variant
 house: $(READY)  ## what there is to touch, to believe, to read and to wait for (docs/architecture.md)
 	$(BIN)/python -m benchmarks.house
 
-speed: $(READY)  ## seconds an epoch, beside Opacus and bare products of matrices
+speed: $(READY)  ## seconds an epoch, beside Opacus and bare products of matrices; networks (NETWORKS=--quick)
 	PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.speed.training $(SPEED)
+	$(BIN)/python -m benchmarks.speed.networks $(NETWORKS)
 
 out-of-core: $(READY)  ## 10⁷ rows that stay on disk, mapped or as Parquet, beside the same in memory (some minutes, 3 GB in the temporary folder)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.speed.out_of_core $(OUT_OF_CORE)

@@ -183,3 +183,9 @@ def test_bad_arguments(change: dict[str, object], said: str) -> None:
         li.mechanisms.langevin(**{**given, **change})  # type: ignore[arg-type]
     with pytest.raises(li.InvalidInput, match="strong_convexity, or the diameter"):
         li.mechanisms.exponential_mechanism(lipschitz=1.0)
+
+
+def test_a_gradient_that_the_user_keeps_stays_as_it_is() -> None:
+    kept = np.array([0.25, -0.5])
+    li.mechanisms.langevin(lambda x: kept, np.zeros(2), lipschitz=0.4, step_size=0.1, steps=3, smoothness=1.0, seed=1)
+    assert kept.tolist() == [0.25, -0.5]

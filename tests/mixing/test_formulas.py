@@ -18,7 +18,8 @@ from lastiterate.mixing.contraction import contracted, curved_contraction, linea
 from lastiterate.mixing.ends import Ends
 from lastiterate.mixing.recursion import Block, for_ever, from_common_start
 from lastiterate.mixing.table import Quick, Tabled
-from lastiterate.mixing.window import Tail, WindowTail, joined
+from lastiterate.mixing.tail import Tail
+from lastiterate.mixing.window import WindowTail, joined
 
 
 def theta(epsilon: np.ndarray | float, r: float) -> np.ndarray:

@@ -837,6 +837,13 @@ MUTANTS = (
         "tests/theorems/test_hidden_participation.py",
     ),
     Mutant(
+        "distances that are taken together count as the least of them",
+        "numerics/levels.py",
+        "return values[ends], up(np.add.reduceat(",
+        "return values[np.append(0, ends[:-1] + 1)], up(np.add.reduceat(",
+        "tests/numerics/test_levels.py",
+    ),
+    Mutant(
         "faces are paid over one step more than they have",
         "numerics/minorant_law.py",
         "evenly = np.square(heads) / width",

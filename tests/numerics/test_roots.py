@@ -3,10 +3,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lastiterate.numerics.roots import decreasing_crossing, decreasing_root, positive_guess
+from lastiterate.numerics.roots import decreasing_crossing, decreasing_root, newton_root, positive_guess
 
 targets = st.floats(1e-6, 1e6)
 
@@ -52,3 +53,16 @@ def test_a_root_alone_is_the_same_as_among_others() -> None:
         alone, among = (decreasing_root(function, np.zeros_like(one), one) for one in (high[:1], high))
         assert alone[0] == among[0]
         assert function(alone)[0] <= 0
+
+
+def test_newton_finds_roots_of_steps_that_it_could_circle_around() -> None:
+    """log of a sum of two normal tails, whose slope changes a hundredfold; 0 where nothing is to be done."""
+
+    def function(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        near, far = np.exp(-(x**2)), 1e-6 * np.exp(-x / 50)
+        return np.log(near + far), -(2 * x * near + far / 50) / (near + far)
+
+    wanted = np.array([-1.0, -9.0, -13.5, -13.9, -16.0, 1.0])
+    found = newton_root(function, wanted, np.full(wanted.size, 1000.0), 1e-11)
+    assert function(found[:-1])[0] == pytest.approx(wanted[:-1], rel=1e-9)
+    assert found[-1] == 0

@@ -128,7 +128,7 @@ def test_it_falls_with_epsilon_and_epsilon_is_its_inverse() -> None:
         assert (np.diff(places.delta(grid)) <= 0).all()
         for delta in (1e-2, 1e-5, 1e-9):
             epsilon = places.epsilon(delta)
-            assert places.delta(epsilon) <= delta
+            assert places.delta(epsilon) <= delta * (1 + 1e-14)  # e^x is rounded up once more
             assert epsilon < 1e-6 or places.delta(epsilon * (1 - 1e-6)) > delta
 
 

@@ -10,8 +10,8 @@ from scipy.special import ndtr
 
 import lastiterate as li
 from lastiterate.numerics.contour import Contour
-from lastiterate.privacy.sampled_steps import MixedStep
-from lastiterate.privacy.subsampled import SubsampledGaussians, mixed_subsampled_gaussian
+from lastiterate.privacy.mixed_steps import MixedStep, mixed_subsampled_gaussian
+from lastiterate.privacy.subsampled import SubsampledGaussians
 
 LEVELS = ((1.0, 1e-4), (0.7, 0.01), (0.5, 0.2), (0.35, 0.7899))
 EPSILONS = (0.0, 0.3, 1.0, 2.5)

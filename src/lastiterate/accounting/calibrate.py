@@ -31,10 +31,11 @@ from lastiterate.theorems.evidence import About
 from lastiterate.theorems.theorem import Guarantee, Theorem, best_rung
 
 _WIDEST = 60.0  # of the logarithm of the noise, either way
-_MOST_THEOREMS = 4
+_MOST_ROUNDS = 5
 _LEAST_TARGET, _MOST_TARGET = 1e-6, 1e9
 _FAR = 1.0  # of the logarithm of the noise: there another theorem may be the best
 _MOST_SECANTS = 6
+_NEAR = 0.25  # of the logarithm of ε: there the best theorem and its best rung are all but found
 _CLOSE = 1e-6  # of the logarithm of ε: from here on the root is bracketed
 _STEEPNESS = 2.0  # log ε falls about so much faster than the logarithm of the noise
 
@@ -89,41 +90,53 @@ def _checked_target(epsilon: float) -> float:
 
 
 def _least_noise(run: Run, target: float, delta: float, releases: tuple[int, ...]) -> Run:
-    report = account(run, delta, releases)
     # For Gaussian guarantees μ is proportional to 1/noise: the first guess is then the answer.
     wanted = float(shift_below(math.log(delta), target))
+
+    def accounted(log_factor: float) -> Report:
+        return account(run.with_noise(math.exp(log_factor)), delta, releases)
+
+    def excess(theorem: Theorem, rung: int | None, log_factor: float) -> float:
+        process = released(run.with_noise(math.exp(log_factor)).process, releases)
+        return math.log(max(_epsilon_by(theorem, process, delta, rung), 1e-300) / target)
+
+    def looked_up(log_factor: float, otherwise: Report) -> tuple[float, Report]:
+        """What is best there, and a better guess if that is Gaussian."""
+        try:
+            found = accounted(log_factor)
+        except LastIterateError:
+            return log_factor, otherwise
+        return log_factor + (math.log(found.mu / wanted) if found.mu else 0.0), found
+
+    report = account(run, delta, releases)
     guess = math.log(report.mu / wanted) if report.mu else _guess(report.epsilon, target)
     if not report.mu and abs(guess) > _FAR:
-        report = _accounted(run.with_noise(math.exp(guess)), delta, releases) or report
-        guess += math.log(report.mu / wanted) if report.mu else 0.0
+        guess, report = looked_up(guess, report)
+    # The theorem and the rung that are best for some noise are nearly so for other noise: the search over all of them is
+    # left to the end. From far off, which rung is best nearby is looked up on the way.
+    rung = best_rung(report.best, delta)
+    if rung is not None and abs(math.log(max(report.epsilon, 1e-300) / target)) > _NEAR:
+        guess, report = looked_up(_by_secants(partial(excess, report.best.theorem, rung), guess, _NEAR), report)
 
-    for _ in range(_MOST_THEOREMS):
-        theorem, first_step = report.best.theorem, 1e-7 if report.mu else 0.1
-
-        def excess(log_factor: float, theorem: Theorem = theorem, rung: int | None = None) -> float:
-            process = released(run.with_noise(math.exp(log_factor)).process, releases)
-            return math.log(max(_epsilon_by(theorem, process, delta, rung), 1e-300) / target)
-
-        if not report.mu:
-            # The rung that was best is nearly so for other noise: the search over all of them is left to the end.
-            rung = best_rung(report.best, delta)
-            guess = _on_rung(partial(excess, rung=rung), guess, _closeness(report))
-            report, first_step = account(run.with_noise(math.exp(guess)), delta, releases), 1e-3
-            other = best_rung(report.best, delta) if report.best.theorem is theorem else None
-            if rung is not None and other not in (None, rung):
-                guess = _on_rung(partial(excess, rung=other), guess, _closeness(report))
-                report = account(run.with_noise(math.exp(guess)), delta, releases)
-            if report.epsilon <= target:
-                if report.best.theorem is theorem:
-                    break
-                continue
-        guess = decreasing_crossing(excess, -_WIDEST, _WIDEST, guess + 1e-9, first_step, _closeness(report))
-        report = account(run.with_noise(math.exp(guess)), delta, releases)
-        if report.best.theorem is theorem:
+    for _ in range(_MOST_ROUNDS):
+        best, closeness = (report.best.theorem, best_rung(report.best, delta)), _closeness(report)
+        gaussian = bool(report.mu)
+        if not gaussian:
+            guess = _on_rung(partial(excess, *best), guess, closeness)
+            report = accounted(guess)
+        if gaussian or report.epsilon > target:
+            first_step = 1e-7 if gaussian else 1e-3
+            guess = _searched(partial(excess, best[0], None), guess + 1e-9, first_step, closeness)
+            report = accounted(guess)
+        if (report.best.theorem, best_rung(report.best, delta)) == best:
             break
     if report.epsilon > target:
         raise Unavailable(f"no noise up to e^{_WIDEST:.0f} times the present one meets epsilon = {target:g}.")
     return report.run
+
+
+def _searched(excess: Callable[[float], float], start: float, step: float, closeness: float) -> float:
+    return decreasing_crossing(excess, -_WIDEST, _WIDEST, start, step, closeness)
 
 
 def _guess(epsilon: float, target: float) -> float:
@@ -131,26 +144,19 @@ def _guess(epsilon: float, target: float) -> float:
     return min(max(math.log(min(max(epsilon, 1e-12), 1e30) / target) / _STEEPNESS, -_WIDEST), _WIDEST)
 
 
-def _accounted(run: Run, delta: float, releases: tuple[int, ...]) -> Report | None:
-    try:
-        return account(run, delta, releases)
-    except LastIterateError:
-        return None
-
-
 def _on_rung(excess: Callable[[float], float], guess: float, closeness: float) -> float:
     known = cache(excess)  # the search begins where secants end
-    start = _by_secants(known, guess)
+    start = _by_secants(known, guess, _CLOSE)
     if -closeness <= known(start) <= 0:
         return start
-    return decreasing_crossing(known, -_WIDEST, _WIDEST, start, _CLOSE, closeness)
+    return _searched(known, start, _CLOSE, closeness)
 
 
-def _by_secants(excess: Callable[[float], float], guess: float) -> float:
+def _by_secants(excess: Callable[[float], float], guess: float, close: float) -> float:
     """Nearer to where the excess vanishes, if a few secants lead there; the guess itself if not."""
     value, slope, moved = excess(guess), -_STEEPNESS, guess
     for _ in range(_MOST_SECANTS):
-        if not math.isfinite(value) or abs(value) < _CLOSE or not -20 < slope < -0.05:
+        if not math.isfinite(value) or abs(value) < close or not -20 < slope < -0.05:
             break
         step = min(max(-value / slope, -1.0), 1.0)
         following = excess(moved + step)

@@ -68,28 +68,27 @@ class _Point:
 
 
 def _around(known: dict[int, _Point], index: int, count: int) -> tuple[_Point, _Point] | None:
-    """The points on both sides, if they are not too far off and one theorem is the best at both."""
+    """The points on both sides, if they are not too far off."""
     before, after = [i for i in known if i < index], [i for i in known if i > index]
     if not before or not after or min(after) - max(before) > count // 2:
         return None
-    sides = known[max(before)], known[min(after)]
-    return sides if sides[0].theorem is sides[1].theorem else None
+    return known[max(before)], known[min(after)]
 
 
 def _point(
     run: Run, place: int, delta: float, releases: tuple[int, ...], sides: tuple[_Point, _Point] | None
 ) -> _Point:
-    """Between two points with the same theorem, it alone is asked, and composition; and only the rungs between theirs."""
+    """Between two points, what is best at one of them is asked, and composition; and only the rungs between theirs."""
     shorter, kept = run.first(place), [release for release in releases if release < place]
     if sides is None:
         return _measured(place, account_by(CATALOGUE, shorter, delta, kept))
-    theorem = sides[0].theorem
     rungs = _between(*sides, place)
-    asked = [one for one in CATALOGUE if one.about is About.EVERY_ITERATE or (one is theorem and not rungs)]
+    best = () if rungs else tuple(side.theorem for side in sides)
+    asked = [one for one in CATALOGUE if one.about is About.EVERY_ITERATE or one in best]
     report = account_by(asked, shorter, delta, kept)
     if not rungs:
         return _measured(place, report)
-    process = released(shorter.process, kept)
+    theorem, process = sides[0].theorem, released(shorter.process, kept)
     epsilon, rung = min((float(theorem.rebuilt(process, rung).epsilon(delta)), rung) for rung in rungs)
     if report.epsilon < epsilon:
         return _measured(place, report)
@@ -103,7 +102,7 @@ def _measured(place: int, report: Report) -> _Point:
 
 def _between(before: _Point, after: _Point, place: int) -> tuple[int, ...]:
     """The best rung moves slowly along the run: those of both sides, if they are close; none if all have to be tried."""
-    if before.rung is None or after.rung is None:
+    if before.theorem is not after.theorem or before.rung is None or after.rung is None:
         return ()
     if before.whole and after.whole:
         return (place,)

@@ -159,7 +159,9 @@ class SGD(Optimizer):
         """The iterate, so that what is rounded after the noise is rounded once; with `nesterov`, before its look ahead."""
         if self.plain or self.nesterov:
             return x + taken
-        return x + (self.momentum * ratio) * memory[0] + (1 - self.dampening) * taken
+        found = (self.momentum * ratio) * memory[0]
+        found += x
+        return found + (taken if not self.dampening else (1 - self.dampening) * taken)
 
     def settled(self, x: Floats, noised: Floats, memory: Memory, at: At) -> tuple[Floats, Memory]:
         if self.plain:

@@ -138,7 +138,7 @@ class _Potential(Objective):
 
     def gradient_sum(self, weights: Floats, chosen: Indices, clip: float | None) -> Floats:
         try:
-            found = np.asarray(self.gradient(weights.copy()), float)
+            found = np.array(self.gradient(weights.copy()), float)  # a new one, whatever the user keeps
         except (TypeError, ValueError) as error:
             raise InvalidInput(
                 f"gradient must return numbers of shape {weights.shape}. It raised: {error}.", field="gradient"

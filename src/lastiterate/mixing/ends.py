@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from lastiterate.mixing.table import Tabled
-from lastiterate.mixing.window import Tail, joined
+from lastiterate.mixing.tail import Tail
+from lastiterate.mixing.window import joined
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import log_gap_above
 from lastiterate.numerics.rounding import up

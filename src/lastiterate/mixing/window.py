@@ -13,9 +13,8 @@ from functools import cached_property
 import numpy as np
 
 from lastiterate.mixing.table import Tabled
+from lastiterate.mixing.tail import Tail
 from lastiterate.numerics.arrays import Floats
-from lastiterate.numerics.normal_gap import log_gap_above
-from lastiterate.numerics.roots import FARTHEST, decreasing_root
 from lastiterate.numerics.rounding import down, up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.either import Either
@@ -31,39 +30,6 @@ _SPLITS = 24  # ways to split ε, each valid: fewer are looser, more take longer
 _RELIABLE = 0.01  # of an estimate: if it is off by less, it tells which share is the best
 _ROUGH_SPLITS = 6  # are enough to compare windows
 _LEAST_LEFT = -1e6  # of log δ, for an estimate: beyond any that floats tell apart
-_SHARP, _ROUGH = 1e-12, 1e-4  # of the part of ε that the tail takes: the rest is told what was taken
-
-
-@dataclass(frozen=True, eq=False)
-class Tail:
-    """States whose distance is random: μ_1 ≤ μ_2 ≤ … with how likely it is that the one before does not do."""
-
-    mus: Floats
-    weights: Floats
-
-    def log_delta(self, epsilons: Floats) -> Floats:
-        """log Σ weight·θ_ε(μ), rounded up."""
-        if not self.mus.any():
-            return np.full_like(epsilons, -np.inf)
-        with np.errstate(divide="ignore"):
-            logs = log_gap_above(epsilons[:, None], np.maximum(self.mus, 1e-300)) + np.log(self.weights)
-        total = np.logaddexp.reduce(logs, axis=1)
-        return np.minimum(total + 1e-14 * (1 + np.abs(total)), 0.0)
-
-    def epsilon(self, log_deltas: Floats, tolerance: float = _SHARP) -> Floats:
-        """About the least ε at which `log_delta` is no more than this, seen to hold there; ∞ where it is astronomical."""
-        if not self.mus.any():
-            return np.zeros_like(log_deltas)
-        high = self._above(log_deltas)
-        while (short := (self.log_delta(high) > log_deltas) & (high < FARTHEST)).any():
-            high = np.where(short, 2 * high, high)
-        root = decreasing_root(lambda x: self.log_delta(x) - log_deltas, np.zeros_like(high), high, tolerance)
-        return np.where(self.log_delta(root) <= log_deltas, root, np.inf)
-
-    def _above(self, log_deltas: Floats) -> Floats:
-        """About what the largest μ alone would take: θ_ε(μ) ≤ e^{−a²/2} at ε = μ²/2 + μ·a."""
-        largest = min(float(self.mus.max()), FARTHEST**0.5)
-        return largest**2 / 2 + largest * np.sqrt(-2.0 * np.minimum(log_deltas, 0.0)) + 1e-300
 
 
 def joined(log_tail: Floats, splits: Floats, log_window: Floats) -> Floats:
@@ -109,9 +75,13 @@ class WindowTail(Notion):
             return np.nan
         return float(joined(self.tail.log_delta(splits), splits, of_window).min())
 
+    @property
+    def _chosen(self) -> Notion:
+        return self.window.chosen if isinstance(self.window, Either) else self.window
+
     @cached_property
     def _tabled(self) -> Tabled:
-        return Tabled(self.window.chosen if isinstance(self.window, Either) else self.window)
+        return Tabled(self._chosen)
 
     def _epsilon(self, log_deltas: Floats) -> Floats:
         if not self.tail.mus.any():
@@ -122,15 +92,15 @@ class WindowTail(Notion):
         """For a few shares of δ, what the tail takes and an estimate of what the window does."""
         if not self.tail.mus.any():
             return self.window.epsilon_estimate(log_delta)
-        splits, rests = self._estimates(log_delta, _ROUGH_SHARES)
+        splits, rests = self._estimates(self.window, log_delta, _ROUGH_SHARES)
         return float((splits + rests).min()) if rests.all() else 0.0
 
-    def _estimates(self, log_delta: float, shares: tuple[float, ...]) -> tuple[Floats, Floats]:
+    def _estimates(self, window: Notion, log_delta: float, shares: tuple[float, ...]) -> tuple[Floats, Floats]:
         """For each of these shares of δ: about what the tail takes, and the window; 0 where the window has no estimate."""
         given = np.array(shares)
-        splits = self.tail.epsilon(log_delta + np.log(given), _ROUGH)
+        splits = self.tail.epsilon_estimate(log_delta + np.log(given))
         left = np.maximum(log_delta + np.log1p(-given) - splits, _LEAST_LEFT)
-        return splits, np.array([self.window.epsilon_estimate(one) for one in left.tolist()])
+        return splits, np.array([window.epsilon_estimate(one) for one in left.tolist()])
 
     def split_for(self, log_delta: float) -> dict[float, tuple[float, float]]:
         """For each share of δ that was tried: ε, and the part of it that the tail takes.
@@ -138,7 +108,7 @@ class WindowTail(Notion):
         First the best by its estimate. If the window takes another part of ε than estimated, it is thought to do so at other
         shares as well, and those around the best are tried one by one.
         """
-        splits, rests = self._estimates(log_delta, _SHARES)
+        splits, rests = self._estimates(self._chosen, log_delta, _SHARES)
         if not rests.all():
             return self._without_estimates(log_delta)
         first = int(np.argmin(splits + rests))

@@ -14,6 +14,7 @@ from lastiterate.numerics.roots import positive_guess
 from lastiterate.numerics.tilted import Tilted, tilted
 
 _LOG_TOLERANCE = -30.0  # of quadrature: e^−30 = 1e-13 is below what contours are drawn to, 1e-11, and above rounding
+_LARGEST_START = 50.0  # an abscissa: at −log(excess) the threshold is mostly near 1; larger ones take more nodes
 # A curvature that falls by 2.5 when the abscissa falls by 15 % is that of a far part. No proof is behind the two
 # numbers: where a saddle ends up decides how sharp a bracket is, not whether it holds.
 _RETREAT, _EXPLOSION = 0.85, 2.5
@@ -28,9 +29,9 @@ class Cumulant:
 
     def scout(self, abscissa: float) -> tuple[float, float, float]:
         """K, K', K'' without certificate: good enough to choose where to work."""
-        values = np.array([family.scout(abscissa) for family in self.families]).reshape(-1, 3).sum(axis=0)
-        normal = self.variance * np.array([abscissa * (abscissa + 1) / 2, abscissa + 0.5, 1.0])
-        value, slope, curvature = (values + normal).tolist()
+        found = [family.scout(abscissa) for family in self.families]
+        normal = self.variance * abscissa * (abscissa + 1) / 2, self.variance * (abscissa + 0.5), self.variance
+        value, slope, curvature = map(sum, zip(normal, *found, strict=True))
         return value, slope, curvature
 
     def tilted(self, abscissa: float, frequency: float, log_tolerance: float = _LOG_TOLERANCE) -> tuple[Tilted, ...]:
@@ -82,7 +83,7 @@ class Cumulant:
             threshold = slope - 1 / c - 1 / (1 + c)
             return log_excess - _log_estimate(c, threshold, value, curvature), c * c * _width(c, curvature)
 
-        abscissa = self._before_the_tail(positive_guess(newton))
+        abscissa = self._before_the_tail(positive_guess(newton, min(max(-log_excess, 1.0), _LARGEST_START)))
         return abscissa, (self.log_estimate(abscissa, 0.0) - log_excess) / abscissa
 
     def _before_the_tail(self, abscissa: float) -> float:

@@ -106,13 +106,21 @@ class Ratio:
         return (1 - self.weight) * _between(at) + self.weight * _between(at - mode)
 
     def _symmetrised(self, edges: Floats) -> tuple[Floats, Floats]:
-        above = self._position(np.maximum(edges, 0.0))
-        below = self._position(np.maximum(-edges[::-1], 0.0))
-        p_above, q_above = self._mixture(above, self.mode), _between(above)
-        p_below, q_below = _between(below)[::-1], self._mixture(below, self.mode)[::-1]
-        p_above[0], q_above[0] = p_above[0] - ndtr_mixture(self, self.mode / 2), q_above[0] - ndtr(self.mode / 2)
-        p_below[-1], q_below[-1] = p_below[-1] - ndtr(self.mode / 2), q_below[-1] - ndtr_mixture(self, self.mode / 2)
-        return np.maximum(p_above, 0) + np.maximum(p_below, 0), np.maximum(q_above, 0) + np.maximum(q_below, 0)
+        """Above 0 as the mixture over the normal law, below 0 as its mirror image."""
+        p, q = np.zeros(edges.size + 1), np.zeros(edges.size + 1)
+        above, below = edges[edges > 0], -edges[edges < 0][::-1]
+        mixture, normal = self._above_zero(above)
+        p[-above.size - 1 :], q[-above.size - 1 :] = mixture, normal
+        mixture, normal = self._above_zero(below)
+        p[: below.size + 1] += normal[::-1]
+        q[: below.size + 1] += mixture[::-1]
+        return p, q
+
+    def _above_zero(self, edges: Floats) -> tuple[Floats, Floats]:
+        """Masses of the mixture and of the normal law in (0, e_0], (e_0, e_1], …, (e_last, ∞)."""
+        at = np.append(self.mode / 2, self._position(edges))
+        near, far = (np.maximum(_between(x)[1:], 0.0) for x in (at, at - self.mode))
+        return (1 - self.weight) * near + self.weight * far, near
 
 
 @dataclass(frozen=True)
@@ -145,15 +153,12 @@ class MixedRatio:
         return min(lows), max(highs)
 
 
-def ndtr_mixture(ratio: Ratio, at: float) -> float:
-    return float((1 - ratio.weight) * ndtr(at) + ratio.weight * ndtr(at - ratio.mode))
-
-
 def _between(at: Floats) -> Floats:
     """Normal masses between neighbours, each difference taken in the tail where it keeps its digits."""
-    full = np.concatenate([[-np.inf], at, [np.inf]])
-    left, right = full[:-1], full[1:]
-    return np.where(left > 0, ndtr(-left) - ndtr(-right), ndtr(right) - ndtr(left))
+    tails = np.concatenate([[0.0], ndtr(-np.abs(at)), [0.0]])
+    left, right = tails[:-1], tails[1:]
+    positive = np.concatenate([[False], at > 0, [True]])
+    return np.where(positive[:-1], left - right, np.where(positive[1:], 1 - right - left, right - left))
 
 
 def from_above(ratio: Ratio | MixedRatio, spacing: float, low: float, high: float) -> Masses:

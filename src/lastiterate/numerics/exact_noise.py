@@ -29,16 +29,18 @@ _OF_SIZE = 2.0**-49  # logarithms, roots and tangents of numpy, and the products
 _OF_TAIL = 2.0**-49  # relative, for the rounding of a tail, and for the bits of it that were not drawn
 # Below, fewer than 50 of the 63 bits of a tail are left, too few for _OF_TAIL: it gets 64 more.
 _FEW = np.uint64(1 << 51)
+_NONE = np.zeros(0, np.intp)
 _UNIT = 2.0**-63  # of 64 bits one is the sign
-_AT_ONCE = 1 << 14  # numbers: what is computed of them stays in the cache, three times as fast for long vectors
+_AT_ONCE = 1 << 15  # numbers: what is computed of them stays in the cache, and calls are few
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """Some noises in double precision, how far each of them may be off, and each exactly."""
+    """Some noises in double precision, how far those at some places may be off, and any of them, and each exactly."""
 
     values: Floats
-    doubts: Floats
+    doubts: Callable[[NDArray[np.intp]], Floats]
+    widest: float
     exactly: Callable[[int], Decimal]
 
 
@@ -55,29 +57,37 @@ class _Uniform:
     source: Source
 
     @classmethod
-    def from_source(cls, count: int, source: Source, from_zero: bool = True) -> _Uniform:
-        """Accurate `from_zero`: relative to their size. Otherwise, to 63 bits."""
-        bits = source.bits(count)
-        few = np.flatnonzero(bits < _FEW) if from_zero else np.zeros(0, np.intp)
+    def from_source(cls, count: int, source: Source) -> _Uniform:
+        return cls.accurate(source.bits(count), source)
+
+    @classmethod
+    def accurate(cls, bits: Bits, source: Source) -> _Uniform:
+        """From these bits, and as many more as make numbers accurate relative to their size."""
+        few = np.flatnonzero(bits < _FEW)
         return cls(bits, few, source.bits(len(few)), source)
 
     @property
     def numbers(self) -> Floats:
+        return self.times(1.0)
+
+    def times(self, factor: float) -> Floats:
+        """The numbers, times a factor."""
         whole = self.bits >> np.uint64(1)
-        found = (whole.view(np.int64) + 0.5) * _UNIT  # signed integers become doubles faster
+        found = whole.view(np.int64) + 0.5  # signed integers become doubles faster
         if len(self.few):
-            found[self.few] = (whole[self.few] + (self.more + 0.5) * 2.0**-64) * _UNIT
+            found[self.few] = whole[self.few] + (self.more + 0.5) * 2.0**-64
+        found *= _UNIT * factor  # a power of two, and a factor: one rounding
         return np.asarray(found)
 
-    def without_far_tails(self, doubts: Floats) -> Floats:
-        """Where nearly all of 127 bits are 0, more have to be drawn before anything is known."""
-        if len(self.few):
-            doubts[self.few[(self.bits[self.few] < 2) & (self.more < _FEW)]] = np.inf
-        return doubts
+    @property
+    def far(self) -> NDArray[np.intp]:
+        """Where nearly all of 127 bits are 0: more have to be drawn before anything is known."""
+        return self.few[(self.bits[self.few] < 2) & (self.more < _FEW)]
 
-    def signed(self, sizes: Floats) -> Floats:
+    def sign_all(self, sizes: Floats) -> None:
         """The last bit of each is its sign."""
-        return (sizes.view(np.uint64) ^ (self.bits << np.uint64(63))).view(np.float64)
+        whole = sizes.view(np.uint64)
+        whole ^= self.bits << np.uint64(63)
 
     def sign(self, place: int) -> int:
         return 1 - 2 * (int(self.bits[place]) & 1)
@@ -96,23 +106,67 @@ def laplace(count: int, source: Source) -> Drawn:
     uniform = _Uniform.from_source(count, source)
     sizes = np.log(uniform.numbers)
     np.negative(sizes, out=sizes)
+    values, far = sizes.copy(), uniform.far
+    uniform.sign_all(values)
+
+    def doubts(some: Floats) -> Floats:
+        return _OF_SIZE * some + _OF_TAIL
+
     return Drawn(
-        uniform.signed(sizes),
-        uniform.without_far_tails(_OF_SIZE * sizes + _OF_TAIL),
+        values,
+        lambda places: _unknown(doubts(sizes[places]), places, far),
+        math.inf if len(far) else float(doubts(sizes.max(initial=0.0))),
         lambda place: -uniform.sign(place) * uniform.exactly(place).ln(),
     )
 
 
 def normal(count: int, source: Source) -> Drawn:
     """Standard normal noise: points of the plane with a length and an angle (Box and Muller), two numbers each."""
-    pairs = _Pairs.from_source((count + 1) // 2, source)
-    lengths, halves = np.sqrt(np.abs(2 * np.log(pairs.tails.numbers))), np.tan(pairs.angles.numbers * (math.pi / 4))
+    number = (count + 1) // 2
+    pairs = _Pairs.from_source(number, source)
+    lengths, far = _lengths(pairs.tails.numbers), pairs.tails.far
+    values = np.empty(2 * number)
+    _turned(lengths, pairs.angles.times(math.pi / 4), values[:number], values[number:])
+    pairs.tails.sign_all(values[:number])
+    pairs.angles.sign_all(values[number:])
+
+    def doubts(some: Floats) -> Floats:  # of √(−2·log p): dp/p/√…
+        with np.errstate(divide="ignore"):
+            return _OF_SIZE * some + _OF_TAIL / some
+
+    ends = np.array([lengths.min(initial=math.inf), lengths.max(initial=0.0)])
+    widest = math.inf if len(far) else float(doubts(ends).max())  # it falls, then grows
+    return Drawn(
+        values[:count],
+        lambda places: _unknown(doubts(lengths[places % number]), places % number, far),
+        widest,
+        pairs.exactly,
+    )
+
+
+def _lengths(tails: Floats) -> Floats:
+    """√(−2·log p), in place."""
+    np.log(tails, out=tails)
+    np.multiply(tails, 2, out=tails)
+    np.abs(tails, out=tails)
+    return np.sqrt(tails, out=tails)
+
+
+def _turned(lengths: Floats, halves: Floats, cosines: Floats, sines: Floats) -> None:
+    """Lengths times the cosine and the sine of twice these angles, by the tangent of the half."""
+    np.tan(halves, out=halves)
     squares = halves * halves
-    scaled = lengths / (1 + squares)
-    values = [pairs.tails.signed(scaled * (1 - squares)), pairs.angles.signed(scaled * (2 * halves))]
-    with np.errstate(divide="ignore"):
-        doubts = pairs.tails.without_far_tails(_OF_SIZE * lengths + _OF_TAIL / lengths)  # of √(−2·log p): dp/p/√…
-    return Drawn(np.concatenate(values)[:count], np.concatenate([doubts, doubts])[:count], pairs.exactly)
+    np.subtract(1, squares, out=cosines)
+    squares += 1
+    scaled = np.divide(lengths, squares, out=squares)
+    cosines *= scaled
+    halves *= 2
+    np.multiply(scaled, halves, out=sines)
+
+
+def _unknown(doubts: Floats, places: NDArray[np.intp], far: NDArray[np.intp]) -> Floats:
+    """Nothing is known of what is far out."""
+    return np.where(np.isin(places, far), np.inf, doubts) if len(far) else doubts
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +179,8 @@ class _Pairs:
 
     @classmethod
     def from_source(cls, count: int, source: Source) -> _Pairs:
-        return cls(_Uniform.from_source(count, source), _Uniform.from_source(count, source, from_zero=False))
+        bits = source.bits(2 * count)
+        return cls(_Uniform.accurate(bits[:count], source), _Uniform(bits[count:], _NONE, bits[:0], source))
 
     def exactly(self, place: int) -> Decimal:
         half, pair = divmod(place, len(self.tails.bits))
@@ -164,22 +219,53 @@ def nearest_multiples(
     return (found * grid).reshape(value.shape)
 
 
+def add_whole_noises(vector: Floats, law: NoiseLaw, scale: float, source: Source) -> None:
+    """To a vector, in place, the whole numbers nearest to noises of this scale: `nearest_multiples` around 0, quicker."""
+    for first in range(0, vector.size, _AT_ONCE):
+        part = vector[first : first + _AT_ONCE]
+        drawn = law(part.size, source)
+        total = np.multiply(drawn.values, scale)
+        nearest = np.rint(total)
+        for place in _in_doubt(total, nearest, [(scale, drawn)]):
+            nearest[place] = _exactly(0.0, 1.0, 1.0, [(scale, drawn)], place)
+        part += nearest
+
+
 def _nearest(
     value: Floats, grid: float, noises: Sequence[tuple[NoiseLaw, float]], source: Source, factor: float
 ) -> Floats:
     """As whole numbers of steps of the grid."""
     centre = value * (factor / grid)  # exact, if there is no factor
     whole = np.floor(centre)
-    total, doubt = centre - whole, 0.0 if factor == 1 else np.abs(centre) * 2.0**-52
+    total = centre - whole
     terms = [(scale, law(centre.size, source)) for law, scale in noises]
     for scale, drawn in terms:
         total += drawn.values * (scale / grid)
-        doubt = doubt + (drawn.doubts * (scale / grid) + 2.0**-51)
     nearest = np.rint(total)
     found = whole + nearest
-    for place in np.flatnonzero(0.5 - np.abs(total - nearest) <= doubt).tolist():
+    rounded = None if factor == 1 else np.abs(centre, out=centre)
+    for place in _in_doubt(total, nearest, [(scale / grid, drawn) for scale, drawn in terms], rounded):
         found[place] = _exactly(float(value[place]), factor, grid, terms, place)
     return np.asarray(found)
+
+
+def _in_doubt(
+    total: Floats, nearest: Floats, terms: list[tuple[float, Drawn]], rounded: Floats | None = None
+) -> list[int]:
+    """Where double precision does not know the nearest whole number; `rounded`: sizes of what was rounded before.
+
+    First against a doubt that is twice the widest of all, which leaves few places to look at.
+    """
+    left = np.abs(np.subtract(total, nearest, out=total), out=total)
+    widest = sum(drawn.widest * scale + 2.0**-51 for scale, drawn in terms)
+    widest += 0.0 if rounded is None else float(rounded.max(initial=0.0)) * 2.0**-52
+    places = np.flatnonzero(left >= 0.5 - 2 * widest)
+    if not len(places):
+        return []
+    doubt = np.zeros(len(places)) if rounded is None else rounded[places] * 2.0**-52
+    for scale, drawn in terms:
+        doubt += drawn.doubts(places) * scale + 2.0**-51
+    return [int(place) for place in places[0.5 - left[places] <= doubt]]
 
 
 def _exactly(value: float, factor: float, grid: float, terms: list[tuple[float, Drawn]], place: int) -> int:

@@ -10,6 +10,8 @@ from lastiterate.numerics.rounding import up
 
 _SMALLEST_LEVEL = 1e-12  # of the largest: lower ones move a sum by less than is seen, and levels would be farther apart
 
+_FLAT = 0.06  # power of a weight; more is sharper where δ is large, less where it is small
+
 
 def few_levels(values: Floats, most: int, smallest: float) -> tuple[Floats, NDArray[np.intp]]:
     """At most so many different levels, with how many of the values were rounded up to each.
@@ -22,6 +24,22 @@ def few_levels(values: Floats, most: int, smallest: float) -> tuple[Floats, NDAr
     grid = np.geomspace(max(levels[0], smallest * levels[-1]), up(levels[-1]), most)
     places, counts = np.unique(np.searchsorted(grid, values), return_counts=True)
     return grid[places], counts
+
+
+def few_weighted(values: Floats, weights: Floats, most: int) -> tuple[Floats, Floats]:
+    """At most so many different values with their weights, increasing: each is rounded up to the last of its group.
+
+    What a mean loses to rounding is least with the sum of √(weight·gap to the next) alike in all groups; in tails rounding
+    is seen, too, so that weights count for less. What is 0 stays 0.
+    """
+    if len(values) <= most:
+        return values, weights
+    order = np.argsort(values)
+    values, weights = values[order], weights[order]
+    reach = np.append(0.0, np.cumsum(np.sqrt(np.diff(values)) * weights[:-1] ** _FLAT))
+    groups = np.where(values > 0, np.floor(reach * ((most - 2) / max(float(reach[-1]), 1e-300))), -1.0)
+    ends = np.append(np.flatnonzero(np.diff(groups)), len(values) - 1)
+    return values[ends], up(np.add.reduceat(weights, np.append(0, ends[:-1] + 1)))
 
 
 def spread_out(values: Floats, most: int) -> tuple[Floats, Floats]:

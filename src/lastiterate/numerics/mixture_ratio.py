@@ -75,9 +75,10 @@ class Family:
         return tuple({factor.sign for term in self.shape.terms for factor in term})
 
     @cached_property
-    def _key(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    def _key(self) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...] | None]:
         """What the laws depend on: compositions of the same steps, however many of each, share their nodes."""
-        return tuple(self.modes.tolist()), tuple(self.weights.tolist())
+        shares = None if self.shares is None else tuple(self.shares.tolist())
+        return tuple(self.modes.tolist()), tuple(self.weights.tolist()), shares
 
     @cached_property
     def atoms(self) -> Floats:
@@ -156,33 +157,26 @@ class Family:
     def scout(self, abscissa: float) -> tuple[float, float, float]:
         """Σ counts·(log M, its first and second derivative) at the abscissa: a quick estimate, without certificate."""
         octave = max(0, 2 * math.ceil(math.log2(abscissa) / 2))
-        losses, log_base, base = _scouting_nodes(self.shape, *self._key, octave)
-        atoms = self.atoms
-        if self.shares is not None:
-            losses, log_base, base = (
-                part.reshape(1, -1)
-                for part in (losses, log_base + np.log(self.shares)[:, None], base * self.shares[:, None])
-            )
-            atoms = np.array([self.shares @ atoms])
+        losses, log_base, base, atoms = _scouting_nodes(self.shape, *self._key, octave)
         exponent = abscissa * losses
-        top = (log_base + exponent).max(axis=1, initial=0.0)
-        if exponent.max() < 500.0 and top.max() < 30.0:
-            mass = base * np.exp(exponent)
+        if exponent.max() < 500.0:
+            top, mass = np.zeros(len(losses)), base * np.exp(exponent)
             total = 1 + (mass - base).sum(axis=1)
-            top = np.zeros_like(top)
         else:
+            top = (log_base + exponent).max(axis=1, initial=0.0)
             mass = np.exp(log_base + exponent - top[:, None])
             total = mass.sum(axis=1) + atoms * np.exp(-top)
-        mean = (mass * losses).sum(axis=1) / total
-        variance = np.maximum((mass * losses**2).sum(axis=1) / total - mean**2, 0.0)
+        first = mass * losses
+        mean = first.sum(axis=1) / total
+        variance = np.maximum((first * losses).sum(axis=1) / total - mean**2, 0.0)
         return float(self.counts @ (top + np.log(total))), float(self.counts @ mean), float(self.counts @ variance)
 
 
 @lru_cache(maxsize=64)
 def _scouting_nodes(
-    shape: Shape, modes: tuple[float, ...], weights: tuple[float, ...], octave: int
-) -> tuple[Floats, Floats, Floats]:
-    """(losses, logs of their masses, masses) on a grid that serves every abscissa up to 2^octave."""
+    shape: Shape, modes: tuple[float, ...], weights: tuple[float, ...], shares: tuple[float, ...] | None, octave: int
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """(losses, logs of their masses, masses; atoms) on a grid that serves every abscissa up to 2^octave."""
     family, largest = Family(shape, np.array(modes), np.array(weights), np.ones(len(modes))), 2.0**octave
     left = 0.0 if family.shape.half_line else -9.0 - min(float(family.steepest(largest, -1).max()), 30.0)
     right = float((family.steepest(largest, +1) - family.origins).max()) + 9.0
@@ -191,5 +185,9 @@ def _scouting_nodes(
     nodes = (edges[:-1, None] + width * (1 + _SCOUTING_NODES) / 2).ravel()
     losses, log_densities = family.at(nodes)
     log_weights = np.log(np.tile(width / 2 * _SCOUTING_WEIGHTS, (edges.size - 1) * len(family.shape.terms)))
-    log_base = log_densities + log_weights
-    return losses, log_base, np.exp(log_base)
+    log_base, atoms = log_densities + log_weights, family.atoms
+    if shares is not None:
+        of_all = np.array(shares)
+        losses, log_base = (part.reshape(1, -1) for part in (losses, log_base + np.log(of_all)[:, None]))
+        atoms = np.array([of_all @ atoms])
+    return losses, log_base, np.exp(log_base), atoms

@@ -42,7 +42,8 @@ class Source:
         """64 random bits each."""
         if self._generator is not None:
             return np.asarray(self._generator.integers(1 << 64, size=shape, dtype=np.uint64))
-        return np.frombuffer(secure_bytes(8 * int(np.prod(shape))), np.uint64).reshape(shape)
+        count = shape if isinstance(shape, int) else math.prod(shape)
+        return np.frombuffer(secure_bytes(8 * count), np.uint64).reshape(shape)
 
     def uniform(self, shape: ArrayShape = ()) -> Floats:
         """Strictly between 0 and 1."""

@@ -18,6 +18,7 @@ _LARGEST_LOG = 30.0
 _LONGEST_STEP = 2.0
 # Of 15 digits each: from any float to any other; fewer would leave a tiny root loose, but never wrong.
 _MOST_PASSES = 20
+_MOST_NEWTON = 60  # of a method that mostly takes six; more would be bisection
 _BISECTION_SLACK = 2  # evaluations that ITP may spend beyond plain bisection: with none it could hardly interpolate
 
 
@@ -95,12 +96,36 @@ def _narrowed_alone(
     return np.full(shape, a), np.full(shape, b), np.full(shape, at_a), np.full(shape, at_b)
 
 
-def positive_guess(newton: Callable[[float], tuple[float, float]]) -> float:
-    """About where an increasing function of x > 0 vanishes, to 1e-4 relative, by Newton's method in log x.
+def newton_root(
+    function: Callable[[Floats], tuple[Floats, Floats]], target: Floats, high: Floats, tolerance: float
+) -> Floats:
+    """About where a decreasing function, given with its slope, is `target` between 0 and `high`, elementwise.
+
+    Newton's method, which halves the bracket seen so far where it would leave it, or does not settle. No side is promised.
+    """
+    low = point = np.zeros_like(high)
+    step = high
+    for _ in range(_MOST_NEWTON):
+        value, slope = function(point)
+        above = value > target
+        low, high = np.where(above, point, low), np.where(above, high, point)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            moved = point - (value - target) / slope
+            apart = np.abs(moved - point)
+            settles = (moved > low) & (moved < high) & (apart <= 0.5 * step) | (apart <= tolerance * point)
+        moved = np.where(settles, moved, 0.5 * (low + high))
+        step, point = np.abs(moved - point), moved
+        if (step <= tolerance * point).all():
+            break
+    return point
+
+
+def positive_guess(newton: Callable[[float], tuple[float, float]], start: float = 1.0) -> float:
+    """About where an increasing function of x > 0 vanishes, to 1e-4 relative, by Newton's method in log x, from `start`.
 
     `newton(x)` is (value, estimate of d value/d log x). Steps are cut to the bracket seen so far.
     """
-    low, high, log_x = -_LARGEST_LOG, _LARGEST_LOG, 0.0
+    low, high, log_x = -_LARGEST_LOG, _LARGEST_LOG, math.log(start)
     for _ in range(100):
         value, slope = newton(math.exp(log_x))
         low, high = (log_x, high) if value < 0 else (low, log_x)

@@ -9,15 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.levels import few_weighted
 from lastiterate.numerics.normal_gap import log_gap_above
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
-from lastiterate.privacy.present_or_absent import absent_against_present, present_against_absent, worse_of
+from lastiterate.privacy.present_or_absent import MOST_LEVELS, absent_against_present, present_against_absent, worse_of
 from lastiterate.privacy.profile import LARGEST_TABLED, Profile
 
 _POINTS = 120  # of the profile: chords lie above it, with fewer by more
 _FARTHEST = 9.0  # deviations: δ is 1e-18 there, below what is followed in compositions
-_MOST_LEVELS = 400  # of μ: each is rounded up to the next
 
 
 def hidden_participation(mus: Floats, weights: Floats, lost: float, adjacency: Adjacency = REPLACE_ONE) -> Profile:
@@ -26,7 +26,7 @@ def hidden_participation(mus: Floats, weights: Floats, lost: float, adjacency: A
     `mus` increase; `weights` are upper bounds on their probabilities, `lost` on that of more than the largest. The best
     choice is ε(V) = μ(V)·(q − μ(V)/2), as far as that increases: for each q it gives a point of the profile.
     """
-    mus, weights = _few(mus, weights)
+    mus, weights = few_weighted(mus, weights, MOST_LEVELS)
     deviations = np.linspace(0.0, 1.0, _POINTS)[:, None] ** 1.5 * (_FARTHEST + float(mus[-1]))
     levels = np.where(mus < deviations, mus * (deviations - mus / 2), np.square(deviations) / 2)
     levels = np.minimum(levels, LARGEST_TABLED)
@@ -45,18 +45,10 @@ def participation_or_nothing(mus: Floats, weights: Floats, lost: float, adjacenc
     In the worse of both orders; `weights` and `lost` as above. What the weights are too large by, the mixture may lack:
     N(0, 1) sticks out of it by at most e^ε times that more.
     """
-    mus, weights = _few(mus, weights)
+    mus, weights = few_weighted(mus, weights, MOST_LEVELS)
     excess = max(up(float(weights.sum()), operations=len(weights)) - (1 - lost), 0.0)
     present, (epsilons, deltas) = present_against_absent(mus, weights, lost), absent_against_present(mus, weights)
     with np.errstate(over="ignore"):
         missing = deltas + up(np.exp(epsilons) * excess)
     absent = epsilons, np.minimum(np.minimum.accumulate(missing), 1.0)
     return worse_of(present, absent, adjacency)
-
-
-def _few(mus: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """At most so many values, closer where they are small; each rounded up to the last of its group."""
-    if len(mus) <= _MOST_LEVELS:
-        return mus, weights
-    ends = np.unique(np.round(np.linspace(0.0, 1.0, _MOST_LEVELS) ** 1.5 * (len(mus) - 1)).astype(np.intp))
-    return mus[ends], up(np.add.reduceat(weights, np.append(0, ends[:-1] + 1)))

@@ -20,6 +20,7 @@ _LARGE = 12.0  # an ε above which estimates are near enough to tell
 _RATIO = 1.3  # between rungs: around the best ε is flat, so that closer rungs gain little; a choice of effort
 
 _NEAR = 0.3  # of an estimate: two that differ by less may be in the other order
+_BUMP = 3e-4  # of the answer: a rung may be worse by what its rounding costs, and the next one better
 _FOLLOWED = 2  # if so many rungs one way are better and better, the other way is not looked at
 _SPOTS = [0.1, 0.5, 0.9]
 
@@ -97,7 +98,7 @@ class Ladder(Notion):
         return [best, other] if near and other != best else [best]
 
     def _climbed(self, start: int, value: float, question: Question) -> dict[int, float]:
-        """From rung to rung, as long as the next one is better."""
+        """From rung to rung, as long as the next one is better, or next to no worse."""
         found = {start: question.of_one(self.member(start), value)}
         for towards in (-1, 1):
             index = start + towards
@@ -106,7 +107,7 @@ class Ladder(Notion):
                 if question.hopeless(question.estimate(self.member(index), value), before):
                     break
                 found[index] = question.of_one(self.member(index), value)
-                if not found[index] < before:
+                if not found[index] < before + _BUMP * abs(before):
                     break
                 index += towards
             if len(found) > _FOLLOWED:

@@ -12,7 +12,7 @@ import numpy as np
 
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats
-from lastiterate.numerics.levels import few_levels
+from lastiterate.numerics.levels import few_weighted
 from lastiterate.numerics.normal_gap import log_gap_above
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, Adjacency
@@ -20,8 +20,7 @@ from lastiterate.privacy.profile import LARGEST_TABLED, Profile
 
 _POINTS = 400  # of a profile: chords lie above it, with fewer by more
 _FARTHEST = 9.0  # deviations: δ is 1e-18 there
-_MOST_LEVELS = 400  # of μ: each is rounded up to the next
-_SMALLEST_LEVEL = 1e-6  # of the largest μ: smaller ones count as that
+MOST_LEVELS = 600  # of μ: each is rounded up to the next, which costs a thousandth of ε on average
 _ACCURATE = 1e-9  # part of a probability that it may be off by
 Points = tuple[Floats, Floats]  # ε, which increase and may be negative, and upper bounds on δ there
 
@@ -32,7 +31,7 @@ def present_or_absent(
     """The worse of both orders. Weights are probabilities to a part of 1e-9, and `lost` bounds that of all other k."""
     if adjacency.replaces:
         raise InvalidInput(f"present_or_absent is about a record that is there or not. Got {adjacency!r}.")
-    mus, weights = _few(mus, weights)
+    mus, weights = few_weighted(mus, weights, MOST_LEVELS)
     return worse_of(present_against_absent(mus, weights, lost), absent_against_present(mus, weights), adjacency)
 
 
@@ -58,15 +57,6 @@ def absent_against_present(mus: Floats, weights: Floats) -> Points:
     logs = np.logaddexp.reduce(parts, axis=1)
     shares = np.exp(parts - logs[:, None])
     return _rounded(-logs, up((_gaps(mus * (mus / 2 - places), mus) * shares).sum(axis=1), by=4 * _ACCURATE))
-
-
-def _few(mus: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """At most so many; each rounded up to the next."""
-    if len(mus) <= _MOST_LEVELS:
-        return mus, weights
-    levels, _ = few_levels(up(mus), _MOST_LEVELS, _SMALLEST_LEVEL)
-    at = np.minimum(np.searchsorted(levels, mus), levels.size - 1)
-    return levels, np.asarray(np.bincount(at, weights, levels.size), float)
 
 
 def _places(mus: Floats) -> Floats:

@@ -46,14 +46,7 @@ from lastiterate.privacy.adjacency import (
 )
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.sampled_steps import (
-    LARGEST_MU,
-    MixedStep,
-    SampledStep,
-    log_delta_above,
-    log_delta_below,
-    ratio_of,
-)
+from lastiterate.privacy.sampled_steps import SampledStep
 
 # Ten times what docs/numerics.md shows with a bracket below 1e-8; a step's errors are multiplied by it.
 MOST_STEPS = 10**10
@@ -106,7 +99,7 @@ class SubsampledGaussians(Notion):
     @property
     def is_mixed(self) -> bool:
         """Whether the sensitivity of some step is drawn at random."""
-        return any(isinstance(step, MixedStep) for step, _ in self.steps)
+        return any(step.mixed for step, _ in self.steps)
 
     @cached_property
     def _is_swamped(self) -> bool:
@@ -128,7 +121,7 @@ class SubsampledGaussians(Notion):
             if step.inclusion == 1:
                 variance.append(count * step.mu**2)
             else:
-                ratios.append((ratio_of(step, shapes[step.sampling]), count))
+                ratios.append((step.ratio(shapes[step.sampling]), count))
         return shared_sum(tuple(ratios), math.fsum(variance))
 
     @property
@@ -140,7 +133,7 @@ class SubsampledGaussians(Notion):
 
     def _log_delta(self, epsilons: Floats) -> Floats:
         if self._single is not None:
-            return log_delta_above(self._single, epsilons)
+            return self._single.log_delta_above(epsilons)
         if epsilons.size > _MANY_QUESTIONS and self.is_mixed and not self._is_swamped:
             logs = self._orders[0].log_upper_curve(epsilons, _LOG_DEEP)
             return np.minimum(logs, log_gap_above(epsilons, self._mu_without_sampling))
@@ -229,7 +222,7 @@ class SubsampledGaussians(Notion):
         if step is None:
             composed = [max(order.threshold_lower(x) for order in self._orders) for x in log_deltas.tolist()]
             return np.maximum(composed, self._lower_of_largest(log_deltas))
-        return abs(decreasing_root(lambda x: log_deltas - log_delta_below(step, -x), -upper, np.zeros_like(upper)))
+        return abs(decreasing_root(lambda x: log_deltas - step.log_delta_below(-x), -upper, np.zeros_like(upper)))
 
     def _lower_of_largest(self, log_deltas: Floats) -> Floats:
         """Releasing everything costs at least as much as one of the steps alone."""
@@ -250,7 +243,7 @@ class SubsampledGaussians(Notion):
         if self._is_clamped:
             return np.full_like(epsilons, -np.inf)
         if self._single is not None:
-            return log_delta_below(self._single, epsilons)
+            return self._single.log_delta_below(epsilons)
         return np.array([max(order.log_lower(x) for order in self._orders) for x in epsilons.tolist()])
 
     def log_delta_upper(self, epsilon: float) -> float:
@@ -294,15 +287,6 @@ def subsampled_gaussian(
     if sampling is FIXED_SIZE and adjacency is ADD_OR_REMOVE_ONE:
         raise InvalidInput(_NO_FIXED_SIZE)
     return GaussianDP(step.mu, adjacency) if step.inclusion == 1 else SubsampledGaussians(((step, 1),), adjacency)
-
-
-def mixed_subsampled_gaussian(
-    *, mu: float, inclusion: float, levels: tuple[tuple[float, float], ...], adjacency: Adjacency = REPLACE_ONE
-) -> SubsampledGaussians | GaussianDP:
-    """One Gaussian mechanism on a random batch whose sensitivity is share·mu with this probability, for each of `levels`."""
-    if len(levels) == 1 or inclusion == 1 or mu > LARGEST_MU:
-        return subsampled_gaussian(mu=mu, inclusion=inclusion, sampling=FIXED_SIZE, adjacency=adjacency)
-    return SubsampledGaussians(((MixedStep(mu, inclusion, FIXED_SIZE, levels), 1),), adjacency)
 
 
 def _checked_steps(steps: Any) -> tuple[tuple[SampledStep, int], ...]:

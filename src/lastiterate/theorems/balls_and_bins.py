@@ -13,7 +13,8 @@ import numpy as np
 
 from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.process import Process
-from lastiterate.mixing.window import Tail, WindowTail
+from lastiterate.mixing.tail import Tail
+from lastiterate.mixing.window import WindowTail
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, ZERO_OUT
 from lastiterate.privacy.chosen_slack import ChosenSlack

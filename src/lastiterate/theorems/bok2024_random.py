@@ -25,7 +25,6 @@ from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.ladder import Ladder, rungs
 from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.participation_estimate import FEW_TURNS
 from lastiterate.theorems.assumptions import ALIKE, BOUNDED, CONTRACTING, NONEXPANSIVE, ONLY_THE_LAST
 from lastiterate.theorems.evidence import About, Evidence
 from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM, released_window, sampled_step
@@ -114,11 +113,18 @@ def _rest(alpha: float) -> float:
 def _at_least(
     process: Process, hidden_mu: Callable[[Floats], Floats], most: int, log_delta: float, above: float
 ) -> float:
-    """With all of the noise for both parts; many sampled steps are at least as bad as a normal law of the same mean."""
-    windows, rate = np.array(rungs(most, _RATIO), float), float(process.inclusion[0])
-    sampled = 2 * rate * np.sqrt(windows) * _joining(process) / float(process.noise[0])
-    mus = np.hypot(hidden_mu(windows), np.where(rate * windows < FEW_TURNS, 0.0, sampled))
-    return float(threshold_above(log_delta, max(float(mus.min()), 1e-150)))
+    """Either part alone, with all of the noise: what is hidden shrinks with the window, what its steps reveal grows.
+
+    So where too much is hidden in shorter windows, the steps of the first that is left are all that is looked at.
+    """
+    windows = np.array(rungs(most, _RATIO))
+    hidden = threshold_above(log_delta, np.maximum(hidden_mu(windows.astype(float)), 1e-150))
+    shorter = int((hidden > above).sum())
+    if shorter == len(windows):
+        return float(hidden.min())
+    step = _sampled(process, 2 * _joining(process) / float(process.noise[0]), GaussianDP(0.0))
+    revealed = step.compose(int(windows[shorter]))._epsilon(np.array([log_delta]))
+    return float(min(revealed[0], hidden[:shorter].min(initial=np.inf)))
 
 
 def _searched(member: Callable[[int, float], Notion], most: int, at_least: Callable[[float, float], float]) -> Evidence:

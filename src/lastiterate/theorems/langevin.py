@@ -21,6 +21,7 @@ from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
 
 _MOST_STEPS = 200_000  # gone through one after the other, in Python: a limit of patience
 _LOOK_EVERY = 100  # to look costs a step: 1 % of the work
+_LARGEST = 600.0  # whose exponential is a float
 _PATIENCE = 10_000  # orders that have not settled by then are given up, if others have: any set of orders is valid
 
 
@@ -50,12 +51,10 @@ def _random(process: Process) -> Evidence:
     push = DEFAULT_ORDERS * (DEFAULT_ORDERS - 1) * process.step_mu**2 / 2
 
     def after(logs: Floats) -> Floats:
-        pushed, carried = push + logs, square * logs
-        with np.errstate(divide="ignore"):
-            large = np.logaddexp(math.log(rate) + pushed, np.log1p(-rate) + carried)
-        # Near 0 the logarithm of the sum would round to 0.
-        small = np.log1p(rate * np.expm1(np.minimum(pushed, 1.0)) + (1 - rate) * np.expm1(np.minimum(carried, 1.0)))
-        return up(np.where(pushed < 1, small, large))
+        """log(p·e^{push}·S + (1 − p)·S^{c²}), where nothing cancels near 0; it rises with the push by as much at most."""
+        further = push + (1 - square) * logs
+        near = np.minimum(further, _LARGEST)
+        return up(square * logs + np.log1p(rate * np.expm1(near)) + (further - near))
 
     logs = np.zeros_like(push)
     for step in range(1, len(process) + 1):

@@ -14,8 +14,9 @@ from lastiterate.numerics.levels import few_levels
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import FIXED_SIZE, POISSON, REPLACE_ONE
 from lastiterate.privacy.compose import compose_counted
+from lastiterate.privacy.mixed_steps import mixed_subsampled_gaussian
 from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.subsampled import SubsampledGaussians, mixed_subsampled_gaussian, subsampled_gaussian
+from lastiterate.privacy.subsampled import SubsampledGaussians, subsampled_gaussian
 from lastiterate.privacy.zeroed_out import Step, ZeroedOut
 from lastiterate.theorems.assumptions import batches
 from lastiterate.theorems.theorem import Assumption

@@ -13,7 +13,8 @@ from operator import attrgetter
 import numpy as np
 
 from lastiterate.algorithms.process import Process
-from lastiterate.mixing.window import Tail, WindowTail
+from lastiterate.mixing.tail import Tail
+from lastiterate.mixing.window import WindowTail
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.levels import spread_out
 from lastiterate.numerics.rounding import ULP, up

@@ -7,6 +7,8 @@ of a batch another thing than that of its records shows here, before the first s
 from __future__ import annotations
 
 import contextlib
+import math
+import secrets
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,45 +16,73 @@ import torch
 
 from lastiterate.torch.gradients import ByVmap, Gradients, LayerByLayer
 from lastiterate.torch.network import Network, NotByRecord
-from lastiterate.torch.records import count_of, pieces
+from lastiterate.torch.records import count_of, mapped, pieces
 
 _RECORDS = 4
 _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-3}  # of the clip, for each record; others have few digits
 _ROUGH = 0.1
+_FEW = 30  # times the tolerance: a gradient that is shorter, beside the clip, may be rounding
 
 
 def agreeing(network: Network, inputs: Any, targets: Any, most: float) -> Gradients:
     """Gradients of this network that are what autograd says of single records, the quickest that are."""
-    _check_separate(network, *next(pieces(inputs, targets, _RECORDS)))
-    for way in (LayerByLayer, ByVmap):
-        with contextlib.suppress(NotByRecord):
-            found = way(network)
-            check_agreement(found, inputs, targets, most)
-            return found
-    raise MixedRecords()
+    some = _at(_some_places(inputs, targets), inputs, targets)
+    _check_separate(network, *some, torch.arange(count_of(some)))
+    found = next((one for way in (LayerByLayer, ByVmap) if (one := _if_agreeing(way, network, some, most))), None)
+    if found is None:
+        raise MixedRecords()
+    _check_among_all(found, inputs, targets)
+    return found
+
+
+def _if_agreeing(way: type[Gradients], network: Network, records: tuple[Any, Any], most: float) -> Gradients | None:
+    with contextlib.suppress(NotByRecord):
+        found = way(network)
+        return found if _agree(found, *records, most) else None
+    return None
 
 
 def check_agreement(gradients: Gradients, inputs: Any, targets: Any, most: float) -> None:
     """An error if the gradients of some of these records are not what autograd says of each alone."""
-    if not _agree(gradients, *next(pieces(inputs, targets, _RECORDS)), most):
+    if not _agree(gradients, *_at(_some_places(inputs, targets), inputs, targets), most):
         raise MixedRecords()
+    _check_among_all(gradients, inputs, targets)
 
 
-def _check_separate(network: Network, inputs: Any, targets: Any) -> None:
-    """Each record's loss is the same whatever else is in its batch."""
-    with _without_dropout(network.working), torch.no_grad():
+def _check_among_all(gradients: Gradients, inputs: Any, targets: Any) -> None:
+    """By vmap, no record is ever computed beside another."""
+    if isinstance(gradients, LayerByLayer):
+        places = _some_places(inputs, targets)
+        _check_separate(gradients.network, inputs, targets, places)
+        if gradients.reaches_others(inputs, targets, places):
+            raise MixedRecords()
+
+
+def _some_places(inputs: Any, targets: Any) -> Any:
+    """Nobody knows which: a model could treat the first records of a batch in its own way."""
+    count = count_of((inputs, targets))
+    return torch.tensor(secrets.SystemRandom().sample(range(count), min(count, _RECORDS)))
+
+
+def _at(places: Any, inputs: Any, targets: Any) -> tuple[Any, Any]:
+    return mapped(lambda one: one[places], inputs), mapped(lambda one: one[places], targets)
+
+
+def _check_separate(network: Network, inputs: Any, targets: Any, places: Any) -> None:
+    """The loss of each of these records is the same whatever else is in its batch: nothing, or all the others."""
+    with without_dropout(network.working), torch.no_grad():
         try:
-            together = network.losses(inputs, targets)
+            together = network.losses(inputs, targets)[places]
         except NotByRecord:  # a loss of the whole batch, which is asked for single records only
             return
-        alone = torch.cat([network.losses(*record) for record in pieces(inputs, targets, 1)])
+        alone = torch.cat([network.losses(*record) for record in pieces(*_at(places, inputs, targets), 1)])
     network.check_buffers()
-    limit = _tolerance(network) * (1 + alone.abs().max())
+    limit = tolerance_of(network) * (1 + alone.abs().max())
     if not bool(((together - alone).abs() <= limit).all()) and bool(alone.isfinite().all()):
         raise MixedRecords()
 
 
-def _tolerance(network: Network) -> float:
+def tolerance_of(network: Network) -> float:
     return _ROUGH if network.autocast is not None else _TOLERANCE.get(network.dtype, _ROUGH)
 
 
@@ -68,28 +98,44 @@ class MixedRecords(NotByRecord):
 
 
 def _agree(gradients: Gradients, inputs: Any, targets: Any, most: float) -> bool:
+    """Cut so short that every one is: where all were shorter than the clip, nothing would tell what is clipped as one."""
     network = gradients.network
-    with _without_dropout(network.working):
-        together, alone = (torch.zeros(network.size, dtype=torch.float64, device=network.device) for _ in range(2))
-        gradients.add(inputs, targets, network.views(together), most)
-        for record in pieces(inputs, targets, 1):
-            _add_alone(network, record, network.views(alone), most)
-    worst = float(torch.linalg.vector_norm(together - alone))
-    longest = most if most < float("inf") else float(torch.linalg.vector_norm(alone))
-    return worst <= _tolerance(network) * longest * count_of((inputs, targets))
+    with without_dropout(network.working):
+        records = list(pieces(inputs, targets, 1))
+        most = _shorter(most, [_norm(_alone(network, record)) for record in records], tolerance_of(network))
+        apart = torch.zeros(network.size, dtype=torch.float64, device=network.device)
+        gradients.add(inputs, targets, network.views(apart), most)
+        for record in records:
+            _subtract_alone(network, record, network.views(apart), most)
+    return float(torch.linalg.vector_norm(apart)) <= tolerance_of(network) * most * len(records)
 
 
-def _add_alone(network: Network, record: tuple[Any, Any], totals: dict[str, Any], most: float) -> None:
-    """By autograd, from the loss of this record alone."""
-    found = torch.autograd.grad(network.losses(*record).sum(), list(network.parameters.values()), allow_unused=True)
-    rows = [torch.zeros_like(p) if g is None else g for g, p in zip(found, network.parameters.values(), strict=True)]
-    norm = float(torch.linalg.vector_norm(torch.cat([row.double().reshape(-1) for row in rows])))
+def _shorter(most: float, norms: list[float], tolerance: float) -> float:
+    """Half of the shortest; but not so short that what is left is rounding."""
+    least = min([one / 2 for one in norms if one > 0], default=most)
+    return min(most, max(least, min(1.0, _FEW * tolerance) * most if math.isfinite(most) else least))
+
+
+def _subtract_alone(network: Network, record: tuple[Any, Any], totals: dict[str, Any], most: float) -> None:
+    """What this record should have added."""
+    rows = _alone(network, record)
+    kept = min(1.0, most / max(_norm(rows), 1e-300))
     for total, row in zip(totals.values(), rows, strict=True):
-        total.add_(row.double() * min(1.0, most / max(norm, 1e-300)))
+        if row is not None:
+            total.sub_(row, alpha=kept)
+
+
+def _alone(network: Network, record: tuple[Any, Any]) -> tuple[Any, ...]:
+    """By autograd, from the loss of this record alone."""
+    return torch.autograd.grad(network.losses(*record).sum(), list(network.parameters.values()), allow_unused=True)
+
+
+def _norm(rows: tuple[Any, ...]) -> float:
+    return math.hypot(*(float(torch.linalg.vector_norm(row, dtype=torch.float64)) for row in rows if row is not None))
 
 
 @contextlib.contextmanager
-def _without_dropout(module: Any) -> Iterator[None]:
+def without_dropout(module: Any) -> Iterator[None]:
     """Masks are drawn for each batch, so that two computations would differ."""
     dropping = [
         one for one in module.modules() if isinstance(one, torch.nn.modules.dropout._DropoutNd) and one.training

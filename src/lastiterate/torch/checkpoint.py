@@ -5,9 +5,12 @@ A checksum over everything, then what `torch.save` writes: tensors, numbers and 
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import hashlib
 import io
 import pickle
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,10 +18,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from lastiterate.torch.network import Network
 from lastiterate.training.checkpoint_file import Damaged, OfAnother
 
 _FORMAT = b"lastiterate network checkpoint 1\n"
 _DIGEST = 32
+_UNREADABLE = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, OverflowError)
 _FIELDS = {"identity", "step", "weights", "released", "order", "randomness", "memory", "optimizer", "scheduler"}
 
 
@@ -38,19 +43,25 @@ class NetworkState:
     optimizer: dict[str, Any] = field(default_factory=dict)
     scheduler: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """All that are like the weights."""
+        return self.weights, *self.memory, *self.released
+
 
 @dataclass(frozen=True, eq=False)
 class NetworkFile:
-    """States of the training with this identity."""
+    """States of the training with this identity, as far as it `allows` them."""
 
     identity: str
     device: Any
+    allows: Callable[[NetworkState], bool] = lambda _: True
 
     def encoded(self, state: NetworkState) -> bytes:
         if not all(bool(one.isfinite().all()) for one in (state.weights, *state.memory)):
             return b""
         told = {name: getattr(state, name) for name in _FIELDS - {"identity"}} | {"identity": self.identity}
-        told["order"] = None if state.order is None else torch.from_numpy(np.ascontiguousarray(state.order, np.int64))
+        told["order"] = None if state.order is None else torch.from_numpy(np.ascontiguousarray(state.order, "<i8"))
         file = io.BytesIO()
         torch.save(told, file)
         return _FORMAT + hashlib.sha256(file.getvalue()).digest() + file.getvalue()
@@ -65,12 +76,38 @@ class NetworkFile:
             raise Damaged
         try:
             told = torch.load(io.BytesIO(body), map_location=self.device, weights_only=True)
-        except (RuntimeError, ValueError, EOFError, pickle.UnpicklingError) as error:
+        except (*_UNREADABLE, EOFError, pickle.UnpicklingError) as error:
             raise Damaged from error
         if not isinstance(told, dict) or told.keys() != _FIELDS:
             raise Damaged
         if told.pop("identity") != self.identity:
             raise OfAnother
-        order = told["order"]
-        told["order"] = None if order is None else order.cpu().numpy().astype(np.intp)
-        return NetworkState(**told)
+        return self._allowed(told)
+
+    def _allowed(self, told: dict[str, Any]) -> NetworkState:
+        try:
+            order = told["order"]
+            told["order"] = None if order is None else order.cpu().numpy().astype(np.intp)
+            state = NetworkState(**told)
+            allowed = type(state.step) is int and self.allows(state)
+        except _UNREADABLE as error:
+            raise Damaged from error
+        if not allowed:
+            raise Damaged
+        return state
+
+
+@contextlib.contextmanager
+def restored_on_failure(network: Network, *with_states: Any) -> Iterator[None]:
+    """Whoever begins again after a training that failed begins where that one did, and not with a hidden iterate."""
+    parameters = {name: one.detach().clone() for name, one in network.parameters.items()}
+    states = [(one, copy.deepcopy(one.state_dict())) for one in with_states if one is not None]
+    try:
+        yield
+    except BaseException:
+        with torch.no_grad():
+            for name, one in parameters.items():
+                network.parameters[name].copy_(one)
+        for one, state in states:
+            one.load_state_dict(state)
+        raise

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -16,7 +17,9 @@ import torch
 from lastiterate.errors import InvalidInput
 
 _UNIT = 2.0**-52
+_LOST = 2.0**-1022  # what a square that is too small to be held is less than
 WIDEST = 2.0**10  # times the clip: what the terms of a record's gradient may add up to before they cancel
+_ROWS_AT_ONCE = 32  # so few that their doubles stay in the cache
 PLACES_AT_ONCE = 2**17  # terms that are added up in one product of matrices
 
 
@@ -40,7 +43,7 @@ class LayerPart(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Rows(LayerPart):
-    """Gradients that were formed, one row for each record."""
+    """Gradients that were formed, one row for each record. A few at a time become doubles."""
 
     rows: Any
     total: Any
@@ -48,10 +51,16 @@ class Rows(LayerPart):
     @property
     def squares(self) -> Any:
         flat = self.rows.flatten(1)
-        return torch.linalg.vector_norm(flat, dim=1, dtype=torch.float64).square() * (1 + flat.shape[1] * _UNIT)
+        found = [torch.linalg.vector_norm(part.double(), dim=1) for part in flat.split(_ROWS_AT_ONCE)]
+        return torch.cat(found).square() * (1 + flat.shape[1] * _UNIT)
 
     def add(self, factors: Any) -> None:
-        self.total.add_(torch.tensordot(factors, self.rows.double(), 1).view_as(self.total))
+        """All of them are added up before the total is touched."""
+        flat = self.rows.flatten(1)
+        found = torch.zeros(flat.shape[1], dtype=torch.float64, device=flat.device)
+        for some, part in zip(factors.split(_ROWS_AT_ONCE), flat.split(_ROWS_AT_ONCE), strict=True):
+            found.addmv_(part.double().T, some)
+        self.total.add_(found.view_as(self.total))
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +74,9 @@ class Products(LayerPart):
 
     @property
     def squares(self) -> Any:
-        lengths = self.activations.square().sum(1) * (self.weight is not None) + (self.bias is not None)
+        lengths = _squares(self.activations) * (self.weight is not None) + (self.bias is not None)
         width = self.backprops.shape[1] + self.activations.shape[1] + 8
-        return self.backprops.square().sum(1) * lengths * (1 + width * _UNIT)
+        return _squares(self.backprops) * lengths * (1 + width * _UNIT)
 
     def add(self, factors: Any) -> None:
         scaled = self.backprops * factors[:, None]
@@ -100,14 +109,18 @@ class Sequences(LayerPart):
 
     @property
     def terms(self) -> Any:
-        lengths = self._alike.diagonal(dim1=1, dim2=2).sqrt() + (self.bias is not None)
-        return (self._products.diagonal(dim1=1, dim2=2).sqrt() * lengths).sum(1)
+        lengths = self._lengths + (self.bias is not None)
+        return (_squares(self.backprops).sqrt() * lengths).sum(1)
 
     @property
+    def _lengths(self) -> Any:
+        return _squares(self.activations).sqrt()
+
+    @cached_property
     def _products(self) -> Any:
         return self.backprops @ self.backprops.transpose(1, 2)
 
-    @property
+    @cached_property
     def _alike(self) -> Any:
         return self.activations @ self.activations.transpose(1, 2)
 
@@ -131,16 +144,31 @@ class Sequences(LayerPart):
 class Looked(Sequences):
     """Of a table: places look at one row each, those that look at the same one add up."""
 
-    @property
+    @cached_property
     def _alike(self) -> Any:
         return (self.activations[:, :, None] == self.activations[:, None, :]).double()
+
+    @property
+    def _lengths(self) -> Any:
+        return torch.ones_like(self.activations, dtype=torch.float64)
 
     @property
     def _width(self) -> int:
         return 1
 
     def _add(self, scaled: Any, activations: Any) -> None:
-        self.weight.index_add_(0, activations, scaled)
+        """Places of the same row first: so many additions, and no more, however many places there were before."""
+        if scaled.is_meta:
+            self.weight.index_add_(0, activations, scaled)
+            return
+        rows, place = activations.unique(return_inverse=True)
+        sums = torch.zeros(len(rows), scaled.shape[1], dtype=scaled.dtype, device=scaled.device)
+        self.weight.index_add_(0, rows, sums.index_add_(0, place, scaled))
+
+
+def _squares(vectors: Any) -> Any:
+    """Of the length of each, and no less where numbers are too small to have squares."""
+    return vectors.square().sum(-1) + vectors.shape[-1] * _LOST
 
 
 def add_clipped(parts: list[LayerPart], most: float) -> None:

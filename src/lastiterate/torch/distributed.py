@@ -95,7 +95,7 @@ class Processes(Team):
 
     def drawn(self, draw: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any]:
         order, chosen = draw() if self.leads else (None, np.empty(0))
-        told = self._sampling.tell_any_length(torch.from_numpy(np.ascontiguousarray(chosen, np.int64)))
+        told = self._sampling.tell_any_length(torch.from_numpy(np.ascontiguousarray(chosen, "<i8")))
         return order, told.numpy().astype(np.intp)
 
     def agreed(self, state: NetworkState) -> NetworkState:

@@ -19,7 +19,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from lastiterate.torch.clipped import LayerPart, Rows, add_clipped
 from lastiterate.torch.layers import Rule, rule_of
 from lastiterate.torch.network import Network, NotByRecord
-from lastiterate.torch.records import mapped
+from lastiterate.torch.records import count_of, mapped
 from lastiterate.torch.working_copy import first_line, working_copy
 
 
@@ -28,6 +28,7 @@ class Gradients(ABC):
 
     def __init__(self, network: Network) -> None:
         self.network = network
+        self.formed = 0  # bytes of gradients that were formed for each record
 
     @abstractmethod
     def parts(self, inputs: Any, targets: Any, totals: dict[str, Any]) -> list[LayerPart]:
@@ -35,7 +36,9 @@ class Gradients(ABC):
 
     def add(self, inputs: Any, targets: Any, totals: dict[str, Any], most: float) -> None:
         """The gradients of these records, each cut to this norm, to the totals in double precision."""
-        add_clipped(self.parts(inputs, targets, totals), most)
+        parts = self.parts(inputs, targets, totals)
+        self.formed = sum(part.rows[0].nbytes for part in parts if isinstance(part, Rows))
+        add_clipped(parts, most)
 
 
 class ByVmap(Gradients):
@@ -89,7 +92,7 @@ class LayerByLayer(Gradients):
         self._copied: set[str] = set()  # layers whose output is changed in place afterwards
 
     def parts(self, inputs: Any, targets: Any, totals: dict[str, Any]) -> list[LayerPart]:
-        with self._watched() as seen:
+        with self._watched(count_of((inputs, targets))) as seen:
             losses = self.network.losses(inputs, targets)
         if len(seen) != len({one.path for one in seen}):
             raise NotByRecord("a layer is used more than once for each record.")
@@ -106,15 +109,26 @@ class LayerByLayer(Gradients):
             for part in self.rules[one.path](one.layer, one.activations, backprop, self._totals(one.path, totals))
         ]
 
+    def reaches_others(self, inputs: Any, targets: Any, places: Any) -> bool:
+        """Whether the losses of some records send anything back to where others went through a layer."""
+        count = count_of((inputs, targets))
+        with self._watched(count) as seen:
+            losses = self.network.losses(inputs, targets)
+        others = torch.ones(count, dtype=torch.bool, device=losses.device)
+        others[places] = False
+        backprops = torch.autograd.grad(losses[places].sum(), [one.output for one in seen], allow_unused=True)
+        return any(bool(one[others].any()) for one in backprops if one is not None)
+
     def _totals(self, path: str, totals: dict[str, Any]) -> dict[str, Any]:
         return {name: totals[full] for name, full in self._names[path].items()}
 
     @contextlib.contextmanager
-    def _watched(self) -> Iterator[list[_Seen]]:
+    def _watched(self, count: int) -> Iterator[list[_Seen]]:
+        """Every layer has to see the records along its first axis: what it sees there is clipped as one gradient each."""
         seen: list[_Seen] = []
 
         def watch(path: str, layer: Any, given: tuple[Any, ...], output: Any) -> Any:
-            if len(given) != 1 or not isinstance(output, torch.Tensor) or len(output) != len(given[0]):
+            if len(given) != 1 or not isinstance(output, torch.Tensor) or not len(output) == len(given[0]) == count:
                 raise NotByRecord("a layer does not take one tensor of records and return one.")
             seen.append(_Seen(path, layer, given[0].detach(), output))
             return output.clone() if path in self._copied else output

@@ -34,6 +34,11 @@ def check_loader(loader: Any, run: Run) -> tuple[str, ...]:
                 f"{run.batches.described} and {run.steps}. Make the loader from this run.",
                 field="loader",
             )
+        if sampler.begin:
+            raise InvalidInput(
+                f"the loader must begin with the first step of the run. Got one that begins after {sampler.begin}.",
+                field="loader",
+            )
         return ()
     found = batches_of(loader)
     if not _same(found, run.batches):
@@ -57,6 +62,11 @@ def batches_of(loader: Any) -> Batches:
     if shuffles and batches.sampler.num_samples == size:
         return Shuffled(size, batches.batch_size, last=last)
     raise _unknown(type(batches.sampler).__name__)
+
+
+def lists_ahead(loader: Any) -> int:
+    """How many lists of records workers ask for before they are needed."""
+    return int(loader.num_workers * (loader.prefetch_factor or 0))
 
 
 def sizes_of(run: Run, step: int) -> int | None:

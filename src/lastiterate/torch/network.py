@@ -17,6 +17,7 @@ from lastiterate.torch.whole import check_whole
 from lastiterate.torch.working_copy import buffers_of, check_buffers, working_copy
 
 Criterion = Callable[..., Any]
+_SUMS = ("sum", "batchmean")
 
 
 class Network:
@@ -33,7 +34,8 @@ class Network:
                 f"loss must be a function of outputs and targets. Got {type(criterion).__name__}.", field="loss"
             )
         self.module = module.module if isinstance(module, torch.nn.parallel.DistributedDataParallel) else module
-        self.criterion, self._summed = _unreduced(criterion)
+        self._criterion, self._summed = _unreduced(criterion)
+        self._ignored = _setting(criterion, "ignore_index")
         self.autocast = autocast
         check_whole(self.module)
         _check_layers(self.module)
@@ -45,6 +47,8 @@ class Network:
         """What the forward passes before have stored is forgotten."""
         self.working = working_copy(self.module)
         self._buffers = buffers_of(self.working)
+        stateful = isinstance(self._criterion, torch.nn.Module)
+        self.criterion = working_copy(self._criterion) if stateful else self._criterion
 
     @property
     def device(self) -> Any:
@@ -74,7 +78,16 @@ class Network:
         found = found.reshape(1) if found.dim() == 0 else found
         if len(found) != count:
             raise NotByRecord(f"loss must return one number for each of {count} records. Got {len(found)}.")
-        return found if found.dim() == 1 else getattr(found.flatten(1), "sum" if self._summed else "mean")(1)
+        return found if found.dim() == 1 else self._joined(found, targets)
+
+    def _joined(self, found: Any, targets: Any) -> Any:
+        """The places of each record. Those that the criterion ignores count for nothing, however many others have."""
+        parts = found.flatten(1)
+        if self._summed:
+            return parts.sum(1)
+        if self._ignored is None or not isinstance(targets, torch.Tensor) or targets.shape != found.shape:
+            return parts.mean(1)
+        return parts.sum(1) / (targets != self._ignored).flatten(1).sum(1).clamp(min=1)
 
     def _precision(self) -> contextlib.AbstractContextManager[Any]:
         return contextlib.nullcontext() if self.autocast is None else torch.autocast(self.device.type, self.autocast)
@@ -101,6 +114,10 @@ class Network:
             for name, part in self.views(flat).items():
                 self.parameters[name].copy_(part)
 
+    def holds(self, flat: Any) -> bool:
+        """Whether the parameters are this vector, in their precision."""
+        return all(torch.equal(self.parameters[name], part) for name, part in self.named(flat).items())
+
     def check_buffers(self) -> None:
         """The forward passes since `renew` have left them alone."""
         check_buffers(self.working, self._buffers)
@@ -112,18 +129,26 @@ class NotByRecord(InvalidInput):
 
 def _unreduced(criterion: Criterion) -> tuple[Criterion, bool]:
     """The loss of each record, and whether its parts are to be added up instead of averaged."""
-    reduction = getattr(criterion, "reduction", None)
+    reduction = _setting(criterion, "reduction")
     if isinstance(criterion, torch.nn.Module) and isinstance(reduction, str):
         alone = copy.copy(criterion)
         alone.reduction = "none"
-        return alone, reduction == "sum"
-    try:
-        default = inspect.signature(criterion).parameters.get("reduction")
-    except (TypeError, ValueError):
-        default = None
-    if default is None:
+    elif reduction is not None:
+        alone = functools.partial(criterion, reduction="none")
+    else:
         return criterion, False
-    return functools.partial(criterion, reduction="none"), default.default == "sum"
+    return alone, reduction in _SUMS
+
+
+def _setting(criterion: Criterion, name: str) -> Any:
+    """Of a module of torch.nn, or of a function: what it does by default."""
+    if isinstance(criterion, torch.nn.Module):
+        return getattr(criterion, name, None)
+    try:
+        found = inspect.signature(criterion).parameters.get(name)
+    except (TypeError, ValueError):
+        return None
+    return None if found is None else found.default
 
 
 def _check_layers(module: Any) -> None:

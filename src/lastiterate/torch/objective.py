@@ -72,14 +72,23 @@ class NetworkObjective(Objective):
     def add(self, inputs: Any, targets: Any, clip: float | None) -> None:
         """Records to the batch of the next step."""
         most = min(self.run.loss.gradient_bound, math.inf if clip is None else clip)
+        self._forget()
         if self._total is None:
-            self.network.renew()
             self._total = torch.zeros(self.network.size, dtype=torch.float64, device=self.network.device)
-        self._count += count_of((inputs, targets))
-        self._add(self._moved(inputs), self._moved(targets), self.network.views(self._total), most)
+        if not (count := count_of((inputs, targets))):
+            return
+        self._count += count
+        try:
+            self._add(self._moved(inputs), self._moved(targets), self.network.views(self._total), most)
+        except BaseException:  # some of these records may have been added: the batch begins again
+            self._total, self._count = None, 0
+            raise
 
     def arithmetic(self, run: Run, parameters: int) -> Arithmetic:
-        """Sums are in double precision; terms that cancel leave a little more. One more addition for every process."""
+        """Sums are in double precision; terms that cancel leave a little more. One more addition for every process.
+
+        Records that are looked at at once may be as few as one: then there is an addition for every record.
+        """
         if not math.isfinite(bound_of_gradients(run)):
             raise InvalidInput(
                 "gradients of a network need a bound. Clip them: li.losses.network(clip=...), or noise by li.OnGradientSum.",
@@ -87,19 +96,26 @@ class NetworkObjective(Objective):
             )
         sums = Sums(min(self.at_once, run.batches.largest), 2.0**-53)
         places = PLACES_AT_ONCE * 2.0**-53 * WIDEST * run.batches.largest
-        found = acceptable_arithmetic(run, sums, places + self.team.size * run.batches.largest * 2.0**-53)
+        additions = (self.team.size + 1.02 * run.batches.largest) * run.batches.largest * 2.0**-53
+        found = acceptable_arithmetic(run, sums, places + additions)
         return Arithmetic(found.factor, self.vectors.straying)
 
     def _moved(self, part: Any) -> Any:
         return moved(part, self.network.device, self.network.dtype)
 
     def _add(self, inputs: Any, targets: Any, totals: dict[str, Any], most: float) -> None:
-        gradients = self._checked(inputs, targets, most)
-        at_once = self.at_once
-        if isinstance(gradients, ByVmap):
-            at_once = max(1, min(at_once, _BYTES // (4 * self.network.size)))
-        for piece in pieces(inputs, targets, at_once):
+        gradients = self._checked(*next(pieces(inputs, targets, self.at_once)), most)
+        at_once = max(1, min(self.at_once, _BYTES // max(1, gradients.formed)))
+        for place, piece in enumerate(pieces(inputs, targets, at_once)):
+            if place and not isinstance(gradients, ByVmap):  # which computes with a copy of its own
+                self._forget()
             gradients.add(*piece, totals, most)
+
+    def _forget(self) -> None:
+        """So that no records see what others have left behind in the model."""
+        if self._total is not None:
+            self.network.check_buffers()
+        self.network.renew()
 
     def _checked(self, inputs: Any, targets: Any, most: float) -> Gradients:
         """Before the first step, and after 1, 2, 4, 8, …, some gradients are compared with those of single records."""
@@ -107,7 +123,10 @@ class NetworkObjective(Objective):
             self.gradients = agreeing(self.network, inputs, targets, most)
         elif self.taken & (self.taken - 1) == 0 and self._last_checked != self.taken:
             check_agreement(self.gradients, inputs, targets, most)
+        else:
+            return self.gradients
         self._last_checked = self.taken
+        self._forget()
         return self.gradients
 
     _last_checked = -1

@@ -41,6 +41,7 @@ def check_optimizer(optimizer: Any, run: Run, network: Network) -> None:
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise InvalidInput(f"optimizer must be one of torch.optim. Got {type(optimizer).__name__}.", field="optimizer")
     _check_parameters(optimizer, network)
+    _check_new(optimizer)
     found, name = optimizer_like(optimizer), type(optimizer).__name__
     if isinstance(run.optimizer, OtherOptimizer):
         if run.optimizer.name.lower() != name.lower():
@@ -87,6 +88,16 @@ def _check_parameters(optimizer: Any, network: Network) -> None:
             "requires_grad_(False), or give it all of them.",
             field="optimizer",
         )
+
+
+def _check_new(optimizer: Any) -> None:
+    """What it remembers of steps before came from gradients that are no part of the run, perhaps of the same records."""
+    for state in optimizer.state.values():
+        if float(state.get("step", 0.0)) > 0 or state.get("momentum_buffer") is not None:
+            raise InvalidInput(
+                "the optimiser must be new. Got one that has taken steps, which are no part of the run.",
+                field="optimizer",
+            )
 
 
 def _differs(said: str, found: str) -> InvalidInput:

@@ -10,8 +10,9 @@ from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.randomness import Source
 from lastiterate.torch.checkpoint import NetworkState
+from lastiterate.torch.collating import check_collate
 from lastiterate.torch.distributed import check_alone
-from lastiterate.torch.loaders import check_loader, sizes_of
+from lastiterate.torch.loaders import check_loader, lists_ahead, sizes_of
 from lastiterate.torch.network import Network
 from lastiterate.torch.objective import Batch, NetworkObjective
 from lastiterate.torch.optimizers import check_optimizer, check_rate
@@ -49,31 +50,40 @@ class PrivateSteps:
         self, optimizer: Any, network: Network, run: Run, loader: Any, at_once: int | None, seed: int | None
     ) -> None:
         self.assumed = check_loader(loader, run)
+        check_collate(network, loader.dataset, getattr(loader.collate_fn, "collate_fn", loader.collate_fn))
         self.run = prepared(run, network, at_once)
         check_optimizer(optimizer, self.run, network)
         self.network, self.optimizer, self.source = network, optimizer, Source(seed)
         self.objective = NetworkObjective(network, self.run, at_once)
         self.releases, self.taken = Releases(), 0
         self._sampler = loader.batch_sampler if isinstance(loader.batch_sampler, BatchSampler) else None
+        self._ahead, self._failed = lists_ahead(loader), False
         self._weights = start_of(self.run, self.objective)
         network.put(self._weights)
         self._take = step_of(self.run, self.objective, self.source, NetworkState(0, self._weights), optimizer)
 
     def accumulate(self, inputs: Any, targets: Any) -> None:
         """Records to the batch of the next step; their gradients are clipped and added up, and nothing else is kept."""
-        self._check_not_over()
+        self._check_goes_on()
+        if not self.network.holds(self._weights):
+            raise InvalidInput(
+                "the parameters are not those of the last step: something else has changed them. Only step() may.",
+                field="model",
+            )
         clips = self._take.clips
         self.objective.add(inputs, targets, None if clips is None else float(clips[self.taken]))
 
     def step(self) -> None:
         """Noise, and a step of the optimiser, at its learning rate."""
-        self._check_not_over()
+        self._check_goes_on()
         step = self.taken
         check_rate(self.optimizer, step, float(self._take.sizes[step]))
-        self._weights = self._take(step, self._weights, Batch(self._expected(step), ()), seen=True)
+        batch = Batch(self._expected(step), ())
+        self._failed = True
+        self._weights = self._take(step, self._weights, batch, seen=True)
         self.network.put(self._weights)
         count_step(self.run, self.optimizer)
-        self.taken += 1
+        self.taken, self._failed = self.taken + 1, False
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Nothing is left over from a step; loops call it all the same."""
@@ -81,11 +91,13 @@ class PrivateSteps:
 
     def release(self, what: str = "a checkpoint") -> dict[str, Any]:
         """The trained parameters as they are now, to be shown or written; charged."""
+        self._check_whole()
         self.releases.charge(self.taken, what)
         return self.network.named(self._take.leaving(self._weights))
 
     def finish(self, *, stopped: bool = False) -> TrainedModel:
         """The trained model and its account. `stopped`: earlier than the run says, for a reason fixed before training."""
+        self._check_whole()
         if self.taken < self.run.steps and not stopped:
             raise InvalidInput(
                 f"the run has {self.run.steps} steps, of which {self.taken} were taken. Take them all; or, if it was fixed "
@@ -94,22 +106,40 @@ class PrivateSteps:
         if not self.taken:
             raise InvalidInput("no step was taken, so that there is nothing to release.")
         self.network.put(self._take.leaving(self._weights))
-        run = self.run if self.taken == self.run.steps else self.run.first(self.taken)
-        return TrainedModel(self.network.module, run, {}, self.source.private, self.releases, self.assumed)
+        return self._trained
 
     def report(self, delta: float) -> Report:
         """The account of the steps so far, were they all, and of what was released."""
-        run = self.run if self.taken == self.run.steps else self.run.first(max(self.taken, 1))
-        done = TrainedModel(self.network.module, run, {}, self.source.private, self.releases, self.assumed)
-        return done.report(delta)
+        self._check_whole()
+        return self._trained.report(delta)
+
+    @property
+    def _trained(self) -> TrainedModel:
+        """What an optimiser or an average has before its end is not drawn in one piece: every iterate is charged."""
+        early = self.taken < self.run.steps
+        run = self.run.first(max(self.taken, 1)) if early else self.run
+        private = self.source.private and (self._sampler is None or self._sampler.source.private)
+        every = early and not run.process.update.plain
+        return TrainedModel(self.network.module, run, {}, private, self.releases, self.assumed, every)
 
     def _expected(self, step: int) -> int:
-        if self._sampler is not None:
-            if not self._sampler.drawn:
-                raise InvalidInput("the loader has handed out no batch for this step: one step for each batch.")
-            return self._sampler.drawn.popleft()[0]
-        return sizes_of(self.run, step) or 0
+        """Of a loader of ours: as many records as it drew for this step, and no batch was left out before."""
+        if self._sampler is None:
+            return sizes_of(self.run, step) or 0
+        drawn = self._sampler.drawn
+        if not 1 <= len(drawn) <= 1 + self._ahead:
+            what = "a batch that no step has used" if drawn else "no batch for this step"
+            raise InvalidInput(f"the loader has handed out {what}: one step for each batch.", field="loader")
+        return drawn.popleft()[0]
 
-    def _check_not_over(self) -> None:
+    def _check_whole(self) -> None:
+        if self._failed:
+            raise InvalidInput(
+                "a step has failed, so that what was executed is not the run. Begin again, with the parameters of the "
+                "start, a new optimiser and a new loader."
+            )
+
+    def _check_goes_on(self) -> None:
+        self._check_whole()
         if self.taken >= self.run.steps:
             raise InvalidInput(f"the run has {self.run.steps} steps, and all were taken. Describe a longer run.")

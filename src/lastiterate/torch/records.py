@@ -39,7 +39,7 @@ def mapped(function: Callable[[Any], Any], value: Any) -> Any:
 
 def count_of(value: Any) -> int:
     """How many records there are: along the first axis of every tensor."""
-    counts = {len(tensor) if tensor.dim() else -1 for tensor in _tensors(value)}
+    counts = {len(tensor) if tensor.dim() else -1 for tensor in tensors_of(value)}
     if len(counts) != 1 or -1 in counts:
         raise InvalidInput(
             "all tensors of a batch must count the records along their first axis. Got "
@@ -60,12 +60,13 @@ def moved(value: Any, device: Any, dtype: Any) -> Any:
     return mapped(lambda one: one.to(device, dtype if one.is_floating_point() else one.dtype, non_blocking=True), value)
 
 
-def _tensors(value: Any) -> Iterator[Any]:
+def tensors_of(value: Any) -> Iterator[Any]:
+    """All that are in it."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, Mapping):
         for part in value.values():
-            yield from _tensors(part)
+            yield from tensors_of(part)
     elif isinstance(value, tuple | list):
         for part in value:
-            yield from _tensors(part)
+            yield from tensors_of(part)

@@ -19,9 +19,9 @@ from lastiterate.torch.team import ALONE, Team
 class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]
     """One list of places for each step of the run, drawn as its batches say: `DataLoader(dataset, batch_sampler=...)`.
 
-    Drawn afresh by a cryptographic generator, unless `source` has a seed; which records a batch has is secret. With
-    `at_once`, a batch comes in lists of at most so many. Poisson batches may be empty, so the loader's `collate_fn` has to
-    take an empty list: `loader` makes one that does.
+    Drawn afresh by a cryptographic generator, unless `source` has a seed; which records a batch has is secret. It is gone
+    through once. With `at_once`, a batch comes in lists of at most so many; `ahead` lists are drawn before they are used.
+    Poisson batches may be empty, so the loader's `collate_fn` has to take an empty list: `loader` makes one that does.
     """
 
     def __init__(
@@ -33,14 +33,16 @@ class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]
         order: Any = None,
         at_once: int | None = None,
         team: Team = ALONE,
+        ahead: int = 0,
     ) -> None:
-        self.run, self.begin, self.team = checked_run(run), begin, team
+        self.run, self.begin, self.team, self.ahead = checked_run(run), begin, team, ahead
         self.source = Source() if source is None else source
         self.at_once = run.batches.records if at_once is None else checked_count("at_once", at_once)
         self.drawn: deque[tuple[int, int]] = (
             deque()
         )  # of each step to come: the size of its batch, and in how many lists
         self._orders = {} if order is None else {begin: order}
+        self._asked = False
 
     def __len__(self) -> int:
         """Lists in all, where that is known; batches of random size may come in more or fewer."""
@@ -49,6 +51,13 @@ class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]
         return (self.run.steps - self.begin) * max(each, 1)
 
     def __iter__(self) -> Iterator[list[int]]:
+        if self._asked:  # who begins again in the middle uses records more often than the run says
+            raise InvalidInput(
+                "the batches of a run are handed out once, from the first step to the last. Go through the loader in one "
+                "loop, and make a new one for another training.",
+                field="loader",
+            )
+        self._asked = True
         order = next(iter(self._orders.values()), None)
         for step in range(self.begin, self.run.steps):
             order, chosen = self.team.drawn(partial(self._draw, step, order))
@@ -65,7 +74,8 @@ class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]
         batches = self.run.batches
         after = batches.order(step, self.source, order)
         if after is not order:
-            self._orders = {first: one for first, one in self._orders.items() if first > step - 4 * batches.per_epoch}
+            needed = step - 4 * batches.per_epoch - self.ahead
+            self._orders = {first: one for first, one in self._orders.items() if first > needed}
             self._orders[step] = after
         chosen = batches.batch(step, self.source, after)
         return after, np.arange(*chosen.indices(batches.records)) if isinstance(chosen, slice) else np.asarray(chosen)

@@ -42,14 +42,16 @@ class OptimizerStep(OptimisedStep):
         size, noise = float(self.sizes[step]), float(self.noises[step])
         clip = None if self.clips is None else float(self.clips[step])
         total = self.objective.gradient_sum(weights, chosen, clip)
-        noisy = self._noisy(total / self._divisor(chosen), noise / size, seen)
+        total /= self._divisor(chosen)
+        noisy = self._noisy(total, noise / size, seen)
         self._check_range(self._length(noisy))
-        self._step_with(noisy + self.run.loss.l2 * weights)
+        self._step_with(noisy + self.run.loss.l2 * weights if self.run.loss.l2 else noisy)
         after = self.team.told(self.vectors.settled(self.run, self.network.flat(), size))
         self.memory = self._averaged(step, after)
         return after
 
     def _step_with(self, gradient: Any) -> None:
+        self.by.zero_grad(set_to_none=True)  # also of frozen parameters, whose old gradients have no noise
         for name, part in self.network.views(gradient).items():
             self.network.parameters[name].grad = part.to(self.network.parameters[name].dtype)
         self.by.step()

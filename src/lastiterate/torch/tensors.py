@@ -15,7 +15,7 @@ import torch
 
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
-from lastiterate.numerics.exact_noise import nearest_multiples, normal, public_grid
+from lastiterate.numerics.exact_noise import add_whole_noises, normal, public_grid
 from lastiterate.numerics.randomness import Source
 from lastiterate.torch.team import ALONE, Team
 from lastiterate.training.vectors import Vectors
@@ -44,9 +44,9 @@ class Tensors(Vectors):
                 f"noise of {std:.3g} is lost beside a value of length {self.length(value):.3g}: double precision has too "
                 "few digits for both. Take more noise, or smaller steps."
             )
-        multiples = torch.round(value * (1 / grid))
+        multiples = value.mul(1 / grid).round_()
         if self.team.leads:
-            multiples.add_(noise_multiples(value, std, grid, source))
+            add_noise_multiples(multiples, std, grid, source)
         return self.team.told(multiples.mul_(grid))
 
     def settled(self, run: Run, value: Any, step_size: float) -> Any:
@@ -62,12 +62,14 @@ class Tensors(Vectors):
         return super().grid_of_hidden(apart if math.isfinite(apart) else 1.0, noises, 2 * roundings)
 
 
-def noise_multiples(like: Any, std: float, grid: float, source: Source) -> Any:
+def add_noise_multiples(vector: Any, std: float, grid: float, source: Source) -> None:
     """Gaussian noise as whole numbers of steps of a grid, rounded exactly; drawn here, moved to the device."""
-    if like.is_meta:
-        return torch.zeros_like(like)
-    drawn = nearest_multiples(np.zeros(like.numel()), 1.0, ((normal, std / grid),), source)
-    return torch.from_numpy(drawn).to(like.device).view_as(like)
+    if vector.is_meta:
+        return
+    here = vector if vector.device.type == "cpu" else torch.zeros_like(vector, device="cpu")
+    add_whole_noises(here.view(-1).numpy(), normal, std / grid, source)
+    if here is not vector:
+        vector.add_(here.to(vector.device))
 
 
 def _through_numpy(function: Any, value: Any) -> Any:

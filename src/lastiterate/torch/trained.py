@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lastiterate.accounting.account import account_by
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.run import Run
+from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.evidence import About
 from lastiterate.torch.releases import Releases
 from lastiterate.training.train import SEEDED, report_of
 
@@ -21,7 +24,7 @@ class TrainedModel:
     """`model` holds what is released; `released` are the trained parameters after so many steps that were asked for.
 
     `run` is the run as it was executed, its arithmetic included. `private` is False if the noise came from a seed.
-    `releases` is what else was written, shown or logged.
+    `releases` is what else was written, shown or logged. `every`: only bounds on every iterate cover what is released.
     """
 
     model: Any
@@ -30,9 +33,15 @@ class TrainedModel:
     private: bool
     releases: Releases
     assumed: tuple[str, ...] = ()
+    every: bool = False
 
     def report(self, delta: float) -> Report:
         """The account of what was run and of all that was released."""
         caveats = (*(() if self.private else (SEEDED,)), *self.releases.caveats)
-        found = report_of(self.run, delta, (*self.released, *self.releases.steps), caveats)
+        places = (*self.released, *self.releases.steps)
+        if self.every or (self.releases.charged and not self.run.released.plain):
+            every = [theorem for theorem in CATALOGUE if theorem.about is About.EVERY_ITERATE]
+            found = replace(account_by(every, self.run, delta, places), caveats=caveats)
+        else:
+            found = report_of(self.run, delta, places, caveats)
         return replace(found, also_assumed=(*ASSUMED, *self.assumed, *self.releases.kept))

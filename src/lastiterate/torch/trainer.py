@@ -17,7 +17,8 @@ from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.randomness import Source
 from lastiterate.progress import tracked
-from lastiterate.torch.checkpoint import NetworkFile, NetworkState
+from lastiterate.torch.checkpoint import NetworkFile, NetworkState, restored_on_failure
+from lastiterate.torch.collating import check_collate
 from lastiterate.torch.distributed import team_of
 from lastiterate.torch.network import Network
 from lastiterate.torch.objective import Batch, NetworkObjective
@@ -34,6 +35,7 @@ from lastiterate.training.checkpoint import Keeper
 from lastiterate.training.fingerprint import fingerprint
 
 _CHUNKS = 200
+_AHEAD = 2  # lists that each worker asks for before they are needed
 
 
 class PrivateTrainer:
@@ -72,7 +74,7 @@ class PrivateTrainer:
     ) -> None:
         self.team, releases = team_of() if team is None else team, tuple(releases)
         alike = {"seed": seed, "budget": (epsilon, delta, free)}
-        self.network = self.team.met(lambda: _begun(Network(model, loss, autocast), run, dataset, alike))
+        self.network = self.team.met(lambda: _begun(Network(model, loss, autocast), run, dataset, collate_fn, alike))
         self.source, self.dataset = Source(seed), dataset
         self.scheduler, self.num_workers, self.collate_fn, self.at_once = scheduler, num_workers, collate_fn, at_once
         self.run = self.team.led(lambda: self._executed(run, epsilon, delta, free, releases))
@@ -86,17 +88,39 @@ class PrivateTrainer:
 
     def fit(self, checkpoint: str | Path | None = None, checkpoint_every: float = 30.0) -> TrainedModel:
         """Train to the end. With `checkpoint`, a file, a training that was killed goes on where it was."""
-        path = checkpoint if self.team.leads else None
-        file = NetworkFile(self._identity(), self.network.device)
-        with self.team.together(self._facts()), Keeper(path, checkpoint_every, file) as keeper:
-            state = self.team.agreed(
-                keeper.found(NetworkState(0, start_of(self.run, self.objective), randomness=self.source.state()))
+        if self._trained:
+            raise InvalidInput(
+                "this trainer has trained its model already: to train on is to begin with parameters that know the records. "
+                "Describe a longer run, and begin again with a new model.",
+                field="model",
             )
+        path = checkpoint if self.team.leads else None
+        file = NetworkFile(self._identity(), self.network.device, self._allows)
+        with (
+            restored_on_failure(self.network, self.optimizer, self.scheduler),
+            self.team.together(self._facts()),
+            Keeper(path, checkpoint_every, file) as keeper,
+        ):
+            start = NetworkState(0, start_of(self.run, self.objective), randomness=self.source.state())
+            state = self.team.agreed(keeper.found(start))
             weights, released = self._walked(state, keeper)
             self.team.finished(keeper.remove)
         self.network.put(weights)
+        self._trained = True
         parts = {place: self.network.named(one) for place, one in zip(self.places, released, strict=True)}
         return TrainedModel(self.network.module, self.run, parts, self.source.private, self.releases)
+
+    _trained = False
+
+    def _allows(self, state: NetworkState) -> bool:
+        """Whether this training can be where the state says."""
+        shuffled, size = self.run.batches.shuffled and state.step > 0, self.network.size
+        return (
+            0 <= state.step <= self.run.steps
+            and len(state.released) == sum(place <= state.step for place in self.places)
+            and all(one.shape == (size,) and one.dtype == torch.float64 for one in state.arrays)
+            and (self.run.batches.allows_order(state.order) if shuffled else state.order is None)
+        )
 
     def _executed(
         self, run: Run, epsilon: float | None, delta: float | None, free: Free, releases: Iterable[int]
@@ -118,7 +142,13 @@ class PrivateTrainer:
         step_taken = step_of(self.run, self.objective, self.source, state, self.optimizer)
         self.source.go_on(state.randomness)
         sampler = BatchSampler(
-            self.run, source=self.source, begin=state.step, order=state.order, at_once=self.at_once, team=self.team
+            self.run,
+            source=self.source,
+            begin=state.step,
+            order=state.order,
+            at_once=self.at_once,
+            team=self.team,
+            ahead=_AHEAD * self.num_workers,
         )
         batches, weights, released = self._batches(sampler), state.weights, list(state.released)
         every = -(-self.run.steps // _CHUNKS)
@@ -156,6 +186,7 @@ class PrivateTrainer:
                 self.dataset,
                 batch_sampler=sampler,
                 num_workers=self.num_workers,
+                prefetch_factor=_AHEAD if self.num_workers else None,
                 collate_fn=OrNone(self.collate_fn),
             )
         )
@@ -185,9 +216,10 @@ class PrivateTrainer:
         return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
-def _begun(network: Network, run: Run, dataset: Any, alike: Facts) -> tuple[Network, Facts]:
+def _begun(network: Network, run: Run, dataset: Any, collate_fn: Any, alike: Facts) -> tuple[Network, Facts]:
     """What processes have when they meet, and what has to be alike in all of them."""
     check_dataset(dataset, checked_run(run))
+    check_collate(network, dataset, collate_fn)
     return network, {"run": run_to_dict(run), **alike}
 
 

@@ -48,7 +48,7 @@ class Objective(ABC):
 
     @abstractmethod
     def gradient_sum(self, weights: Floats, chosen: Indices, clip: float | None) -> Floats:
-        """Σ of the gradients of these records, each cut to the clip and to what the loss declares."""
+        """Σ of the gradients of these records, each cut to the clip and to what the loss declares; a new vector."""
 
     @abstractmethod
     def arithmetic(self, run: Run, parameters: int) -> Arithmetic:

@@ -66,7 +66,9 @@ class OptimisedStep(TrainingStep):
         """−step_size·(mean gradient, and the terms that make weights decay)."""
         size, clip = float(self.sizes[step]), None if self.clips is None else float(self.clips[step])
         total = self.objective.gradient_sum(weights, chosen, clip)
-        return -(size * (self.decay - self._beside)) * weights - (size / self._divisor(chosen)) * total
+        total *= -size / self._divisor(chosen)
+        decay = size * (self.decay - self._beside)
+        return total if decay == 0 else total - decay * weights
 
     def _drawn_last(
         self, step: int, weights: Floats, mean: Floats, remembered: tuple[Floats, ...], at: At, noise: float

@@ -82,9 +82,10 @@ class TrainingStep:
     def __call__(self, step: int, weights: Floats, chosen: Indices, seen: bool) -> Floats:
         size, noise = float(self.sizes[step]), float(self.noises[step])
         clip = None if self.clips is None else float(self.clips[step])
-        total = self.objective.gradient_sum(weights, chosen, clip)
+        moved = self.objective.gradient_sum(weights, chosen, clip)
         kept = 1 - size * self.decay
-        moved = kept * weights - (size / self._divisor(chosen)) * total
+        moved *= -size / self._divisor(chosen)
+        moved += weights if kept == 1 else kept * weights
         prox, lengths = self.run.prox, max(1.0, abs(kept)) * self._length(weights) + self._length(moved)
         self._check_range(lengths)
         self._check_heard(noise, lengths * (1.0 if prox is None else prox.roundings(weights.shape)))

@@ -1,0 +1,60 @@
+"""Does a collate function leave records alone? What it makes of one must not depend on the others of the batch.
+
+Padding to the longest record of the batch is the usual case: a model that does not ignore it gives every record another
+gradient where one record is long.
+"""
+
+from __future__ import annotations
+
+import copy
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils.data import default_collate
+
+from lastiterate.errors import InvalidInput
+from lastiterate.torch.agreement import tolerance_of, without_dropout
+from lastiterate.torch.network import Network, NotByRecord
+from lastiterate.torch.records import moved, pair_of, pieces, tensors_of
+
+Collate = Callable[[list[Any]], Any]
+_RECORDS = 6
+_CANNOT = (TypeError, ValueError, LookupError, RuntimeError, AttributeError)
+
+
+def check_collate(network: Network, dataset: Any, collate_fn: Collate | None) -> None:
+    """An error if the loss of some record is another one when it is collated alone. Where chance plays a part, none."""
+    if collate_fn is None or collate_fn is default_collate or len(dataset) < 2:
+        return
+    places = secrets.SystemRandom().sample(range(len(dataset)), min(len(dataset), _RECORDS))
+    records = [dataset[place] for place in places]
+    try:
+        alone, again = ([_collated(network, collate_fn, [one]) for one in records] for _ in range(2))
+        together = list(pieces(*_collated(network, collate_fn, records), 1))
+        random = any(not torch.equal(*two) for two in zip(tensors_of(alone), tensors_of(again), strict=True))
+        differ = not random and not _alike(network, alone, together)
+    except _CANNOT:  # that batches are what they have to be is seen when they come
+        return
+    if differ:
+        raise NotByRecord(
+            "the collate function must treat records one by one, but the loss of a record depends on the others of its "
+            "batch. Pad all records to the same length, or let model and loss ignore what is padded.",
+            field="collate_fn",
+        )
+
+
+def _collated(network: Network, collate_fn: Collate, records: list[Any]) -> tuple[Any, Any]:
+    inputs, targets = pair_of(collate_fn(copy.deepcopy(records)))
+    return moved(inputs, network.device, network.dtype), moved(targets, network.device, network.dtype)
+
+
+def _alike(network: Network, alone: list[Any], together: list[Any]) -> bool:
+    network.renew()
+    with without_dropout(network.working), torch.no_grad():
+        first, second = (torch.cat([network.losses(*one) for one in each]) for each in (alone, together))
+    network.renew()
+    if len(first) != len(second) or not bool(first.isfinite().all()):
+        raise InvalidInput("nothing can be compared.")
+    return bool(((first - second).abs() <= tolerance_of(network) * (1 + first.abs().max())).all())
