@@ -68,14 +68,15 @@ def calibrate(
     below a part in a thousand, unless the run states its arithmetic: executed by `li.train`, it still meets the target.
     """
     checked_run(run)
-    executed = replace(run, arithmetic=run.expected_arithmetic) if run.arithmetic == EXACT else run
     target, delta = _checked_target(epsilon), checked_number("delta", delta, INSIDE_UNIT)
     checked_choice("free", free, Free)
+    places = checked_releases(releases)
+    longest = most_steps if free is NOISE else checked_count("most_steps", most_steps)
+    executed = replace(run, arithmetic=run.expected_arithmetic) if run.arithmetic == EXACT else run
     if free is NOISE:
-        found = _least_noise(executed, target, delta, checked_releases(releases))
+        found = _least_noise(executed, target, delta, places)
     else:
-        longest = checked_count("most_steps", most_steps)
-        found = _most_steps(executed, target, delta, longest, checked_releases(releases))
+        found = _most_steps(executed, target, delta, longest, places)
     return replace(found, arithmetic=run.arithmetic)
 
 

@@ -91,7 +91,9 @@ class Step:
         self._payments = [self._payment(one) for one in _payments(push, rows) if one <= self._moved[-1]]
         self._reflected = reflected(scale.cuts, self._moved, rows)
         lifted = scale.levels + self._reflected.lift[..., None]
-        self._low, self._share = scale.between(lifted)
+        low, self._share = scale.between(lifted)
+        each = np.arange(low[..., 0].size).reshape(low.shape[:-1])
+        self._low = low + len(scale.levels) * each[..., None]
 
     def _payment(self, payment: float) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
         """The rows that can pay so much, where each of them gets, and the mean of every hinge."""
@@ -122,8 +124,7 @@ class Step:
         scale, mirrored = self._scale, self._reflected
         together = scale.along(table[0], scale.levels - scale.cuts[:, None])
         apart = mirrored.landing @ table
-        low = np.take_along_axis(apart, self._low, axis=-1)
-        high = np.take_along_axis(apart, self._low + 1, axis=-1)
+        low, high = apart.take(self._low), apart.take(self._low + 1)
         low += (high - low) * self._share
         low *= mirrored.apart[..., None]
         low += (1 - mirrored.apart_below)[..., None] * together[:, None, :]

@@ -11,6 +11,7 @@ c₁ = c₂ the first term has the factor 1 − x, or the last is left out. Proo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -24,6 +25,27 @@ _LEAST = 1e-30  # of a profile: products of smaller ones might be rounded to 0, 
 _WIDTHS = (0, 1, 2, 3, 5, 8, 12, 18, 27, 40, 60)  # from c₂ to c₁, in cells: any are valid, more take longer
 
 
+@dataclass(frozen=True, eq=False)
+class _Triples:
+    """Every ε, c₂ and c₁ by their cells, the first `single` ones with c₁ = c₂; and what does not change with h.
+
+    `start`: d(ε − c₂). `ahead`: by how much the first chord is steeper. `grown`: e^{c₂} − 1. `rest`: ε − c₂, rounded down.
+    `paid_before`, `paid_low`, `paid_high`: where sums over the chords up to the cell before c₁, up to c₂ and to c₁ stand.
+    """
+
+    end: NDArray[np.intp]
+    low: NDArray[np.intp]
+    high: NDArray[np.intp]
+    single: int
+    start: Floats
+    ahead: Floats
+    grown: Floats
+    rest: Floats
+    paid_before: NDArray[np.intp]
+    paid_low: NDArray[np.intp]
+    paid_high: NDArray[np.intp]
+
+
 class Layers(Block):
     """One block of steps, as there: d on an even grid of ε from 0 on, and M at increasing ε from 0 on."""
 
@@ -33,35 +55,47 @@ class Layers(Block):
         Where nothing is below `worth`, 1 stands for what it would be: the first terms alone tell for most c₁ and c₂.
         """
         known = np.maximum(np.minimum.accumulate(np.minimum(before, 1.0)), _LEAST)
-        worth = np.broadcast_to(worth, known.shape)
-        end, low, high = self._triples
-        kept = np.flatnonzero(self.common[end - low] < worth[end])
-        end, low, high = end[kept], low[kept], high[kept]
-        paid = np.cumsum(self._increases * known, axis=1)
-        start, wide = self.common[end - low], high > low
-        first = np.maximum(self._slopes[end, low] - start, 0.0) * known[low]
+        enough = np.broadcast_to(np.minimum(worth, 1.0), known.shape)
+        paid, at = np.cumsum(self._increases * known, axis=1).ravel(), self._triples
+        x = known.take(at.high)
         # The difference of two sums may have lost what is small beside them: that much is added.
-        between = first + paid[end, np.maximum(high - 1, 0)] - paid[end, low] + 1e-14 * paid[end, high]
-        between = np.where(wide, between, 0.0)
-        x = known[high]
-        kept = np.flatnonzero(start * np.where(wide, 1.0, 1 - x) + between < worth[end])
-        end, low, wide = end[kept], low[kept], wide[kept]
-        start, between, x = start[kept], between[kept], x[kept]
-        raised = down(np.log1p(np.expm1(self.epsilons[low]) / x))
-        elsewhere = x * self._apart_at(down(self.epsilons[end - low]) + raised)
+        between = at.ahead * known.take(at.low) + paid.take(at.paid_before) - paid.take(at.paid_low)
+        between += 1e-14 * paid.take(at.paid_high)
+        between[: at.single] = 0.0
+        least = at.start + between
+        least[: at.single] = (at.start * (1 - x))[: at.single]
+        kept = np.flatnonzero(least < enough.take(at.end))
+        start, between, x = at.start[kept], between[kept], x[kept]
+        raised = down(np.log1p(at.grown[kept] / x))
+        elsewhere = x * self._apart_at(at.rest[kept] + raised)
         single = np.maximum(start, (1 - x) * start + elsewhere)
+        wide = kept >= at.single
         found = np.where(wide, start + between + elsewhere, single)
         best = np.ones_like(known)
-        np.minimum.at(best, end, up(found))
+        np.minimum.at(best, at.end[kept], up(found))
         return np.maximum(np.minimum.accumulate(best), _LEAST)
 
     @cached_property
-    def _triples(self) -> tuple[NDArray[np.intp], ...]:
-        """ε, c₂ and c₁, by their cells."""
-        along = np.arange(len(self.epsilons))
-        end, low, width = (one.ravel() for one in np.meshgrid(along, along, np.array(_WIDTHS), indexing="ij"))
+    def _triples(self) -> _Triples:
+        count = len(self.epsilons)
+        along = np.arange(count)
+        width, end, low = (one.ravel() for one in np.meshgrid(np.array(_WIDTHS), along, along, indexing="ij"))
         inside = low + width <= end
-        return end[inside], low[inside], (low + width)[inside]
+        width, end, low = width[inside], end[inside], low[inside]
+        high, row, start = low + width, end * count, self.common[end - low]
+        return _Triples(
+            end,
+            low,
+            high,
+            int(np.count_nonzero(width == 0)),
+            start,
+            np.maximum(self._slopes[end, low] - start, 0.0),
+            np.expm1(self.epsilons[low]),
+            down(self.epsilons[end - low]),
+            row + np.maximum(high - 1, 0),
+            row + low,
+            row + high,
+        )
 
     @cached_property
     def _slopes(self) -> Floats:

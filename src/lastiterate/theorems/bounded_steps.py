@@ -27,7 +27,7 @@ _LOG_NEGLIGIBLE = math.log(1e-10)
 _SETTLED, _NOTED = 1e-3, 1e-15
 
 
-class _Asked:
+class _AskedStep:
     """A step on a scale, the same as any other with the same numbers."""
 
     def __init__(self, scale: Scale, moved: Floats, push: float) -> None:
@@ -35,14 +35,14 @@ class _Asked:
         self._key = (*(one.tobytes() for one in (scale.rows, scale.levels, scale.cuts, moved)), push)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Asked) and self._key == other._key
+        return isinstance(other, _AskedStep) and self._key == other._key
 
     def __hash__(self) -> int:
         return hash(self._key)
 
 
 @lru_cache(maxsize=8)
-def _known_step(asked: _Asked) -> Step:
+def _known_step(asked: _AskedStep) -> Step:
     """Runs of other batches, and other parts of a run, have the same steps: each takes a tenth of a second to prepare."""
     return Step(*asked.parts)
 
@@ -96,7 +96,7 @@ class Bounded:
         return self._step(0.0)
 
     def _step(self, push: float) -> Step:
-        return _known_step(_Asked(self.scale, self._moved(push), push))
+        return _known_step(_AskedStep(self.scale, self._moved(push), push))
 
     def _moved(self, push: float) -> Floats:
         lipschitz, retain, drift = (float(getattr(self.process, name)[0]) for name in ("lipschitz", "retain", "drift"))

@@ -5,6 +5,8 @@ As epoch by epoch; but an epoch in a secret order, from a common state, hides mo
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +14,7 @@ from lastiterate.algorithms.batches import SHUFFLED
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
+from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.hidden_place import HiddenPlaceDP
 from lastiterate.privacy.profile import LARGEST_TABLED, Profile
@@ -88,6 +91,16 @@ def _starts(count: int) -> NDArray[np.intp]:
 
 def tabled(notion: HiddenPlaceDP, points: int = _POINTS) -> Profile:
     """Its profile, between points by chords, which lie above."""
+    places = (one.tobytes() for one in (notion.mus, notion.pair_mus, notion.weights))
+    return _known(*places, notion.adjacency, points)
+
+
+@lru_cache(maxsize=64)
+def _known(mus: bytes, pair_mus: bytes, weights: bytes, adjacency: Adjacency, points: int) -> Profile:
+    """Runs of other lengths, and other theorems about the same run, have the same epochs."""
+    own, pairs, chances = (np.frombuffer(one) for one in (mus, pair_mus, weights))
+    square = pairs.reshape(len(own), len(own))
+    notion = HiddenPlaceDP(mus=own, pair_mus=square, weights=chances, adjacency=adjacency)
     largest = min(float(notion.average._epsilon(np.array([_LOG_SMALLEST]))[0]), LARGEST_TABLED)
     epsilons = largest * np.linspace(0.0, 1.0, points) ** 1.5
     return Profile(epsilons=epsilons, deltas=notion.delta(epsilons), adjacency=notion.adjacency)
