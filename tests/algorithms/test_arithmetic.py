@@ -14,11 +14,21 @@ from lastiterate.algorithms.arithmetic import (
     IN_SINGLE_PRECISION,
     MOST_FACTOR,
     STRAYING,
+    STRAYING_OF_NETWORKS,
     UNBOUNDED,
     Arithmetic,
     Sums,
     expected_arithmetic,
+    lost_by_networks,
 )
+
+
+@pytest.mark.parametrize("batch", [1, 256, 10**5])
+@pytest.mark.parametrize("processes", [1, 64])
+def test_what_networks_lose_is_its_formula(batch: int, processes: int) -> None:
+    """Terms up to 2¹⁰ clips for each record: 2¹² of them in one product, an addition for each record and each process."""
+    exact = Fraction(2**10 * batch, 2**53) * (2**12 + processes + Fraction(102, 100) * batch)
+    assert lost_by_networks(batch, processes) == pytest.approx(float(exact), rel=1e-12)
 
 
 @pytest.mark.parametrize("sums", [IN_SINGLE_PRECISION, IN_DOUBLE_PRECISION, Sums(8, 2.0**-11)])
@@ -61,12 +71,12 @@ def test_of_two_the_worse_counts_in_each_respect() -> None:
 def test_calibration_expects_the_sums_that_training_takes(linear: bool, random: bool) -> None:
     """Only fixed batches of linear models are added up in single precision; more than the most there may be is cut."""
     sums = IN_SINGLE_PRECISION if linear and not random else IN_DOUBLE_PRECISION
-    for batch in (1, 100, 10**6):
-        assert expected_arithmetic(batch, random, linear, bounded=True) == Arithmetic(
-            sums.factor(batch, random), STRAYING
-        )
+    straying = STRAYING if linear else STRAYING_OF_NETWORKS
+    for batch in (1, 100, 30_000):
+        beyond = sums.factor(batch, random) - 1 + (0.0 if linear else lost_by_networks(batch))
+        assert expected_arithmetic(batch, random, linear, bounded=True) == Arithmetic(1 + beyond, straying)
         zeroed = expected_arithmetic(batch, random, linear, bounded=True, replaces=False)
-        assert zeroed.factor - 1 == pytest.approx(2 * (sums.factor(batch, random) - 1), rel=1e-6)
+        assert zeroed.factor - 1 == pytest.approx(2 * beyond, rel=1e-6)
     assert expected_arithmetic(10**12, random, linear, bounded=True).factor == MOST_FACTOR
     assert expected_arithmetic(5, random, linear, bounded=False) == UNBOUNDED == Arithmetic(1 + 2.0**-17, 2.0**-19)
     assert replace(UNBOUNDED, factor=1.0).displacement == STRAYING

@@ -38,7 +38,7 @@ STRAYING = 2.0**-19  # by how much the iterates of a training may stray, as mu
 STRAYING_OF_NETWORKS = 2.0**-15  # the same with tensors of millions of parameters
 UNBOUNDED = Arithmetic(1 + 2.0**-17, STRAYING)  # of gradients without a bound, which are held to it as they come
 WIDEST = 2.0**10  # times the clip: what the terms of a record's gradient may add up to before they cancel
-PLACES_AT_ONCE = 2**17  # terms that are added up in one product of matrices
+PLACES_AT_ONCE = 2**12  # terms that are added up in one product of matrices
 _SINGLE, _DOUBLE = 2.0**-24, 2.0**-53
 
 
@@ -84,4 +84,4 @@ def lost_by_networks(batch: int, processes: int = 1) -> float:
     A record's gradient may be a sum of terms that cancel: `PLACES_AT_ONCE` of them are added up at once, up to `WIDEST`
     times the clip in all. Records may be looked at one by one: an addition for each, and for each process.
     """
-    return (PLACES_AT_ONCE * WIDEST + processes + 1.02 * batch) * batch * _DOUBLE
+    return (PLACES_AT_ONCE + processes + 1.02 * batch) * WIDEST * batch * _DOUBLE
