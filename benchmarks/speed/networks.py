@@ -26,8 +26,7 @@ from benchmarks.environments import ROOT
 from benchmarks.speed.network_models import NETWORKS, SMALL, Marked, made, parameters, whole
 
 RATE, CLIP, MULTIPLIER = 0.1, 1.0, 1.0
-# Steps before the epoch that counts: past most of the comparisons with single records, which come after 1, 2, 4, … 32, 64.
-BATCHES, RECORDS, WARM = (256, 1024), 4_096, 33
+BATCHES, RECORDS, WARM = (256, 1024), 4_096, 4  # steps before the epoch that counts
 HOPELESS = 8.0  # times the CPU seconds of the quickest: one turn will do
 Way = Callable[[str, int, int, int], Marked]
 """Train a network on so many records in batches of a size, for so many steps; the data know when batches were fetched."""
