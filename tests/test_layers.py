@@ -33,7 +33,7 @@ ALLOWED = {
     "theorems": "algorithms errors kernel mixing numerics privacy progress shift",
     "auditing": "algorithms errors kernel numerics parallel plots privacy progress shift",
     "accounting": "algorithms auditing errors kernel numerics plots privacy progress shift theorems",
-    "adapters": "accounting algorithms torch errors numerics privacy theorems",
+    "adapters": "accounting algorithms errors numerics privacy theorems torch",
     "training": "accounting algorithms errors numerics progress",
     "torch": "accounting algorithms errors numerics progress theorems training",  # theorems: those about every iterate
     "mechanisms": "accounting algorithms errors numerics plots privacy training",

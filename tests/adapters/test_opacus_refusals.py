@@ -280,8 +280,8 @@ def test_runs_that_opacus_cannot_execute(changes: dict[str, Any], said: str) -> 
 
 
 def test_several_classes_without_clipping_are_covered() -> None:
-    wide = li.OnGradientSum(MULTIPLIER, 2.0)
-    li.adapters.opacus.accountant_for(a_run(loss=li.losses.logistic(feature_norm=1.0, classes=3), noise=wide))
+    run = a_run(loss=li.losses.logistic(feature_norm=1.0, classes=3), noise=li.OnGradientSum(MULTIPLIER, 2.0))
+    assert li.adapters.opacus.accountant_for(run).described == run
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,7 @@ from lastiterate.algorithms.per_step import PerStep, per_step_shown, times
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import LastIterateError
 from lastiterate.theorems.block_mixing import BLOCK_MIXING
-from lastiterate.theorems.catalogue import CATALOGUE
-from lastiterate.theorems.evidence import About
+from lastiterate.theorems.catalogue import CATALOGUE, OF_EVERY_ITERATE
 from lastiterate.theorems.hidden_participation import HIDDEN_PARTICIPATION
 from lastiterate.theorems.reflection import REFLECTION
 from lastiterate.theorems.theorem import Theorem
@@ -96,7 +95,7 @@ def _priced(report: Report, change: str, run: Run) -> Alternative | None:
 def _quick(run: Run, before: Run) -> tuple[Theorem, ...]:
     """The theorems that take no time; on a domain that the run had not, what domains are for as well."""
     if run.steps > _MANY_STEPS or run.steps * run.batches.per_epoch > _MUCH_WORK:
-        return tuple(one for one in CATALOGUE if one.about is About.EVERY_ITERATE)
+        return OF_EVERY_ITERATE
     slow = (BLOCK_MIXING, HIDDEN_PARTICIPATION) if run.domain != before.domain else _SLOW
     return tuple(one for one in CATALOGUE if one not in slow)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from lastiterate.algorithms.per_step import (
     PerStep,
+    at_step,
     checked_per_step,
     each,
     first_steps,
@@ -62,8 +63,7 @@ class Noise(ABC):
 
     def at(self, step: int) -> float:
         """Its size at this step."""
-        value = getattr(self, self.size)
-        return float(value if isinstance(value, float) else value[step])
+        return at_step(getattr(self, self.size), step)
 
     def _size(self, steps: int) -> Floats:
         return spread(self.size, getattr(self, self.size), steps)
@@ -147,8 +147,7 @@ class OnGradientSum(Noise):
     def update(
         self, x: Floats, step: int, step_size: float, gradient_sum: Floats, divisor: float, normal: Floats
     ) -> Floats:
-        clip = self.clip if isinstance(self.clip, float) else self.clip[step]
-        return x - step_size / divisor * (gradient_sum + self.at(step) * clip * normal)
+        return x - step_size / divisor * (gradient_sum + self.at(step) * at_step(self.clip, step) * normal)
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,11 @@ def spread(name: str, value: PerStep, steps: int) -> Floats:
     return np.array(value)
 
 
+def at_step(value: PerStep, step: int) -> float:
+    """The entry of this step, counted from 0."""
+    return float(value if isinstance(value, float) else value[step])
+
+
 def first_steps(value: PerStep, steps: int) -> PerStep:
     """The first so many entries; a single number stands for any number of steps."""
     if isinstance(value, Scheduled):

@@ -17,7 +17,15 @@ from lastiterate.algorithms.hints import hint
 from lastiterate.algorithms.losses import Loss
 from lastiterate.algorithms.noise import Noise
 from lastiterate.algorithms.optimizers import Optimizer, optimizer_of
-from lastiterate.algorithms.per_step import PerStep, checked_per_step, extremes, first_steps, is_constant, over_run
+from lastiterate.algorithms.per_step import (
+    PerStep,
+    at_step,
+    checked_per_step,
+    extremes,
+    first_steps,
+    is_constant,
+    over_run,
+)
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.prox import Prox
 from lastiterate.algorithms.quantities import Quantities
@@ -193,7 +201,7 @@ class Run:
     def reason(self, lipschitz: Floats, sizes: Sizes) -> str:
         """How the largest Lipschitz constant came about, for refusals: in the words of the run, with what to do."""
         worst = 0 if is_constant(lipschitz) else int(np.argmax(lipschitz))
-        size = self.step_size if isinstance(self.step_size, float) else self.step_size[worst]
+        size = at_step(self.step_size, worst)
         loss, share = self.loss, sizes.largest_share
         facts = [f"step_size {size:g} with a Hessian between {loss.curvature:g} and {loss.smoothness:g}"]
         if self.clip is not None:

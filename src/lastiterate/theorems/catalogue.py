@@ -27,6 +27,7 @@ from lastiterate.theorems import (
     shift_engine,
     window_tail,
 )
+from lastiterate.theorems.evidence import About
 from lastiterate.theorems.theorem import Theorem
 
 CATALOGUE: tuple[Theorem, ...] = (
@@ -74,3 +75,6 @@ CATALOGUE: tuple[Theorem, ...] = (
     balls_and_bins.WINDOW_OF_EPOCHS,
     prepaid_participation.PREPAID_PARTICIPATION,
 )
+
+# Whatever is released of a run, these cover it.
+OF_EVERY_ITERATE: tuple[Theorem, ...] = tuple(one for one in CATALOGUE if one.about is About.EVERY_ITERATE)

@@ -71,13 +71,18 @@ class OneByOne(Gradients):
     """The loss of each record by itself: slow, and for every model that autograd can take."""
 
     def parts(self, inputs: Any, targets: Any, totals: dict[str, Any]) -> list[LayerPart]:
+        """Of one record."""
         trained = list(self.network.parameters.values())
-        found = []
-        for record in pieces(inputs, targets, 1):
-            rows = torch.autograd.grad(self.network.losses(*record).sum(), trained, allow_unused=True)
-            found.append([torch.zeros_like(p) if row is None else row for row, p in zip(rows, trained, strict=True)])
-        by_parameter = zip(*found, strict=True)
-        return [Rows(torch.stack(rows), total) for rows, total in zip(by_parameter, totals.values(), strict=True)]
+        rows = torch.autograd.grad(self.network.losses(inputs, targets).sum(), trained, allow_unused=True)
+        both = zip(rows, totals.values(), strict=True)
+        return [Rows(row.unsqueeze(0), total) for row, total in both if row is not None]
+
+    def add(self, inputs: Any, targets: Any, totals: dict[str, Any], most: float) -> None:
+        """No record sees what the one before has left behind in the model."""
+        for place, record in enumerate(pieces(inputs, targets, 1)):
+            if place:
+                self.network.forget()
+            super().add(*record, totals, most)
 
 
 class _Seen:

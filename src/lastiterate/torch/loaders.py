@@ -13,6 +13,7 @@ from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.torch.sampler import BatchSampler, check_dataset
 
+_PASSES: dict[type, type[Cyclic] | type[Shuffled]] = {RandomSampler: Shuffled, SequentialSampler: Cyclic}
 OF_PYTORCH = (
     "The order of the records came from PyTorch's generator, which is not cryptographic: nobody can predict it. (The loader "
     "of lastiterate.torch draws it securely.)"
@@ -52,16 +53,23 @@ def check_loader(loader: Any, run: Run) -> tuple[str, ...]:
 
 def batches_of(loader: Any) -> Batches:
     """What a run says for a loader of PyTorch."""
-    batches, size = loader.batch_sampler, len(loader.dataset)
+    batches = loader.batch_sampler
     if type(batches) is not InBatches:
         raise _unknown(type(loader.sampler if batches is None else batches).__name__)
-    last = None if size % batches.batch_size == 0 else DROP if batches.drop_last else SMALLER
-    if type(batches.sampler) is SequentialSampler:
-        return Cyclic(size, batches.batch_size, last=last)
-    shuffles = type(batches.sampler) is RandomSampler and not batches.sampler.replacement
-    if shuffles and batches.sampler.num_samples == size:
-        return Shuffled(size, batches.batch_size, last=last)
-    raise _unknown(type(batches.sampler).__name__)
+    if not in_passes(batches.sampler, len(loader.dataset)):
+        raise _unknown(type(batches.sampler).__name__)
+    return passes_of(batches, len(loader.dataset))
+
+
+def in_passes(sampler: Any, records: int) -> bool:
+    """Whether it goes through so many records, each once an epoch."""
+    return type(sampler) in _PASSES and len(sampler) == records and not getattr(sampler, "replacement", False)
+
+
+def passes_of(batches: InBatches, records: int) -> Cyclic | Shuffled:
+    """Batches of such a sampler."""
+    last = DROP if batches.drop_last else SMALLER
+    return _PASSES[type(batches.sampler)](records, batches.batch_size, last=last)
 
 
 def lists_ahead(loader: Any) -> int:
@@ -69,18 +77,9 @@ def lists_ahead(loader: Any) -> int:
     return int(loader.num_workers * (loader.prefetch_factor or 0))
 
 
-def generator_of(loader: Any) -> Any:
-    """From which a loader of PyTorch takes its order; None is PyTorch's own."""
-    own = getattr(loader.batch_sampler.sampler, "generator", None)
-    return loader.generator if own is None else own
-
-
-def sizes_of(run: Run, step: int) -> int | None:
-    """How many records the batch of this step has, where that is not by chance."""
-    batches = run.batches
-    if not batches.constant_size:
-        return None
-    return batches.last_size if (step + 1) % batches.per_epoch == 0 else batches.largest
+def generator_of(dealer: Any) -> Any:
+    """Where a sampler of batches takes its random choices from: None for PyTorch's own, or where it makes none."""
+    return getattr(dealer if hasattr(dealer, "generator") else getattr(dealer, "sampler", None), "generator", None)
 
 
 def _same(found: Batches, said: Batches) -> bool:

@@ -43,6 +43,11 @@ class Network:
         _check_parameters(self.parameters)
         self.renew()
 
+    def forget(self) -> None:
+        """The same, where the forward passes since then have left the buffers alone."""
+        self.check_buffers()
+        self.renew()
+
     def renew(self) -> None:
         """What the forward passes before have stored is forgotten."""
         self.working = working_copy(self.module)

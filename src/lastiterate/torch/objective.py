@@ -43,6 +43,7 @@ class NetworkObjective(Objective):
         self.at_once = at_once or _AT_ONCE
         self.gradients: Gradients | None = None
         self.taken = 0
+        self._last_checked = -1
         self._total: Any = None
         self._count = 0
 
@@ -71,8 +72,10 @@ class NetworkObjective(Objective):
     def add(self, inputs: Any, targets: Any, clip: float | None) -> None:
         """Records to the batch of the next step."""
         most = min(self.run.loss.gradient_bound, math.inf if clip is None else clip)
-        self._forget()
-        if self._total is None:
+        if self._total is not None:
+            self.network.forget()
+        else:
+            self.network.renew()
             self._total = torch.zeros(self.network.size, dtype=torch.float64, device=self.network.device)
         if not (count := count_of((inputs, targets))):
             return
@@ -105,14 +108,8 @@ class NetworkObjective(Objective):
         at_once = max(1, min(self.at_once, _BYTES // max(1, gradients.formed)))
         for place, piece in enumerate(pieces(inputs, targets, at_once)):
             if place and not isinstance(gradients, ByVmap):  # which has a copy of its own
-                self._forget()
+                self.network.forget()
             gradients.add(*piece, totals, most)
-
-    def _forget(self) -> None:
-        """So that no records see what others have left behind in the model."""
-        if self._total is not None:
-            self.network.check_buffers()
-        self.network.renew()
 
     def _checked(self, inputs: Any, targets: Any, most: float) -> Gradients:
         """Before the first step, and after 1, 2, 4, 8, …, some gradients are compared with those of single records."""
@@ -123,10 +120,8 @@ class NetworkObjective(Objective):
         else:
             return self.gradients
         self._last_checked = self.taken
-        self._forget()
+        self.network.forget()
         return self.gradients
-
-    _last_checked = -1
 
     def _check_count(self, count: int, expected: int) -> None:
         if count != expected:

@@ -7,12 +7,10 @@ from typing import Any
 import torch
 
 from lastiterate.algorithms.optimizers import SGD, Adam, OtherOptimizer
+from lastiterate.algorithms.per_step import at_step
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.torch.network import Network
-
-_SGD = {"momentum": "momentum", "dampening": "dampening", "nesterov": "nesterov"}
-_ADAM = {"beta1": "beta1", "beta2": "beta2", "eps": "floor"}
 
 
 def optimizer_for(run: Run, network: Network) -> Any:
@@ -29,7 +27,7 @@ def optimizer_for(run: Run, network: Network) -> Any:
     kind = torch.optim.AdamW if made.decoupled else torch.optim.Adam
     return kind(
         list(network.parameters.values()),
-        lr=_first(run.step_size),
+        lr=at_step(run.step_size, 0),
         betas=(made.beta1, made.beta2),
         eps=made.floor,
         weight_decay=run.weight_decay,
@@ -42,11 +40,12 @@ def check_optimizer(optimizer: Any, run: Run, network: Network) -> None:
         raise InvalidInput(f"optimizer must be one of torch.optim. Got {type(optimizer).__name__}.", field="optimizer")
     _check_parameters(optimizer, network)
     _check_new(optimizer)
-    found, name = optimizer_like(optimizer), type(optimizer).__name__
     if isinstance(run.optimizer, OtherOptimizer):
+        name = type(optimizer).__name__
         if run.optimizer.name.lower() != name.lower():
             raise _differs(run.optimizer.described, name)
         return
+    found = optimizer_like(optimizer)
     if found != run.optimizer:
         raise _differs(run.optimizer.described, found.described)
     decays = {group.get("weight_decay", 0.0) for group in optimizer.param_groups}
@@ -59,14 +58,24 @@ def check_optimizer(optimizer: Any, run: Run, network: Network) -> None:
 
 def optimizer_like(optimizer: Any) -> SGD | Adam | OtherOptimizer:
     """What a run says for an optimiser of torch.optim; by its name alone, where the library knows no more of it."""
-    settings = {**optimizer.defaults, **_common(optimizer.param_groups)}
-    if settings.get("maximize") or settings.get("amsgrad") or len({type(optimizer)} & _KNOWN) == 0:
-        return OtherOptimizer(type(optimizer).__name__)
-    if isinstance(optimizer, torch.optim.SGD):
-        return SGD(**{ours: settings[theirs] for theirs, ours in _SGD.items()})
-    beta1, beta2 = settings["betas"]
-    decoupled = type(optimizer) is torch.optim.AdamW or bool(settings.get("decoupled_weight_decay"))
-    return Adam(beta1, beta2, settings["eps"], decoupled)
+    found = {optimizer_of_group(optimizer, group) for group in optimizer.param_groups}
+    return found.pop() if len(found) == 1 else OtherOptimizer(f"{type(optimizer).__name__} with parameter groups")
+
+
+def optimizer_of_group(optimizer: Any, group: dict[str, Any]) -> SGD | Adam | OtherOptimizer:
+    """What it does with the parameters of this group, but for their learning rate and weight decay."""
+    name = type(optimizer).__name__
+    if type(optimizer) not in _KNOWN:
+        return OtherOptimizer(name)
+    for option in ("maximize", "amsgrad"):
+        if group.get(option):
+            return OtherOptimizer(f"{name} with {option}")
+    if type(optimizer) is torch.optim.SGD:
+        momentum = float(group["momentum"])
+        return SGD(momentum, bool(group["nesterov"]), float(group["dampening"])) if momentum else SGD()
+    beta1, beta2 = map(float, group["betas"])
+    decoupled = type(optimizer) is torch.optim.AdamW or bool(group.get("decoupled_weight_decay"))
+    return Adam(beta1, beta2, float(group["eps"]), decoupled)
 
 
 def check_rate(optimizer: Any, step: int, size: float) -> None:
@@ -108,20 +117,8 @@ def _differs(said: str, found: str) -> InvalidInput:
     )
 
 
-def _common(groups: list[dict[str, Any]]) -> dict[str, Any]:
-    """Settings that all groups share; one that differs is None, and no optimiser of the run has it."""
-    names = set.intersection(*(set(group) for group in groups)) - {"params", "lr"}
-    return {
-        name: value if all(g[name] == value for g in groups) else None for name in names for value in [groups[0][name]]
-    }
-
-
 def _listed(numbers: set[float]) -> str:
     return ", ".join(f"{one:g}" for one in sorted(numbers))
-
-
-def _first(step_size: Any) -> float:
-    return float(step_size) if isinstance(step_size, float) else float(step_size[0])
 
 
 _KNOWN = {torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW}

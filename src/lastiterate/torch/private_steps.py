@@ -12,7 +12,7 @@ from lastiterate.numerics.randomness import Source
 from lastiterate.torch.checkpoint import NetworkState
 from lastiterate.torch.collating import check_collate
 from lastiterate.torch.distributed import check_alone
-from lastiterate.torch.loaders import check_loader, generator_of, lists_ahead, sizes_of
+from lastiterate.torch.loaders import check_loader, generator_of, lists_ahead
 from lastiterate.torch.network import Network
 from lastiterate.torch.objective import Batch, NetworkObjective
 from lastiterate.torch.optimizers import check_optimizer, check_rate
@@ -51,7 +51,7 @@ class PrivateSteps:
         self, optimizer: Any, network: Network, run: Run, loader: Any, at_once: int | None, seed: int | None
     ) -> None:
         self.assumed = check_loader(loader, run)
-        self.caveats = (ORDER_SEEDED,) if self.assumed and seeded(generator_of(loader)) else ()
+        self.caveats = (ORDER_SEEDED,) if self.assumed and seeded(generator_of(loader.batch_sampler)) else ()
         check_collate(network, loader.dataset, getattr(loader.collate_fn, "collate_fn", loader.collate_fn))
         self.run = prepared(run, network, at_once)
         check_optimizer(optimizer, self.run, network)
@@ -127,7 +127,7 @@ class PrivateSteps:
     def _expected(self, step: int) -> int:
         """Of a loader of ours: as many records as it drew for this step, and no batch was left out before."""
         if self._sampler is None:
-            return sizes_of(self.run, step) or 0
+            return self.run.batches.size_at(step) or 0
         drawn = self._sampler.drawn
         if not 1 <= len(drawn) <= 1 + self._ahead:
             what = "a batch that no step has used" if drawn else "no batch for this step"

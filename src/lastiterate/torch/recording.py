@@ -12,12 +12,11 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from lastiterate.accounting.account import account, account_by
+from lastiterate.accounting.account import account_by
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import InvalidInput, PrivacyLeak, Unavailable, shown
-from lastiterate.theorems.catalogue import CATALOGUE
-from lastiterate.theorems.evidence import About
+from lastiterate.theorems.catalogue import CATALOGUE, OF_EVERY_ITERATE
 from lastiterate.torch.releases import ReleaseEntry, Releases
 from lastiterate.torch.stopping import StopAtBudget
 
@@ -151,11 +150,8 @@ class Recording:
         if self.taken == 0:
             raise Unavailable("no step was recorded: there is nothing to account for.")
         run, releases = self._accounted()
-        if self._every or (self.releases.charged and not run.released.plain):
-            every = [theorem for theorem in CATALOGUE if theorem.about is About.EVERY_ITERATE]
-            found = account_by(every, run, delta, releases)
-        else:
-            every, found = [], account(run, delta, releases)
+        every = self._every or self.releases.show_iterates_of(run)
+        found = account_by(OF_EVERY_ITERATE if every else CATALOGUE, run, delta, releases)
         assumed = (*ASSUMED, *self.assumed, *((_EVERY,) if every else ()), *self.releases.kept)
         return replace(found, caveats=self.caveats, also_assumed=assumed)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, checked_count, shown
 
 _SHOWN = 6
@@ -50,6 +51,10 @@ class Releases:
     def steps(self) -> tuple[int, ...]:
         """After how many steps the parameters were released."""
         return tuple(sorted({one.step for one in self.charged if one.step > 0}))
+
+    def show_iterates_of(self, run: Run) -> bool:
+        """Whether an iterate was released beside an average of them: only bounds on every iterate cover both."""
+        return bool(self.charged) and not run.released.plain
 
     @property
     def caveats(self) -> tuple[str, ...]:

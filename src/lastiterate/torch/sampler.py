@@ -38,9 +38,8 @@ class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]
         self.run, self.begin, self.team, self.ahead = checked_run(run), begin, team, ahead
         self.source = Source() if source is None else source
         self.at_once = run.batches.records if at_once is None else checked_count("at_once", at_once)
-        self.drawn: deque[tuple[int, int]] = (
-            deque()
-        )  # of each step to come: the size of its batch, and in how many lists
+        # Of each step to come: the size of its batch, and in how many lists.
+        self.drawn: deque[tuple[int, int]] = deque()
         self._orders = {} if order is None else {begin: order}
         self._asked = False
 

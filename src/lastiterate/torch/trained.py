@@ -8,10 +8,9 @@ from typing import Any
 from lastiterate.accounting.account import account_by
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.run import Run
-from lastiterate.theorems.catalogue import CATALOGUE
-from lastiterate.theorems.evidence import About
+from lastiterate.theorems.catalogue import CATALOGUE, OF_EVERY_ITERATE
 from lastiterate.torch.releases import Releases
-from lastiterate.training.train import SEEDED, report_of
+from lastiterate.training.train import SEEDED
 
 ASSUMED = (
     "The gradient of a record, as PyTorch computes it, does not depend on the other records of its batch: some were "
@@ -41,9 +40,6 @@ class TrainedModel:
         """The account of what was run and of all that was released."""
         caveats = (*(() if self.private else (SEEDED,)), *self.caveats, *self.releases.caveats)
         places = (*self.released, *self.releases.steps)
-        if self.every or (self.releases.charged and not self.run.released.plain):
-            every = [theorem for theorem in CATALOGUE if theorem.about is About.EVERY_ITERATE]
-            found = replace(account_by(every, self.run, delta, places), caveats=caveats)
-        else:
-            found = report_of(self.run, delta, places, caveats)
-        return replace(found, also_assumed=(*ASSUMED, *self.assumed, *self.releases.kept))
+        every = self.every or self.releases.show_iterates_of(self.run)
+        found = account_by(OF_EVERY_ITERATE if every else CATALOGUE, self.run, delta, places)
+        return replace(found, caveats=caveats, also_assumed=(*ASSUMED, *self.assumed, *self.releases.kept))

@@ -85,6 +85,7 @@ class PrivateTrainer:
             check_optimizer(optimizer, self.run, self.network)
         self.rates_by_run = optimizer is None
         self.releases = Releases()
+        self._trained = False
 
     def fit(self, checkpoint: str | Path | None = None, checkpoint_every: float = 30.0) -> TrainedModel:
         """Train to the end. With `checkpoint`, a file, a training that was killed goes on where it was."""
@@ -110,8 +111,6 @@ class PrivateTrainer:
         parts = {place: self.network.named(one) for place, one in zip(self.places, released, strict=True)}
         return TrainedModel(self.network.module, self.run, parts, self.source.private, self.releases)
 
-    _trained = False
-
     def _allows(self, state: NetworkState) -> bool:
         """Whether this training can be where the state says."""
         shuffled, size = self.run.batches.shuffled and state.step > 0, self.network.size
@@ -131,8 +130,7 @@ class PrivateTrainer:
             raise InvalidInput("epsilon and delta must be given together, or neither.", field="epsilon")
         if epsilon is None or delta is None:
             return run
-        most = run.steps if free is not NOISE else 1
-        return calibrate(run, epsilon=epsilon, delta=delta, free=free, most_steps=most, releases=releases)
+        return calibrate(run, epsilon=epsilon, delta=delta, free=free, most_steps=run.steps, releases=releases)
 
     def _walked(self, state: NetworkState, keeper: Keeper) -> tuple[Any, list[Any]]:
         if state.optimizer:

@@ -24,7 +24,6 @@ class WithoutDropout(TorchFunctionMode):  # type: ignore[misc]
         if function is functional.multi_head_attention_forward:
             named["training"] = False
         if function is functional.scaled_dot_product_attention:
-            args, named["dropout_p"] = (*args[:4], *args[5:]) if len(args) > 4 else args, 0.0
-            if len(args) > 4:  # is_causal stood behind it
-                args, named["is_causal"] = args[:4], args[4]
+            named |= dict(zip(("attn_mask", "dropout_p", "is_causal"), args[3:], strict=False))
+            args, named["dropout_p"] = args[:3], 0.0
         return function(*args, **named)

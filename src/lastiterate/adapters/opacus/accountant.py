@@ -16,7 +16,7 @@ from lastiterate.adapters.opacus.caller import set_up_by_caller
 from lastiterate.adapters.opacus.circumstances import Dealer
 from lastiterate.adapters.opacus.covered import covered
 from lastiterate.adapters.opacus.hidden import COARSEST, Hiding, accounted, squared_straying
-from lastiterate.adapters.opacus.loaders import check_batches, generator_of
+from lastiterate.adapters.opacus.loaders import check_batches, dealer_of
 from lastiterate.adapters.opacus.plan import check_rate, planned_run, with_multiplier
 from lastiterate.adapters.opacus.regularity import too_regular
 from lastiterate.adapters.opacus.state import Span, StepHistory, history_from
@@ -24,6 +24,7 @@ from lastiterate.adapters.opacus.steps import check_batch_size, check_setup, che
 from lastiterate.algorithms.batches import Poisson
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, LastIterateError, PrivacyLeak, Unavailable
+from lastiterate.torch.loaders import generator_of
 
 
 def accountant_for(run: Run, *, mechanism: str = "lastiterate") -> type[Accountant]:
@@ -102,7 +103,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
             check_setup(self.described, optimizer)
             check_batches(self.described.batches, loader)
             random = self.described.batches.random or self.described.batches.reshuffled
-            self._dealer = Dealer(random, generator_of(loader))
+            self._dealer = Dealer(random, generator_of(dealer_of(loader)))
 
         return lambda optimizer: self._seen(optimizer, sample_rate)
 

@@ -18,7 +18,7 @@ from lastiterate.algorithms.arithmetic import STRAYING, Arithmetic
 from lastiterate.algorithms.optimizers import SGD
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.run import Run
-from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.catalogue import OF_EVERY_ITERATE
 from lastiterate.theorems.evidence import About
 
 _UNITS = {torch.float32: 2.0**-24, torch.float64: 2.0**-53}
@@ -54,8 +54,7 @@ def accounted(run: Run, delta: float, releases: Iterable[int], limit: float | No
         return report, Hiding.UNUSED
     if limit is not None and not plain:
         return report, Hiding.ASSUMED
-    every = [theorem for theorem in CATALOGUE if theorem.about is About.EVERY_ITERATE]
-    return account_by(every, run, *at), Hiding.TOO_COARSE
+    return account_by(OF_EVERY_ITERATE, run, *at), Hiding.TOO_COARSE
 
 
 def _hides(report: Report) -> bool:

@@ -11,8 +11,7 @@ from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, Rando
 from lastiterate.adapters.opacus.steps import same
 from lastiterate.algorithms.batches import Batches, Cyclic, FullBatch, Poisson, Shuffled
 from lastiterate.errors import InvalidInput
-
-_PASSES = {RandomSampler: Shuffled, SequentialSampler: Cyclic}
+from lastiterate.torch.loaders import in_passes, passes_of
 
 
 def batches_of(loader: DataLoader[Any]) -> Batches:
@@ -27,13 +26,12 @@ def batches_of(loader: DataLoader[Any]) -> Batches:
         return Poisson(dealer.num_samples, dealer.sample_rate)
     if type(dealer) is not BatchSampler:
         raise _unknown(dealer)
-    sampler, size = dealer.sampler, dealer.batch_size
+    sampler, size, records = dealer.sampler, dealer.batch_size, len(loader.dataset)
     if isinstance(sampler, DistributedSampler):
         raise _distributed(sampler)
-    if type(sampler) not in _PASSES:
+    if type(sampler) not in (RandomSampler, SequentialSampler):
         raise _unknown(sampler)
-    records = len(loader.dataset)
-    if len(sampler) != records or getattr(sampler, "replacement", False):
+    if not in_passes(sampler, records):
         raise InvalidInput(
             f"the sampler must go through all {records} records, each once an epoch. Got {sampler.__class__.__name__} with "
             "replacement, or over another number of them. Use DataLoader(shuffle=True).",
@@ -41,19 +39,13 @@ def batches_of(loader: DataLoader[Any]) -> Batches:
         )
     if size >= records and (size == records or not dealer.drop_last):
         return FullBatch(records)
-    return _PASSES[type(sampler)](records, size, last="drop" if dealer.drop_last else "smaller")
+    return passes_of(dealer, records)
 
 
 def dealer_of(loader: DataLoader[Any]) -> Any:
     """What deals records to batches; of batches that a BatchMemoryManager cuts up, before they are."""
     dealer = getattr(loader, "batch_sampler", None)
     return dealer.sampler if isinstance(dealer, BatchSplittingSampler) else dealer
-
-
-def generator_of(loader: DataLoader[Any]) -> Any:
-    """Where its random choices come from: None for PyTorch's own, or where it makes none."""
-    dealer = dealer_of(loader)
-    return getattr(dealer if hasattr(dealer, "generator") else getattr(dealer, "sampler", None), "generator", None)
 
 
 def check_batches(described: Batches, loader: DataLoader[Any]) -> None:

@@ -15,9 +15,8 @@ from opacus.optimizers import (
 )
 
 from lastiterate.adapters.opacus.updates import Executed, as_written, executed_by
-from lastiterate.algorithms.batches import Poisson
 from lastiterate.algorithms.optimizers import OtherOptimizer
-from lastiterate.algorithms.per_step import PerStep
+from lastiterate.algorithms.per_step import at_step
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 
@@ -62,7 +61,7 @@ def check_setup(run: Run, optimizer: DPOptimizer) -> None:
 def check_step(run: Run, optimizer: DPOptimizer, step: int) -> None:
     """That this optimiser, as it is now, makes the step of the run that is counted so from 0."""
     check_setup(run, optimizer)
-    clip = at(run.clip or 0.0, step)
+    clip = at_step(run.clip or 0.0, step)
     if not same(optimizer.max_grad_norm, clip):
         raise _other("max_grad_norm", f"the clip of the run, {clip:g}", optimizer.max_grad_norm, step)
     _check_sizes(run, optimizer, step)
@@ -74,7 +73,7 @@ def _check_sizes(run: Run, optimizer: DPOptimizer, step: int) -> None:
     executed = executed_by(optimizer.original_optimizer)
     if executed.learning_rate is None or executed.weight_decay is None:
         return
-    size, scale = at(run.step_size, step), scale_of(run, optimizer, executed)
+    size, scale = at_step(run.step_size, step), scale_of(run, optimizer, executed)
     if not same(executed.learning_rate * scale, size):
         raise _other_step_size(run, optimizer, executed, size, step)
     if not same(executed.weight_decay, scale * run.decay):
@@ -118,11 +117,9 @@ def check_weights(run: Run, optimizer: DPOptimizer, step: int) -> None:
 
 def check_batch_size(run: Run, optimizer: DPOptimizer, step: int) -> None:
     """That the batch has as many records as the run says; of a batch that is cut up, only the last part is seen."""
-    batches, seen = run.batches, seen_records(optimizer)
-    if seen is None or isinstance(batches, Poisson):
+    size, seen = run.batches.size_at(step), seen_records(optimizer)
+    if seen is None or size is None:
         return
-    ends = (step + 1) % batches.per_epoch == 0
-    size = batches.last_size if ends else batches.largest
     if seen > size or (seen < size and not optimizer._is_last_step_skipped):
         raise _other("the batch", f"{size} records, as in the run", seen, step)
 
@@ -142,10 +139,6 @@ def norm_of(optimizer: DPOptimizer) -> float:
     with torch.no_grad():
         squares = sum(float(one.double().square().sum()) for one in optimizer.params)
     return math.sqrt(squares) * (1 + _NINE_DIGITS)
-
-
-def at(value: PerStep, step: int) -> float:
-    return value if isinstance(value, float) else value[step]
 
 
 def same(one: Any, two: float) -> bool:

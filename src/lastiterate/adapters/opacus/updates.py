@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from lastiterate.algorithms.optimizers import SGD, Adam, Optimizer, OtherOptimizer
+from lastiterate.algorithms.optimizers import SGD, Optimizer, OtherOptimizer
+from lastiterate.torch.optimizers import optimizer_of_group
 
 
 @dataclass(frozen=True)
@@ -33,28 +34,13 @@ def executed_by(optimizer: torch.optim.Optimizer) -> Executed:
 
 
 def _group(optimizer: torch.optim.Optimizer, group: dict[str, Any]) -> Executed:
-    name = type(optimizer).__name__
-    if type(optimizer) not in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW):
-        return Executed(OtherOptimizer(name))
-    for option in ("maximize", "amsgrad"):
-        if group.get(option):
-            return Executed(OtherOptimizer(f"{name} with {option}"))
-    numbers = float(group["lr"]), float(group["weight_decay"])
-    if type(optimizer) is torch.optim.SGD:
-        return _momentum(group, numbers)
-    beta1, beta2 = map(float, group["betas"])
-    decoupled = type(optimizer) is torch.optim.AdamW or bool(group.get("decoupled_weight_decay"))
-    return Executed(Adam(beta1, beta2, float(group["eps"]), decoupled), *numbers)
-
-
-def _momentum(group: dict[str, Any], numbers: tuple[float, float]) -> Executed:
-    momentum = float(group["momentum"])
-    if not momentum:
-        return Executed(SGD(), *numbers)
-    if group["dampening"]:
+    found = optimizer_of_group(optimizer, group)
+    if isinstance(found, SGD) and found.dampening:
         # PyTorch's first step is not dampened, li.SGD's is: as one more optimiser that is only named it is covered.
-        return Executed(OtherOptimizer("SGD with dampening"))
-    return Executed(SGD(momentum, bool(group["nesterov"])), *numbers)
+        found = OtherOptimizer("SGD with dampening")
+    if isinstance(found, OtherOptimizer):
+        return Executed(found)
+    return Executed(found, float(group["lr"]), float(group["weight_decay"]))
 
 
 def as_written(optimizer: Optimizer) -> str:

@@ -120,6 +120,12 @@ class Batches(ABC):
         """Records in the last batch of an epoch."""
         return self.largest
 
+    def size_at(self, step: int) -> int | None:
+        """Records in the batch of this step, counted from 0; None where that is by chance."""
+        if not self.constant_size:
+            return None
+        return self.last_size if (step + 1) % self.per_epoch == 0 else self.largest
+
     @property
     def uneven(self) -> bool:
         """Whether the last batch of each epoch is smaller than the others."""
