@@ -26,6 +26,7 @@ from lastiterate.errors import (
 )
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.roots import decreasing_crossing
+from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.evidence import About
 from lastiterate.theorems.theorem import Guarantee, Theorem, best_rung
@@ -37,6 +38,7 @@ _FAR = 1.0  # of the logarithm of the noise: there another theorem may be the be
 _MOST_SECANTS = 6
 _NEAR = 0.25  # of the logarithm of ε: there the best theorem and its best rung are all but found
 _CLOSE = 1e-6  # of the logarithm of ε: from here on the root is bracketed
+_LEAST_SQUARE = 1e-40  # of a μ: what is left for training is not 0 where rounding says so
 _STEEPNESS = 2.0  # log ε falls about so much faster than the logarithm of the noise
 
 
@@ -72,6 +74,7 @@ def calibrate(
     checked_choice("free", free, Free)
     places = checked_releases(releases)
     longest = most_steps if free is NOISE else checked_count("most_steps", most_steps)
+    _check_beforehand(run.beforehand_mu, target, delta)
     executed = replace(run, arithmetic=run.expected_arithmetic) if run.arithmetic == EXACT else run
     if free is NOISE:
         found = _least_noise(executed, target, delta, places)
@@ -89,9 +92,23 @@ def _checked_target(epsilon: float) -> float:
     return target
 
 
+def _check_beforehand(mu: float, target: float, delta: float) -> None:
+    """No noise makes up for what was released before."""
+    spent = GaussianDP(mu).epsilon(delta)
+    if spent >= target:
+        raise Unavailable(
+            f"beforehand_mu = {mu:g} alone costs epsilon = {spent:.4g} at delta = {delta:g}, which leaves nothing of "
+            f"epsilon = {target:g} for training. Release less beforehand, or allow a larger epsilon.",
+            field="beforehand_mu",
+        )
+
+
 def _least_noise(run: Run, target: float, delta: float, releases: tuple[int, ...]) -> Run:
-    # For Gaussian guarantees μ is proportional to 1/noise: the first guess is then the answer.
-    wanted = float(shift_below(math.log(delta), target))
+    # For Gaussian guarantees the μ of training is proportional to 1/noise: the first guess is then the answer.
+    def of_training(mu: float) -> float:
+        return math.sqrt(max((mu - run.beforehand_mu) * (mu + run.beforehand_mu), _LEAST_SQUARE))
+
+    wanted = of_training(float(shift_below(math.log(delta), target)))
 
     def accounted(log_factor: float) -> Report:
         return account(run.with_noise(math.exp(log_factor)), delta, releases)
@@ -106,10 +123,10 @@ def _least_noise(run: Run, target: float, delta: float, releases: tuple[int, ...
             found = accounted(log_factor)
         except LastIterateError:
             return log_factor, otherwise
-        return log_factor + (math.log(found.mu / wanted) if found.mu else 0.0), found
+        return log_factor + (math.log(of_training(found.mu) / wanted) if found.mu else 0.0), found
 
     report = account(run, delta, releases)
-    guess = math.log(report.mu / wanted) if report.mu else _guess(report.epsilon, target)
+    guess = math.log(of_training(report.mu) / wanted) if report.mu else _guess(report.epsilon, target)
     if not report.mu and abs(guess) > _FAR:
         guess, report = looked_up(guess, report)
     # The theorem and the rung that are best for some noise are nearly so for other noise: the search over all of them is

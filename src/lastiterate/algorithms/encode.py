@@ -19,7 +19,7 @@ from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 
 _REQUIRED = ("loss", "batches", "step_size", "noise", "steps")
 _OPTIONAL = ("domain", "prox", "weight_decay", "arithmetic", "start_norm", "adjacency", "optimizer", "released")
-_KNOWN = (*_REQUIRED, *_OPTIONAL)
+_KNOWN = (*_REQUIRED, *_OPTIONAL, "beforehand_mu")
 
 
 class BadEntry(InvalidInput):
@@ -44,8 +44,9 @@ def run_to_dict(run: Run) -> dict[str, Any]:
             plain[section] = _section_to_dict(section, value)
     if run.arithmetic != EXACT:
         plain["arithmetic"] = vars(run.arithmetic)
-    if run.start_norm:
-        plain["start_norm"] = run.start_norm
+    for name in ("start_norm", "beforehand_mu"):
+        if getattr(run, name):
+            plain[name] = getattr(run, name)
     for section, usual in (("optimizer", PLAIN), ("released", LAST)):
         if getattr(run, section) != usual:
             plain[section] = _section_to_dict(section, getattr(run, section))

@@ -31,6 +31,9 @@ class Process:
 
     `displacement`: what is computed differs from all this by a Gaussian mechanism with this mu.
 
+    `beforehand_mu`: what was released before, about the same records, is mu-GDP with this mu; all of the above may depend on
+    its outcome, and holds for each.
+
     `update`: what is made of the steps, and of the iterates; all of the above is about plain steps, whose noise and
     sensitivity are those of each noisy gradient, whatever is made of it.
 
@@ -52,6 +55,7 @@ class Process:
     releases: tuple[int, ...] = ()
     dimension: int | None = None
     displacement: float = 0.0
+    beforehand_mu: float = 0.0
     smooth: Smooth | str = "it is not known how a push turns"
     usual: Callable[[float], Process] | None = None
     levels: tuple[tuple[float, float], ...] = ((1.0, 1.0),)

@@ -48,6 +48,7 @@ class Quantities:
             reason=run.reason(self.lipschitz, self.sizes),
             dimension=run.domain.dimension if run.prox is None else None,
             displacement=run.arithmetic.displacement,
+            beforehand_mu=run.beforehand_mu,
             smooth=smooth_push(self),
             levels=self.sizes.levels,
             update=update_of(self),

@@ -31,6 +31,7 @@ from lastiterate.algorithms.prox import Prox
 from lastiterate.algorithms.quantities import Quantities
 from lastiterate.algorithms.released import LAST, Released
 from lastiterate.errors import (
+    MU,
     NON_NEGATIVE,
     POSITIVE,
     InvalidInput,
@@ -73,6 +74,10 @@ class Run:
     `start_norm`; this matters only where weights decay. `adjacency` says which data sets are neighbours: `li.REPLACE_ONE`,
     `li.ZERO_OUT` (the neighbour's record contributes nothing) or, where batches deal each record by itself,
     `li.ADD_OR_REMOVE_ONE`.
+
+    `beforehand_mu`: what was released about the same records before training, on which training may depend, such as private
+    means and scales that features are prepared with. Together it is mu-GDP under `adjacency`, with this mu (of several, the
+    root of the sum of squares). The account is then of both together.
     """
 
     loss: Loss
@@ -88,6 +93,7 @@ class Run:
     adjacency: Adjacency
     optimizer: Optimizer
     released: Released
+    beforehand_mu: float
 
     def __init__(
         self,
@@ -104,6 +110,7 @@ class Run:
         adjacency: Adjacency = REPLACE_ONE,
         optimizer: Optimizer | str | None = None,
         released: Released = LAST,
+        beforehand_mu: float = 0.0,
         **others: Any,
     ) -> None:
         for name in others:
@@ -135,6 +142,7 @@ class Run:
             "optimizer": optimizer_of(optimizer),
             "released": released,
             "adjacency": checked_choice("adjacency", adjacency, Adjacency),
+            "beforehand_mu": checked_number("beforehand_mu", beforehand_mu, MU),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)

@@ -103,6 +103,9 @@ class Quick(Notion):
     def _tabled(self) -> Tabled:
         return Tabled(self.notion)
 
+    def _after(self, mu: float) -> Notion:
+        return Quick(self.notion.after(mu))
+
     def _log_delta(self, epsilons: Floats) -> Floats:
         """A few questions as δ is asked for ε, so that both belong together."""
         return self.notion._log_delta(epsilons) if epsilons.size <= _FEW else self._tabled.log_delta(epsilons)

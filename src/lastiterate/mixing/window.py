@@ -7,7 +7,7 @@ window). The evaluator is `joined`; how ε is split is searched.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -82,6 +82,10 @@ class WindowTail(Notion):
     @cached_property
     def _tabled(self) -> Tabled:
         return Tabled(self._chosen)
+
+    def _after(self, mu: float) -> WindowTail:
+        """Between the two runs stands one with the first one's outcome of what came before: only the window sees both."""
+        return replace(self, window=self.window.after(mu))
 
     def _epsilon(self, log_deltas: Floats) -> Floats:
         if not self.tail.mus.any():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,6 +48,12 @@ class AveragedGaussianDP(Notion):
             total = np.exp(logs - top[:, None]).sum(axis=1)
         slack = ROUNDOFF * (len(self.mus) + 8 + 2 * np.abs(top))
         return np.minimum(top + np.log(total) + slack, 0.0)
+
+    def _after(self, mu: float) -> AveragedGaussianDP:
+        """What was drawn does not depend on the data, so that each composes by itself; what cost nothing costs mu."""
+        free = max(0.0, 1.0 - math.fsum(self.weights))
+        mus = up(np.hypot((*self.mus, 0.0), mu), operations=2)
+        return AveragedGaussianDP(mus=mus, weights=(*self.weights, free), adjacency=self.adjacency)
 
     def _rdp(self, orders: Floats) -> Floats:
         """log E e^{(α−1)R} / (α−1) is jointly convex enough: log of the average of e^{(α−1)αμ²/2}, over α − 1."""

@@ -36,6 +36,9 @@ class Best(Notion):
         least = np.min([member._epsilon(log_deltas) for member in self.members], axis=0)
         return np.minimum(least, self._minorant._epsilon(log_deltas))
 
+    def _after(self, mu: float) -> Best:
+        return Best(tuple(member.after(mu) for member in self.members), self.adjacency)
+
     def _tradeoff(self, type_i_errors: Floats) -> Floats:
         members = [member._tradeoff(type_i_errors) for member in (*self.members, self._minorant)]
         return np.max(members, axis=0)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,29 +20,22 @@ _EVERY = 2  # so few powers are tried: halfway between two, either is within a p
 _LEAST, _MOST = 4, 300
 
 
-@dataclass(frozen=True, eq=False)
-class ChosenSlack(Notion):
-    """`with_exception(p)` holds but for a probability p, which is added to δ; p is a power of ten that fits."""
+class ForEachDepth(Notion):
+    """Many guarantees for one release, each made for some power of ten: the one that fits the δ in question is asked."""
 
-    with_exception: Callable[[float], Notion]
-    adjacency: Adjacency = REPLACE_ONE
-    _known: dict[int, Notion] = field(default_factory=dict, init=False, repr=False)
+    @abstractmethod
+    def member(self, power: int) -> Notion:
+        """The guarantee that is made for δ a little above 10 to minus this."""
 
     @staticmethod
     def power(log_delta: float) -> int:
-        """The exception is 10 to minus this."""
+        """Some powers of ten below this δ."""
         wanted = -max(log_delta, -700.0) / math.log(10.0) + _BELOW
         return min(max(_EVERY * math.ceil(wanted / _EVERY), _LEAST), _MOST)
 
     @staticmethod
     def exception(power: int) -> float:
         return 10.0**-power
-
-    def member(self, power: int) -> Notion:
-        if power not in self._known:
-            exception = self.exception(power)
-            self._known[power] = with_slack(self.with_exception(exception), exception)
-        return self._known[power]
 
     def _epsilon(self, log_deltas: Floats) -> Floats:
         powers = np.array([self.power(one) for one in log_deltas.tolist()])
@@ -57,3 +51,21 @@ class ChosenSlack(Notion):
         return np.asarray(
             np.min([first, *(self.member(power)._log_delta(epsilons) for power in sorted(worth))], axis=0)
         )
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenSlack(ForEachDepth):
+    """`with_exception(p)` holds but for a probability p, which is added to δ; p is a power of ten that fits."""
+
+    with_exception: Callable[[float], Notion]
+    adjacency: Adjacency = REPLACE_ONE
+    _known: dict[int, Notion] = field(default_factory=dict, init=False, repr=False)
+
+    def member(self, power: int) -> Notion:
+        if power not in self._known:
+            exception = self.exception(power)
+            self._known[power] = with_slack(self.with_exception(exception), exception)
+        return self._known[power]
+
+    def _after(self, mu: float) -> ChosenSlack:
+        return replace(self, with_exception=lambda exception: self.with_exception(exception).after(mu))

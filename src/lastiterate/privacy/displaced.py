@@ -39,6 +39,10 @@ class Displaced(Notion):
     def relabelled(self, adjacency: Adjacency) -> Notion:
         return replace(self, inner=self.inner.relabelled(adjacency))
 
+    def _after(self, mu: float) -> Notion:
+        """What came before was computed as it is, so that both together are displaced no farther."""
+        return replace(self, inner=self.inner.after(mu))
+
     def epsilon_estimate(self, log_delta: float) -> float:
         return self.inner.epsilon_estimate(log_delta)
 
@@ -51,10 +55,10 @@ class Displaced(Notion):
 
     def _log_delta(self, epsilons: Floats) -> Floats:
         before = np.maximum(epsilons - 2 * self._moved, 0.0)
-        far = np.where(epsilons >= 2 * self._moved, self._after(before, self._moved), 0.0)
-        return np.minimum(far, self._after(epsilons, 0.0))
+        far = np.where(epsilons >= 2 * self._moved, self._farther(before, self._moved), 0.0)
+        return np.minimum(far, self._farther(epsilons, 0.0))
 
-    def _after(self, epsilons: Floats, moved: float) -> Floats:
+    def _farther(self, epsilons: Floats, moved: float) -> Floats:
         """log δ' at ε + 2a, with this a."""
         together = np.logaddexp(self.inner._log_delta(epsilons) + moved, self._lost(epsilons, moved))
         return np.minimum(together + 1e-15 * (1 + np.abs(together)), 0.0)

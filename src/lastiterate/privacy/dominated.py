@@ -63,7 +63,7 @@ def covering_mu(epsilons: Floats, deltas: Floats, slack: float) -> float:
     y = 1 a profile is the mirror image of the other order, with a smaller slack; so it also does if the Gaussian has that
     slope below 1, s ≥ Φ(−μ/2), and is above the line at 1: a − s − slack ≤ 2Φ(μ/2) − 1.
     """
-    x, y = lower_hull(*_apart(np.exp(epsilons), deltas))
+    x, y = lower_hull(*apart(np.exp(epsilons), deltas))
     if y[-1] > slack:
         return math.inf
     slopes = np.clip(-np.diff(y) / np.diff(x), 0.0, 1.0)
@@ -78,7 +78,7 @@ def covering_mu(epsilons: Floats, deltas: Floats, slack: float) -> float:
     return up(max(float(np.where(np.isnan(needed), math.inf, needed).max(initial=0.0)), 0.0), by=1e-10)
 
 
-def _apart(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+def apart(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """Without points too close to see a slope between them; the last may stand farther right, where it holds, too."""
     kept = [0]
     for i in range(1, x.size - 1):

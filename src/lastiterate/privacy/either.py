@@ -45,6 +45,9 @@ class Either(Notion):
         """What is known already, or both."""
         return (self.chosen,) if "chosen" in self.__dict__ else (self.quick, self.rough)
 
+    def _after(self, mu: float) -> Either:
+        return Either(self.quick.after(mu), self.rough.after(mu), lambda: self.slow().after(mu))
+
     def _log_delta(self, epsilons: Floats) -> Floats:
         return self.chosen._log_delta(epsilons)
 

@@ -65,6 +65,9 @@ class GaussianDP(Notion):
         exact = ndtr(-ndtri(type_i_errors) - self.mu)  # Φ⁻¹(1 − α) itself would round tiny α to 0
         return np.where((type_i_errors > 0) & (type_i_errors < 1), down(exact, by=1e-11), 1.0 - type_i_errors)
 
+    def _after(self, mu: float) -> GaussianDP:
+        return GaussianDP(composed_mu([self.mu, mu], [1, 1]), self.adjacency)
+
     def _rdp(self, orders: Floats) -> Floats:
         return up(orders * self.mu**2 / 2, operations=2)
 

@@ -77,6 +77,11 @@ class HiddenPlaceDP(Notion):
         """Every place compared with itself."""
         return AveragedGaussianDP(mus=self.mus, weights=self.weights, adjacency=self.adjacency)
 
+    def _after(self, mu: float) -> HiddenPlaceDP:
+        """Each two places compose by themselves, because places do not depend on the data."""
+        own, pairs = (up(np.hypot(values, mu), operations=2) for values in (self.mus, self.pair_mus))
+        return HiddenPlaceDP(mus=own, pair_mus=pairs, weights=self.weights, adjacency=self.adjacency)
+
     def _rdp(self, orders: Floats) -> Floats:
         return self.average._rdp(orders)
 

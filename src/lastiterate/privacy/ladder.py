@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -62,6 +62,9 @@ class Ladder(Notion):
     def best_rung(self, log_delta: float) -> int:
         """The rung that gives the least ε, as far as the search goes."""
         return self.rungs[self._search(log_delta, _EPSILON)]
+
+    def _after(self, mu: float) -> Ladder:
+        return replace(self, climb=lambda rung: self.climb(rung).after(mu))
 
     def _least(self, values: Floats, question: Question) -> Floats:
         """A few values one by one; for many, the rungs that are best for some of them."""

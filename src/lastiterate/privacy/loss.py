@@ -112,6 +112,13 @@ class PrivacyLoss(Notion):
         guess = min(max(self._total.mean, 0.0), 0.5 * last)
         return decreasing_crossing(lambda t: self._log_delta_at(t) - log_delta, 0.0, last, guess, 0.05 * last, 1e-9)
 
+    def _after(self, mu: float) -> Notion:
+        """On the lattice of this loss."""
+        from lastiterate.privacy.compose import compose
+        from lastiterate.privacy.gaussian import GaussianDP
+
+        return compose([self, GaussianDP(mu, self.adjacency)])
+
     def _rdp(self, orders: Floats) -> Floats:
         if self._total.infinite:
             return np.full_like(orders, np.inf)

@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lastiterate.errors import ABOVE_ONE, INSIDE_UNIT, NON_NEGATIVE, UNIT, Unavailable, checked_array, checked_count
+from lastiterate.errors import (
+    ABOVE_ONE,
+    INSIDE_UNIT,
+    MU,
+    NON_NEGATIVE,
+    UNIT,
+    Unavailable,
+    checked_array,
+    checked_count,
+    checked_number,
+)
 from lastiterate.numerics.arrays import Floats, like_input
 from lastiterate.numerics.roots import FARTHEST, decreasing_root
 from lastiterate.numerics.rounding import up
@@ -95,6 +105,16 @@ class Notion(ABC):
         other = copy(self)
         object.__setattr__(other, "adjacency", adjacency)
         return other
+
+    def after(self, mu: float) -> Notion:
+        """Together with what was released before it, which is mu-GDP: the guarantee holds whatever came out of that."""
+        return self if checked_number("mu", mu, MU) == 0 else self._after(mu)
+
+    def _after(self, mu: float) -> Notion:
+        """The same, for mu > 0: a kind that knows better says so."""
+        from lastiterate.privacy.after import AfterGaussian
+
+        return AfterGaussian(self, mu)
 
     def compose(self, times: int) -> Notion:
         """This guarantee `times` times over, adaptively."""

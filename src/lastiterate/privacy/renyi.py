@@ -69,6 +69,14 @@ class RenyiDP(Notion):
             )
         return np.array(self.divergences)[np.searchsorted(known, orders)]
 
+    def _after(self, mu: float) -> RenyiDP:
+        """Divergences add up."""
+        if self.rho is not None:
+            return RenyiDP(rho=up(self.rho + mu**2 / 2, operations=5), adjacency=self.adjacency)
+        orders = np.array(self.orders)
+        together = up(np.array(self.divergences) + orders * mu**2 / 2, operations=5)
+        return RenyiDP(orders=orders, divergences=together, adjacency=self.adjacency)
+
     def _curve(self) -> tuple[Floats, Floats]:
         if self.rho is None:
             return np.array(self.orders)[:, None], np.array(self.divergences)[:, None]

@@ -25,6 +25,9 @@ class _Nearly(Notion):
     def relabelled(self, adjacency: Adjacency) -> Notion:
         return replace(self, inner=self.inner.relabelled(adjacency))
 
+    def _after(self, mu: float) -> Notion:
+        return replace(self, inner=self.inner.after(mu))
+
     def epsilon_estimate(self, log_delta: float) -> float:
         return self.inner.epsilon_estimate(log_delta)
 

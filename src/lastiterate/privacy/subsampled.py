@@ -260,6 +260,12 @@ class SubsampledGaussians(Notion):
         """A quick ESTIMATE of log δ(ε), by the saddle point of the usual worst order: to steer a search, never to report."""
         return self._orders[0].log_estimate(checked_number("epsilon", epsilon, NON_NEGATIVE))
 
+    def _after(self, mu: float) -> SubsampledGaussians:
+        """One more step, which sees every record."""
+        return merged(
+            [(self, 1), (SubsampledGaussians(((SampledStep(mu, 1.0, POISSON), 1),), self.adjacency), 1)], self.adjacency
+        )
+
     def _rdp(self, orders: Floats) -> Floats:
         return np.array([max(total.renyi_upper(order) for total in self._orders) for order in orders.tolist()])
 

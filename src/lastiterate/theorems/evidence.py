@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from lastiterate.errors import Unavailable
@@ -118,6 +118,18 @@ class Evidence:
     def for_delta(self, delta: float) -> Evidence:
         """What proves it best for this δ."""
         return self if self.at_delta is None else self.at_delta(math.log(delta))
+
+    def after(self, mu: float) -> Evidence:
+        """Together with what was released before, which is mu-GDP; `at_least` is less than that, and stays valid."""
+        if mu == 0:
+            return self
+        at_delta, ladder = self.at_delta, None if self.ladder is None else self.ladder._after(mu)
+        return replace(
+            self,
+            notion=self.notion.after(mu) if ladder is None or self.notion is not self.ladder else ladder,
+            ladder=ladder,
+            at_delta=None if at_delta is None else lambda log_delta: at_delta(log_delta).after(mu),
+        )
 
     def hopeless(self, delta: float, least: float) -> bool:
         """Whether it is surely not below this ε, as far as an estimate tells."""

@@ -102,8 +102,9 @@ class Theorem:
             evidence = self._of_usual_sizes(process) if process.usual and not self.places else self.bound(process)
         except NoFiniteBound:
             return Inapplicable(self, (f"it finds no finite bound, because {process.reason}",))
-        computed = as_computed(evidence.notion, process.displacement).relabelled(process.adjacency)
-        return Guarantee(self, replace(evidence, notion=computed, about=self.about))
+        whole = evidence.after(process.beforehand_mu)
+        computed = as_computed(whole.notion, process.displacement).relabelled(process.adjacency)
+        return Guarantee(self, replace(whole, notion=computed, about=self.about))
 
     def notion(self, process: Process) -> Notion:
         """What the theorem proves of this process; an error if it says nothing."""
@@ -121,7 +122,8 @@ class Theorem:
             if process.usual is None
             else OfUsualSizes(self._usual(process), partial(_at, self.rung, rung))
         )
-        return as_computed(found, process.displacement).relabelled(process.adjacency)
+        whole = found.after(process.beforehand_mu)
+        return as_computed(whole, process.displacement).relabelled(process.adjacency)
 
     def _of_usual_sizes(self, process: Process) -> Evidence:
         """Each rung by itself, so that a certificate finds it again."""

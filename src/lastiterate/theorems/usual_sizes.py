@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -132,6 +132,9 @@ class OfUsualSizes(Notion):
         if 0.0 not in seen and found.size and found.min() < _FELT:
             look((self.sizes.extreme,))
         return found
+
+    def _after(self, mu: float) -> OfUsualSizes:
+        return replace(self, bound=lambda given: self.bound(given).after(mu))
 
     def epsilon_estimate(self, log_delta: float) -> float:
         members = self._members(ChosenSlack.power(log_delta))
