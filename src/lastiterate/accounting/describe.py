@@ -27,6 +27,13 @@ _SECRECY = (
     "hyperparameters by looking at it."
 )
 _START = "The first iterate does not depend on the data, and lies in the domain."
+_SECRECY_AFTERWARDS = (
+    "Nothing else that was computed from the data is released: no other iterate, no metric or stopping time, no choice of "
+    "hyperparameters by looking at it, but for what was released beforehand."
+)
+_START_AFTERWARDS = (
+    "The first iterate depends on the data through what was released beforehand alone, and lies in the domain."
+)
 _NOISE = "The noise is Gaussian, fresh at every step and coordinate, from a generator nobody can predict."
 
 _SAME = "A record has the same features and target at each of its turns: no augmentation changes them."
@@ -54,6 +61,11 @@ def described(run: Run) -> list[str]:
             f"rounding: a record moves a computed sum by up to {run.arithmetic.factor:.9g} times its sensitivity, and the "
             f"rounding of iterates adds {2 * run.arithmetic.displacement:.2g} to mu; both are included"
         )
+    if run.beforehand_mu:
+        lines.append(
+            f"released before training, about the same records: {run.beforehand_mu:g}-GDP (mu = {run.beforehand_mu:g}), "
+            "which is included in epsilon"
+        )
     return lines
 
 
@@ -61,6 +73,8 @@ def promises(run: Run, releases: tuple[int, ...]) -> list[str]:
     """What no program can check, and what the guarantee rests on. Certificates hold these very sentences."""
     released = _released_alone(run, releases)
     lines = [_NEIGHBOURS[run.adjacency], f"{released} {_SECRECY}", _START, run.batches.promise, _NOISE]
+    if run.beforehand_mu:
+        lines[1:3] = [_beforehand(run.beforehand_mu), f"{released} {_SECRECY_AFTERWARDS}", _START_AFTERWARDS]
     lines.extend(run.batches.also_promised(run.noise.on_sum))
     lines.extend(_optimizer_promises(run))
     lines.extend(_gradient_promises(run))
@@ -76,6 +90,14 @@ def promises(run: Run, releases: tuple[int, ...]) -> list[str]:
     if math.isfinite(run.domain.diameter):
         lines.append("Every step ends with the projection on the domain.")
     return lines
+
+
+def _beforehand(mu: float) -> str:
+    return (
+        f"What was released beforehand about these records is mu-GDP with mu at most {mu!r}, under the same neighbours, and "
+        "includes everything that training was chosen by: how features were prepared, hyperparameters, the first iterate. "
+        "Whatever came out of it, all that is assumed of training holds."
+    )
 
 
 def _released_alone(run: Run, releases: tuple[int, ...]) -> str:

@@ -20,6 +20,7 @@ from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import threshold_above
+from lastiterate.numerics.rounding import up
 from lastiterate.plots import draw_records
 from lastiterate.privacy.chosen_slack import ChosenSlack
 from lastiterate.privacy.displaced import as_computed
@@ -91,21 +92,27 @@ def account_each(run: Run, delta: float, releases: Iterable[int] = ()) -> Record
     if run.batches.turns is not Turns.FIXED_ORDER or not process.update.plain:
         return RecordReport(run, target, np.array([report.epsilon]), report)
     found = np.minimum(_own_epsilons(process, target), report.epsilon)
-    nothing = np.zeros(1 if run.batches.unused else 0)  # of records that no step uses
-    return RecordReport(run, target, np.append(found, nothing), report)
+    unused = _epsilons(np.full(1 if run.batches.unused else 0, run.beforehand_mu), target)  # no step uses them
+    return RecordReport(run, target, np.append(found, unused), report)
 
 
 def _own_epsilons(process: Process, delta: float) -> Floats:
     """By the shift engine, and by prepayment where it applies."""
     try:
-        found = _epsilons(own_mus(process) + 2 * process.displacement, delta)
+        found = _epsilons(_with_before(process, own_mus(process) + 2 * process.displacement), delta)
     except NoFiniteBound:
         found = np.full(process.batches.per_epoch, np.inf)
     if PREPAYMENT.failures(process):
         return found
     slack = ChosenSlack.exception(ChosenSlack.power(math.log(delta)))
-    notions = [with_slack(GaussianDP(mu), slack) for mu in own_prepaid_mus(process, slack)]
+    mus = _with_before(process, own_prepaid_mus(process, slack))
+    notions = [with_slack(GaussianDP(mu), slack) for mu in mus.tolist()]
     return np.minimum(found, [float(as_computed(one, process.displacement).epsilon(delta)) for one in notions])
+
+
+def _with_before(process: Process, mus: Floats) -> Floats:
+    """Together with what was released before training, which may be about any record."""
+    return up(np.hypot(mus, process.beforehand_mu), operations=2) if process.beforehand_mu else mus
 
 
 def _epsilons(mus: Floats, delta: float) -> Floats:

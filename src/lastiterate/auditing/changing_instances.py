@@ -40,7 +40,7 @@ def best_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterato
     parts = [slice(*part) for part in pairwise(ends)]
     squares = [_square(pushes[at], highest.noise[at], lowest.factor[at], highest.factor[at]) for at in parts]
     # Every slope is rounded, and may be an ulp outside.
-    yield epsilon_of(math.sqrt(math.fsum(squares)) * (1 - 1e-12 - 1e-15 * run.steps), delta), _SUPREMUM
+    yield epsilon_of(run, math.sqrt(math.fsum(squares)) * (1 - 1e-12 - 1e-15 * run.steps), delta), _SUPREMUM
 
 
 def _square(pushes: Floats, noise: Floats, lowest: Floats, highest: Floats) -> float:

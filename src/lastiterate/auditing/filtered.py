@@ -38,7 +38,7 @@ def filtered_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Ite
     grid = np.linspace(*hessians, _GRID).tolist() if hessians[1] > hessians[0] else list(hessians[:1])
     if as_known(run.batches):
         mu, where = greatest(lambda hessian: filtered_mu(run, hessian), grid)
-        yield epsilon_of(mu * _ROUNDED, delta), losses_with(run, where)
+        yield epsilon_of(run, mu * _ROUNDED, delta), losses_with(run, where)
         return
     for hessian, (record, neighbour) in product(sorted({grid[0], grid[-1]}), allowed_splits(run)):
         values, deviation = _left(run, hessian)

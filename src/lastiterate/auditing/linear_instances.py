@@ -49,7 +49,7 @@ def two_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator
     # The factor 1 − η·hessian is rounded, once for each step that is not yet forgotten; 1 is exact.
     lost = 1 - extremes(steps_of(run, where).factor)[1]
     rounded = min(run.steps, 1 / lost) if lost > 0 else 0.0
-    yield epsilon_of(mu * (1 - 1e-13 - 4e-16 * rounded), delta), losses_with(run, where)
+    yield epsilon_of(run, mu * (1 - 1e-13 - 4e-16 * rounded), delta), losses_with(run, where)
 
 
 def clipped_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, str]]:
@@ -60,9 +60,9 @@ def clipped_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iter
 
     def epsilon(hessian: float) -> float:
         mu = exact_mu(run, hessian, releases) * (1 - 1e-13 - 4e-16 * run.steps)
-        apart = epsilon_of(mu, delta)
+        apart = epsilon_of(run, mu, delta)
         unlike = _leaving(run, hessian) * (1 + math.exp(min(apart, LARGEST)))
-        return epsilon_of(mu, delta + unlike) if delta + unlike < 1 else 0.0
+        return epsilon_of(run, mu, delta + unlike) if delta + unlike < 1 else 0.0
 
     found, where = greatest(epsilon, np.linspace(*hessians, _GRID).tolist(), _SEARCH)
     yield found, f"quadratic losses with Hessian {where:g} for all other records, up to the bound on gradients"
@@ -91,8 +91,10 @@ def as_known(batches: Batches) -> bool:
     return batches.turns in (Turns.EVERY_STEP, Turns.FIXED_ORDER) or once or float(batches.inclusion(1)[0]) == 1
 
 
-def epsilon_of(mu: float, delta: float) -> float:
-    return float(GaussianDP(max(mu, 0.0)).bracket(delta)[0])  # type: ignore[arg-type]
+def epsilon_of(run: Run, mu: float, delta: float) -> float:
+    """Of two normal laws so far apart, and of a Gaussian mechanism before training that attains its mu."""
+    together = math.hypot(max(mu, 0.0), run.beforehand_mu)
+    return float(GaussianDP(together * (1 - 1e-15) if run.beforehand_mu else together).bracket(delta)[0])  # type: ignore[arg-type]
 
 
 def random_pushes(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, str]]:

@@ -12,7 +12,7 @@ from lastiterate.algorithms.run import Run
 from lastiterate.auditing.changing_instances import best_gaussians, last_step_apart
 from lastiterate.auditing.filtered import filtered_gaussians
 from lastiterate.auditing.interval_instances import on_an_interval
-from lastiterate.auditing.linear_instances import clipped_gaussians, random_pushes, two_gaussians
+from lastiterate.auditing.linear_instances import clipped_gaussians, epsilon_of, random_pushes, two_gaussians
 from lastiterate.auditing.wells import two_wells
 from lastiterate.progress import tracked
 
@@ -26,6 +26,7 @@ _FAMILIES = (
     two_wells,
 )
 _OF_OPTIMISERS = (filtered_gaussians,)  # the others are about plain steps
+_BEFOREHAND = "what was released before training, alone"
 _NONE = "no instance is known for such a run"
 
 
@@ -47,6 +48,8 @@ class LowerBound:
 def worst_instance(run: Run, delta: float, releases: tuple[int, ...]) -> LowerBound:
     """The greatest ε at `delta` of the instances that belong to the run; after `releases` steps iterates leave as well."""
     found = [LowerBound(0.0, delta, _NONE)]
+    if run.beforehand_mu:
+        found.append(LowerBound(epsilon_of(run, 0.0, delta), delta, _BEFOREHAND))
     families = _FAMILIES if run.process.update.plain else _OF_OPTIMISERS
     for family in tracked(families, "instances"):
         found += [LowerBound(epsilon, delta, instance) for epsilon, instance in family(run, delta, releases)]

@@ -31,7 +31,8 @@ Price = Callable[[tuple[int, ...], Parts], list[float]]  # μ of each stretch, f
 
 @dataclass(frozen=True)
 class Proved:
-    """μ of a record at each place that counts, with its probability; without one, the worst counts.
+    """μ of a record at each place that counts, with its probability; without one, the worst counts. It is that of training
+    and of what was released before it, together.
 
     `hidden`: places may be compared with others. It holds but for a probability `slack`; what is computed is
     `displacement`-GDP away from it, on either data set.
@@ -89,8 +90,10 @@ def check(proof: dict[str, Any], claim: dict[str, Any]) -> None:
 def proved(proof: dict[str, Any]) -> Proved:
     """What these schedules prove: every place that counts has to be there."""
     places = read_places(proof["steps"], proof["turns"])
-    if not 0 <= (displacement := number(proof["displacement"])) < math.inf:
-        raise Refused("displacement must be >= 0.")
+    displacement, beforehand = number(proof["displacement"]), number(proof.get("beforehand_mu", 0.0))
+    for name, value in (("displacement", displacement), ("beforehand_mu", beforehand)):
+        if not 0 <= value < math.inf:
+            raise Refused(f"{name} must be >= 0.")
     given = {count_of(entry["place"], -1): entry["parts"] for entry in proof["schedules"]}
     if "prepaid" in proof:
         smooth, slack = read_smooth(proof["prepaid"], len(places.steps)), number(proof["prepaid"]["slack"])
@@ -101,6 +104,7 @@ def proved(proof: dict[str, Any]) -> Proved:
         wanted, price = prepaid_places(places, smooth, largest, times), _by_segments(places, smooth, proof["prepaid"])
     else:
         wanted, price, slack = places.wanted, _by_blocks(places, displacement), 0.0
+    price = _with(beforehand, price)
     mus = {place: _mu(places, (place,), given.get(place), price) for place in wanted}
     hidden = _hidden(places, mus, proof["hidden"], price) if "hidden" in proof else None
     return Proved(tuple(mus.values()), tuple(wanted.values()), places.averaged, hidden, slack, displacement)
@@ -112,6 +116,11 @@ def _mu(places: Places, at: tuple[int, ...], parts: Parts | None, price: Price) 
         named = " and ".join(map(str, at))
         raise Refused(f"there is no schedule for place {named}, or not one for each of {len(places.ends)} stretches.")
     return math.hypot(*price(at, parts)) * _UP
+
+
+def _with(beforehand: float, price: Price) -> Price:
+    """What was released before is a part of everything released, at every place and for every two of them."""
+    return lambda at, parts: [*price(at, parts), beforehand]
 
 
 def _by_blocks(places: Places, displacement: float) -> Price:

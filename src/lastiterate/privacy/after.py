@@ -9,7 +9,9 @@ that small δ keep their digits. Proof: docs/proofs.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -24,6 +26,9 @@ from lastiterate.privacy.hidden_place import log_gap_anywhere
 from lastiterate.privacy.notion import Notion
 
 _OTHERWISE = (1e-3, 0.1, 0.9)  # δ that a table goes down to, where the guarantee never gets below the one that is asked
+
+_LOG_TWO = math.log(2.0) + 1e-15
+_FEW_QUESTIONS = 6  # each takes its time on a lattice
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +69,47 @@ class AfterGaussian(ForEachDepth):
         if math.isnan(alone) or alone >= 0:
             return alone
         return float(log_gap_above(epsilon, math.hypot(float(shift_below(alone, epsilon)), self.mu)))
+
+    def _epsilon(self, log_deltas: Floats) -> Floats:
+        """Where ε is too large for a table: each half of δ by itself."""
+        found = super()._epsilon(log_deltas)
+        if np.isinf(found).any():
+            halved = log_deltas - _LOG_TWO
+            found = np.minimum(found, up(self.inner._epsilon(halved) + threshold_above(halved, self.mu)))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class AfterLosses(AfterGaussian):
+    """`losses` are those of `inner`, in both orders of the data sets; `otherwise` holds for the same release, too.
+
+    A few questions are answered by them, on their lattice, many by a table.
+    """
+
+    losses: Callable[[], tuple[Notion, Notion]]
+    otherwise: Notion | None = None
+
+    @cached_property
+    def _orders(self) -> list[Notion]:
+        return [order.after(self.mu) for order in self.losses()]
+
+    @cached_property
+    def _other(self) -> list[Notion]:
+        return [] if self.otherwise is None else [self.otherwise.after(self.mu)]
+
+    def relabelled(self, adjacency: Adjacency) -> Notion:
+        other = None if self.otherwise is None else self.otherwise.relabelled(adjacency)
+        return replace(self, inner=self.inner.relabelled(adjacency), otherwise=other)
+
+    def _log_delta(self, epsilons: Floats) -> Floats:
+        if epsilons.size > _FEW_QUESTIONS:
+            return super()._log_delta(epsilons)
+        worse = np.max([order._log_delta(epsilons) for order in self._orders], axis=0)
+        return np.min([worse, *(other._log_delta(epsilons) for other in self._other)], axis=0)
+
+    def _epsilon(self, log_deltas: Floats) -> Floats:
+        worse = np.max([order._epsilon(log_deltas) for order in self._orders], axis=0)
+        return np.min([worse, *(other._epsilon(log_deltas) for other in self._other)], axis=0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from lastiterate.numerics.ratio_law import loss_from_above, loss_from_below, opp
 from lastiterate.numerics.roots import decreasing_crossing
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, Adjacency
+from lastiterate.privacy.after import AfterLosses
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.loss import PrivacyLoss
 from lastiterate.privacy.notion import Notion
@@ -78,6 +79,9 @@ class BallsAndBinsDP(Notion):
         parts = _losses(max(self.mu, _SMALLEST_MU), min(self.batches, _MOST_BATCHES))
         with_record, without = (LatticeSum((part,), (self.epochs,)) for part in parts)
         return PrivacyLoss.of_sum(with_record, self.adjacency), PrivacyLoss.of_sum(without, self.adjacency)
+
+    def _after(self, mu: float) -> Notion:
+        return AfterLosses(self, mu, lambda: self._orders) if self._gaussian is None else self._gaussian.after(mu)
 
     def _log_delta(self, epsilons: Floats) -> Floats:
         if self._gaussian is not None:

@@ -19,6 +19,7 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.lattice import LatticeSum, Masses
 from lastiterate.numerics.rounding import down, up
 from lastiterate.privacy.adjacency import FIXED_SIZE, ZERO_OUT, Adjacency
+from lastiterate.privacy.after import AfterLosses
 from lastiterate.privacy.compose import profile_to_masses, spacing_for
 from lastiterate.privacy.hidden_place import log_gap_anywhere
 from lastiterate.privacy.loss import PrivacyLoss
@@ -86,6 +87,9 @@ class ZeroedOut(Notion):
     def _orders(self) -> tuple[PrivacyLoss, PrivacyLoss]:
         spacing = spacing_for([_present(step) for step, _ in self.steps])
         return _composed(self.steps, spacing, _with_the_record), _composed(self.steps, spacing, _without_the_record)
+
+    def _after(self, mu: float) -> Notion:
+        return AfterLosses(self, mu, lambda: self._orders, self.replaced)
 
     def _log_delta(self, epsilons: Floats) -> Floats:
         """A few questions one by one; many by chords, which lie above."""

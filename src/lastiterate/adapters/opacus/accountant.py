@@ -24,6 +24,7 @@ from lastiterate.adapters.opacus.steps import check_batch_size, check_setup, che
 from lastiterate.algorithms.batches import Poisson
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, LastIterateError, PrivacyLeak, Unavailable
+from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.torch.loaders import generator_of
 
 
@@ -108,7 +109,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
         return lambda optimizer: self._seen(optimizer, sample_rate)
 
     def get_epsilon(self, delta: float, *others: Any, **options: Any) -> float:
-        """The least ε that can be proved of the steps executed so far; 0 before the first."""
+        """The least ε that can be proved of the steps executed so far, and of what was released before them."""
         if others or options:
             raise InvalidInput(f"get_epsilon takes delta alone. Got {', '.join(options) or 'more'}.", field="delta")
         if self._planned is not None:
@@ -116,7 +117,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
             self.tried.add(multiplier)
             return accounted(run, delta, (), COARSEST)[0].epsilon
         if not len(self) and self._executed.refusal is None:
-            return 0.0
+            return float(GaussianDP(self.described.beforehand_mu).epsilon(delta))
         report = self.report(delta)
         for caveat in report.caveats:
             warnings.warn(caveat, PrivacyLeak, stacklevel=2)
