@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -10,6 +11,12 @@ from hypothesis import settings
 # Before numpy and torch are loaded: one process for each core is quicker than several threads that wait for each other.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+
+# Tests start Python dozens of times: what is compiled once need not be compiled again, whatever the shell says.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+    sys.dont_write_bytecode = False
+
+gc.disable()  # until everything is loaded: nothing of it is garbage
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -44,6 +51,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for part, group in SHARED.items():
             if part in item.nodeid:
                 item.add_marker(pytest.mark.xdist_group(group))
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded now stays: collections need not go through it."""
+    gc.freeze()
+    gc.enable()
 
 
 def _papers_at_the_ends(items: list[pytest.Item]) -> list[pytest.Item]:

@@ -31,7 +31,8 @@ each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: 
 def test_examples_print_what_the_document_says(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     (ROOT / "out").mkdir(exist_ok=True)
-    namespace: dict[str, object] = {}
+    # Without a name, whoever pickles a function of it would look for the function in all modules that are loaded.
+    namespace: dict[str, object] = {"__name__": "__main__"}
     printed: str | None = None
     for language, body in BLOCK.findall(document.read_text()):
         if language == "python":

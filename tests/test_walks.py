@@ -50,7 +50,8 @@ LAWS = {
 
 
 def copy_of_the_library(folder: Path) -> Path:
-    shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    """With what is compiled of it, which counts until a file changes; not what is being compiled just now."""
+    shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("*.egg-info", "*.pyc.*"))
     return folder
 
 
@@ -67,7 +68,7 @@ def walked(walk: Walk, copy: Path) -> dict[str, str]:
     opening = next(line for line in text.splitlines() if re.match(rf"{walk.list}\b.* = \($", line))
     text = text.replace(opening, f"{walk.imported}\n{opening}\n    {walk.line}")
     registry.write_text(text)
-    return {**os.environ, "PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**os.environ, "PYTHONPATH": str(copy / "src")}
 
 
 @pytest.fixture(scope="module")
