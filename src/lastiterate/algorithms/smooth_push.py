@@ -62,7 +62,7 @@ def _missing(given: Quantities, rank: int | None) -> str | None:
     run = given.run
     if (reason := not_smooth(run)) is not None:
         return reason
-    if not np.isfinite(given.gradient_bound).all():
+    if not math.isfinite(extremes(np.asarray(given.gradient_bound))[1]):
         return "gradients have no bound; clip them"
     if run.clip is not None and not isinstance(run.clip, float):
         return "the clip changes from step to step; use one clip"

@@ -95,9 +95,9 @@ class Step:
         each = np.arange(low[..., 0].size).reshape(low.shape[:-1])
         self._low = low + len(scale.levels) * each[..., None]
 
-    def _payment(self, payment: float) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
+    def _payment(self, payment: float) -> tuple[slice, NDArray[np.intp], Floats]:
         """The rows that can pay so much, where each of them gets, and the mean of every hinge."""
-        paying = np.flatnonzero(self._moved * (1 + 1e-9) >= payment)
+        paying = slice(int(np.searchsorted(self._moved * (1 + 1e-9), payment)), None)
         inflated = payment * (1 + 1e-9) + 1e-9 * self._scale.rows[1]
         landed = np.searchsorted(self._scale.rows, self._moved[paying] - inflated)
         return paying, np.minimum(landed, len(self._scale.rows) - 1), self._scale.paid(inflated)
@@ -113,7 +113,9 @@ class Step:
         found = np.minimum(table[self._free], self._by_reflection(table))
         hinges, rest = self._scale.hinges(table)
         for paying, landed, mean in self._payments:
-            found[paying] = np.minimum(found[paying], hinges[landed] @ mean + rest[landed, None])
+            paid = hinges.take(landed, axis=0) @ mean
+            paid += rest.take(landed)[:, None]
+            np.minimum(found[paying], paid, out=found[paying])
         found = np.clip(up(found, by=_ROUNDED), FLOOR, 1.0)
         # What holds at a level holds above it, and what holds at a distance holds below it.
         found = np.minimum.accumulate(found, axis=1)
@@ -123,9 +125,11 @@ class Step:
         """The best cut for each row and level."""
         scale, mirrored = self._scale, self._reflected
         together = scale.along(table[0], scale.levels - scale.cuts[:, None])
-        apart = mirrored.landing @ table
-        low, high = apart.take(self._low), apart.take(self._low + 1)
-        low += (high - low) * self._share
+        apart = (mirrored.landing @ table).ravel()
+        low, high = apart.take(self._low), apart[1:].take(self._low)
+        high -= low
+        high *= self._share
+        low += high
         low *= mirrored.apart[..., None]
         low += (1 - mirrored.apart_below)[..., None] * together[:, None, :]
         return np.asarray(low.min(axis=0))

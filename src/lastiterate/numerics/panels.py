@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from lastiterate.numerics.arrays import Floats
-from lastiterate.numerics.mixture_ratio import Factor, Family, Term
+from lastiterate.numerics.mixture_ratio import Family, Term
 from lastiterate.numerics.normal_gap import LOG_SQRT_2PI
 
 POINTS = 32  # of a panel: with fewer, more panels are needed; a choice of effort
@@ -150,19 +151,29 @@ class _Rectangle:
         """Bound on log |Π u^{density + loss·s}|."""
         total = np.zeros_like(self.angle)
         for factor in term:
-            largest, smallest = (self.high, self.low) if factor.sign > 0 else (self.low, self.high)
             power = factor.power(abscissa)
             if power > 0:
-                total = total + power * self.family.log_u(factor.sign, largest)
+                total = total + power * self._log_u(factor.sign, largest=True)
             elif power < 0:
-                total = total + power * (self.family.log_u(factor.sign, smallest) + self._log_cosine())
+                total = total + power * (self._log_u(factor.sign, largest=False) + self._log_cosine)
             if frequency:
-                total = total + frequency * self._argument(factor, largest)
+                total = total + frequency * self._argument(factor.sign)
         return total
 
+    def _log_u(self, sign: int, *, largest: bool) -> Floats:
+        """Terms share their factors, with and without a tilt."""
+        if (sign, largest) not in self._known:
+            self._known[sign, largest] = self.family.log_u(sign, self.high if (sign > 0) == largest else self.low)
+        return self._known[sign, largest]
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, bool], Floats]:
+        return {}
+
+    @cached_property
     def _log_cosine(self) -> Floats:
         return np.log(np.cos(np.minimum(self.angle, _LARGEST_ANGLE) / 2))
 
-    def _argument(self, factor: Factor, largest: Floats) -> Floats:
-        odds = np.exp(np.minimum(self.family.log_odds(factor.sign, largest), 0.0))
+    def _argument(self, sign: int) -> Floats:
+        odds = np.exp(np.minimum(self.family.log_odds(sign, self.high if sign > 0 else self.low), 0.0))
         return np.minimum(self.angle, np.arcsin(odds))
