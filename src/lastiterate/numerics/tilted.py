@@ -48,11 +48,15 @@ class Tilted:
         """M(c + iω)/M(c) − 1 at ω = spacing·(1, …, count): one row per frequency, one column per ratio.
 
         By w ← w + w₁(1 + w) for w = e^{iωL} − 1, without transcendental functions. Each step rounds by a few ulps of
-        |w| ≤ ω|L|, so that after j steps the error is below 8j ulps of ω|L|. Only the first few are found so, and from
-        them every so many; the means of all others, far + (1 + far)·near, are a product of matrices.
+        |w| ≤ ω|L|, so that after j steps the error is below 8j ulps of ω|L|.
         """
+        result = np.empty((count, len(self.losses)), complex)
         first = self._turned(spacing)
-        return np.stack([_means(*one, count) for one in zip(first, self.masses, strict=True)], axis=1)
+        turned = np.zeros_like(first)
+        for j in range(count):
+            turned += first * (1 + turned)
+            result[j] = np.einsum("ij,ij->i", turned, self.masses)
+        return result
 
     def on_octaves(self, first: float, per_octave: int, count: int) -> Complexes:
         """The same at ω = first·2^{j/per_octave}, j < count: doubling a frequency is w ← w(2 + w)."""
@@ -77,24 +81,6 @@ class Tilted:
         recursion = np.multiply.outer(steps * frequencies, mean_size)
         grown = np.multiply.outer(frequencies, self.error_per_frequency)
         return np.minimum(grown, self.error_at_most) + recursion + 2 * self.quadrature_error
-
-
-def _means(first: Complexes, masses: Floats, count: int) -> Complexes:
-    """Of e^{ijx} − 1 for j = 1, …, count, from that of j = 1."""
-    every = math.isqrt(count - 1) + 1
-    near = _multiples(first, every)
-    far = np.concatenate([np.zeros((1, masses.size)), _multiples(near[-1], -(-count // every) - 1)]) * masses
-    means = far.sum(axis=1)[:, None] + (far + masses) @ near.T
-    return np.asarray(means.ravel()[:count])
-
-
-def _multiples(first: Complexes, count: int) -> Complexes:
-    """e^{ijx} − 1 for j = 1, …, count, one row each."""
-    found = np.empty((count, first.size), complex)
-    turned = np.zeros_like(first)
-    for j in range(count):
-        turned = found[j] = turned + first * (1 + turned)
-    return found
 
 
 @dataclass(frozen=True, eq=False)
