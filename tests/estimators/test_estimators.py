@@ -20,8 +20,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import lastiterate as li
 from lastiterate.estimators import PrivateLinearRegression, PrivateLinearSVC, PrivateLogisticRegression
-from lastiterate.estimators.base import _warn_of_longer
-from lastiterate.estimators.prepared import PreparedRecords
+from lastiterate.estimators.base import warn_of_longer
+from lastiterate.estimators.prepared import PreparedRecords, ShortRows
+from lastiterate.training.preparation import only_scaled
 
 ALL = (PrivateLogisticRegression, PrivateLinearSVC, PrivateLinearRegression)
 SOURCE = np.random.default_rng(0)
@@ -64,7 +65,6 @@ def test_what_is_run_meets_the_target_and_learns(model: object, targets: np.ndar
     assert 0.99 * epsilon < fitted.report_.epsilon <= epsilon
     assert fitted.report_.delta == 1e-5
     assert fitted.report_.run is fitted.run_
-    assert fitted.run_.convex
     assert fitted.private_
     assert fitted.report_.caveats == ()
     # One model in twenty is worse at epsilon = 0.5, by its noise; five of nine are with a probability below 1e-4.
@@ -104,25 +104,33 @@ def test_a_record_that_contributes_nothing_is_hidden_by_less_noise(model: object
     assert zeroed.plan_.error < replaced.plan_.error
 
 
-def test_only_batches_with_such_neighbours_take_add_or_remove() -> None:
+def test_records_that_are_added_or_removed_are_dealt_by_themselves() -> None:
     given = {"adjacency": li.ADD_OR_REMOVE_ONE, "classes": ["no", "yes"], **KNOWN}
-    with pytest.raises(li.InvalidInput, match="borders of all batches"):
-        PrivateLogisticRegression(**given).fit(FEATURES, SIDES)
+    assert PrivateLogisticRegression(**given).fit(FEATURES, SIDES).run_.batches == li.Poisson(900, 1.0)
+    passes = PrivateLogisticRegression(batches=5, epochs=3, **given).fit(FEATURES, SIDES)
+    assert passes.run_.batches == li.BallsAndBins(900, 5)
     model = PrivateLogisticRegression(batches=li.Poisson(900, 0.1), epochs=3, **given).fit(FEATURES, SIDES)
     assert 0.99 < model.report_.epsilon <= 1.0
+    with pytest.raises(li.InvalidInput, match="borders of all batches"):
+        PrivateLogisticRegression(batches=li.Shuffled(900, 100), **given).fit(FEATURES, SIDES)
     with pytest.raises(li.InvalidInput, match="adjacency must be one of"):
         PrivateLogisticRegression(**{**given, "adjacency": "zero_out"}).fit(FEATURES, SIDES)
 
 
-def test_the_gradients_of_several_classes_are_not_clipped_together() -> None:
-    """A clipped softmax is not convex (errata E4.1): softmax unclipped, hinges one against the rest."""
-    three = PrivateLogisticRegression(classes=[0, 1, 2], **KNOWN).fit(FEATURES, THIRDS)
-    assert (three.run_.loss.kind, three.run_.clip, three.run_.loss.arguments["pull"]) == ("softmax", None, 0.7)
-    assert three.coef_.shape == (3, 4)
-    assert three.predict_proba(FEATURES).sum(axis=1) == pytest.approx(np.ones(900))
-    hinges = PrivateLinearSVC(classes=[0, 1, 2], **KNOWN).fit(FEATURES, THIRDS)
+def test_hidden_steps_have_convex_losses_and_others_need_none() -> None:
+    """A softmax that is clipped as one vector is not convex (errata E4.1): every step is paid for, or it is not clipped so."""
+    given = {"classes": [0, 1, 2], **KNOWN}
+    paid = PrivateLogisticRegression(**given).fit(FEATURES, THIRDS)
+    assert (paid.run_.loss.kind, paid.run_.clip, paid.run_.convex) == ("softmax", 0.3, False)
+    assert paid.report_.epsilon == pytest.approx(paid.report_.composition)
+    assert paid.coef_.shape == (3, 4)
+    assert paid.predict_proba(FEATURES).sum(axis=1) == pytest.approx(np.ones(900))
+    hidden = PrivateLogisticRegression(batches=5, epochs=2, **given).fit(FEATURES, THIRDS)
+    assert (hidden.run_.loss.arguments["pull"], hidden.run_.clip, hidden.run_.convex) == (0.3, None, True)
+    assert hidden.report_.epsilon < hidden.report_.composition
+    hinges = PrivateLinearSVC(batches=5, epochs=2, **given).fit(FEATURES, THIRDS)
     assert hinges.run_.loss.arguments["classes"] == 3
-    assert hinges.run_.loss.gradient_bound == pytest.approx(3**0.5 * hinges.run_.loss.arguments["feature_norm"])
+    assert hinges.run_.convex
 
 
 @pytest.mark.parametrize(
@@ -200,8 +208,9 @@ def test_what_the_user_fixes_is_what_is_run() -> None:
 def test_the_intercept_is_part_of_the_norm() -> None:
     """No row of what is trained on is longer than the run declares, and some row is nearly as long."""
     longest = FEATURES / np.linalg.norm(FEATURES, axis=1, keepdims=True)
-    model = PrivateLogisticRegression(classes=["no", "yes"], **KNOWN).fit(longest, SIDES)
-    rows = np.hstack([longest, np.full((900, 1), 0.25)])
+    given = {"classes": ["no", "yes"], "preparation": None, "batches": 5, "epochs": 1, **KNOWN}
+    model = PrivateLogisticRegression(**given).fit(longest, SIDES)
+    rows = np.hstack([longest, np.full((900, 1), 0.3)])
     declared = model.run_.loss.arguments["feature_norm"]
     assert declared * (1 - 1e-9) < np.linalg.norm(rows, axis=1).max() <= declared
 
@@ -308,9 +317,10 @@ def test_rows_keep_the_constant_feature_when_they_are_scaled() -> None:
     """A row of norm 100 becomes one of norm 1; its intercept stays what it is."""
     given, norms = np.r_[[[100.0, 0, 0, 0]], FEATURES[1:] / 4], np.r_[100.0, np.ones(899) / 2]
     with pytest.warns(li.PrivacyLeak, match="1 of 900 rows"):
-        _warn_of_longer(norms, 1.0)
-    rows, _ = PreparedRecords(given, np.ones(900), norms, 1.0, 0.25).whole()
-    assert rows[0].tolist() == [1.0, 0.0, 0.0, 0.0, 0.25]
+        warn_of_longer(norms, 1.0)
+    rows, _ = PreparedRecords(ShortRows(given, norms, 1.0), np.ones(900), only_scaled(4, 1.0), 0.25).whole()
+    assert rows[0].tolist() == pytest.approx([1.0, 0.0, 0.0, 0.0, 0.25], rel=1e-14)
+    assert rows[0, 0] <= 1
     assert np.array_equal(rows[1:, :4], given[1:])
 
 

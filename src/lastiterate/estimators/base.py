@@ -17,10 +17,12 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from lastiterate.accounting.calibrate import calibrate
 from lastiterate.accounting.report import Report
-from lastiterate.algorithms.batches import Batches, FullBatch, Shuffled
+from lastiterate.algorithms.batches import BallsAndBins, Batches, FullBatch, Poisson, Shuffled
 from lastiterate.algorithms.losses import Loss
-from lastiterate.algorithms.noise import OnMeanGradient
-from lastiterate.algorithms.run import Run, epochs
+from lastiterate.algorithms.noise import Noise, OnGradientSum, OnMeanGradient
+from lastiterate.algorithms.optimizers import SGD
+from lastiterate.algorithms.released import AVERAGE, LAST
+from lastiterate.algorithms.run import Run
 from lastiterate.errors import (
     INSIDE_UNIT,
     NON_NEGATIVE,
@@ -33,20 +35,28 @@ from lastiterate.errors import (
     shown,
 )
 from lastiterate.estimators.leaks import Leaks
-from lastiterate.estimators.prepared import PreparedRecords, prepared
+from lastiterate.estimators.prepared import PreparedRecords, ShortRows, prepared
+from lastiterate.estimators.spending import Spending
 from lastiterate.numerics.arrays import Floats
-from lastiterate.numerics.norms import row_norms
+from lastiterate.numerics.normal_gap import shift_below
+from lastiterate.numerics.norms import row_norms_above
+from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
-from lastiterate.training.choose import Plan, Problem, Wishes, chosen_plan
+from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, Adjacency
 from lastiterate.training.data import check_unmasked
 from lastiterate.training.objectives import linear_arithmetic
+from lastiterate.training.plans import Plan, Problem, Wishes, chosen_plan
+from lastiterate.training.plans.plan import Way
+from lastiterate.training.plans.problem import Guess
+from lastiterate.training.preparation import Preparation, PrivateRows, only_scaled
 from lastiterate.training.records import count_longer
 from lastiterate.training.train import SEEDED, report_of, train
 
-_FLOATS = (np.float64, np.float32)
+FLOATS = (np.float64, np.float32)
 _SHORTEST = 1e-6  # where all rows are 0
-_INTERCEPT = 0.25  # the constant feature that stands for the intercept, over the feature norm
+_INTERCEPT = 0.3  # the constant feature that stands for the intercept, beside prepared rows
+_REACH = {Way.FULL: 2.0, Way.SAMPLED: 2.0, Way.PASSES: 1.0}  # clipped gradients bear longer rows at no cost
+_OTHER_SEED = 1 << 40  # so that seeded preparation and training do not draw the same numbers
 
 
 @dataclass(frozen=True)
@@ -60,13 +70,17 @@ class DataShape:
     constant: float
 
     @property
-    def norm(self) -> float:
+    def width(self) -> int:
         """Of a row together with the constant feature."""
-        return up(math.hypot(self.feature_norm, self.constant), operations=2)
+        return self.features + (self.constant > 0)
+
+    def norm(self, way: Way) -> float:
+        """Of a prepared row together with the constant feature, at most."""
+        return up(math.hypot(_REACH[way], self.constant), operations=2)
 
 
 class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
-    """Fits by noisy gradient descent of which only the last iterate is kept."""
+    """Fits by noisy gradient descent on features that are centred and scaled under the same budget."""
 
     epsilon: float
     delta: float | None
@@ -75,24 +89,39 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     batches: int | Batches | None
     epochs: int | None
     step_size: float | None
+    passes: int
     adjacency: Adjacency | None
+    preparation: str | None
+    clip: float
     fit_intercept: bool
     random_state: Any
     intercept_: Any
     coef_: Any
 
     @abstractmethod
-    def _loss(self, shape: DataShape, l2: float) -> Loss:
-        """The facts of the loss, for rows with the constant feature."""
+    def _loss(self, shape: DataShape, way: Way, l2: float) -> Loss:
+        """The facts of the loss, for prepared rows; where steps are hidden it has to be convex, and is clipped by itself."""
 
     @abstractmethod
-    def _guess(self, shape: DataShape) -> tuple[float, float]:
-        """The second derivative of the loss in a score, and how large scores are, before any data is seen."""
+    def _guess(self, shape: DataShape) -> Guess:
+        """What is expected of any data, before any is seen."""
+
+    def _spending(self, mu: float) -> Spending:
+        """How much goes to what is learnt before training."""
+        if self.preparation not in ("auto", None):
+            raise InvalidInput(
+                f"preparation must be 'auto' or None. Got {shown(self.preparation):.60}.", field="preparation"
+            )
+        return Spending.of_features(mu) if self.preparation else Spending()
+
+    def _prepared_targets(self, targets: Floats, spending: Spending, source: Source) -> Floats:
+        """As they are trained on."""
+        return targets
 
     def _validated(self, features: Any, targets: Any, **checks: Any) -> tuple[Floats, Any]:
         """Dense features and one target for each row, as scikit-learn has them."""
         check_unmasked(features)
-        rows, wanted = validate_data(self, features, targets, dtype=_FLOATS, accept_sparse="csr", **checks)
+        rows, wanted = validate_data(self, features, targets, dtype=FLOATS, accept_sparse="csr", **checks)
         return dense(rows), column_or_1d(wanted)
 
     def __sklearn_tags__(self) -> Any:
@@ -102,55 +131,90 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _fit(self, features: Any, targets: Floats, columns: int, leaks: Leaks) -> Floats:
-        """Choose, calibrate, train, account. Returns the weights, one row for each column of scores."""
+        """Choose, calibrate, prepare, train. Returns the weights, one row for each column of scores.
+
+        All that can be wrong with the settings is found before the data are looked at.
+        """
         leaks.say_if_repeated()
-        seed = self._seed(leaks)
+        seed = seed_of(self.random_state, leaks)
         epsilon, delta = checked_number("epsilon", self.epsilon, POSITIVE), self._delta(len(features), leaks)
-        norms = row_norms(features)
+        norms = row_norms_above(features)
         shape = self._shape(features.shape, columns, norms, leaks)
-        plan = chosen_plan(self._problem(shape), epsilon, delta, self._wishes())
-        run = _calibrated(self._run(shape, plan, features.dtype), epsilon, delta)
-        _warn_of_longer(norms, shape.feature_norm)
+        mu = float(shift_below(math.log(delta), epsilon))
+        spending = self._spending(mu)
+        plan = chosen_plan(self._problem(shape, spending.left_of(mu)), self._wishes())
+        run = _calibrated(self._run(shape, plan, features.dtype, spending.mu), epsilon, delta)
+        warn_of_longer(norms, shape.feature_norm)
         used = slice(0, run.batches.records)
-        given = PreparedRecords(features[used], targets[used], norms[used], shape.feature_norm, shape.constant)
-        trained = train(run, prepared(given), classes=columns if columns > 1 else None, seed=seed)
-        self.plan_, self.run_, self.delta_ = plan, trained.run, delta
+        rows, source = ShortRows(features[used], norms[used], shape.feature_norm), Source(seed)
+        preparation = self._learnt(rows, shape, plan, spending, source)
+        wanted = self._prepared_targets(targets[used], spending, source)
+        given = prepared(PreparedRecords(rows, wanted, preparation, shape.constant))
+        trained = train(run, given, classes=columns if columns > 1 else None, seed=_another(seed))
+        self.plan_, self.run_, self.delta_, self.preparation_ = plan, trained.run, delta, preparation
         self.noise_ = float(run.process.noise[0]) / plan.step_size
         self.private_, self.leaks_ = trained.private, tuple(leaks.found)
         return self._split(trained.weights, shape)
 
     @property
     def report_(self) -> Report:
-        """The account of what was run."""
+        """The account of all that was released: what features were prepared with, and the model."""
         check_is_fitted(self)
         return _reported(self.run_, self.delta_, self.private_, self.leaks_)
 
+    def _learnt(self, rows: ShortRows, shape: DataShape, plan: Plan, spending: Spending, source: Source) -> Preparation:
+        """Rows are centred only where there is an intercept to make up for it."""
+        if spending.features is None:
+            return only_scaled(shape.features, shape.feature_norm)
+        private = PrivateRows(rows.pieces, len(rows), shape.feature_norm, self._adjacency())
+        return private.learnt(spending.features, _REACH[plan.way], source, centred=bool(shape.constant))
+
     def _split(self, weights: Floats, shape: DataShape) -> Floats:
-        """Coefficients; the intercept is set aside."""
+        """Coefficients of the features as they were given; the intercept is set aside."""
         rows = np.atleast_2d(weights.T)
-        intercept = rows[:, -1] * shape.constant if shape.constant else np.zeros(len(rows), rows.dtype)
-        self.intercept_ = intercept
-        return rows[:, : shape.features]
+        coefficients, constant = self.preparation_.in_features(rows[:, : shape.features])
+        self.intercept_ = constant + (rows[:, -1] * shape.constant if shape.constant else 0.0)
+        return coefficients
 
-    def _problem(self, shape: DataShape) -> Problem:
-        width = shape.features + (shape.constant > 0)
-        loss = self._loss(shape, 0.0)
-        curvature, score = self._guess(shape)
-        replaces = self._adjacency().replaces
-        return Problem(shape.records, width, shape.columns, loss, shape.norm, curvature, score, replaces)
+    def _problem(self, shape: DataShape, mu: float) -> Problem:
+        loss, clip = self._loss(shape, Way.PASSES, 0.0), checked_number("clip", self.clip, POSITIVE)
+        return Problem(
+            shape.records,
+            shape.width,
+            shape.columns,
+            mu,
+            self._adjacency().replaces,
+            self._guess(shape),
+            clip,
+            _change(loss, self._adjacency()),
+            loss.smoothness,
+        )
 
-    def _run(self, shape: DataShape, plan: Plan, precision: Any) -> Run:
+    def _run(self, shape: DataShape, plan: Plan, precision: Any, beforehand_mu: float) -> Run:
         """With the arithmetic that it will be executed in, so that the noise is calibrated for that."""
-        batches = self.batches if isinstance(self.batches, Batches) else _shuffled(shape.records, plan.batches)
-        if isinstance(self.batches, Batches) and batches.records != shape.records:
+        paid = plan.way is not Way.PASSES
+        noise: Noise = OnGradientSum(multiplier=1.0, clip=self.clip) if paid else OnMeanGradient(std=1.0)
+        run = Run(
+            self._loss(shape, plan.way, plan.l2),
+            self._batches(shape.records, plan),
+            plan.step_size,
+            noise,
+            plan.steps,
+            adjacency=self._adjacency(),
+            optimizer=SGD(momentum=plan.momentum),
+            released=AVERAGE(last=plan.averaged) if plan.averaged > 1 else LAST,
+            beforehand_mu=beforehand_mu,
+        )
+        return replace(run, arithmetic=linear_arithmetic(run, precision, shape.width * shape.columns))
+
+    def _batches(self, records: int, plan: Plan) -> Batches:
+        if not isinstance(self.batches, Batches):
+            return _batches(records, plan, self._adjacency())
+        if self.batches.records != records:
             raise InvalidInput(
-                f"batches are about {batches.records} records. Got {shape.records} rows.", field="batches"
+                f"batches are about {self.batches.records} records. Got {records} rows.", field="batches"
             )
-        loss = self._loss(shape, plan.l2)
-        noise, adjacency = OnMeanGradient(std=1.0), self._adjacency()
-        run = Run(loss, batches, plan.step_size, noise, epochs(plan.epochs), adjacency=adjacency)
-        parameters = (shape.features + (shape.constant > 0)) * shape.columns
-        return replace(run, arithmetic=linear_arithmetic(run, precision, parameters))
+        return self.batches
 
     def _adjacency(self) -> Adjacency:
         return REPLACE_ONE if self.adjacency is None else checked_choice("adjacency", self.adjacency, Adjacency)
@@ -161,6 +225,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             None if self.epochs is None else checked_count("epochs", self.epochs),
             None if self.step_size is None else checked_number("step_size", self.step_size, POSITIVE),
             None if self.l2 is None else checked_number("l2", self.l2, NON_NEGATIVE),
+            checked_count("passes", self.passes),
         )
 
     def _per_epoch(self) -> int | None:
@@ -187,36 +252,12 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         return delta
 
     def _shape(self, size: tuple[int, ...], columns: int, norms: Floats, leaks: Leaks) -> DataShape:
-        if self.feature_norm is not None:
-            norm = checked_number("feature_norm", self.feature_norm, POSITIVE)
-        else:
-            norm = max(float(norms.max()), _SHORTEST)
-            leaks.say(
-                f"feature_norm was not given: that of the longest row, {norm:.4g}, was taken from the data, and the scale "
-                "of the noise now tells how long it is.",
-                "Give feature_norm=, a bound that you know without looking; longer rows are scaled down to it.",
-            )
-        return DataShape(size[0], size[1], columns, norm, _INTERCEPT * norm if self.fit_intercept else 0.0)
-
-    def _seed(self, leaks: Leaks) -> int | None:
-        if self.random_state is None:
-            return None
-        leaks.say(
-            "random_state is set: whoever knows it can take the noise off, so this model is not private.",
-            "Leave it out of anything that is released.",
-        )
-        if isinstance(self.random_state, Integral):
-            return checked_count("random_state", self.random_state, least=0)
-        try:
-            return int(check_random_state(self.random_state).randint(2**31 - 1))
-        except ValueError as error:
-            raise InvalidInput(
-                f"random_state must be None, an integer or a RandomState: {error}.", field="random_state"
-            ) from error
+        norm = norm_of(self.feature_norm, norms, leaks)
+        return DataShape(size[0], size[1], columns, norm, _INTERCEPT if self.fit_intercept else 0.0)
 
     def _scores(self, features: Any) -> Floats:
         check_is_fitted(self)
-        rows = validate_data(self, features, reset=False, dtype=_FLOATS, accept_sparse="csr")
+        rows = validate_data(self, features, reset=False, dtype=FLOATS, accept_sparse="csr")
         return np.asarray(rows @ self.coef_.T + self.intercept_)
 
 
@@ -225,7 +266,38 @@ def dense(features: Any) -> Floats:
     return np.asarray(features.toarray() if hasattr(features, "toarray") else features)
 
 
-def _warn_of_longer(norms: Floats, most: float) -> None:
+def norm_of(feature_norm: float | None, norms: Floats, leaks: Leaks) -> float:
+    """As it was given; else that of the longest row, which is said aloud."""
+    if feature_norm is not None:
+        return checked_number("feature_norm", feature_norm, POSITIVE)
+    norm = max(float(norms.max()), _SHORTEST)
+    leaks.say(
+        f"feature_norm was not given: that of the longest row, {norm:.4g}, was taken from the data, and the scale "
+        "of the noise now tells how long it is.",
+        "Give feature_norm=, a bound that you know without looking; longer rows are scaled down to it.",
+    )
+    return norm
+
+
+def seed_of(random_state: Any, leaks: Leaks) -> int | None:
+    """None where noise is to be drawn securely; a seed is said aloud."""
+    if random_state is None:
+        return None
+    leaks.say(
+        "random_state is set: whoever knows it can take the noise off, so this model is not private.",
+        "Leave it out of anything that is released.",
+    )
+    if isinstance(random_state, Integral):
+        return checked_count("random_state", random_state, least=0)
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except ValueError as error:
+        raise InvalidInput(
+            f"random_state must be None, an integer or a RandomState: {error}.", field="random_state"
+        ) from error
+
+
+def warn_of_longer(norms: Floats, most: float, stacklevel: int = 5) -> None:
     """Rows that are longer than this are scaled down to it."""
     count = count_longer(norms, most)
     if count:
@@ -233,14 +305,31 @@ def _warn_of_longer(norms: Floats, most: float) -> None:
             f"{count} of {len(norms)} rows were longer than feature_norm = {most:g} and were scaled down to it. "
             "This number is not private.",
             PrivacyLeak,
-            stacklevel=5,
+            stacklevel=stacklevel,
         )
 
 
-def _shuffled(records: int, count: int) -> Batches:
-    """Equal batches; the last few records are left out where they do not divide."""
+def _another(seed: int | None) -> int | None:
+    return None if seed is None else seed + _OTHER_SEED
+
+
+def _change(loss: Loss, adjacency: Adjacency) -> float:
+    """How far a record moves a sum of gradients of this loss."""
+    clip = loss.clip if isinstance(loss.clip, float) else math.inf
+    if adjacency.replaces:
+        return min(loss.gradient_sensitivity, 2 * clip)
+    return min(loss.gradient_bound, clip)
+
+
+def _batches(records: int, plan: Plan, adjacency: Adjacency) -> Batches:
+    """Of equal size where they are dealt in an order: the last few records are left out where they do not divide."""
+    count = plan.batches
     if count > records:
         raise InvalidInput(f"batches must be at most the number of records, {records}. Got {count}.", field="batches")
+    if (plan.way is Way.SAMPLED and adjacency.replaces) or (count == 1 and adjacency is ADD_OR_REMOVE_ONE):
+        return Poisson(records, 1 / count)
+    if plan.way is Way.SAMPLED or adjacency is ADD_OR_REMOVE_ONE:
+        return BallsAndBins(records, count)
     size = records // count
     return FullBatch(records) if count == 1 else Shuffled(size * count, size)
 

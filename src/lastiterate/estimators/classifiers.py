@@ -12,10 +12,12 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from lastiterate.algorithms import losses
 from lastiterate.algorithms.losses import Loss
-from lastiterate.errors import POSITIVE, RATE, InvalidInput, checked_number, shown
+from lastiterate.errors import RATE, InvalidInput, checked_number, shown
 from lastiterate.estimators.base import DataShape, PrivateLinearModel
 from lastiterate.estimators.leaks import Leaks
 from lastiterate.privacy.adjacency import Adjacency
+from lastiterate.training.plans.plan import MOST_PASSES, Way
+from lastiterate.training.plans.problem import Guess
 
 
 class _PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]
@@ -110,9 +112,11 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
         batches: Any = None,
         epochs: int | None = None,
         step_size: float | None = None,
+        passes: int = MOST_PASSES,
         adjacency: Adjacency | None = None,
-        clip: float = 0.5,
-        pull: float = 0.7,
+        preparation: str | None = "auto",
+        clip: float = 0.3,
+        pull: float = 0.3,
         fit_intercept: bool = True,
         random_state: Any = None,
     ) -> None:
@@ -124,20 +128,22 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
         self.batches = batches
         self.epochs = epochs
         self.step_size = step_size
+        self.passes = passes
         self.adjacency = adjacency
+        self.preparation = preparation
         self.clip = clip
         self.pull = pull
         self.fit_intercept = fit_intercept
         self.random_state = random_state
 
-    def _guess(self, shape: DataShape) -> tuple[float, float]:
-        return 0.1, 4.0 if shape.columns == 1 else 2.0
+    def _guess(self, shape: DataShape) -> Guess:
+        return Guess(curvature=0.1, score=4.0 if shape.columns == 1 else 2.0, spread=1.8, longest_step=600.0)
 
-    def _loss(self, shape: DataShape, l2: float) -> Loss:
-        part, pull = checked_number("clip", self.clip, POSITIVE), checked_number("pull", self.pull, RATE)
+    def _loss(self, shape: DataShape, way: Way, l2: float) -> Loss:
+        norm, hidden, pull = shape.norm(way), way is Way.PASSES, checked_number("pull", self.pull, RATE)
         if shape.columns > 1:
-            return losses.softmax(feature_norm=shape.norm, l2=l2, pull=pull, classes=shape.columns)
-        return losses.logistic(feature_norm=shape.norm, l2=l2, clip=part * shape.norm if part < 1 else None)
+            return losses.softmax(feature_norm=norm, l2=l2, pull=pull if hidden else None, classes=shape.columns)
+        return losses.logistic(feature_norm=norm, l2=l2, clip=self.clip if hidden else None)
 
     def predict_proba(self, X: Any) -> Any:
         """Probabilities, one column for each class."""
@@ -169,7 +175,10 @@ class PrivateLinearSVC(_PrivateLinearClassifier):
         batches: Any = None,
         epochs: int | None = None,
         step_size: float | None = None,
+        passes: int = MOST_PASSES,
         adjacency: Adjacency | None = None,
+        preparation: str | None = "auto",
+        clip: float = 0.3,
         width: float = 1.0,
         fit_intercept: bool = True,
         random_state: Any = None,
@@ -182,14 +191,17 @@ class PrivateLinearSVC(_PrivateLinearClassifier):
         self.batches = batches
         self.epochs = epochs
         self.step_size = step_size
+        self.passes = passes
         self.adjacency = adjacency
+        self.preparation = preparation
+        self.clip = clip
         self.width = width
         self.fit_intercept = fit_intercept
         self.random_state = random_state
 
-    def _guess(self, shape: DataShape) -> tuple[float, float]:
-        return 0.3 / self.width, 2.0
+    def _guess(self, shape: DataShape) -> Guess:
+        return Guess(curvature=0.3 / self.width, score=2.0, spread=1.8, longest_step=600.0)
 
-    def _loss(self, shape: DataShape, l2: float) -> Loss:
-        classes = shape.columns if shape.columns > 1 else None
-        return losses.smooth_hinge(feature_norm=shape.norm, width=self.width, l2=l2, classes=classes)
+    def _loss(self, shape: DataShape, way: Way, l2: float) -> Loss:
+        classes, clip = shape.columns if shape.columns > 1 else None, self.clip if way is Way.PASSES else None
+        return losses.smooth_hinge(feature_norm=shape.norm(way), width=self.width, l2=l2, clip=clip, classes=classes)

@@ -1,4 +1,4 @@
-"""Rows as they are trained on: no longer than the feature norm, with the constant feature that stands for the intercept."""
+"""Rows as they are trained on: no longer than was declared, prepared, with a constant feature for the intercept."""
 
 from __future__ import annotations
 
@@ -10,30 +10,52 @@ import numpy as np
 
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.training.data import shortened_rows
+from lastiterate.training.preparation import Preparation
 from lastiterate.training.records import parts_of
 from lastiterate.training.sources import RecordSource, on_disk
+
+ROWS_AT_ONCE = 8192
+
+
+@dataclass(frozen=True, eq=False)
+class ShortRows:
+    """Features of which no row is longer than `most`: rows whose `norms` exceed it are scaled down, each by itself."""
+
+    features: Floats
+    norms: Floats
+    most: float
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __getitem__(self, chosen: Indices) -> Floats:
+        rows, norms = self.features[chosen], self.norms[chosen]
+        return shortened_rows(rows, norms, self.most) if (norms > self.most).any() else np.asarray(rows)
+
+    def pieces(self) -> Iterator[Floats]:
+        """All of them, some at a time."""
+        return (self[part] for part in parts_of(slice(None), len(self), ROWS_AT_ONCE))
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedRecords:
-    """Of which only a piece is prepared at a time. Rows have these `norms`, and become no longer than `most`."""
+    """Of which only a piece is prepared at a time."""
 
-    features: Floats
+    rows: ShortRows
     targets: Floats
-    norms: Floats
-    most: float
+    preparation: Preparation
     constant: float
 
     @property
     def shape(self) -> tuple[int, int]:
-        return len(self.features), self.features.shape[1] + (self.constant > 0)
+        return len(self.rows), self.rows.features.shape[1] + (self.constant > 0)
 
     @property
     def dtype(self) -> Any:
-        return self.features.dtype
+        return self.rows.features.dtype
 
     def __len__(self) -> int:
-        return len(self.features)
+        return len(self.targets)
 
     def pieces(self, chosen: Indices, rows: int) -> Iterator[tuple[Floats, Floats]]:
         return ((self._rows(part), self.targets[part]) for part in parts_of(chosen, len(self), rows))
@@ -43,14 +65,12 @@ class PreparedRecords:
         return self._rows(slice(None)), self.targets
 
     def _rows(self, chosen: Indices) -> Floats:
-        rows, norms = self.features[chosen], self.norms[chosen]
-        short = shortened_rows(rows, norms, self.most) if (norms > self.most).any() else rows
-        return _with_constant(short, self.constant)
+        return _with_constant(self.preparation.rows(self.rows[chosen]), self.constant)
 
 
 def prepared(given: PreparedRecords) -> tuple[Floats, Floats] | RecordSource:
     """What `train` takes: arrays, or a source where the features lie on disk."""
-    return given if on_disk(given.features) else given.whole()
+    return given if on_disk(given.rows.features) else given.whole()
 
 
 def _with_constant(features: Floats, constant: float) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,18 @@ from lastiterate.algorithms.losses import Loss
 from lastiterate.errors import POSITIVE, InvalidInput, checked_number, shown
 from lastiterate.estimators.base import DataShape, PrivateLinearModel
 from lastiterate.estimators.leaks import Leaks
+from lastiterate.estimators.prepared import ROWS_AT_ONCE
+from lastiterate.estimators.spending import Spending
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.randomness import Source
 from lastiterate.privacy.adjacency import Adjacency
+from lastiterate.training.plans.plan import MOST_PASSES, Way
+from lastiterate.training.plans.problem import Guess
+from lastiterate.training.preparation import PrivateRows, only_scaled
+from lastiterate.training.records import parts_of
 
 REGRESSIONS = ("huber", "ridge")
+_FARTHEST = 4.0  # from the centre, in units of their own scale: targets beyond are cut
 
 
 class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
@@ -32,13 +42,16 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
         *,
         feature_norm: float | None = None,
         target_bound: float | None = None,
-        loss: str = "huber",
-        threshold: float = 0.25,
+        loss: str = "ridge",
+        threshold: float = 1.0,
         l2: float | None = None,
         batches: Any = None,
         epochs: int | None = None,
         step_size: float | None = None,
+        passes: int = MOST_PASSES,
         adjacency: Adjacency | None = None,
+        preparation: str | None = "auto",
+        clip: float = 0.5,
         fit_intercept: bool = True,
         random_state: Any = None,
     ) -> None:
@@ -52,21 +65,37 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
         self.batches = batches
         self.epochs = epochs
         self.step_size = step_size
+        self.passes = passes
         self.adjacency = adjacency
+        self.preparation = preparation
+        self.clip = clip
         self.fit_intercept = fit_intercept
         self.random_state = random_state
 
-    def _guess(self, shape: DataShape) -> tuple[float, float]:
-        return 1.0, 0.5
+    def _guess(self, shape: DataShape) -> Guess:
+        return Guess(curvature=1.0, score=0.5, spread=0.5, longest_step=20.0)
 
-    def _loss(self, shape: DataShape, l2: float) -> Loss:
+    def _loss(self, shape: DataShape, way: Way, l2: float) -> Loss:
         if self.loss not in REGRESSIONS:
             raise InvalidInput(
                 f"loss must be one of {', '.join(REGRESSIONS)}. Got {shown(self.loss):.60}.", field="loss"
             )
+        norm, clip = shape.norm(way), checked_number("clip", self.clip, POSITIVE)
         if self.loss == "ridge":
-            return losses.ridge(feature_norm=shape.norm, l2=l2, clip=shape.norm)
-        return losses.huber(feature_norm=shape.norm, threshold=self.threshold, l2=l2)
+            return losses.ridge(feature_norm=norm, l2=l2, clip=clip)
+        return losses.huber(feature_norm=norm, threshold=self.threshold, l2=l2, clip=clip)
+
+    def _spending(self, mu: float) -> Spending:
+        features = super()._spending(mu)
+        return features.and_targets(mu) if features.features is not None else features
+
+    def _prepared_targets(self, targets: Floats, spending: Spending, source: Source) -> Floats:
+        """Centred where there is an intercept, scaled, and cut where they are far."""
+        self._scaling = only_scaled(1, 1.0)
+        if spending.targets is not None:
+            rows = PrivateRows(lambda: _pieces(targets), len(targets), 1.0, self._adjacency())
+            self._scaling = rows.learnt(spending.targets, _FARTHEST, source, centred=self.fit_intercept)
+        return self._scaling.rows(targets[:, None])[:, 0]
 
     def fit(self, X: Any, y: Any) -> Any:
         """Train on private data. Rows longer than `feature_norm` are scaled down, targets beyond `target_bound` cut."""
@@ -74,8 +103,9 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
         targets, leaks = wanted.astype(np.float64), Leaks()
         bound = self._bound(targets, leaks)
         coefficients = self._fit(features, np.clip(targets / bound, -1.0, 1.0), 1, leaks)
-        self.coef_ = coefficients[0] * bound
-        self.intercept_ = float(self.intercept_[0]) * bound
+        unit = bound * self._scaling.scale
+        self.coef_ = coefficients[0] * unit
+        self.intercept_ = float(self.intercept_[0]) * unit + float(self._scaling.center[0]) * bound
         return self
 
     def _bound(self, targets: Any, leaks: Leaks) -> float:
@@ -96,3 +126,7 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # noise that hides a record hides more of a few records
         return tags
+
+
+def _pieces(targets: Floats) -> Iterator[Floats]:
+    return (targets[part, None] for part in parts_of(slice(None), len(targets), ROWS_AT_ONCE))

@@ -1,0 +1,97 @@
+"""Steps that are all paid for: gradients clipped as one vector, momentum, and the mean of the second half of the iterates.
+
+With full batches the noise that enters the weights does not depend on the number of steps, only on (step size)·(steps): as
+long as the steps are short, more of them cost nothing but time. So that product is fixed, by what was learnt on simulated
+problems of many spectra (`benchmarks.accuracy.simulated`), and the steps are as many as one can afford.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from lastiterate.numerics.arrays import Floats
+from lastiterate.training.plans.plan import MOST_PASSES, Plan, Way, Wishes
+from lastiterate.training.plans.problem import Problem, spectrum
+
+MOMENTUM = 0.9
+_BATCHES = (5, 10, 20, 50, 100)
+_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+_FEWEST_IN_A_BATCH = 50
+
+
+def full_batches(problem: Problem, wishes: Wishes) -> Plan | None:
+    """The one plan of this way, unless the user wants smaller batches."""
+    if wishes.batches not in (None, 1):
+        return None
+    epochs = min(wishes.most_epochs, MOST_PASSES) if wishes.epochs is None else wishes.epochs
+    return _plan(problem, wishes, Way.FULL, 1, epochs, math.sqrt(epochs) / problem.mu)
+
+
+def sampled_batches(problem: Problem, wishes: Wishes) -> Plan | None:
+    """The best of this way; the noise is that of the central limit theorem, good enough to compare plans."""
+    if wishes.batches is not None:
+        return None
+    sizes = [count for count in _BATCHES if problem.records >= count * _FEWEST_IN_A_BATCH]
+    plans = [
+        _plan(
+            problem, wishes, Way.SAMPLED, count, wishes.most_epochs, _multiplier(problem.mu, count, wishes.most_epochs)
+        )
+        for count in sizes
+    ]
+    return min(plans, key=lambda plan: plan.error, default=None)
+
+
+def _multiplier(mu: float, batches: int, epochs: int) -> float:
+    """Of epochs in which a record is in each batch with probability 1/batches."""
+    return 1 / math.sqrt(math.log1p(mu**2 * batches / epochs))
+
+
+def _plan(problem: Problem, wishes: Wishes, way: Way, batches: int, epochs: int, multiplier: float) -> Plan:
+    """`multiplier`: noise on a sum over how far one record moves it.
+
+    The step is the one that was learnt; the error is that of the best step on the problem, as for every other way.
+    """
+    steps = batches * epochs
+    noise = multiplier * problem.clipped_change * batches / problem.records
+    averaged, l2 = -(-steps // 2), wishes.l2 or 0.0
+    step = _step_size(problem, noise, steps) if wishes.step_size is None else wishes.step_size
+    tried = [factor * step for factor in _FACTORS] if wishes.step_size is None else [step]
+    whole = math.hypot(noise, _sampling(problem, batches))
+    error = min(_error(problem, one, whole, steps, averaged, l2) for one in tried)
+    return Plan(way, batches, epochs, step, l2, MOMENTUM, averaged, error)
+
+
+def _sampling(problem: Problem, batches: int) -> float:
+    """How far a weight's gradient strays because the batch is drawn at random: records' gradients point anywhere."""
+    return problem.clip * math.sqrt((batches - 1) / (problem.records * problem.features))
+
+
+def _step_size(problem: Problem, noise: float, steps: int) -> float:
+    """So that the noise of all steps together is what a weight bears, and steps stay steady."""
+    borne = problem.guess.spread / (noise * math.sqrt(steps))
+    return (1 - MOMENTUM) * min(borne, problem.guess.longest_step)
+
+
+def _error(problem: Problem, step: float, noise: float, steps: int, averaged: int, l2: float) -> float:
+    curvatures, _ = spectrum(problem)
+    response = _responses(curvatures + l2, step, steps, averaged)
+    reached = np.clip(-curvatures * response.sum(axis=0), 0.0, 2.0)
+    return float(problem.error(1 - reached, np.square(noise) * np.square(response).sum(axis=0)))
+
+
+def _responses(curvatures: Floats, step: float, steps: int, averaged: int) -> Floats:
+    """What a unit in the gradient of each step does to the mean of the last iterates, one column for each curvature.
+
+    Where steps are too long for a curvature they are taken for as long as they may be: clipping bounds what they do.
+    """
+    bounded = np.minimum(curvatures, 1.9 * (1 + MOMENTUM) / step)
+    moved = np.zeros((steps + 1, len(curvatures)))  # the sum of what an impulse does to the iterates after it
+    place, velocity = np.zeros(len(curvatures)), np.ones(len(curvatures))
+    for later in range(steps):
+        place = place - step * velocity
+        velocity = MOMENTUM * velocity + bounded * place
+        moved[later + 1] = moved[later] + place
+    before = np.vstack([np.zeros((averaged, len(curvatures))), moved[1 : steps + 1 - averaged]])
+    return (moved[1:] - before) / averaged

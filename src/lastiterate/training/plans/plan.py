@@ -1,0 +1,66 @@
+"""What is chosen, and what the user has fixed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+MOST_PASSES = 250
+
+
+class Way(Enum):
+    """How records come to the steps, and what is paid for."""
+
+    FULL = "full batches with momentum, every step paid for"
+    PASSES = "passes in a random order, of which only the last iterate is paid for"
+    SAMPLED = "random batches with momentum, every step paid for"
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the user has fixed; None is left to choose. `passes` over the data are not exceeded."""
+
+    batches: int | None = None
+    epochs: int | None = None
+    step_size: float | None = None
+    l2: float | None = None
+    passes: int = MOST_PASSES
+
+    @property
+    def most_epochs(self) -> int:
+        return self.passes if self.epochs is None else self.epochs
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`batches` in each of so many `epochs`. What is released is the mean of the last `averaged` iterates.
+
+    `error`: the loss beyond the best that is expected on the problem that stands for the data; `others`: that of the best
+    plan of every other way.
+    """
+
+    way: Way
+    batches: int
+    epochs: int
+    step_size: float
+    l2: float
+    momentum: float
+    averaged: int
+    error: float
+    others: tuple[tuple[Way, float], ...] = ()
+
+    @property
+    def steps(self) -> int:
+        return self.batches * self.epochs
+
+    def __str__(self) -> str:
+        count = f"{self.epochs} epochs of {self.batches} batches" if self.batches > 1 else f"{self.epochs} full batches"
+        return f"{self.way.value}: {count}, step size {self.step_size:.4g}, l2 {self.l2:g}. {self.why}"
+
+    @property
+    def why(self) -> str:
+        """In one sentence."""
+        if not self.others:
+            return "No other way was open."
+        compared = "; ".join(f"{way.value}, {error:.3g}" for way, error in self.others)
+        return f"Expected loss beyond the best on the reference problem: {self.error:.3g} (others: {compared})."
