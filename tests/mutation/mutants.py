@@ -750,8 +750,8 @@ MUTANTS = (
     Mutant(
         "two places share what was released before",
         "privacy/hidden_place.py",
-        "for values in (self.mus, self.pair_mus))\n        return HiddenPlaceDP(mus=own, pair_mus=pairs, weights=self",
-        "for values in (self.mus, self.pair_mus))\n        return HiddenPlaceDP(mus=own, pair_mus=self.pair_mus, weights=self",
+        "return HiddenPlaceDP(mus=own, pair_mus=pairs, weights=self.weights, adjacency=self.adjacency)",
+        "return HiddenPlaceDP(mus=own, pair_mus=self.pair_mus, weights=self.weights, adjacency=self.adjacency)",
         "tests/privacy/test_after.py",
         "places",
     ),
