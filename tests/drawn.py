@@ -203,6 +203,7 @@ def _drawn_instance(seed: int, adjacency: Adjacency, most_steps: int, drawn: Any
     return replace(instance, process=replace(instance.process, adjacency=adjacency))
 
 
+@lru_cache(maxsize=100)
 def instances(
     theorem: li.theorems.Theorem, count: int, adjacency: Adjacency = li.REPLACE_ONE, small: bool = False
 ) -> list[tuple[int, Any]]:

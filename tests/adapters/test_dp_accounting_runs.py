@@ -45,11 +45,12 @@ POISSON = li.Run(
     [
         (RUN, ONE, ()),
         (RUN, ONE, (20, 50)),
+        (replace(RUN, beforehand_mu=0.3), ONE, ()),
         (replace(RUN, adjacency=li.ZERO_OUT), SPECIAL, ()),
         (CYCLIC, ONE, ()),
         (POISSON, ADD, ()),
     ],
-    ids=["full batches", "checkpoints", "zero-out", "cyclic", "poisson"],
+    ids=["full batches", "checkpoints", "after a release", "zero-out", "cyclic", "poisson"],
 )
 def test_one_run_costs_what_account_says(run: li.Run, relation: Relation, releases: tuple[int, ...]) -> None:
     event = LastIterateDpEvent(run, releases)
@@ -229,3 +230,15 @@ def test_without_dp_accounting_the_extra_is_named() -> None:
     code = "import sys; sys.modules['dp_accounting'] = None; import lastiterate as li; li.adapters.dp_accounting"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr
     assert "pip install 'lastiterate[dp-accounting]'" in said
+
+
+def test_events_have_what_was_released_before_training() -> None:
+    """A Gaussian event of both, or one more event beside those of the steps."""
+    report = li.account(replace(RUN, beforehand_mu=0.3), 1e-5)
+    assert report.mu is not None
+    assert event_of(report).noise_multiplier == pytest.approx(2 / report.mu, rel=1e-12)
+    sampled = li.notions.subsampled_gaussian(mu=1.0, inclusion=0.01).compose(300).after(0.3)
+    events = event_of(sampled).events
+    assert [one.noise_multiplier for one in events if isinstance(one, dp.GaussianDpEvent)] == [pytest.approx(1 / 0.3)]
+    theirs = dp.pld.PLDAccountant(ADD).compose(event_of(sampled)).get_epsilon(1e-5)
+    assert sampled.epsilon(1e-5) == pytest.approx(theirs, rel=1e-3)

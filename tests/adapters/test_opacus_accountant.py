@@ -55,6 +55,15 @@ def test_an_unchanged_script_gets_epsilon_and_a_certificate(tmp_path: Path) -> N
     assert verdict.assumptions == report.assumptions
 
 
+def test_what_was_released_before_counts_from_the_beginning() -> None:
+    run = a_run(epochs=1, beforehand_mu=0.3)
+    with registered(run):
+        training = set_up()
+        assert training.engine.get_epsilon(DELTA) == li.GaussianDP(0.3).epsilon(DELTA)
+        training.epochs(1)
+        assert training.engine.get_epsilon(DELTA) == li.account(run, DELTA).epsilon
+
+
 def test_a_linear_model_hides_its_iterates() -> None:
     """The record is in one of four batches, and steps after it do not move apart: less than all iterates together."""
     run = a_run(loss=LOGISTIC)

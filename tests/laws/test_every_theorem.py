@@ -7,15 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from benchmarks.tightness.against_chain import beside
+from benchmarks.tightness.against_chain import ROUNDING, beside
+from scipy.special import ndtr
 
 import lastiterate as li
 from drawn import OF_SAMPLING, answer_about, changed, epsilon, examples, in_other_units, instances, slack
 from lastiterate.algorithms.process import Process
+from lastiterate.auditing.chain import Chain
 from processes import process
 
 each_theorem = pytest.mark.parametrize("theorem", li.CATALOGUE, ids=lambda theorem: theorem.name)
 GAUSSIAN = li.GaussianDP(0.5).epsilon(1e-5)
+BEFORE, EPSILONS = 0.4, np.array([0.2, 1.5])
 
 
 @each_theorem
@@ -24,6 +27,49 @@ def test_it_lies_above_exact_instances(theorem: li.theorems.Theorem) -> None:
         answer = theorem.apply(instance.process)
         if isinstance(answer, li.theorems.Guarantee):
             assert beside(answer, instance, f"seed {seed}")[2] == ""
+
+
+def exact_delta(chain: Chain, mu: float, epsilons: np.ndarray) -> np.ndarray:
+    """δ of the last iterate of a chain, and of N(0, 1) or N(mu, 1) before it, from their laws: in the worse order."""
+    found = []
+    for first, second in (chain.laws, chain.laws[::-1]):
+        first, second = (
+            first[(first > 0) & (second > 0)],
+            second[(first > 0) & (second > 0)],
+        )  # the rest only adds to it
+        beyond = (epsilons[:, None] - np.log(first / second)) / mu
+        found.append(
+            (first * ndtr(mu / 2 - beyond) - np.exp(epsilons[:, None]) * second * ndtr(-mu / 2 - beyond)).sum(axis=1)
+        )
+    return np.max(found, axis=0)
+
+
+@each_theorem
+def test_with_what_was_released_before_it_lies_above_exact_instances(theorem: li.theorems.Theorem) -> None:
+    seed, instance = min(instances(theorem, 4), key=lambda pair: len(pair[1].process))
+    answer = theorem.apply(replace(instance.process, beforehand_mu=BEFORE))
+    if not isinstance(answer, li.theorems.Guarantee):
+        return
+    least = np.asarray(li.GaussianDP(BEFORE).delta(EPSILONS)) * (1 - 1e-12)
+    if isinstance(instance.chain, Chain):
+        exact, coarse = (exact_delta(one, BEFORE, EPSILONS) for one in (instance.chain.finer, instance.chain))
+        least = np.maximum(least, exact - np.abs(exact - coarse))
+    assert (np.asarray(answer.notion.delta(EPSILONS)) >= least - ROUNDING).all(), seed
+
+
+@each_theorem
+def test_what_was_released_before_is_counted_whole_and_once(theorem: li.theorems.Theorem) -> None:
+    """More than either alone, not more than both added up, and more for more."""
+    given, before = min(examples(theorem, 3), key=len), li.GaussianDP(BEFORE)
+    alone = answer_about(theorem, given).evidence  # type: ignore[union-attr]
+    found, slightly = (float(alone.after(mu).notion.epsilon(1e-5)) for mu in (BEFORE, BEFORE / 2))
+    assert found >= max(epsilon(theorem, given), float(before.epsilon(1e-5))) * (1 - slack(theorem))
+    added_up = float(before.epsilon(5e-6)) + epsilon(theorem, given, 5e-6)
+    assert slightly <= found * (1 + slack(theorem)) <= added_up * (1 + 2 * slack(theorem))
+    if isinstance(alone.notion, li.GaussianDP):
+        exact = math.hypot(alone.notion.mu, BEFORE)
+        assert exact <= alone.after(BEFORE).notion.mu <= exact * (1 + 1e-14)  # type: ignore[attr-defined]
+        assert found == pytest.approx(li.GaussianDP(exact).epsilon(1e-5), rel=1e-12)
 
 
 @each_theorem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from lastiterate.accounting.account import account
@@ -39,6 +39,7 @@ _MOST_SECANTS = 6
 _NEAR = 0.25  # of the logarithm of ε: there the best theorem and its best rung are all but found
 _CLOSE = 1e-6  # of the logarithm of ε: from here on the root is bracketed
 _LEAST_SQUARE = 1e-40  # of a μ: what is left for training is not 0 where rounding says so
+_MEASURED = 10.0  # of the logarithm of ε: farther from the target, what was released before makes no difference
 _STEEPNESS = 2.0  # log ε falls about so much faster than the logarithm of the noise
 
 
@@ -103,19 +104,40 @@ def _check_beforehand(mu: float, target: float, delta: float) -> None:
         )
 
 
-def _least_noise(run: Run, target: float, delta: float, releases: tuple[int, ...]) -> Run:
-    # For Gaussian guarantees the μ of training is proportional to 1/noise: the first guess is then the answer.
-    def of_training(mu: float) -> float:
-        return math.sqrt(max((mu - run.beforehand_mu) * (mu + run.beforehand_mu), _LEAST_SQUARE))
+@dataclass(frozen=True)
+class _Target:
+    """An ε at this log δ, of which what was released before training takes its part; `mu` is what is left for training."""
 
-    wanted = of_training(float(shift_below(math.log(delta), target)))
+    epsilon: float
+    log_delta: float
+    beforehand_mu: float
+
+    @property
+    def mu(self) -> float:
+        return self.left_of(float(shift_below(self.log_delta, self.epsilon)))
+
+    def left_of(self, mu: float) -> float:
+        """For training, of the μ of everything: for Gaussian guarantees it is proportional to 1/noise."""
+        return math.sqrt(max((mu - self.beforehand_mu) * (mu + self.beforehand_mu), _LEAST_SQUARE))
+
+    def excess(self, epsilon: float) -> float:
+        """How far this ε is above the target, in logarithms: as if training were alone, so that it falls evenly."""
+        above = math.log(max(epsilon, 1e-300) / self.epsilon)
+        if not self.beforehand_mu or not -_MEASURED < above < _MEASURED:
+            return above
+        of_training = _STEEPNESS * math.log(self.left_of(float(shift_below(self.log_delta, epsilon))) / self.mu)
+        return max(of_training, above) if above > 0 else min(of_training, above)
+
+
+def _least_noise(run: Run, target: float, delta: float, releases: tuple[int, ...]) -> Run:
+    aim = _Target(target, math.log(delta), run.beforehand_mu)
 
     def accounted(log_factor: float) -> Report:
         return account(run.with_noise(math.exp(log_factor)), delta, releases)
 
     def excess(theorem: Theorem, rung: int | None, log_factor: float) -> float:
         process = released(run.with_noise(math.exp(log_factor)).process, releases)
-        return math.log(max(_epsilon_by(theorem, process, delta, rung), 1e-300) / target)
+        return aim.excess(_epsilon_by(theorem, process, delta, rung))
 
     def looked_up(log_factor: float, otherwise: Report) -> tuple[float, Report]:
         """What is best there, and a better guess if that is Gaussian."""
@@ -123,10 +145,11 @@ def _least_noise(run: Run, target: float, delta: float, releases: tuple[int, ...
             found = accounted(log_factor)
         except LastIterateError:
             return log_factor, otherwise
-        return log_factor + (math.log(of_training(found.mu) / wanted) if found.mu else 0.0), found
+        return log_factor + (math.log(aim.left_of(found.mu) / aim.mu) if found.mu else 0.0), found
 
     report = account(run, delta, releases)
-    guess = math.log(of_training(report.mu) / wanted) if report.mu else _guess(report.epsilon, target)
+    # For Gaussian guarantees the first guess is the answer.
+    guess = math.log(aim.left_of(report.mu) / aim.mu) if report.mu else _guess(aim, report.epsilon)
     if not report.mu and abs(guess) > _FAR:
         guess, report = looked_up(guess, report)
     # The theorem and the rung that are best for some noise are nearly so for other noise: the search over all of them is
@@ -156,9 +179,9 @@ def _searched(excess: Callable[[float], float], start: float, step: float, close
     return decreasing_crossing(excess, -_WIDEST, _WIDEST, start, step, closeness)
 
 
-def _guess(epsilon: float, target: float) -> float:
+def _guess(aim: _Target, epsilon: float) -> float:
     """By how much to change the logarithm of the noise, to begin with."""
-    return min(max(math.log(min(max(epsilon, 1e-12), 1e30) / target) / _STEEPNESS, -_WIDEST), _WIDEST)
+    return min(max(aim.excess(min(max(epsilon, 1e-12), 1e30)) / _STEEPNESS, -_WIDEST), _WIDEST)
 
 
 def _on_rung(excess: Callable[[float], float], guess: float, closeness: float) -> float:

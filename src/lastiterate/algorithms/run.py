@@ -31,9 +31,9 @@ from lastiterate.algorithms.prox import Prox
 from lastiterate.algorithms.quantities import Quantities
 from lastiterate.algorithms.released import LAST, Released
 from lastiterate.errors import (
-    MU,
     NON_NEGATIVE,
     POSITIVE,
+    Interval,
     InvalidInput,
     checked_choice,
     checked_count,
@@ -45,6 +45,7 @@ from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 
 _MOST_STEPS = min(10**12, sys.maxsize // 8)  # on 32-bit platforms, what an array may have
 _LEAST, _MOST = 1e-100, 1e100
+_BEFOREHAND = Interval(0.0, _MOST, low_included=True, high_included=True)
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ class Run:
             "optimizer": optimizer_of(optimizer),
             "released": released,
             "adjacency": checked_choice("adjacency", adjacency, Adjacency),
-            "beforehand_mu": checked_number("beforehand_mu", beforehand_mu, MU),
+            "beforehand_mu": checked_number("beforehand_mu", beforehand_mu, _BEFOREHAND),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)

@@ -66,7 +66,7 @@ class GaussianDP(Notion):
         return np.where((type_i_errors > 0) & (type_i_errors < 1), down(exact, by=1e-11), 1.0 - type_i_errors)
 
     def _after(self, mu: float) -> GaussianDP:
-        return GaussianDP(composed_mu([self.mu, mu], [1, 1]), self.adjacency)
+        return GaussianDP(up(math.hypot(self.mu, mu), operations=2), self.adjacency)
 
     def _rdp(self, orders: Floats) -> Floats:
         return up(orders * self.mu**2 / 2, operations=2)

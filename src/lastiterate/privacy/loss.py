@@ -27,6 +27,7 @@ from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.notion import Notion
 
 _REAL = Interval(-math.inf, math.inf)
+_MOST_CELLS = 20_000  # of a Gaussian mechanism on the lattice of another loss: more are slow, and a table is as sharp
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -113,11 +114,14 @@ class PrivacyLoss(Notion):
         return decreasing_crossing(lambda t: self._log_delta_at(t) - log_delta, 0.0, last, guess, 0.05 * last, 1e-9)
 
     def _after(self, mu: float) -> Notion:
-        """On the lattice of this loss."""
-        from lastiterate.privacy.compose import compose
+        """On the lattice of this loss, unless that is far too fine for the Gaussian mechanism."""
+        from lastiterate.privacy.compose import compose, largest_loss
         from lastiterate.privacy.gaussian import GaussianDP
 
-        return compose([self, GaussianDP(mu, self.adjacency)])
+        before = GaussianDP(mu, self.adjacency)
+        if largest_loss(before) > _MOST_CELLS * self._total.spacing:
+            return super()._after(mu)
+        return compose([self, before])
 
     def _rdp(self, orders: Floats) -> Floats:
         if self._total.infinite:
