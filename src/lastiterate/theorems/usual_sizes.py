@@ -101,6 +101,11 @@ class OfUsualSizes(Notion):
             self._known[exception] = with_slack(self.bound(given), exception)
         return self._known[exception]
 
+    @property
+    def of_all_sizes(self) -> Notion | None:
+        """The same without an exception, where unusual sizes make no difference to what the theorem sees."""
+        return self.member(0.0) if self.sizes.exceptions(ChosenSlack.power(_USUAL)) == (0.0,) else None
+
     def _members(self, power: int) -> list[Notion]:
         found = (self.member(exception) for exception in self.sizes.exceptions(power))
         return [one for one in found if one is not None]
