@@ -118,10 +118,38 @@ LINEAR = replace(RUN, loss=li.losses.logistic(feature_norm=1.0, clip=0.5))
 UNCLIPPED = li.Run(
     li.losses.general(gradient_sensitivity=1.0), li.Shuffled(RECORDS, 8), 0.3, li.OnMeanGradient(1.0), 12
 )
+
+
+class Named(nn.Module):
+    """Takes its inputs by name, as models of Hugging Face do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(4, 3)
+
+    def forward(self, x: torch.Tensor, mask: Any = None) -> torch.Tensor:
+        return self.inner(x)
+
+
+def by_name(**more: Any) -> None:
+    records = [{"x": one, "labels": label, **more} for one, label in DATA]
+    train(Named(), data=records)
+
+
 MISUSES: dict[str, tuple[Callable[[], None], str]] = {
     "batch normalisation": (
         lambda: train(nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))),
         "BatchNorm1d, which mixes",
+    ),
+    "a column that the model does not take": (
+        lambda: by_name(text="a sentence", idx=3),
+        r"does not take text, idx of the data set; its arguments are x, mask.*remove_columns\(\['text', 'idx'\]\)",
+    ),
+    "a column of text": (lambda: by_name(mask="a sentence"), "mask of the data set holds none. Tokenise it"),
+    "a column of lists": (lambda: by_name(x=[0.0, 1.0, 2.0, 3.0]), r'x of .* holds lists.*with_format\("torch"\)'),
+    "no column of labels": (
+        lambda: train(Named(), data=[{"x": one, "label": label} for one, label in DATA]),
+        "Rename the column",
     ),
     "a layer of one's own that mixes": (lambda: train(Centred()), "records one by one"),
     "running statistics": (

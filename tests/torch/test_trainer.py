@@ -66,7 +66,7 @@ WAYS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "plain": (None, lambda p: SGD(p, 0.3), {}),
     "decay": (None, lambda p: SGD(p, 0.3, weight_decay=0.1), {"weight_decay": 0.1}),
     "momentum": (li.SGD(momentum=0.9), lambda p: SGD(p, 0.3, momentum=0.9), {}),
-    "nesterov": (li.SGD(0.8, nesterov=True), lambda p: SGD(p, 0.3, momentum=0.8, nesterov=True), {}),
+    "nesterov": (li.SGD(momentum=0.8, nesterov=True), lambda p: SGD(p, 0.3, momentum=0.8, nesterov=True), {}),
     "adam": (li.Adam(), lambda p: ADAM(p, 0.3), {}),
     "adamw": (li.Adam(decoupled=True), lambda p: ADAMW(p, 0.3, weight_decay=0.1), {"weight_decay": 0.1}),
     "rmsprop": ("RMSprop", lambda p: torch.optim.RMSprop(p, 0.3), {}),
@@ -104,7 +104,7 @@ def test_schedules_and_schedulers() -> None:
     assert torch.allclose(last_of(model), by_hand(lambda p: SGD(p, 0.3), rates=rates), atol=1e-6)
 
 
-@pytest.mark.parametrize("optimizer", [None, li.SGD(0.9), li.Adam()], ids=["plain", "momentum", "adam"])
+@pytest.mark.parametrize("optimizer", [None, li.SGD(momentum=0.9), li.Adam()], ids=["plain", "momentum", "adam"])
 def test_steps_may_become_as_small_as_a_cosine_makes_them(optimizer: Any) -> None:
     """Where nothing but composition holds, each value is rounded beside its own noise."""
     run = a_run(1.0, step_size=li.cosine(0.5), steps=120, optimizer=optimizer)
@@ -131,7 +131,7 @@ def test_a_scheduler_sets_the_rate_that_the_run_says_also_after_a_stop(kind: Any
 
 
 @pytest.mark.parametrize("released", [li.EMA(decay=0.7), li.AVERAGE(), li.AVERAGE(last=4)], ids=lambda one: one.kind)
-@pytest.mark.parametrize("optimizer", [None, li.SGD(0.9), li.Adam()], ids=["plain", "momentum", "adam"])
+@pytest.mark.parametrize("optimizer", [None, li.SGD(momentum=0.9), li.Adam()], ids=["plain", "momentum", "adam"])
 def test_averages_are_those_of_numpy(released: Any, optimizer: Any) -> None:
     model = torch.nn.Linear(4, 3, bias=False).double()
     start = last_of(model).numpy()
@@ -297,7 +297,7 @@ class KillsAfter(Dataset):  # type: ignore[misc]
         return FEATURES[place], LABELS[place]
 
 
-@pytest.mark.parametrize("optimizer", [None, li.SGD(0.9), li.Adam()], ids=["plain", "momentum", "adam"])
+@pytest.mark.parametrize("optimizer", [None, li.SGD(momentum=0.9), li.Adam()], ids=["plain", "momentum", "adam"])
 def test_a_training_that_was_killed_goes_on(optimizer: Any, tmp_path: Path) -> None:
     run, file = a_run(0.3, li.Shuffled(RECORDS, 8), optimizer=optimizer, released=li.EMA(0.5)), tmp_path / "state"
     whole, parts = a_model(), a_model()

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from lastiterate.errors import InvalidInput
+from lastiterate.torch.columns import check_columns
 from lastiterate.torch.records import count_of
 from lastiterate.torch.whole import check_whole
 from lastiterate.torch.working_copy import buffers_of, check_buffers, working_copy
@@ -74,6 +75,7 @@ class Network:
         call, count = call or self.working, count_of((inputs, targets))
         with self._precision():
             if isinstance(inputs, Mapping):
+                check_columns(self.module, inputs)
                 output = call(**inputs)
             else:
                 output = call(*inputs) if isinstance(inputs, tuple | list) else call(inputs)

@@ -72,10 +72,14 @@ def optimizer_of_group(optimizer: Any, group: dict[str, Any]) -> SGD | Adam | Ot
             return OtherOptimizer(f"{name} with {option}")
     if type(optimizer) is torch.optim.SGD:
         momentum = float(group["momentum"])
-        return SGD(momentum, bool(group["nesterov"]), float(group["dampening"])) if momentum else SGD()
+        return _sgd(momentum, group) if momentum else SGD()
     beta1, beta2 = map(float, group["betas"])
     decoupled = type(optimizer) is torch.optim.AdamW or bool(group.get("decoupled_weight_decay"))
-    return Adam(beta1, beta2, float(group["eps"]), decoupled)
+    return Adam(beta1=beta1, beta2=beta2, floor=float(group["eps"]), decoupled=decoupled)
+
+
+def _sgd(momentum: float, group: dict[str, Any]) -> SGD:
+    return SGD(momentum=momentum, nesterov=bool(group["nesterov"]), dampening=float(group["dampening"]))
 
 
 def check_rate(optimizer: Any, step: int, size: float) -> None:

@@ -15,7 +15,7 @@ from lastiterate.privacy.adjacency import POISSON, Adjacency
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.subsampled import SubsampledGaussians
-from lastiterate.theorems.usual_sizes import OfUsualSizes
+from lastiterate.theorems.usual_sizes import without_exceptions
 
 _NOT_DOUBLED = (
     "dp-accounting's RdpAccountant takes no account of REPLACE_ONE: it does not double the sensitivity of a Gaussian event, "
@@ -36,7 +36,7 @@ def event_of(guarantee: Notion | Report) -> Any:
     `compose_into` sees to. A report of any other guarantee becomes a `LastIterateDpEvent` that carries its run, which
     `LastIterateAccountant` composes and every other accountant refuses. Any other notion has a `privacy_loss_distribution`.
     """
-    event = _exact_event(best_notion(guarantee))
+    event = _exact_event(without_exceptions(best_notion(guarantee)))
     if event is not None:
         return event
     if isinstance(guarantee, Report):
@@ -88,8 +88,6 @@ def _exact_event(notion: Notion) -> Any:
     match notion:
         case GaussianDP():
             return _gaussian(notion.mu, notion.adjacency)
-        case OfUsualSizes() if (plain := notion.of_all_sizes) is not None and plain.adjacency is notion.adjacency:
-            return _exact_event(plain)
         case SubsampledGaussians() if all(step.sampling is POISSON and not step.mixed for step, _ in notion.steps):
             events = [_counted(step, count, notion.adjacency) for step, count in notion.steps]
             return events[0] if len(events) == 1 else dp.ComposedDpEvent(events)
