@@ -110,6 +110,19 @@ def ended_early() -> None:
     steps.finish()
 
 
+def epochs_of(workers: int = 0, most: int = 3, skip: int = 0, twice: bool = False, other: bool = False) -> None:
+    """A loop over a loader of PyTorch that stops each pass after so many batches, and goes on with the next."""
+    model, batches = nn.Linear(4, 3), shuffled(num_workers=workers)
+    steps = clip_and_noise(SGD(model.parameters(), 0.3), model, cross_entropy, RUN, batches)
+    for _ in range(12):
+        for place, (inputs, targets) in enumerate(shuffled() if other else batches):
+            if place == most:
+                break
+            for _ in range(0 if place < skip else 1 + twice):
+                steps.accumulate(inputs, targets)
+                steps.step()
+
+
 def shuffled(**more: Any) -> Any:
     return DataLoader(DATA, batch_size=8, shuffle=True, **more)
 
@@ -118,6 +131,7 @@ LINEAR = replace(RUN, loss=li.losses.logistic(feature_norm=1.0, clip=0.5))
 UNCLIPPED = li.Run(
     li.losses.general(gradient_sensitivity=1.0), li.Shuffled(RECORDS, 8), 0.3, li.OnMeanGradient(1.0), 12
 )
+_NOT_NEXT = "this step has not the next batch of the loader: a pass was left in the middle"
 
 
 class Named(nn.Module):
@@ -232,6 +246,11 @@ MISUSES: dict[str, tuple[Callable[[], None], str]] = {
         "Make the loader from this run",
     ),
     "records left out of a batch": (lambda: looped(loader(DATA, RUN), skip=True), "Got 7 of 8"),
+    "a pass left in the middle": (lambda: epochs_of(most=2), _NOT_NEXT),
+    "a pass left in the middle, with workers": (lambda: epochs_of(workers=1, most=2), _NOT_NEXT),
+    "a batch left out": (lambda: epochs_of(skip=1), _NOT_NEXT),
+    "a batch used twice": (lambda: epochs_of(twice=True), _NOT_NEXT),
+    "batches of another loader": (lambda: epochs_of(other=True), _NOT_NEXT),
     "one step too many": (one_step_too_many, "has 12 steps, and all were taken"),
     "an early end": (ended_early, "12 steps, of which 3 were taken"),
 }
@@ -246,11 +265,14 @@ def test_one_sentence_says_what_is_wrong(name: str) -> None:
     assert len(str(caught.value)) < 330
 
 
-def test_the_usual_loader_of_pytorch_is_fine() -> None:
-    model = nn.Linear(4, 3)
-    steps = clip_and_noise(SGD(model.parameters(), 0.3), model, cross_entropy, RUN, shuffled())
+@pytest.mark.parametrize("workers", [0, 1])
+def test_the_usual_loader_of_pytorch_is_fine(workers: int) -> None:
+    model, batches = nn.Linear(4, 3), shuffled(num_workers=workers)
+    next(iter(batches))  # a look at the shapes
+    steps = clip_and_noise(SGD(model.parameters(), 0.3), model, cross_entropy, RUN, batches)
+    next(iter(batches))
     for _ in range(4):
-        for inputs, targets in shuffled():
+        for inputs, targets in batches:
             steps.zero_grad()
             steps.accumulate(inputs, targets)
             steps.step()

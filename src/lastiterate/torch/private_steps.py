@@ -22,6 +22,7 @@ from lastiterate.torch.sampler import BatchSampler
 from lastiterate.torch.seeded import ORDER_SEEDED, seeded
 from lastiterate.torch.steps import count_step, step_of
 from lastiterate.torch.trained import TrainedModel
+from lastiterate.torch.watched import PassWatch
 
 
 def clip_and_noise(
@@ -60,6 +61,7 @@ class PrivateSteps:
         self.releases, self.taken = Releases(), 0
         self._sampler = loader.batch_sampler if isinstance(loader.batch_sampler, BatchSampler) else None
         self._ahead, self._failed = lists_ahead(loader), False
+        self._watch = PassWatch(loader.batch_sampler, run.batches, self._ahead) if self._sampler is None else None
         self._weights = start_of(self.run, self.objective)
         network.put(self._weights)
         self._take = step_of(self.run, self.objective, self.source, NetworkState(0, self._weights), optimizer)
@@ -125,7 +127,9 @@ class PrivateSteps:
         return TrainedModel(self.network.module, run, {}, private, self.releases, self.assumed, every, self.caveats)
 
     def _expected(self, step: int) -> int:
-        """Of a loader of ours: as many records as it drew for this step, and no batch was left out before."""
+        """As many records as the loader drew for this step, and no batch was left out before."""
+        if self._watch is not None:
+            self._watch.check(step)
         if self._sampler is None:
             return self.run.batches.size_at(step) or 0
         drawn = self._sampler.drawn
