@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from lastiterate.numerics.randomness import Source
 from lastiterate.progress import tracked
 from lastiterate.torch.checkpoint import NetworkFile, NetworkState, restored_on_failure
 from lastiterate.torch.collating import check_collate
+from lastiterate.torch.data_identity import data_identity
 from lastiterate.torch.distributed import team_of
 from lastiterate.torch.network import Network
 from lastiterate.torch.objective import Batch, NetworkObjective
@@ -96,7 +98,7 @@ class PrivateTrainer:
                 field="model",
             )
         path = checkpoint if self.team.leads else None
-        file = NetworkFile(self._identity(), self.network.device, self._allows)
+        file = NetworkFile(self._identity(), self.network.device, self._allows, partial(data_identity, self.dataset))
         with (
             restored_on_failure(self.network, self.optimizer, self.scheduler),
             self.team.together(self._facts()),
