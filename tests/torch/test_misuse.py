@@ -84,10 +84,36 @@ def half_of_the_parameters() -> None:
     train(model, optimizer=SGD(model[1].parameters(), 0.3))
 
 
-def groups_of_their_own_rate() -> None:
+def groups_with_rates(first: float, second: float) -> tuple[Any, Any]:
     model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 3))
-    groups = [{"params": model[0].parameters(), "lr": 0.1}, {"params": model[1].parameters(), "lr": 0.3}]
-    train(model, optimizer=SGD(groups, 0.3))
+    groups = [{"params": model[0].parameters(), "lr": first}, {"params": model[1].parameters(), "lr": second}]
+    return model, SGD(groups, 0.3)
+
+
+def trained_in_groups(*rates: float) -> None:
+    model, optimizer = groups_with_rates(*rates)
+    train(model, optimizer=optimizer)
+
+
+def normalised(trained: bool = False) -> Any:
+    """A frozen layer with statistics from elsewhere."""
+    layer = nn.BatchNorm1d(4).requires_grad_(trained)
+    layer.running_mean.copy_(torch.tensor([0.5, -0.5, 0.0, 1.0]))
+    layer.running_var.copy_(torch.tensor([1.5, 0.5, 2.0, 1.0]))
+    return nn.Sequential(nn.Linear(4, 4), layer.eval(), nn.Linear(4, 3))
+
+
+def normalised_in_a_loop(train_again: bool = False) -> Any:
+    model, batches = normalised(), loader(DATA, RUN)
+    steps = clip_and_noise(
+        SGD([one for one in model.parameters() if one.requires_grad], 0.3), model, cross_entropy, RUN, batches
+    )
+    for inputs, targets in batches:
+        steps.accumulate(inputs, targets)
+        steps.step()
+        if train_again:
+            model.train()
+    return steps.finish()
 
 
 def one_step_too_many() -> None:
@@ -188,7 +214,15 @@ MISUSES: dict[str, tuple[Callable[[], None], str]] = {
     "weight decay": (lambda: trained_by(lambda p: SGD(p, 0.3, weight_decay=0.1)), "weight decay 0, the optimiser 0.1"),
     "another learning rate": (lambda: trained_by(lambda p: SGD(p, 0.1)), "step size 0.3 at step 1, the optimiser 0.1"),
     "a scheduler that the run does not say": (halved_rate, "step size 0.3 at step 4, the optimiser 0.15"),
-    "groups with other rates": (groups_of_their_own_rate, "step size 0.3 at step 1, the optimiser 0.1, 0.3"),
+    "groups without the rate of the run": (
+        lambda: trained_in_groups(0.1, 0.2),
+        "step size 0.3 at step 1, the optimiser 0.1, 0.2",
+    ),
+    "batch normalisation without statistics of its own": (
+        lambda: train(nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3, track_running_stats=False).eval())),
+        "BatchNorm1d, which mixes",
+    ),
+    "batch normalisation that is turned on again": (lambda: normalised_in_a_loop(train_again=True), "call eval"),
     "some parameters left out": (half_of_the_parameters, "exactly the parameters"),
     "ascent": (lambda: trained_by(lambda p: SGD(p, 0.3, maximize=True)), "run says plain gradient steps"),
     "no optimiser": (lambda: train(optimizer="sgd"), "one of torch.optim"),
@@ -279,6 +313,45 @@ def test_the_usual_loader_of_pytorch_is_fine(workers: int) -> None:
     trained = steps.finish()
     assert any("not cryptographic" in one for one in trained.report(1e-5).assumptions)
     assert trained.report(1e-5).epsilon == pytest.approx(li.account(RUN, 1e-5).epsilon, rel=1e-3)
+
+
+@pytest.mark.parametrize("trained", [False, True])
+def test_batch_normalisation_with_public_statistics_is_fine(trained: bool) -> None:
+    model = normalised(trained)
+    before = {name: one.clone() for name, one in model.named_buffers()}
+    found = PrivateTrainer(model, cross_entropy, RUN, DATA).fit()
+    assert all(torch.equal(before[name], one) for name, one in model.named_buffers())
+    assert not model[1].training
+    assert any("running statistics of the batch normalisation" in one for one in found.report(1e-5).assumptions)
+    if not trained:
+        again = normalised_in_a_loop().report(1e-5)
+        assert any("running statistics" in one for one in again.assumptions)
+
+
+def test_groups_of_parameters_with_their_own_rates_are_composed() -> None:
+    """Whatever is done with noisy gradients, their composition holds, also where hidden iterates count for one rate."""
+    smooth = replace(RUN, loss=li.losses.network(clip=0.5, smoothness=0.1))
+    model, optimizer = groups_with_rates(0.1, 0.3)
+    first = model[0].weight.detach().clone()
+    trained = PrivateTrainer(model.double(), cross_entropy, smooth, DATA, optimizer=optimizer).fit()
+    report = trained.report(1e-5)
+    assert trained.run.optimizer.described == "SGD with parameter groups"
+    assert report.epsilon == report.composition
+    assert report.epsilon == pytest.approx(li.account(RUN, 1e-5).composition, rel=1e-3)
+    assert not torch.equal(first, model[0].weight)
+
+
+def test_groups_move_by_their_own_rates() -> None:
+    quiet = replace(RUN, noise=li.OnGradientSum(1e-11, 0.5), steps=1, batches=li.FullBatch(RECORDS))
+    moved = []
+    for rates in ((0.3, 0.3), (0.1, 0.3)):
+        torch.manual_seed(3)
+        model, optimizer = groups_with_rates(*rates)
+        start = [one.detach().clone() for one in model.double().parameters()]
+        PrivateTrainer(model, cross_entropy, quiet, DATA, optimizer=optimizer, seed=0).fit()
+        moved.append([one.detach() - two for one, two in zip(model.parameters(), start, strict=True)])
+    for place, factor in enumerate((1 / 3, 1 / 3, 1.0, 1.0)):
+        assert torch.allclose(moved[1][place], factor * moved[0][place], atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", [0, None])

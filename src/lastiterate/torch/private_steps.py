@@ -15,7 +15,7 @@ from lastiterate.torch.distributed import check_alone
 from lastiterate.torch.loaders import check_loader, generator_of, lists_ahead
 from lastiterate.torch.network import Network
 from lastiterate.torch.objective import Batch, NetworkObjective
-from lastiterate.torch.optimizers import check_optimizer, check_rate
+from lastiterate.torch.optimizers import check_optimizer, check_rate, with_groups
 from lastiterate.torch.prepared import prepared, start_of
 from lastiterate.torch.releases import Releases
 from lastiterate.torch.sampler import BatchSampler
@@ -51,10 +51,11 @@ class PrivateSteps:
     def __init__(
         self, optimizer: Any, network: Network, run: Run, loader: Any, at_once: int | None, seed: int | None
     ) -> None:
-        self.assumed = check_loader(loader, run)
-        self.caveats = (ORDER_SEEDED,) if self.assumed and seeded(generator_of(loader.batch_sampler)) else ()
+        order = check_loader(loader, run)
+        self.assumed = (*order, *network.assumed)
+        self.caveats = (ORDER_SEEDED,) if order and seeded(generator_of(loader.batch_sampler)) else ()
         check_collate(network, loader.dataset, getattr(loader.collate_fn, "collate_fn", loader.collate_fn))
-        self.run = prepared(run, network, at_once)
+        self.run = prepared(with_groups(run, optimizer), network, at_once)
         check_optimizer(optimizer, self.run, network)
         self.network, self.optimizer, self.source = network, optimizer, Source(seed)
         self.objective = NetworkObjective(network, self.run, at_once)
@@ -81,7 +82,7 @@ class PrivateSteps:
         """Noise, and a step of the optimiser, at its learning rate."""
         self._check_goes_on()
         step = self.taken
-        check_rate(self.optimizer, step, float(self._take.sizes[step]))
+        check_rate(self.optimizer, self.run, step, float(self._take.sizes[step]))
         batch = Batch(self._expected(step), ())
         self._failed = True
         self._weights = self._take(step, self._weights, batch, seen=True)

@@ -24,7 +24,7 @@ from lastiterate.torch.data_identity import data_identity
 from lastiterate.torch.distributed import team_of
 from lastiterate.torch.network import Network
 from lastiterate.torch.objective import Batch, NetworkObjective
-from lastiterate.torch.optimizers import check_optimizer, check_rate, optimizer_for
+from lastiterate.torch.optimizers import check_optimizer, check_rate, optimizer_for, with_groups
 from lastiterate.torch.prepared import prepared, start_of
 from lastiterate.torch.records import pair_of
 from lastiterate.torch.releases import Releases
@@ -79,6 +79,7 @@ class PrivateTrainer:
         self.network = self.team.met(lambda: _begun(Network(model, loss, autocast), run, dataset, collate_fn, alike))
         self.source, self.dataset = Source(seed), dataset
         self.scheduler, self.num_workers, self.collate_fn, self.at_once = scheduler, num_workers, collate_fn, at_once
+        run = with_groups(run, optimizer)
         self.run = self.team.led(lambda: self._executed(run, epsilon, delta, free, releases))
         self.places = releases_before(self.run.steps, releases)
         self.objective = NetworkObjective(self.network, self.run, at_once, self.team)
@@ -111,7 +112,9 @@ class PrivateTrainer:
         self.network.put(weights)
         self._trained = True
         parts = {place: self.network.named(one) for place, one in zip(self.places, released, strict=True)}
-        return TrainedModel(self.network.module, self.run, parts, self.source.private, self.releases)
+        return TrainedModel(
+            self.network.module, self.run, parts, self.source.private, self.releases, self.network.assumed
+        )
 
     def _allows(self, state: NetworkState) -> bool:
         """Whether this training can be where the state says."""
@@ -177,7 +180,7 @@ class PrivateTrainer:
             for group in self.optimizer.param_groups:
                 group["lr"] = size
         elif self.optimizer is not None:
-            check_rate(self.optimizer, step, size)
+            check_rate(self.optimizer, self.run, step, size)
 
     def _batches(self, sampler: BatchSampler) -> Iterator[Batch]:
         """Of each step, as the loader brings them."""
