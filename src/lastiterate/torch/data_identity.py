@@ -25,7 +25,7 @@ def data_identity(dataset: Any, key: str) -> str:
     told: Any
     if callable(describe := getattr(dataset, "checkpoint_identity", None)):
         told = fingerprint(describe())
-    elif type(dataset) is TensorDataset:
+    elif isinstance(dataset, TensorDataset):
         told = [_tensor_identity(one) for one in dataset.tensors]
     else:
         places = random.Random(key).sample(range(len(dataset)), min(len(dataset), _RECORDS))
