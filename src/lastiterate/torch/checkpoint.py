@@ -34,7 +34,8 @@ _UNREADABLE = (RuntimeError, ValueError, TypeError, LookupError, AttributeError,
 class NetworkState:
     """Where a training stands: after `step` steps, with what will be released and what random numbers need.
 
-    `memory`: what the run's own optimiser remembers, and averages; `optimizer`, `scheduler`: the states of torch.optim's.
+    `memory`: what the run's own optimiser remembers, and averages; `optimizer`, `scheduler`: the states of torch.optim's;
+    `book`: what was released on the way, in a loop of the user's own.
     """
 
     step: int
@@ -45,6 +46,7 @@ class NetworkState:
     memory: tuple[Any, ...] = ()
     optimizer: dict[str, Any] = field(default_factory=dict)
     scheduler: dict[str, Any] = field(default_factory=dict)
+    book: tuple[tuple[str, int, str], ...] = ()
 
     @property
     def arrays(self) -> tuple[Any, ...]:
