@@ -44,9 +44,9 @@ def motion(source: np.random.Generator) -> Motion:
     ahead = (1 + rate, -rate)
     match int(source.integers(4)):
         case 0:
-            return Motion(li.SGD(rate), li.LAST, *ahead, (1.0, 0.0), (1.0, 0.0))
+            return Motion(li.SGD(momentum=rate), li.LAST, *ahead, (1.0, 0.0), (1.0, 0.0))
         case 1:
-            return Motion(li.SGD(rate, nesterov=True), li.LAST, *ahead, ahead, ahead)
+            return Motion(li.SGD(momentum=rate, nesterov=True), li.LAST, *ahead, ahead, ahead)
         case 2:  # p = average/(1 − rate)
             return Motion(li.SGD(), li.EMA(rate), *ahead, (1.0, -rate), (1.0, 0.0))
     return Motion(li.SGD(), li.AVERAGE(), 2.0, -1.0, (1.0, -1.0), (1.0, 0.0))  # p = the sum of all iterates

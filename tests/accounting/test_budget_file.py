@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import lastiterate as li
+from lastiterate.cli import main
 
 DELTA = 1e-5
 SPENDER = """
@@ -224,3 +225,13 @@ def test_a_forked_copy_of_a_budget_in_memory_is_not_spent() -> None:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
     assert budget.history == ()
+
+
+def test_the_command_asks_what_is_released(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, run = str(tmp_path / "team.sqlite"), str(tmp_path / "run.toml")
+    loss = li.losses.logistic(feature_norm=1.0)
+    li.write_run(li.Run(loss, li.FullBatch(100), 0.1, li.OnMeanGradient(1.0), steps=3), run)
+    assert main(["budget", file, "--create", "--epsilon", "3", "--delta", "1e-5"]) == 0
+    assert main(["budget", file, "--spend", run]) == 2
+    assert "--spend needs --what: one line that says what is released" in capsys.readouterr().err
+    assert li.Budget.open(file).history == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import dp_accounting as dp
@@ -20,6 +21,15 @@ RUN = li.Run(
     steps=50,
 )
 DELTAS = [0.3, 1e-2, 1e-3, 1e-5, 1e-7, 1e-9, 1e-12]
+POISSON = li.Run(
+    loss=li.losses.network(clip=1.0),
+    batches=li.Poisson(records=10_000, rate=0.01),
+    step_size=0.1,
+    noise=li.OnGradientSum(multiplier=1.0, clip=1.0),
+    steps=1000,
+    adjacency=li.ADD_OR_REMOVE_ONE,
+)
+SHUFFLED = li.Run(RUN.loss, li.Shuffled(records=1000, batch_size=100), 0.5, li.OnMeanGradient(std=0.1), steps=100)
 GUARANTEES: dict[str, Any] = {
     "perfect": li.GaussianDP(0.0),
     "gaussian 0.1": li.GaussianDP(0.1),
@@ -48,6 +58,23 @@ def test_exported_distributions_are_never_below_ours_and_near(name: str, interva
         assert theirs >= ours
         if np.isfinite(ours) and delta >= 1e-9:
             assert theirs <= ours * (1 + 1e-3) + 2 * interval
+
+
+@pytest.mark.parametrize("run", [POISSON, SHUFFLED], ids=["poisson", "shuffled"])
+def test_a_few_dots_of_a_slow_profile_are_never_below_it_and_near(run: li.Run) -> None:
+    report = li.account(run, 1e-5)
+    exported = privacy_loss_distribution(report, 1e-3)
+    assert exported.get_epsilon_for_delta(1e-5) <= report.epsilon * (1 + 1e-4) + 1e-3
+    for delta in (1e-2, 1e-5, 1e-8, 1e-12):
+        ours = min(one.epsilon(delta) for one in report.guarantees)
+        assert ours <= exported.get_epsilon_for_delta(delta) <= ours * (1 + 1e-3) + 1e-3
+
+
+def test_what_rounding_adds_is_exported() -> None:
+    """Its profile is not convex, so that the chain may be sharper than the profile, but not than a run without rounding."""
+    rounded = li.account(replace(POISSON, arithmetic=li.training.Arithmetic(1.00001, 2.0**-15)), 1e-5)
+    exported = privacy_loss_distribution(rounded, 1e-3).get_epsilon_for_delta(1e-5)
+    assert li.account(POISSON, 1e-5).epsilon < exported <= rounded.epsilon * (1 + 1e-4) + 1e-3
 
 
 @pytest.mark.parametrize("mu", [0.3, 1.0, 2.0])

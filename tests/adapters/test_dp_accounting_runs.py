@@ -193,6 +193,43 @@ def test_a_report_is_composed_into_their_accountant() -> None:
     assert twice == pytest.approx(report.best.notion.compose(2).epsilon(1e-5), rel=1e-12)
 
 
+ROUNDED = replace(POISSON, arithmetic=li.training.Arithmetic(1.00001, 2.0**-15))
+OWN_MEAN = replace(
+    POISSON, batches=li.PoissonMean(records=400, rate=0.5), noise=li.OnMeanGradient(std=0.2), adjacency=li.REPLACE_ONE
+)
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "relation"), [(li.ADD_OR_REMOVE_ONE, ADD), (li.ZERO_OUT, SPECIAL), (li.REPLACE_ONE, ONE)]
+)
+def test_reports_of_poisson_batches_are_events(adjacency: Any, relation: Relation) -> None:
+    report = li.account(replace(POISSON, adjacency=adjacency), 1e-5)
+    event = event_of(report)
+    assert (event.count, event.event.sampling_probability) == (300, 0.01)
+    assert event.event.event.noise_multiplier == pytest.approx(1.0, rel=1e-9)
+    theirs = compose_into(dp.pld.PLDAccountant(relation, 1e-3), report).get_epsilon(1e-5)
+    assert report.epsilon <= theirs <= report.epsilon * (1 + 1e-3)
+    ours = compose_into(LastIterateAccountant(relation), report, 2).get_epsilon(1e-5)
+    assert report.epsilon < ours <= notion_of(dp.SelfComposedDpEvent(event, 2), relation).epsilon(1e-5)
+
+
+@pytest.mark.parametrize(
+    ("run", "relation", "releases"),
+    [(ROUNDED, ADD, ()), (OWN_MEAN, ONE, ()), (CYCLIC, ONE, (10,))],
+    ids=["rounding", "unusual sizes", "a checkpoint"],
+)
+def test_every_other_report_is_an_event_that_carries_its_run(
+    run: li.Run, relation: Relation, releases: tuple[int, ...]
+) -> None:
+    report = li.account(run, 1e-5, releases)
+    assert event_of(report) == LastIterateDpEvent(run, releases)
+    composed = compose_into(LastIterateAccountant(relation), report)
+    assert composed.get_epsilon(1e-5) == report.epsilon
+    with pytest.raises(li.Unavailable, match="Compose it into a LastIterateAccountant") as refusal:
+        compose_into(dp.pld.PLDAccountant(relation), report)
+    assert not any(name in str(refusal.value) for name in ("Usual", "Slack", "Displaced", "Ladder"))
+
+
 def test_their_renyi_accountant_forgets_the_factor_two_under_replace_one_and_gets_no_export() -> None:
     """GaussianDpEvent(1) under REPLACE_ONE is 2-GDP by its definition, as their PLDAccountant knows."""
     renyi = dp.rdp.RdpAccountant(neighboring_relation=ONE).compose(dp.GaussianDpEvent(1.0)).get_epsilon(1e-5)
@@ -210,7 +247,7 @@ def test_their_renyi_accountant_forgets_the_factor_two_under_replace_one_and_get
 def test_what_is_no_event_or_no_guarantee_is_refused() -> None:
     pure = li.notions.Profile(epsilons=[1.0], deltas=[0.0])
     for call, error, message in (
-        (lambda: event_of(pure), li.Unavailable, "no event of dp-accounting says what Profile does"),
+        (lambda: event_of(pure), li.Unavailable, "no event of dp-accounting says what this guarantee says"),
         (lambda: compose_into(dp.pld.PLDAccountant(ONE), pure), li.Unavailable, "privacy_loss_distribution"),
         (
             lambda: compose_into(dp.pld.PLDAccountant(ADD), li.GaussianDP(1.0)),

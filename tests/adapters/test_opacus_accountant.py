@@ -230,7 +230,7 @@ def test_the_last_batch_of_an_epoch_is_as_the_run_says(last: str, drop: bool) ->
     [
         (
             lambda weights: torch.optim.SGD(weights, lr=RATE, momentum=0.9, nesterov=True),
-            {"optimizer": li.SGD(0.9, True)},
+            {"optimizer": li.SGD(momentum=0.9, nesterov=True)},
         ),
         (lambda weights: torch.optim.SGD(weights, lr=RATE, weight_decay=0.3), {"weight_decay": 0.3, "start_norm": 9.0}),
         (lambda weights: torch.optim.Adam(weights, lr=RATE), {"optimizer": li.Adam()}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -104,3 +105,14 @@ def test_noise_far_too_small_is_still_answered() -> None:
     run = li.Run(li.losses.logistic(feature_norm=1.0), li.Poisson(10, 0.5), 1.0, li.OnIterate(std=4e-5), 10**6)
     report = li.account(run, 1e-6)
     assert report.sandwich.lower.epsilon <= report.epsilon < math.inf
+
+
+@pytest.mark.parametrize(
+    "batches", [li.Shuffled(100, 30, last="smaller"), li.Cyclic(100, 30, last="smaller")], ids=repr
+)
+@pytest.mark.parametrize("optimizer", [li.SGD(momentum=0.9), li.Adam()], ids=repr)
+def test_smaller_last_batches_with_an_optimiser_have_no_instance_but_a_page(batches: Any, optimizer: Any) -> None:
+    run = li.Run(li.losses.network(clip=1.0), batches, 0.1, li.OnGradientSum(1.0, 1.0), 8, optimizer=optimizer)
+    report = li.account(run, 1e-5)
+    assert report.sandwich.lower.epsilon <= report.epsilon
+    assert "epsilon = " in str(report)

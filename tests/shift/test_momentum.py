@@ -19,9 +19,9 @@ MOST, KEPT = Fraction(0.9), Fraction(0.8)
 PLAIN, MOMENTUM, LOOK = (1, -1), (1, -MOST), (1 + MOST, -MOST)
 # The filter, its steps and its point as products of polynomials, then F, b, c of the state, and the row that is released.
 STATES: dict[str, tuple[Any, ...]] = {
-    "heavy ball": (li.SGD(0.9).linear, (PLAIN, MOMENTUM), (), [[1, MOST], [0, MOST]], [1, 1], [1, 0], [1, 0]),
+    "heavy ball": (li.SGD(momentum=0.9).linear, (PLAIN, MOMENTUM), (), [[1, MOST], [0, MOST]], [1, 1], [1, 0], [1, 0]),
     "Nesterov": (
-        li.SGD(0.9, nesterov=True).linear,
+        li.SGD(momentum=0.9, nesterov=True).linear,
         (PLAIN, MOMENTUM),
         (LOOK,),
         [[1, MOST], [0, MOST]],
@@ -30,7 +30,7 @@ STATES: dict[str, tuple[Any, ...]] = {
         [1, MOST],
     ),
     "dampened": (
-        li.SGD(0.9, dampening=0.5).linear,
+        li.SGD(momentum=0.9, dampening=0.5).linear,
         (PLAIN, MOMENTUM, (2,)),
         (),
         [[1, MOST], [0, MOST]],
@@ -49,7 +49,7 @@ STATES: dict[str, tuple[Any, ...]] = {
     ),
     "mean": (li.AVERAGE().filtered(LinearFilter()), (PLAIN, PLAIN), (PLAIN,), [[1, 0], [1, 1]], [1, 1], [1, 0], [0, 1]),
     "mean with momentum": (
-        li.AVERAGE().filtered(li.SGD(0.9).linear),
+        li.AVERAGE().filtered(li.SGD(momentum=0.9).linear),
         (PLAIN, MOMENTUM, PLAIN),
         (PLAIN,),
         [[1, MOST, 0], [0, MOST, 0], [1, MOST, 1]],
@@ -108,10 +108,10 @@ def test_payments_are_those_of_the_state_and_nothing_is_left(name: str) -> None:
 
 def test_the_figures_that_are_known() -> None:
     """Momentum 0.9, η·M = 0.01, twenty batches: 100 epochs, cleared before each turn; five epochs with constant pushes."""
-    hidden = Hidden(li.SGD(0.9).linear, 0.005, 0.005)
+    hidden = Hidden(li.SGD(momentum=0.9).linear, 0.005, 0.005)
     assert math.sqrt(1 + 99 * square_of(hidden, 20, 2)) == pytest.approx(3.59, abs=5e-3)
     for linear, figure in (
-        (li.SGD(0.9).linear, 0.465),
+        (li.SGD(momentum=0.9).linear, 0.465),
         (li.EMA(0.9).filtered(LinearFilter()), 0.450),
         (li.AVERAGE().filtered(LinearFilter()), 0.383),
     ):
@@ -126,8 +126,8 @@ def test_the_cheapest_path_is_found() -> None:
     assert square_of(Hidden(LinearFilter(), 0.0, 0.0), 8, 1) == pytest.approx(1 / 8, rel=1e-9)
     source = np.random.default_rng(3)
     for linear, period in (
-        (li.SGD(0.7).linear, 12),
-        (li.SGD(0.7).linear, 4),
+        (li.SGD(momentum=0.7).linear, 12),
+        (li.SGD(momentum=0.7).linear, 4),
         (li.EMA(0.9).filtered(LinearFilter()), 6),
     ):
         hidden, asked = Hidden(linear, 0.05, 0.03), one_push(12, 3, period)
@@ -147,8 +147,8 @@ def test_the_cheapest_path_is_found() -> None:
 def test_overlapping_payments_are_added_up_step_by_step(begins: int, left: int) -> None:
     """All turns on one line of steps, each with the path it is said to be paid along."""
     before, after = (
-        Hidden(li.SGD(0.9).linear, 0.01, 0.01),
-        Hidden(li.AVERAGE().filtered(li.SGD(0.9).linear), 0.01, 0.01),
+        Hidden(li.SGD(momentum=0.9).linear, 0.01, 0.01),
+        Hidden(li.AVERAGE().filtered(li.SGD(momentum=0.9).linear), 0.01, 0.01),
     )
     record = TurnsOfRecord(before if begins else after, after, begins, 60, 5, left)
     for epochs in (1, 2, 3, 6):
@@ -168,6 +168,6 @@ def test_overlapping_payments_are_added_up_step_by_step(begins: int, left: int) 
 
 
 def test_many_turns_take_no_longer_than_few() -> None:
-    hidden = Hidden(li.SGD(0.9).linear, 0.005, 0.005)
+    hidden = Hidden(li.SGD(momentum=0.9).linear, 0.005, 0.005)
     few, many = (TurnsOfRecord(hidden, hidden, 0, steps, 20, 0).square() for steps in (10**4, 10**8))
     assert many == pytest.approx((few - 1) * 1e4, rel=0.02)

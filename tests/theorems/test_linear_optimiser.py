@@ -152,11 +152,11 @@ def test_quadratic_losses_lie_below(optimizer: Any, released: Any, batches: Any,
 def test_what_is_left_of_a_step_by_the_formulas_of_each_average() -> None:
     """Momentum on linear losses: (1 − β^{k+1})/(1 − β) after k more steps; averages by their definition."""
     moved = np.array([(1 - 0.9 ** (k + 1)) / 0.1 for k in range(12)])
-    assert left_of_steps(li.SGD(0.9), li.LAST, 0.0, 12) == pytest.approx(moved[::-1], rel=1e-12)
+    assert left_of_steps(li.SGD(momentum=0.9), li.LAST, 0.0, 12) == pytest.approx(moved[::-1], rel=1e-12)
     mean = [sum(moved[: 12 - step][-5:]) / 5 for step in range(12)]
-    assert left_of_steps(li.SGD(0.9), li.AVERAGE(last=5), 0.0, 12) == pytest.approx(mean, rel=1e-12)
+    assert left_of_steps(li.SGD(momentum=0.9), li.AVERAGE(last=5), 0.0, 12) == pytest.approx(mean, rel=1e-12)
     kept = [sum(0.3 * 0.7 ** (11 - t) * moved[t - step] for t in range(step, 12)) for step in range(12)]
-    assert left_of_steps(li.SGD(0.9), li.EMA(decay=0.7), 0.0, 12) == pytest.approx(kept, rel=1e-12)
+    assert left_of_steps(li.SGD(momentum=0.9), li.EMA(decay=0.7), 0.0, 12) == pytest.approx(kept, rel=1e-12)
     assert weights_of_iterates(li.AVERAGE(), 7) == pytest.approx(np.full(7, 1 / 7))
 
 

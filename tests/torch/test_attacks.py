@@ -213,7 +213,12 @@ NOISES = [
     li.OnMeanGradient(0.1),
     li.Langevin(0.05),
 ]
-OPTIMIZERS = {None: 1.0, li.SGD(0.9, dampening=0.3): 0.7, li.SGD(0.8, nesterov=True): 1.0, li.Adam(): math.inf}
+OPTIMIZERS = {
+    None: 1.0,
+    li.SGD(momentum=0.9, dampening=0.3): 0.7,
+    li.SGD(momentum=0.8, nesterov=True): 1.0,
+    li.Adam(): math.inf,
+}
 
 
 @pytest.mark.parametrize("adjacency", [li.REPLACE_ONE, li.ZERO_OUT])

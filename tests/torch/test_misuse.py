@@ -84,10 +84,36 @@ def half_of_the_parameters() -> None:
     train(model, optimizer=SGD(model[1].parameters(), 0.3))
 
 
-def groups_of_their_own_rate() -> None:
+def groups_with_rates(first: float, second: float) -> tuple[Any, Any]:
     model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 3))
-    groups = [{"params": model[0].parameters(), "lr": 0.1}, {"params": model[1].parameters(), "lr": 0.3}]
-    train(model, optimizer=SGD(groups, 0.3))
+    groups = [{"params": model[0].parameters(), "lr": first}, {"params": model[1].parameters(), "lr": second}]
+    return model, SGD(groups, 0.3)
+
+
+def trained_in_groups(*rates: float) -> None:
+    model, optimizer = groups_with_rates(*rates)
+    train(model, optimizer=optimizer)
+
+
+def normalised(trained: bool = False) -> Any:
+    """A frozen layer with statistics from elsewhere."""
+    layer = nn.BatchNorm1d(4).requires_grad_(trained)
+    layer.running_mean.copy_(torch.tensor([0.5, -0.5, 0.0, 1.0]))
+    layer.running_var.copy_(torch.tensor([1.5, 0.5, 2.0, 1.0]))
+    return nn.Sequential(nn.Linear(4, 4), layer.eval(), nn.Linear(4, 3))
+
+
+def normalised_in_a_loop(train_again: bool = False) -> Any:
+    model, batches = normalised(), loader(DATA, RUN)
+    steps = clip_and_noise(
+        SGD([one for one in model.parameters() if one.requires_grad], 0.3), model, cross_entropy, RUN, batches
+    )
+    for inputs, targets in batches:
+        steps.accumulate(inputs, targets)
+        steps.step()
+        if train_again:
+            model.train()
+    return steps.finish()
 
 
 def one_step_too_many() -> None:
@@ -110,6 +136,19 @@ def ended_early() -> None:
     steps.finish()
 
 
+def epochs_of(workers: int = 0, most: int = 3, skip: int = 0, twice: bool = False, other: bool = False) -> None:
+    """A loop over a loader of PyTorch that stops each pass after so many batches, and goes on with the next."""
+    model, batches = nn.Linear(4, 3), shuffled(num_workers=workers)
+    steps = clip_and_noise(SGD(model.parameters(), 0.3), model, cross_entropy, RUN, batches)
+    for _ in range(12):
+        for place, (inputs, targets) in enumerate(shuffled() if other else batches):
+            if place == most:
+                break
+            for _ in range(0 if place < skip else 1 + twice):
+                steps.accumulate(inputs, targets)
+                steps.step()
+
+
 def shuffled(**more: Any) -> Any:
     return DataLoader(DATA, batch_size=8, shuffle=True, **more)
 
@@ -118,10 +157,39 @@ LINEAR = replace(RUN, loss=li.losses.logistic(feature_norm=1.0, clip=0.5))
 UNCLIPPED = li.Run(
     li.losses.general(gradient_sensitivity=1.0), li.Shuffled(RECORDS, 8), 0.3, li.OnMeanGradient(1.0), 12
 )
+_NOT_NEXT = "this step has not the next batch of the loader: a pass was left in the middle"
+
+
+class Named(nn.Module):
+    """Takes its inputs by name, as models of Hugging Face do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(4, 3)
+
+    def forward(self, x: torch.Tensor, mask: Any = None) -> torch.Tensor:
+        return self.inner(x)
+
+
+def by_name(**more: Any) -> None:
+    records = [{"x": one, "labels": label, **more} for one, label in DATA]
+    train(Named(), data=records)
+
+
 MISUSES: dict[str, tuple[Callable[[], None], str]] = {
     "batch normalisation": (
         lambda: train(nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))),
         "BatchNorm1d, which mixes",
+    ),
+    "a column that the model does not take": (
+        lambda: by_name(text="a sentence", idx=3),
+        r"does not take text, idx of the data set; its arguments are x, mask.*remove_columns\(\['text', 'idx'\]\)",
+    ),
+    "a column of text": (lambda: by_name(mask="a sentence"), "mask of the data set holds none. Tokenise it"),
+    "a column of lists": (lambda: by_name(x=[0.0, 1.0, 2.0, 3.0]), r'x of .* holds lists.*with_format\("torch"\)'),
+    "no column of labels": (
+        lambda: train(Named(), data=[{"x": one, "label": label} for one, label in DATA]),
+        "Rename the column",
     ),
     "a layer of one's own that mixes": (lambda: train(Centred()), "records one by one"),
     "running statistics": (
@@ -146,7 +214,15 @@ MISUSES: dict[str, tuple[Callable[[], None], str]] = {
     "weight decay": (lambda: trained_by(lambda p: SGD(p, 0.3, weight_decay=0.1)), "weight decay 0, the optimiser 0.1"),
     "another learning rate": (lambda: trained_by(lambda p: SGD(p, 0.1)), "step size 0.3 at step 1, the optimiser 0.1"),
     "a scheduler that the run does not say": (halved_rate, "step size 0.3 at step 4, the optimiser 0.15"),
-    "groups with other rates": (groups_of_their_own_rate, "step size 0.3 at step 1, the optimiser 0.1, 0.3"),
+    "groups without the rate of the run": (
+        lambda: trained_in_groups(0.1, 0.2),
+        "step size 0.3 at step 1, the optimiser 0.1, 0.2",
+    ),
+    "batch normalisation without statistics of its own": (
+        lambda: train(nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3, track_running_stats=False).eval())),
+        "BatchNorm1d, which mixes",
+    ),
+    "batch normalisation that is turned on again": (lambda: normalised_in_a_loop(train_again=True), "call eval"),
     "some parameters left out": (half_of_the_parameters, "exactly the parameters"),
     "ascent": (lambda: trained_by(lambda p: SGD(p, 0.3, maximize=True)), "run says plain gradient steps"),
     "no optimiser": (lambda: train(optimizer="sgd"), "one of torch.optim"),
@@ -204,6 +280,11 @@ MISUSES: dict[str, tuple[Callable[[], None], str]] = {
         "Make the loader from this run",
     ),
     "records left out of a batch": (lambda: looped(loader(DATA, RUN), skip=True), "Got 7 of 8"),
+    "a pass left in the middle": (lambda: epochs_of(most=2), _NOT_NEXT),
+    "a pass left in the middle, with workers": (lambda: epochs_of(workers=1, most=2), _NOT_NEXT),
+    "a batch left out": (lambda: epochs_of(skip=1), _NOT_NEXT),
+    "a batch used twice": (lambda: epochs_of(twice=True), _NOT_NEXT),
+    "batches of another loader": (lambda: epochs_of(other=True), _NOT_NEXT),
     "one step too many": (one_step_too_many, "has 12 steps, and all were taken"),
     "an early end": (ended_early, "12 steps, of which 3 were taken"),
 }
@@ -218,17 +299,59 @@ def test_one_sentence_says_what_is_wrong(name: str) -> None:
     assert len(str(caught.value)) < 330
 
 
-def test_the_usual_loader_of_pytorch_is_fine() -> None:
-    model = nn.Linear(4, 3)
-    steps = clip_and_noise(SGD(model.parameters(), 0.3), model, cross_entropy, RUN, shuffled())
+@pytest.mark.parametrize("workers", [0, 1])
+def test_the_usual_loader_of_pytorch_is_fine(workers: int) -> None:
+    model, batches = nn.Linear(4, 3), shuffled(num_workers=workers)
+    next(iter(batches))  # a look at the shapes
+    steps = clip_and_noise(SGD(model.parameters(), 0.3), model, cross_entropy, RUN, batches)
+    next(iter(batches))
     for _ in range(4):
-        for inputs, targets in shuffled():
+        for inputs, targets in batches:
             steps.zero_grad()
             steps.accumulate(inputs, targets)
             steps.step()
     trained = steps.finish()
     assert any("not cryptographic" in one for one in trained.report(1e-5).assumptions)
     assert trained.report(1e-5).epsilon == pytest.approx(li.account(RUN, 1e-5).epsilon, rel=1e-3)
+
+
+@pytest.mark.parametrize("trained", [False, True])
+def test_batch_normalisation_with_public_statistics_is_fine(trained: bool) -> None:
+    model = normalised(trained)
+    before = {name: one.clone() for name, one in model.named_buffers()}
+    found = PrivateTrainer(model, cross_entropy, RUN, DATA).fit()
+    assert all(torch.equal(before[name], one) for name, one in model.named_buffers())
+    assert not model[1].training
+    assert any("running statistics of the batch normalisation" in one for one in found.report(1e-5).assumptions)
+    if not trained:
+        again = normalised_in_a_loop().report(1e-5)
+        assert any("running statistics" in one for one in again.assumptions)
+
+
+def test_groups_of_parameters_with_their_own_rates_are_composed() -> None:
+    """Whatever is done with noisy gradients, their composition holds, also where hidden iterates count for one rate."""
+    smooth = replace(RUN, loss=li.losses.network(clip=0.5, smoothness=0.1))
+    model, optimizer = groups_with_rates(0.1, 0.3)
+    first = model[0].weight.detach().clone()
+    trained = PrivateTrainer(model.double(), cross_entropy, smooth, DATA, optimizer=optimizer).fit()
+    report = trained.report(1e-5)
+    assert trained.run.optimizer.described == "SGD with parameter groups"
+    assert report.epsilon == report.composition
+    assert report.epsilon == pytest.approx(li.account(RUN, 1e-5).composition, rel=1e-3)
+    assert not torch.equal(first, model[0].weight)
+
+
+def test_groups_move_by_their_own_rates() -> None:
+    quiet = replace(RUN, noise=li.OnGradientSum(1e-11, 0.5), steps=1, batches=li.FullBatch(RECORDS))
+    moved = []
+    for rates in ((0.3, 0.3), (0.1, 0.3)):
+        torch.manual_seed(3)
+        model, optimizer = groups_with_rates(*rates)
+        start = [one.detach().clone() for one in model.double().parameters()]
+        PrivateTrainer(model, cross_entropy, quiet, DATA, optimizer=optimizer, seed=0).fit()
+        moved.append([one.detach() - two for one, two in zip(model.parameters(), start, strict=True)])
+    for place, factor in enumerate((1 / 3, 1 / 3, 1.0, 1.0)):
+        assert torch.allclose(moved[1][place], factor * moved[0][place], atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", [0, None])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,8 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset  # noqa: E402
 
 from lastiterate.numerics.randomness import Source  # noqa: E402
 from lastiterate.torch import PrivateTrainer, clip_and_noise, loader  # noqa: E402
+from lastiterate.torch.checkpoint import _FORMAT  # noqa: E402
+from lastiterate.torch.data_identity import data_identity  # noqa: E402
 from lastiterate.torch.tensors import Tensors  # noqa: E402
 from lastiterate.torch.trainer import BatchSampler  # noqa: E402
 
@@ -66,7 +69,7 @@ WAYS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "plain": (None, lambda p: SGD(p, 0.3), {}),
     "decay": (None, lambda p: SGD(p, 0.3, weight_decay=0.1), {"weight_decay": 0.1}),
     "momentum": (li.SGD(momentum=0.9), lambda p: SGD(p, 0.3, momentum=0.9), {}),
-    "nesterov": (li.SGD(0.8, nesterov=True), lambda p: SGD(p, 0.3, momentum=0.8, nesterov=True), {}),
+    "nesterov": (li.SGD(momentum=0.8, nesterov=True), lambda p: SGD(p, 0.3, momentum=0.8, nesterov=True), {}),
     "adam": (li.Adam(), lambda p: ADAM(p, 0.3), {}),
     "adamw": (li.Adam(decoupled=True), lambda p: ADAMW(p, 0.3, weight_decay=0.1), {"weight_decay": 0.1}),
     "rmsprop": ("RMSprop", lambda p: torch.optim.RMSprop(p, 0.3), {}),
@@ -104,7 +107,7 @@ def test_schedules_and_schedulers() -> None:
     assert torch.allclose(last_of(model), by_hand(lambda p: SGD(p, 0.3), rates=rates), atol=1e-6)
 
 
-@pytest.mark.parametrize("optimizer", [None, li.SGD(0.9), li.Adam()], ids=["plain", "momentum", "adam"])
+@pytest.mark.parametrize("optimizer", [None, li.SGD(momentum=0.9), li.Adam()], ids=["plain", "momentum", "adam"])
 def test_steps_may_become_as_small_as_a_cosine_makes_them(optimizer: Any) -> None:
     """Where nothing but composition holds, each value is rounded beside its own noise."""
     run = a_run(1.0, step_size=li.cosine(0.5), steps=120, optimizer=optimizer)
@@ -131,7 +134,7 @@ def test_a_scheduler_sets_the_rate_that_the_run_says_also_after_a_stop(kind: Any
 
 
 @pytest.mark.parametrize("released", [li.EMA(decay=0.7), li.AVERAGE(), li.AVERAGE(last=4)], ids=lambda one: one.kind)
-@pytest.mark.parametrize("optimizer", [None, li.SGD(0.9), li.Adam()], ids=["plain", "momentum", "adam"])
+@pytest.mark.parametrize("optimizer", [None, li.SGD(momentum=0.9), li.Adam()], ids=["plain", "momentum", "adam"])
 def test_averages_are_those_of_numpy(released: Any, optimizer: Any) -> None:
     model = torch.nn.Linear(4, 3, bias=False).double()
     start = last_of(model).numpy()
@@ -296,8 +299,12 @@ class KillsAfter(Dataset):  # type: ignore[misc]
             raise Killed
         return FEATURES[place], LABELS[place]
 
+    def checkpoint_identity(self) -> str:
+        """Not to be read for that."""
+        return "the records of this module"
 
-@pytest.mark.parametrize("optimizer", [None, li.SGD(0.9), li.Adam()], ids=["plain", "momentum", "adam"])
+
+@pytest.mark.parametrize("optimizer", [None, li.SGD(momentum=0.9), li.Adam()], ids=["plain", "momentum", "adam"])
 def test_a_training_that_was_killed_goes_on(optimizer: Any, tmp_path: Path) -> None:
     run, file = a_run(0.3, li.Shuffled(RECORDS, 8), optimizer=optimizer, released=li.EMA(0.5)), tmp_path / "state"
     whole, parts = a_model(), a_model()
@@ -315,6 +322,46 @@ def test_a_training_that_was_killed_goes_on(optimizer: Any, tmp_path: Path) -> N
     assert not file.exists()
     assert len(trained.released) == 1
     assert torch.allclose(last_of(whole), last_of(again), atol=1e-12)
+
+
+class Changed(Dataset):  # type: ignore[misc]
+    """Records in which some may have become others; with `noise`, others whenever they are read."""
+
+    def __init__(self, added: float = 0.0, noise: float = 0.0, left: float = math.inf) -> None:
+        self.features, self.noise, self.left = FEATURES + added, noise, left
+
+    def __len__(self) -> int:
+        return RECORDS
+
+    def __getitem__(self, place: int) -> Any:
+        if self.left == 0:
+            raise Killed
+        self.left -= 1
+        return self.features[place] + self.noise * torch.rand(()), LABELS[place]
+
+
+def resumed(data: Any, file: Path) -> None:
+    PrivateTrainer(a_model(), cross_entropy, a_run(0.3), data).fit(file, 0.0)
+
+
+def test_other_records_of_the_same_number_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "state"
+    with pytest.raises(Killed):
+        resumed(Changed(left=4 * RECORDS), file)
+    key = torch.load(io.BytesIO(file.read_bytes()[len(_FORMAT) + 32 :]), weights_only=True)
+    assert key["data"] == data_identity(Changed(), key["key"]) != data_identity(Changed(), "ab" * 32)
+    with pytest.raises(li.InvalidInput, match="other data"):
+        resumed(Changed(added=1e-3), file)
+    resumed(Changed(), file)
+    assert not file.exists()
+
+
+def test_records_that_chance_changes_are_not_compared_and_tensors_are_as_a_whole() -> None:
+    key, other = "01" * 32, FEATURES.clone()
+    assert data_identity(Changed(noise=0.1), key) == data_identity(Changed(noise=0.1), key)
+    other[RECORDS - 1, 0] += 1e-9
+    same = data_identity(TensorDataset(FEATURES.clone(), LABELS.clone()), key)
+    assert data_identity(DATA, key) == same != data_identity(TensorDataset(other, LABELS), key)
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:

@@ -8,12 +8,14 @@ import stat
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import lastiterate as li
+from lastiterate.training.checkpoint import Keeper
 from training_stops import Killed, stop_after
 
 RECORDS = 40
@@ -48,6 +50,24 @@ def test_a_seeded_training_ends_as_if_it_had_not_been_stopped(
     assert (again.weights == whole.weights).all()
     assert [one.tolist() for one in again.released.values()] == [one.tolist() for one in whole.released.values()]
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("optimizer", [None, li.SGD(momentum=0.9), li.SGD(momentum=0.9, nesterov=True)], ids=repr)
+def test_a_training_that_is_stopped_after_its_last_step_releases_what_it_drew(
+    optimizer: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not the average of the steps before the last."""
+    run, file = replace(a_run(), optimizer=optimizer, released=li.EMA(decay=0.8)), tmp_path / "state"
+    whole = li.train(run, DATA, seed=1)
+    with monkeypatch.context() as changed:
+        changed.setattr(Keeper, "remove", killed)
+        with pytest.raises(Killed):
+            li.train(run, DATA, seed=1, checkpoint=file, checkpoint_every=0)
+    assert (li.train(run, DATA, seed=1, checkpoint=file).weights == whole.weights).all()
+
+
+def killed(_: object) -> None:
+    raise Killed
 
 
 def test_lost_steps_get_fresh_noise_and_the_law_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

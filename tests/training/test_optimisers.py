@@ -92,7 +92,10 @@ def test_averages_are_those_of_the_iterates(which: int) -> None:
 
 
 @pytest.mark.parametrize("released", AVERAGES, ids=repr)
-@pytest.mark.parametrize("optimizer", [li.SGD(0.8), li.SGD(0.8, nesterov=True), li.SGD(0.8, dampening=0.5), li.SGD()])
+@pytest.mark.parametrize(
+    "optimizer",
+    [li.SGD(momentum=0.8), li.SGD(momentum=0.8, nesterov=True), li.SGD(momentum=0.8, dampening=0.5), li.SGD()],
+)
 def test_the_law_is_the_one_that_is_accounted_for(optimizer: Any, released: Any) -> None:
     """One quadratic loss: mean and variance of what is released, by what is left of each step."""
     loss = li.losses.ridge(feature_norm=1.0, residual_bound=1e6)
@@ -153,7 +156,7 @@ def test_an_optimiser_without_an_update_is_not_trained() -> None:
 def test_rounding_is_nothing_beside_the_noise() -> None:
     """Grids are so fine that all that is rounded stays within what is charged; averages of far iterates are refused."""
     for optimizer, released, felt in (
-        (li.SGD(0.9), li.LAST, 2.8),
+        (li.SGD(momentum=0.9), li.LAST, 2.8),
         (li.SGD(), li.AVERAGE(), 1.0),
         (li.SGD(), li.EMA(0.99), 1.0),
     ):

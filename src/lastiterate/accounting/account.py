@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from lastiterate.accounting.ranked import Ranked
 from lastiterate.accounting.releases import released
 from lastiterate.accounting.report import Report
+from lastiterate.algorithms.named import names_arguments
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import INSIDE_UNIT, Unavailable, checked_number
 from lastiterate.progress import tracked
@@ -16,6 +17,7 @@ from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
 
 
+@names_arguments
 def account(run: Run, delta: float, releases: Iterable[int] = ()) -> Report:
     """What may be claimed of the last iterate of this run, and of the iterates after `releases` steps if these leave, too.
 

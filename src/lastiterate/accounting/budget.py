@@ -37,8 +37,8 @@ class Budget:
     `Budget(epsilon=3.0, delta=1e-5, file="team.sqlite")` opens the file, or makes it; a file with other terms is refused.
     Without a file it ends with the process. `adaptive`: what is released next may depend on what was released before, as it
     does when people look at a model and then train another. `adaptive=False` is for releases that were all decided
-    beforehand: only then guarantees are composed as sharply as `li.compose` does. `reserve` is the share of delta for
-    guarantees that are not Gaussian; `timeout`, in seconds, is how long to wait while others write.
+    beforehand: only then guarantees are composed as sharply as `li.compose` does. `reserve` is the share of delta kept for
+    guarantees that no Gaussian covers at every epsilon; `timeout`, in seconds, is how long to wait while others write.
     """
 
     terms: Terms

@@ -46,8 +46,9 @@ def refusal(terms: Terms, rule: Rule, entries: Sequence[BudgetEntry], proposal: 
     if isinstance(rule, Filter) and math.isinf(would):
         room = max(terms.set_aside - total_slack(entries), 0.0)
         return (
-            f"the budget of epsilon = {terms.epsilon:g} cannot cover this release: no Gaussian does, even with the delta of "
-            f"{room:.2g} that is left in its reserve. {ends}"
+            f"the budget cannot cover this release: its own delta is above {room:.2g} at every epsilon, and no more is left "
+            f"of the part of delta that is kept for such releases (reserve = {terms.reserve:g}). Lower the release's own "
+            f"delta, or make a budget with a larger reserve. {ends}"
         )
     return (
         f"the budget is epsilon = {terms.epsilon:g} at delta = {terms.delta:g}; {rule.epsilon(entries):.4g} is spent, and "

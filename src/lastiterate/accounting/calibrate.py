@@ -11,6 +11,7 @@ from lastiterate.accounting.account import account
 from lastiterate.accounting.releases import checked_releases, released
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.arithmetic import EXACT
+from lastiterate.algorithms.named import names_arguments
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import (
@@ -54,6 +55,7 @@ NOISE = Free.NOISE
 STEPS = Free.STEPS
 
 
+@names_arguments
 def calibrate(
     run: Run,
     *,

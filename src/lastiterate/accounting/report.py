@@ -20,7 +20,7 @@ from lastiterate.accounting.sandwich import Sandwich, lower_bound
 from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.algorithms.files import write_text
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import Incompatible, checked_choice
+from lastiterate.errors import Incompatible, InvalidInput, checked_choice
 from lastiterate.plots import draw_comparison, draw_growth
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.best import best
@@ -116,6 +116,15 @@ class Report:
     def _about(self, delta: float) -> float:
         """ε of the best guarantee at another δ, by an estimate where it has one."""
         return self.best.notion.epsilon_estimate(math.log(delta)) or self.best.epsilon(delta)
+
+    def as_notion(self) -> Notion:
+        """The best guarantee, for whoever composes reports; not of an execution that leaked."""
+        if self.caveats:
+            raise InvalidInput(
+                f"a report with a caveat cannot be composed. This one says: {self.caveats[0]}. Train again without it.",
+                field="guarantees",
+            )
+        return self.best.as_notion()
 
     def under(self, adjacency: Adjacency) -> Notion:
         """What the best guarantee says of other neighbours: of replaced records, by taking one away and putting one in."""

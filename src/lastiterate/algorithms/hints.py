@@ -1,4 +1,4 @@
-"""What somebody probably meant who wrote an entry that a run has not."""
+"""What somebody probably meant who wrote a name that a run, or a part of one, has not."""
 
 from __future__ import annotations
 
@@ -7,20 +7,43 @@ from difflib import get_close_matches
 
 _OPTIMIZER = "; write optimizer=li.SGD(momentum=0.9), optimizer=li.Adam() or optimizer='the name of another'"
 _WORDS = {
-    "epochs": "; write steps = { epochs = … }",
-    "lr": "; did you mean step_size",
-    "learning_rate": "; did you mean step_size",
+    "epochs": "; write steps = { epochs = … }, or steps=li.epochs(…) in Python",
     "ema": "; write released=li.EMA(decay=0.999)",
     "average": "; write released=li.AVERAGE(last=100)",
 }
 _OF_OPTIMISERS = ("momentum", "nesterov", "dampening", "optimiser", "adam", "betas", "beta1", "beta2")
+# Words of PyTorch, Opacus and dp-accounting, and ours.
+_MEANING = {
+    "lr": "step_size",
+    "learning_rate": "step_size",
+    "eps": "floor",
+    "noise_multiplier": "multiplier",
+    "max_grad_norm": "clip",
+    "l2_norm_clip": "clip",
+    "sample_rate": "rate",
+    "sampling_probability": "rate",
+    "dataset_size": "records",
+    "target_delta": "delta",
+    "target_epsilon": "epsilon",
+}
+_OF_RUNS = ("step_size", "weight_decay", "steps", "released", "adjacency", "domain")
 
 
 def hint(name: str, known: Iterable[str]) -> str:
     """A clause for the end of a refusal; empty where nothing comes to mind."""
-    if str(name).lower() in _OF_OPTIMISERS:
+    names, word = list(known), str(name).lower()
+    if "beta1" in names and word == "betas":
+        return "; write beta1=0.9, beta2=0.999"
+    if "optimizer" in names and word in _OF_OPTIMISERS:
         return _OPTIMIZER
-    return _WORDS.get(name) or closest(name, known)
+    if "steps" in names and word in _WORDS:
+        return _WORDS[word]
+    meant = _MEANING.get(word, word)
+    if meant in names:
+        return f"; did you mean {meant}"
+    if meant in _OF_RUNS:
+        return f"; use {meant} of the run: li.Run({meant}=…)"
+    return closest(name, names)
 
 
 def closest(name: str, known: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from lastiterate.algorithms.named import names_arguments
 from lastiterate.algorithms.per_step import (
     PerStep,
     at_step,
@@ -90,6 +91,7 @@ class Noise(ABC):
         return replace(self, **{one.name: change(one.name, getattr(self, one.name)) for one in fields(self)})  # type: ignore[type-var, arg-type]
 
 
+@names_arguments
 @dataclass(frozen=True)
 class OnIterate(Noise):
     """x ← φ(x) + N(0, std²)."""
@@ -106,6 +108,7 @@ class OnIterate(Noise):
         return x - step_size * (gradient_sum / divisor) + self.at(step) * normal
 
 
+@names_arguments
 @dataclass(frozen=True)
 class OnMeanGradient(Noise):
     """x ← x − step_size·(mean gradient + N(0, std²))."""
@@ -122,6 +125,7 @@ class OnMeanGradient(Noise):
         return x - step_size * (gradient_sum / divisor + self.at(step) * normal)
 
 
+@names_arguments
 @dataclass(frozen=True)
 class OnGradientSum(Noise):
     """x ← x − (step_size/batch_size)·(Σ gradients clipped at `clip` + N(0, multiplier²·clip²)), as DP-SGD libraries do."""
@@ -150,6 +154,7 @@ class OnGradientSum(Noise):
         return x - step_size / divisor * (gradient_sum + self.at(step) * at_step(self.clip, step) * normal)
 
 
+@names_arguments
 @dataclass(frozen=True)
 class Langevin(Noise):
     """x ← x − step_size·mean gradient + √(2·step_size)·N(0, std²)."""

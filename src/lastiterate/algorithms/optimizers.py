@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from lastiterate.algorithms.named import names_arguments
 from lastiterate.errors import POSITIVE, Interval, InvalidInput, checked_number, shown
 from lastiterate.numerics.arrays import Floats
 
@@ -96,7 +97,8 @@ class Optimizer(ABC):
         return 1.0, 0.0
 
 
-@dataclass(frozen=True)
+@names_arguments
+@dataclass(frozen=True, kw_only=True)
 class SGD(Optimizer):
     """v ← momentum·v + (1 − dampening)·g, x ← x − step_size·v; with `nesterov`, x ← x − step_size·(g + momentum·v).
 
@@ -178,7 +180,8 @@ class SGD(Optimizer):
         return 1 + ahead, ahead * ((ahead * ratio) * memory[0] - x)
 
 
-@dataclass(frozen=True)
+@names_arguments
+@dataclass(frozen=True, kw_only=True)
 class Adam(Optimizer):
     """As torch.optim.Adam, or torch.optim.AdamW where the weight decay is `decoupled`; `floor` is what torch calls eps."""
 

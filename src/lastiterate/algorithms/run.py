@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ import numpy as np
 from lastiterate.algorithms.arithmetic import EXACT, Arithmetic, expected_arithmetic
 from lastiterate.algorithms.batches import Batches, Sizes
 from lastiterate.algorithms.domains import Domain, Unbounded
-from lastiterate.algorithms.hints import hint
 from lastiterate.algorithms.losses import Loss
+from lastiterate.algorithms.named import names_arguments
 from lastiterate.algorithms.noise import Noise
 from lastiterate.algorithms.optimizers import Optimizer, optimizer_of
 from lastiterate.algorithms.per_step import (
@@ -63,6 +63,7 @@ def epochs(count: int) -> Epochs:
     return Epochs(count)
 
 
+@partial(names_arguments, what="an entry of a run")
 @dataclass(frozen=True, init=False)
 class Run:
     """x ← Π(prox((1 − step_size·weight_decay)·x − step_size·(mean gradient of the batch) + noise)), `steps` times.
@@ -112,10 +113,7 @@ class Run:
         optimizer: Optimizer | str | None = None,
         released: Released = LAST,
         beforehand_mu: float = 0.0,
-        **others: Any,
     ) -> None:
-        for name in others:
-            raise InvalidInput(f"{name} is not an entry of a run{hint(name, self.__dataclass_fields__)}.", field=name)
         _checked_kind("loss", loss, Loss, "li.losses.logistic(feature_norm=1.0)")
         _checked_kind("batches", batches, Batches, "li.FullBatch(records=1000)")
         _checked_kind("noise", noise, Noise, "li.OnMeanGradient(std=0.1)")

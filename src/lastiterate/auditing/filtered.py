@@ -31,7 +31,7 @@ _ROUNDED = 1 - 1e-9  # recursions of some thousand steps, which may oscillate
 
 
 def filtered_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, str]]:
-    """For linear optimisers with steps alike, nothing projected, nothing else released."""
+    """For linear optimisers with steps and batches alike, nothing projected, nothing else released."""
     hessians = allowed_hessians(run)
     if hessians is None or releases or not _exactly_known(run):
         return
@@ -56,7 +56,7 @@ def _exactly_known(run: Run) -> bool:
         isinstance(run.step_size, float) and run.noise.constant and (run.clip is None or isinstance(run.clip, float))
     )
     free = math.isinf(run.domain.diameter) and run.prox is None and run.optimizer.linear is not None
-    return alike and free and run.steps <= _MOST_STEPS
+    return alike and free and not run.batches.uneven and run.steps <= _MOST_STEPS
 
 
 def filtered_mu(run: Run, hessian: float) -> float:

@@ -58,7 +58,8 @@ class FilteredInstance:
 def random_update(source: np.random.Generator) -> tuple[Optimizer, Released]:
     """Momentum of some kind, an average of some kind, or both."""
     momentum = float(source.choice([0.3, 0.7, 0.9, 0.97]))
-    optimizers = (PLAIN, SGD(momentum), SGD(momentum, nesterov=True), SGD(momentum, dampening=0.5))
+    heavy = SGD(momentum=momentum)
+    optimizers = (PLAIN, heavy, replace(heavy, nesterov=True), replace(heavy, dampening=0.5))
     released = (LAST, EMA(float(source.choice([0.5, 0.9, 0.98]))), Average(), Average(last=int(source.integers(2, 20))))
     chosen = int(source.integers(1, 16))
     return optimizers[chosen % 4], released[chosen // 4]

@@ -21,11 +21,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--delta", type=float, help="the delta of the budget")
     parser.add_argument("--adjacency", help="replace-one (if not given), zero-out or add-or-remove-one")
     parser.add_argument("--dataset", metavar="NAME", help="which data the budget is about")
-    parser.add_argument("--reserve", type=float, help="the share of delta for what is not Gaussian (default: 0.1)")
+    parser.add_argument(
+        "--reserve",
+        type=float,
+        help="the share of delta kept for releases that have a delta of their own at every epsilon (default: 0.1)",
+    )
     parser.add_argument("--decided-beforehand", action="store_true", help="no release depends on an earlier one")
     parser.add_argument("--spend", metavar="RUN", help="record this run, a .toml or .json file, or refuse it")
     parser.add_argument("--would", metavar="RUN", help="what would be spent with this run, without spending it")
-    parser.add_argument("--what", metavar="TEXT", default="", help="with --spend, what is released")
+    parser.add_argument("--what", metavar="TEXT", default="", help="what is released, in one line: needed with --spend")
     parser.add_argument("--who", metavar="NAME", default="", help="with --spend, who releases it")
     parser.add_argument("--certificate", metavar="FILE", help="write the proof of the sum, for `lastiterate verify`")
     add_releases(parser)
@@ -37,6 +41,12 @@ def answer(options: argparse.Namespace) -> int:
     more: dict[str, float] = {}
     text = ""
     if options.spend:
+        if not options.what:
+            raise InvalidInput(
+                "--spend needs --what: one line that says what is released, for the history of the budget. "
+                'For example: --what "the churn model of March".',
+                field="what",
+            )
         entry = budget.spend(read_run(options.spend), options.what, who=options.who, releases=options.releases)
         more, text = {"recorded": entry.number}, f"Recorded as no. {entry.number}: {entry.what}\n\n"
     elif options.would:

@@ -10,7 +10,7 @@ from lastiterate.errors import Unavailable
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("data", help="a CSV file with a line of names; features are numbers")
+    parser.add_argument("data", help="a CSV file with a line of names, or a .parquet file; features are numbers")
     parser.add_argument("--target", required=True, metavar="COLUMN", help="the column to predict")
     kinds = ("logistic", "svc", "huber", "ridge")
     parser.add_argument("--model", choices=kinds, default="logistic", help="default: logistic")
@@ -33,7 +33,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-intercept", action="store_true", help="no constant term")
     parser.add_argument("--seed", type=int, help="for tests: the model is then not private")
-    parser.add_argument("--test", metavar="FILE", help="a CSV file of public records to measure the model on")
+    parser.add_argument(
+        "--test", metavar="FILE", help="a CSV or Parquet file of public records to measure the model on"
+    )
     parser.add_argument("--write", metavar="FILE", help="write the model and its report, as JSON")
 
 

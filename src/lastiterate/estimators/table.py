@@ -1,4 +1,4 @@
-"""A CSV file with a header: one column is the target, all others are numbers."""
+"""A CSV file with a header, or a Parquet file: one column is the target, all others are numbers."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import csv
 import io
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from lastiterate.algorithms.files import read_text
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats
+from lastiterate.training.parquet_files import parquet
 
 _LARGEST = 1e100
 
@@ -35,7 +37,39 @@ class Table:
 
 
 def read_table(path: str, target: str) -> Table:
-    """The columns other than `target` become features, in their order."""
+    """The columns other than `target` become features, in their order. Files that end in .parquet are read as such."""
+    return _read_parquet(path, target) if path.lower().endswith(".parquet") else _read_csv(path, target)
+
+
+def _read_parquet(path: str, target: str) -> Table:
+    reader = parquet()
+    try:
+        content = reader.read_table(path)
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{path} cannot be read as a Parquet file: {error!s:.120}") from error
+    header = list(content.column_names)
+    _check_header(path, header, target)
+    if not content.num_rows:
+        raise InvalidInput(f"{path} must hold at least one record.")
+    names = tuple(name for name in header if name != target)
+    features = [_column(path, name, content.column(name).to_pylist()) for name in names]
+    labels = content.column(target).to_pylist()
+    if None in labels:
+        raise InvalidInput(
+            f"{path}, record {labels.index(None) + 1}: column {target} is empty. Fill it, or leave it out."
+        )
+    return Table(names, np.stack(features, axis=1), tuple(str(one).strip() for one in labels))
+
+
+def _column(path: str, name: str, values: list[Any]) -> Floats:
+    """Numbers, and true and false as 1 and 0."""
+    for place, one in enumerate(values):
+        if not isinstance(one, int | float) or not abs(one) < _LARGEST:
+            raise InvalidInput(_not_a_number(f"{path}, record {place + 1}", name, one))
+    return np.array(values, float)
+
+
+def _read_csv(path: str, target: str) -> Table:
     lines = csv.reader(io.StringIO(read_text(path)), strict=True)
     try:
         rows = [(lines.line_num, [cell.strip() for cell in row]) for row in lines if row]
@@ -69,12 +103,16 @@ def _numbers(path: str, line: int, header: list[str], row: list[str], place: int
     for column, cell in enumerate(row):
         number = _number(cell)
         if column != place and not abs(number) < _LARGEST:
-            raise InvalidInput(
-                f"{path}, line {line}: column {header[column]} must hold numbers. Got {cell!r}; encode or fill it before, "
-                "without looking at other records, or leave the column out."
-            )
+            raise InvalidInput(_not_a_number(f"{path}, line {line}", header[column], cell))
         found.append(number)
     return found[:place] + found[place + 1 :]
+
+
+def _not_a_number(place: str, column: str, found: Any) -> str:
+    return (
+        f"{place}: column {column} must hold numbers. Got {found!r:.60}; encode or fill it before, without looking at other "
+        "records, or leave the column out."
+    )
 
 
 def _number(cell: str) -> float:

@@ -18,6 +18,7 @@ from lastiterate.privacy.slack import with_slack
 _BELOW = 2.5
 _EVERY = 2  # so few powers are tried: halfway between two, either is within a part in a thousand of the best
 _LEAST, _MOST = 4, 300
+_DEEPEST = -60.0  # no smaller log δ is worth a member of its own
 
 
 class ForEachDepth(Notion):
@@ -45,12 +46,18 @@ class ForEachDepth(Notion):
         return found
 
     def _log_delta(self, epsilons: Floats) -> Floats:
-        """By any of its members; the first tells which others are worth a look."""
+        """By any of its members; the first tells which others are worth a look, and smaller δ ask for smaller exceptions."""
         first = self.member(self.power(math.log(1e-5)))._log_delta(epsilons)
-        worth = {self.power(float(one)) for one in np.quantile(np.maximum(first, -60.0), [0.0, 0.5, 1.0])}
-        return np.asarray(
-            np.min([first, *(self.member(power)._log_delta(epsilons) for power in sorted(worth))], axis=0)
-        )
+        worth = {self.power(float(one)) for one in np.quantile(np.maximum(first, _DEEPEST), [0.0, 0.5, 1.0])}
+        found = np.min([first, *(self.member(power)._log_delta(epsilons) for power in sorted(worth))], axis=0)
+        while (deeper := self.power(max(float(found.min()), _DEEPEST))) > max(worth) and self._felt(max(worth), found):
+            worth.add(deeper)
+            found = np.minimum(found, self.member(deeper)._log_delta(epsilons))
+        return np.asarray(found)
+
+    def _felt(self, power: int, found: Floats) -> bool:
+        """Whether the least δ is hardly more than the exception."""
+        return float(found.min()) < math.log(2 * self.exception(power))
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,10 @@ _MOST_CELLS = 200_000  # of one part: fewer are coarser, and so looser, where lo
 
 
 def compose(guarantees: Iterable[Notion]) -> Notion:
-    """The guarantee of releasing everything, in the notion that loses least: exact for Gaussians and subsampled ones."""
+    """The guarantee of releasing everything, in the notion that loses least: exact for Gaussians and subsampled ones.
+
+    A report of `li.account` counts as its best guarantee.
+    """
     return compose_counted([(part, 1) for part in checked_notions("compose", guarantees)])
 
 
@@ -44,19 +47,21 @@ def compose_counted(parts: Counted) -> Notion:
 
 
 def checked_notions(name: str, guarantees: Iterable[Notion]) -> list[Notion]:
-    """The guarantees as a list, if that is what they are and there is one at least."""
+    """The guarantees as a list, if there is one at least. What is not one may say which it stands for by `as_notion`."""
     try:
-        listed = list(guarantees)
+        listed = [one.as_notion() if hasattr(one, "as_notion") else one for one in guarantees]
     except TypeError:
         listed = []
     if not listed:
         raise InvalidInput(
-            f"{name} needs a list of at least one guarantee. Got {shown(guarantees)}.", field="guarantees"
+            f"{name} needs a list of at least one guarantee. Got {shown(guarantees):.60}.", field="guarantees"
         )
     for guarantee in listed:
         if not isinstance(guarantee, Notion):
             raise InvalidInput(
-                f"{name} needs guarantees, such as li.GaussianDP(mu=1.0). Got {shown(guarantee)}.", field="guarantees"
+                f"{name} needs guarantees, such as li.GaussianDP(mu=1.0), or reports of li.account. Got "
+                f"{shown(guarantee):.60}.",
+                field="guarantees",
             )
     return listed
 

@@ -17,7 +17,7 @@ from lastiterate.privacy.displaced import as_computed
 from lastiterate.privacy.ladder import Ladder
 from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.evidence import About, Evidence, Grade, NoFiniteBound
-from lastiterate.theorems.usual_sizes import REFERENCE, OfUsualSizes, UsualSizes
+from lastiterate.theorems.usual_sizes import REFERENCE, OfUsualSizes, UsualSizes, without_exceptions
 
 ANY_NEIGHBOURS = (REPLACE_ONE, ZERO_OUT, ADD_OR_REMOVE_ONE)
 """For theorems that see of the neighbour only how far it moves a step."""
@@ -163,6 +163,10 @@ class Guarantee:
     @property
     def notion(self) -> Notion:
         return self.evidence.notion
+
+    def as_notion(self) -> Notion:
+        """For whoever composes guarantees."""
+        return without_exceptions(self.notion)
 
     def epsilon(self, delta: float) -> float:
         return float(self.notion.epsilon(delta))

@@ -10,8 +10,11 @@ import copy
 import hashlib
 import io
 import pickle
+import re
+import secrets
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +26,16 @@ from lastiterate.training.checkpoint_file import Damaged, OfAnother
 
 _FORMAT = b"lastiterate network checkpoint 1\n"
 _DIGEST = 32
+_KEY = re.compile("[0-9a-f]{64}")
 _UNREADABLE = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, OverflowError)
-_FIELDS = {"identity", "step", "weights", "released", "order", "randomness", "memory", "optimizer", "scheduler"}
 
 
 @dataclass(frozen=True, eq=False)
 class NetworkState:
     """Where a training stands: after `step` steps, with what will be released and what random numbers need.
 
-    `memory`: what the run's own optimiser remembers, and averages; `optimizer`, `scheduler`: the states of torch.optim's.
+    `memory`: what the run's own optimiser remembers, and averages; `optimizer`, `scheduler`: the states of torch.optim's;
+    `book`: what was released on the way, in a loop of the user's own.
     """
 
     step: int
@@ -42,6 +46,7 @@ class NetworkState:
     memory: tuple[Any, ...] = ()
     optimizer: dict[str, Any] = field(default_factory=dict)
     scheduler: dict[str, Any] = field(default_factory=dict)
+    book: tuple[tuple[str, int, str], ...] = ()
 
     @property
     def arrays(self) -> tuple[Any, ...]:
@@ -49,18 +54,28 @@ class NetworkState:
         return self.weights, *self.memory, *self.released
 
 
+_OF_STATE = [one.name for one in fields(NetworkState)]
+_FIELDS = {"identity", "key", "data", *_OF_STATE}
+
+
 @dataclass(frozen=True, eq=False)
 class NetworkFile:
-    """States of the training with this identity, as far as it `allows` them."""
+    """States of the training with this identity, as far as it `allows` them; `data` tells its records apart, by a key."""
 
     identity: str
     device: Any
     allows: Callable[[NetworkState], bool] = lambda _: True
+    data: Callable[[str], str] = lambda _: ""
+
+    @cached_property
+    def _keyed(self) -> dict[str, str]:
+        key = secrets.token_hex(32)
+        return {"key": key, "data": self.data(key)}
 
     def encoded(self, state: NetworkState) -> bytes:
         if not all(bool(one.isfinite().all()) for one in (state.weights, *state.memory)):
             return b""
-        told = {name: getattr(state, name) for name in _FIELDS - {"identity"}} | {"identity": self.identity}
+        told = {name: getattr(state, name) for name in _OF_STATE} | {"identity": self.identity} | self._keyed
         told["order"] = None if state.order is None else torch.from_numpy(np.ascontiguousarray(state.order, "<i8"))
         file = io.BytesIO()
         torch.save(told, file)
@@ -80,9 +95,14 @@ class NetworkFile:
             raise Damaged from error
         if not isinstance(told, dict) or told.keys() != _FIELDS:
             raise Damaged
-        if told.pop("identity") != self.identity:
+        if told.pop("identity") != self.identity or not self._has_its_records(told.pop("key"), told.pop("data")):
             raise OfAnother
         return self._allowed(told)
+
+    def _has_its_records(self, key: Any, data: Any) -> bool:
+        if not isinstance(key, str) or not _KEY.fullmatch(key):
+            raise Damaged
+        return bool(self.data(key) == data)
 
     def _allowed(self, told: dict[str, Any]) -> NetworkState:
         try:

@@ -12,6 +12,7 @@ from lastiterate.algorithms.batches.passes import DROP, SMALLER
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.torch.sampler import BatchSampler, check_dataset
+from lastiterate.torch.watched import unwatched
 
 _PASSES: dict[type, type[Cyclic] | type[Shuffled]] = {RandomSampler: Shuffled, SequentialSampler: Cyclic}
 OF_PYTORCH = (
@@ -56,7 +57,7 @@ def batches_of(loader: Any) -> Batches:
     batches = loader.batch_sampler
     if type(batches) is not InBatches:
         raise _unknown(type(loader.sampler if batches is None else batches).__name__)
-    if not in_passes(batches.sampler, len(loader.dataset)):
+    if not in_passes(unwatched(batches.sampler), len(loader.dataset)):
         raise _unknown(type(batches.sampler).__name__)
     return passes_of(batches, len(loader.dataset))
 
@@ -69,7 +70,7 @@ def in_passes(sampler: Any, records: int) -> bool:
 def passes_of(batches: InBatches, records: int) -> Cyclic | Shuffled:
     """Batches of such a sampler."""
     last = DROP if batches.drop_last else SMALLER
-    return _PASSES[type(batches.sampler)](records, batches.batch_size, last=last)
+    return _PASSES[type(unwatched(batches.sampler))](records, batches.batch_size, last=last)
 
 
 def lists_ahead(loader: Any) -> int:
@@ -79,7 +80,8 @@ def lists_ahead(loader: Any) -> int:
 
 def generator_of(dealer: Any) -> Any:
     """Where a sampler of batches takes its random choices from: None for PyTorch's own, or where it makes none."""
-    return getattr(dealer if hasattr(dealer, "generator") else getattr(dealer, "sampler", None), "generator", None)
+    inner = unwatched(getattr(dealer, "sampler", None))
+    return getattr(dealer if hasattr(dealer, "generator") else inner, "generator", None)
 
 
 def _same(found: Batches, said: Batches) -> bool:

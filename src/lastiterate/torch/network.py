@@ -12,12 +12,14 @@ from typing import Any
 import torch
 
 from lastiterate.errors import InvalidInput
+from lastiterate.torch.columns import check_columns
 from lastiterate.torch.records import count_of
 from lastiterate.torch.whole import check_whole
 from lastiterate.torch.working_copy import buffers_of, check_buffers, working_copy
 
 Criterion = Callable[..., Any]
 _SUMS = ("sum", "batchmean")
+PUBLIC_STATISTICS = "The running statistics of the batch normalisation come from public data, not from these records."
 
 
 class Network:
@@ -43,6 +45,12 @@ class Network:
         _check_parameters(self.parameters)
         self.renew()
 
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """What nobody can see from the model."""
+        kept = any(isinstance(part, torch.nn.modules.batchnorm._BatchNorm) for part in self.module.modules())
+        return (PUBLIC_STATISTICS,) if kept else ()
+
     def forget(self) -> None:
         """The same, where the forward passes since then have left the buffers alone."""
         self.check_buffers()
@@ -50,6 +58,7 @@ class Network:
 
     def renew(self) -> None:
         """What the forward passes before have stored is forgotten."""
+        _check_layers(self.module)  # somebody may have called train() on it
         self.working = working_copy(self.module)
         self._buffers = buffers_of(self.working)
         stateful = isinstance(self._criterion, torch.nn.Module)
@@ -74,6 +83,7 @@ class Network:
         call, count = call or self.working, count_of((inputs, targets))
         with self._precision():
             if isinstance(inputs, Mapping):
+                check_columns(self.module, inputs)
                 output = call(**inputs)
             else:
                 output = call(*inputs) if isinstance(inputs, tuple | list) else call(inputs)
@@ -159,12 +169,13 @@ def _setting(criterion: Criterion, name: str) -> Any:
 def _check_layers(module: Any) -> None:
     for part in module.modules():
         if isinstance(part, torch.nn.modules.batchnorm._BatchNorm):
-            raise InvalidInput(
-                f"the model must treat records one by one. Got {type(part).__name__}, which mixes them; use GroupNorm or "
-                "LayerNorm.",
-                field="model",
-            )
-        if isinstance(part, torch.nn.modules.batchnorm._NormBase) and part.track_running_stats:
+            if part.training or part.running_mean is None:
+                raise InvalidInput(
+                    f"the model must treat records one by one. Got {type(part).__name__}, which mixes them; use GroupNorm "
+                    "or LayerNorm, or call eval() on it if its statistics come from public data.",
+                    field="model",
+                )
+        elif isinstance(part, torch.nn.modules.batchnorm._NormBase) and part.track_running_stats:
             raise InvalidInput(
                 f"the model must not keep statistics of the records. Got {type(part).__name__}; say "
                 "track_running_stats=False.",

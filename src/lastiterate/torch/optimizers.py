@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -34,6 +35,28 @@ def optimizer_for(run: Run, network: Network) -> Any:
     )
 
 
+def with_groups(run: Run, optimizer: Any) -> Run:
+    """The run as it is executed where groups of parameters have their own rates, weight decay or momentum.
+
+    Whatever an optimiser makes of noisy gradients, the composition of all of them holds, and nothing else is known of it.
+    """
+    if not isinstance(optimizer, torch.optim.Optimizer) or not _has_groups(optimizer):
+        return run
+    alike = any(optimizer_of_group(optimizer, group) == run.optimizer for group in optimizer.param_groups)
+    return replace(run, optimizer=OtherOptimizer(_in_groups(optimizer))) if alike else run
+
+
+def _has_groups(optimizer: Any) -> bool:
+    """Whether they differ in anything."""
+    groups = optimizer.param_groups
+    told = {(optimizer_of_group(optimizer, one), float(one["lr"]), one.get("weight_decay", 0.0)) for one in groups}
+    return len(told) > 1
+
+
+def _in_groups(optimizer: Any) -> str:
+    return f"{type(optimizer).__name__} with parameter groups"
+
+
 def check_optimizer(optimizer: Any, run: Run, network: Network) -> None:
     """An error, of one sentence, if this is not the optimiser of the run, or holds other parameters than are trained."""
     if not isinstance(optimizer, torch.optim.Optimizer):
@@ -42,7 +65,7 @@ def check_optimizer(optimizer: Any, run: Run, network: Network) -> None:
     _check_new(optimizer)
     if isinstance(run.optimizer, OtherOptimizer):
         name = type(optimizer).__name__
-        if run.optimizer.name.lower() != name.lower():
+        if run.optimizer.name.lower() not in (name.lower(), _in_groups(optimizer).lower()):
             raise _differs(run.optimizer.described, name)
         return
     found = optimizer_like(optimizer)
@@ -59,7 +82,7 @@ def check_optimizer(optimizer: Any, run: Run, network: Network) -> None:
 def optimizer_like(optimizer: Any) -> SGD | Adam | OtherOptimizer:
     """What a run says for an optimiser of torch.optim; by its name alone, where the library knows no more of it."""
     found = {optimizer_of_group(optimizer, group) for group in optimizer.param_groups}
-    return found.pop() if len(found) == 1 else OtherOptimizer(f"{type(optimizer).__name__} with parameter groups")
+    return found.pop() if len(found) == 1 else OtherOptimizer(_in_groups(optimizer))
 
 
 def optimizer_of_group(optimizer: Any, group: dict[str, Any]) -> SGD | Adam | OtherOptimizer:
@@ -72,16 +95,21 @@ def optimizer_of_group(optimizer: Any, group: dict[str, Any]) -> SGD | Adam | Ot
             return OtherOptimizer(f"{name} with {option}")
     if type(optimizer) is torch.optim.SGD:
         momentum = float(group["momentum"])
-        return SGD(momentum, bool(group["nesterov"]), float(group["dampening"])) if momentum else SGD()
+        return _sgd(momentum, group) if momentum else SGD()
     beta1, beta2 = map(float, group["betas"])
     decoupled = type(optimizer) is torch.optim.AdamW or bool(group.get("decoupled_weight_decay"))
-    return Adam(beta1, beta2, float(group["eps"]), decoupled)
+    return Adam(beta1=beta1, beta2=beta2, floor=float(group["eps"]), decoupled=decoupled)
 
 
-def check_rate(optimizer: Any, step: int, size: float) -> None:
-    """The learning rate is that of the run at this step, whatever a scheduler did."""
+def _sgd(momentum: float, group: dict[str, Any]) -> SGD:
+    return SGD(momentum=momentum, nesterov=bool(group["nesterov"]), dampening=float(group["dampening"]))
+
+
+def check_rate(optimizer: Any, run: Run, step: int, size: float) -> None:
+    """The learning rate is that of the run at this step, whatever a scheduler did; or that of one of several groups."""
     rates = {float(group["lr"]) for group in optimizer.param_groups}
-    if any(abs(rate - size) > 1e-9 * size for rate in rates):
+    matches = [abs(rate - size) <= 1e-9 * size for rate in rates]
+    if not (any(matches) if run.optimizer == OtherOptimizer(_in_groups(optimizer)) else all(matches)):
         raise InvalidInput(
             f"the run has step size {size:g} at step {step + 1}, the optimiser {_listed(rates)}. "
             "Describe the scheduler in the run: li.cosine, li.linear, li.steps, or a list of step sizes.",

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.randomness import Source
-from lastiterate.torch.checkpoint import NetworkState
+from lastiterate.torch.checkpoint import NetworkFile, NetworkState
 from lastiterate.torch.collating import check_collate
+from lastiterate.torch.data_identity import data_identity
 from lastiterate.torch.distributed import check_alone
+from lastiterate.torch.identity import can_be, training_identity
 from lastiterate.torch.loaders import check_loader, generator_of, lists_ahead
 from lastiterate.torch.network import Network
 from lastiterate.torch.objective import Batch, NetworkObjective
-from lastiterate.torch.optimizers import check_optimizer, check_rate
+from lastiterate.torch.optimizers import check_optimizer, check_rate, with_groups
 from lastiterate.torch.prepared import prepared, start_of
 from lastiterate.torch.releases import Releases
 from lastiterate.torch.sampler import BatchSampler
 from lastiterate.torch.seeded import ORDER_SEEDED, seeded
 from lastiterate.torch.steps import count_step, step_of
 from lastiterate.torch.trained import TrainedModel
+from lastiterate.torch.watched import PassWatch
+from lastiterate.training.checkpoint import Keeper
 
 
 def clip_and_noise(
@@ -34,14 +41,22 @@ def clip_and_noise(
     at_once: int | None = None,
     autocast: Any = None,
     seed: int | None = None,
+    checkpoint: str | Path | None = None,
+    checkpoint_every: float = 30.0,
 ) -> PrivateSteps:
     """Private steps of this optimiser: `steps.accumulate(inputs, targets)`, any number of times, then `steps.step()`.
 
     Optimiser, learning rate and loader are held to what the run says: what it does not cover is refused. `loader` is
     `li.torch.loader(dataset, run)`, or a DataLoader of PyTorch that does what the run's batches say.
+
+    With `checkpoint`, a file, a loop that was killed goes on where it was: `steps.taken` says after how many steps, and the
+    loader hands out the batches of those that are left. The file is secret, and `finish` removes it.
     """
     check_alone()
-    return PrivateSteps(optimizer, Network(model, loss, autocast), checked_run(run), loader, at_once, seed)
+    steps = PrivateSteps(optimizer, Network(model, loss, autocast), checked_run(run), loader, at_once, seed)
+    if checkpoint is not None:
+        steps.resume(checkpoint, checkpoint_every)
+    return steps
 
 
 class PrivateSteps:
@@ -50,16 +65,20 @@ class PrivateSteps:
     def __init__(
         self, optimizer: Any, network: Network, run: Run, loader: Any, at_once: int | None, seed: int | None
     ) -> None:
-        self.assumed = check_loader(loader, run)
-        self.caveats = (ORDER_SEEDED,) if self.assumed and seeded(generator_of(loader.batch_sampler)) else ()
+        order = check_loader(loader, run)
+        self.assumed = (*order, *network.assumed)
+        self.caveats = (ORDER_SEEDED,) if order and seeded(generator_of(loader.batch_sampler)) else ()
         check_collate(network, loader.dataset, getattr(loader.collate_fn, "collate_fn", loader.collate_fn))
-        self.run = prepared(run, network, at_once)
+        self.run = prepared(with_groups(run, optimizer), network, at_once)
         check_optimizer(optimizer, self.run, network)
         self.network, self.optimizer, self.source = network, optimizer, Source(seed)
         self.objective = NetworkObjective(network, self.run, at_once)
         self.releases, self.taken = Releases(), 0
+        self._keeper: Keeper | None = None
+        self._dataset = loader.dataset
         self._sampler = loader.batch_sampler if isinstance(loader.batch_sampler, BatchSampler) else None
         self._ahead, self._failed = lists_ahead(loader), False
+        self._watch = PassWatch(loader.batch_sampler, run.batches, self._ahead) if self._sampler is None else None
         self._weights = start_of(self.run, self.objective)
         network.put(self._weights)
         self._take = step_of(self.run, self.objective, self.source, NetworkState(0, self._weights), optimizer)
@@ -79,13 +98,59 @@ class PrivateSteps:
         """Noise, and a step of the optimiser, at its learning rate."""
         self._check_goes_on()
         step = self.taken
-        check_rate(self.optimizer, step, float(self._take.sizes[step]))
+        check_rate(self.optimizer, self.run, step, float(self._take.sizes[step]))
         batch = Batch(self._expected(step), ())
         self._failed = True
         self._weights = self._take(step, self._weights, batch, seen=True)
         self.network.put(self._weights)
         count_step(self.run, self.optimizer)
         self.taken, self._failed = self.taken + 1, False
+        if self._keeper is not None and self._keeper.due():
+            self._keep()
+
+    def resume(self, checkpoint: str | Path, every: float) -> None:
+        """From the state in the file, if there is one; it is written from now on, and whenever something is released."""
+        sampler = self._sampler
+        if sampler is None or not sampler.is_new or not (sampler.source.private and self.source.private):
+            raise InvalidInput(
+                "a loop that can be resumed needs a new li.torch.loader(dataset, run), and no seed.", field="checkpoint"
+            )
+        identity = (self.run, (), self.network, len(self._dataset), self.optimizer, None)
+        file = NetworkFile(
+            training_identity(*identity),
+            self.network.device,
+            partial(can_be, self.run, (), self.network.size),
+            partial(data_identity, self._dataset),
+        )
+        self._keeper = Keeper(checkpoint, every, file)
+        self._keeper.__enter__()
+        self._unlock = weakref.finalize(self, self._keeper.__exit__)
+        state = self._keeper.found(NetworkState(0, self._weights))
+        self.releases.read(state.book)
+        self.releases.written = self._keep
+        if state.step:
+            self._go_on(state, sampler)
+
+    def _go_on(self, state: NetworkState, sampler: BatchSampler) -> None:
+        """Learning rates stay as they are: the schedulers of a loop are its own."""
+        rates = [group["lr"] for group in self.optimizer.param_groups]
+        self.optimizer.load_state_dict(state.optimizer)
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
+        self.taken, self._weights = state.step, state.weights
+        self._take = step_of(self.run, self.objective, self.source, state, self.optimizer)
+        self.network.put(self._weights)
+        sampler.go_on(state.step, state.order)
+
+    def _keep(self) -> None:
+        """The state as it is, before anybody sees what was released from it."""
+        if self._keeper is None or self._sampler is None or self._failed:
+            return
+        memory = tuple(getattr(self._take, "memory", ()))
+        order, optimizer = self._sampler.order_at(self.taken), self.optimizer.state_dict()
+        self._keeper.keep(
+            NetworkState(self.taken, self._weights, (), order, None, memory, optimizer, {}, self.releases.told())
+        )
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Nothing is left over from a step; loops call it all the same."""
@@ -108,6 +173,10 @@ class PrivateSteps:
         if not self.taken:
             raise InvalidInput("no step was taken, so that there is nothing to release.")
         self.network.put(self._take.leaving(self._weights))
+        if self._keeper is not None:
+            self._keeper.remove()
+            self._unlock()
+            self._keeper, self.releases.written = None, None
         return self._trained
 
     def report(self, delta: float) -> Report:
@@ -125,7 +194,9 @@ class PrivateSteps:
         return TrainedModel(self.network.module, run, {}, private, self.releases, self.assumed, every, self.caveats)
 
     def _expected(self, step: int) -> int:
-        """Of a loader of ours: as many records as it drew for this step, and no batch was left out before."""
+        """As many records as the loader drew for this step, and no batch was left out before."""
+        if self._watch is not None:
+            self._watch.check(step)
         if self._sampler is None:
             return self.run.batches.size_at(step) or 0
         drawn = self._sampler.drawn

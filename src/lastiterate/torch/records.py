@@ -18,7 +18,8 @@ def pair_of(batch: Any) -> tuple[Any, Any]:
     if isinstance(batch, Mapping):
         if LABELS not in batch:
             raise InvalidInput(
-                f'a batch that is a dict must have targets named "{LABELS}". Got {", ".join(map(str, batch))}.'
+                f'a batch that is a dict must have targets named "{LABELS}". Got {", ".join(map(str, batch))}. Rename the '
+                f'column: dataset.rename_column("…", "{LABELS}").'
             )
         return {name: part for name, part in batch.items() if name != LABELS}, batch[LABELS]
     if isinstance(batch, tuple | list) and len(batch) == 2:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, checked_count, shown
 
 _SHOWN = 6
+_PARTS = ("charged", "inside", "uncharged")
 
 
 @dataclass(frozen=True)
@@ -22,30 +24,46 @@ class Releases:
     """A book of what was released. `charged`: trained parameters, or anything computed from them and public data alone.
 
     `inside`: what only the owners of the data can see, such as a file to go on from. `uncharged`: what was computed from the
-    records without noise, such as the loss of a batch; no theorem covers it.
+    records without noise, such as the loss of a batch; no theorem covers it. `written` is called after each entry.
     """
 
     def __init__(self) -> None:
         self.charged: list[ReleaseEntry] = []
         self.inside: list[ReleaseEntry] = []
         self.uncharged: list[ReleaseEntry] = []
+        self.written: Callable[[], None] | None = None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Releases) and vars(self) == vars(other)
+        return isinstance(other, Releases) and self.told() == other.told()
 
     __hash__ = None  # type: ignore[assignment]
 
+    def told(self) -> tuple[tuple[str, int, str], ...]:
+        """As a file could hold it."""
+        return tuple((name, one.step, one.what) for name in _PARTS for one in getattr(self, name))
+
+    def read(self, told: Iterable[tuple[str, int, str]]) -> None:
+        """The entries of a book that was told."""
+        parts = {name: getattr(self, name) for name in _PARTS}
+        for name, step, what in told:
+            parts[name].append(_release(step, what))
+
+    def _write(self, name: str, step: int, what: str) -> None:
+        getattr(self, name).append(_release(step, what))
+        if self.written is not None:
+            self.written()
+
     def charge(self, step: int, what: str) -> None:
         """The trained parameters after so many steps, or what was computed from them without looking at the records."""
-        self.charged.append(_release(step, what))
+        self._write("charged", step, what)
 
     def keep_inside(self, step: int, what: str) -> None:
         """Something that nobody sees but the owners of the data."""
-        self.inside.append(_release(step, what))
+        self._write("inside", step, what)
 
     def leak(self, step: int, what: str) -> None:
         """Something that was computed from the records without noise, and shown all the same."""
-        self.uncharged.append(_release(step, what))
+        self._write("uncharged", step, what)
 
     @property
     def steps(self) -> tuple[int, ...]:

@@ -64,6 +64,15 @@ class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]
             self.drawn.append((len(chosen), len(lists)))
             yield from lists
 
+    def go_on(self, step: int, order: Any) -> None:
+        """From this step on, in this order; before the first batch was asked for."""
+        self.begin, self._orders = step, {} if order is None else {step: order}
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no batch was asked for yet."""
+        return not self._asked
+
     def order_at(self, step: int) -> Any:
         """The order of the records after so many steps, as it has to be kept to go on from there."""
         known = [first for first in self._orders if first < step or first == self.begin]

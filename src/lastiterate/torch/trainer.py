@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch.utils.data import DataLoader
 
 from lastiterate.accounting.calibrate import NOISE, Free, calibrate
@@ -19,10 +18,12 @@ from lastiterate.numerics.randomness import Source
 from lastiterate.progress import tracked
 from lastiterate.torch.checkpoint import NetworkFile, NetworkState, restored_on_failure
 from lastiterate.torch.collating import check_collate
+from lastiterate.torch.data_identity import data_identity
 from lastiterate.torch.distributed import team_of
+from lastiterate.torch.identity import can_be, training_identity
 from lastiterate.torch.network import Network
 from lastiterate.torch.objective import Batch, NetworkObjective
-from lastiterate.torch.optimizers import check_optimizer, check_rate, optimizer_for
+from lastiterate.torch.optimizers import check_optimizer, check_rate, optimizer_for, with_groups
 from lastiterate.torch.prepared import prepared, start_of
 from lastiterate.torch.records import pair_of
 from lastiterate.torch.releases import Releases
@@ -30,9 +31,7 @@ from lastiterate.torch.sampler import BatchSampler, OrNone, check_dataset
 from lastiterate.torch.steps import count_step, step_of
 from lastiterate.torch.team import Facts, Team
 from lastiterate.torch.trained import TrainedModel
-from lastiterate.torch.working_copy import module_identity
 from lastiterate.training.checkpoint import Keeper
-from lastiterate.training.fingerprint import fingerprint
 
 _CHUNKS = 200
 _AHEAD = 2  # lists that each worker asks for before they are needed
@@ -77,6 +76,7 @@ class PrivateTrainer:
         self.network = self.team.met(lambda: _begun(Network(model, loss, autocast), run, dataset, collate_fn, alike))
         self.source, self.dataset = Source(seed), dataset
         self.scheduler, self.num_workers, self.collate_fn, self.at_once = scheduler, num_workers, collate_fn, at_once
+        run = with_groups(run, optimizer)
         self.run = self.team.led(lambda: self._executed(run, epsilon, delta, free, releases))
         self.places = releases_before(self.run.steps, releases)
         self.objective = NetworkObjective(self.network, self.run, at_once, self.team)
@@ -96,7 +96,13 @@ class PrivateTrainer:
                 field="model",
             )
         path = checkpoint if self.team.leads else None
-        file = NetworkFile(self._identity(), self.network.device, self._allows)
+        identity = (self.run, self.places, self.network, len(self.dataset), self.optimizer, self.source.seed)
+        file = NetworkFile(
+            training_identity(*identity),
+            self.network.device,
+            partial(can_be, self.run, self.places, self.network.size),
+            partial(data_identity, self.dataset),
+        )
         with (
             restored_on_failure(self.network, self.optimizer, self.scheduler),
             self.team.together(self._facts()),
@@ -109,16 +115,8 @@ class PrivateTrainer:
         self.network.put(weights)
         self._trained = True
         parts = {place: self.network.named(one) for place, one in zip(self.places, released, strict=True)}
-        return TrainedModel(self.network.module, self.run, parts, self.source.private, self.releases)
-
-    def _allows(self, state: NetworkState) -> bool:
-        """Whether this training can be where the state says."""
-        shuffled, size = self.run.batches.shuffled and state.step > 0, self.network.size
-        return (
-            0 <= state.step <= self.run.steps
-            and len(state.released) == sum(place <= state.step for place in self.places)
-            and all(one.shape == (size,) and one.dtype == torch.float64 for one in state.arrays)
-            and (self.run.batches.allows_order(state.order) if shuffled else state.order is None)
+        return TrainedModel(
+            self.network.module, self.run, parts, self.source.private, self.releases, self.network.assumed
         )
 
     def _executed(
@@ -175,7 +173,7 @@ class PrivateTrainer:
             for group in self.optimizer.param_groups:
                 group["lr"] = size
         elif self.optimizer is not None:
-            check_rate(self.optimizer, step, size)
+            check_rate(self.optimizer, self.run, step, size)
 
     def _batches(self, sampler: BatchSampler) -> Iterator[Batch]:
         """Of each step, as the loader brings them."""
@@ -201,18 +199,6 @@ class PrivateTrainer:
             "num_workers and at_once": (self.num_workers, self.at_once),
         }
 
-    def _identity(self) -> str:
-        """What tells this training from another: the run, the model and its numbers, the loss, the number of records."""
-        module = self.network.module
-        told = [
-            run_to_dict(self.run),
-            [list(self.places), list(self.network.parameters)],
-            [self.source.seed, len(self.dataset), self.optimizer is None or str(self.optimizer)],
-            [[name, str(one.dtype), _digest(one)] for name, one in module.state_dict().items()],
-            fingerprint([module_identity(module), self.network.criterion]),
-        ]
-        return hashlib.sha256(repr(told).encode()).hexdigest()
-
 
 def _begun(network: Network, run: Run, dataset: Any, collate_fn: Any, alike: Facts) -> tuple[Network, Facts]:
     """What processes have when they meet, and what has to be alike in all of them."""
@@ -226,8 +212,3 @@ def _parts(first: Any, brought: Iterator[Any], lists: int) -> Iterator[tuple[Any
         batch = first if place == 0 else next(brought)
         if batch is not None:
             yield pair_of(batch)
-
-
-def _digest(tensor: Any) -> str:
-    held = tensor.detach().cpu().contiguous().view(torch.uint8) if tensor.dim() else tensor.detach().cpu()
-    return hashlib.sha256(held.numpy().tobytes()).hexdigest()

@@ -28,7 +28,8 @@ class OptimisedStep(TrainingStep):
         nothing = self.vectors.zeros_like(state.weights)
         begun = (state.weights, nothing)[: self.average.slots]
         self.memory = state.memory or ((nothing,) * self.optimizer.slots + begun)
-        self._drawn: Floats | None = None
+        at_the_end = state.step == run.steps and self._linear  # then the state holds what was drawn last
+        self._drawn: Floats | None = state.weights if at_the_end else None
 
     def __call__(self, step: int, weights: Floats, chosen: Indices, seen: bool) -> Floats:
         size, remembered = float(self.sizes[step]), self.memory[: self.optimizer.slots]

@@ -23,6 +23,9 @@ class Standing(Protocol):
     """What a step has to know of a state."""
 
     @property
+    def step(self) -> int: ...
+
+    @property
     def weights(self) -> Any: ...
 
     @property

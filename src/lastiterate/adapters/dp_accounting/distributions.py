@@ -9,6 +9,7 @@ from dp_accounting.pld import pld_pmf
 from dp_accounting.pld import privacy_loss_distribution as distributions
 
 from lastiterate.accounting.report import Report
+from lastiterate.adapters.dp_accounting.dots import dotted
 from lastiterate.adapters.dp_accounting.exported import best_notion
 from lastiterate.errors import POSITIVE, InvalidInput, checked_number
 from lastiterate.numerics.arrays import Floats
@@ -21,7 +22,6 @@ from lastiterate.privacy.profile import Profile
 from lastiterate.privacy.subsampled import SubsampledGaussians
 
 _MOST_CELLS = 3_000_000
-_POINTS = 1000  # of the profile, where each takes its time: chords lie above it
 
 
 def privacy_loss_distribution(
@@ -35,25 +35,20 @@ def privacy_loss_distribution(
     """
     interval = checked_number("value_discretization_interval", value_discretization_interval, POSITIVE)
     notion = guarantee.notion if isinstance(guarantee, Report) else best_notion(guarantee)
-    largest = largest_loss(notion)
+    quick = notion if _is_quick(notion) else dotted(notion)
+    largest = largest_loss(quick)
     if largest / interval > _MOST_CELLS:
         raise InvalidInput(
             f"value_discretization_interval must be at least {largest / _MOST_CELLS:.3g} for losses up to {largest:.3g}. "
             f"Got {interval:g}.",
             field="value_discretization_interval",
         )
-    masses = profile_to_masses(notion if _is_quick(notion) else _chords(notion, largest), interval)
-    return distributions.PrivacyLossDistribution(_pmf(masses, interval))
+    return distributions.PrivacyLossDistribution(_pmf(profile_to_masses(quick, interval), interval))
 
 
 def _is_quick(notion: Notion) -> bool:
     formula = isinstance(notion, SubsampledGaussians) and notion.is_a_formula
     return formula or isinstance(notion, GaussianDP | Profile)
-
-
-def _chords(notion: Notion, largest: float) -> Profile:
-    epsilons = largest * np.linspace(0.0, 1.0, _POINTS) ** 1.5
-    return Profile(epsilons=epsilons, deltas=notion.delta(epsilons), adjacency=notion.adjacency)
 
 
 def _pmf(masses: Masses, interval: float) -> Any:

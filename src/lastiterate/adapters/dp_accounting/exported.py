@@ -7,6 +7,7 @@ from typing import Any
 import dp_accounting as dp
 
 from lastiterate.accounting.report import Report
+from lastiterate.adapters.dp_accounting.event import LastIterateDpEvent
 from lastiterate.adapters.dp_accounting.relations import adjacency_of, records_apart, relation_of
 from lastiterate.errors import Incompatible, InvalidInput, Unavailable, checked_count, shown
 from lastiterate.numerics.rounding import down
@@ -14,10 +15,16 @@ from lastiterate.privacy.adjacency import POISSON, Adjacency
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.subsampled import SubsampledGaussians
+from lastiterate.theorems.usual_sizes import without_exceptions
 
 _NOT_DOUBLED = (
     "dp-accounting's RdpAccountant takes no account of REPLACE_ONE: it does not double the sensitivity of a Gaussian event, "
     "and its epsilon is too small. Use dp_accounting.pld.PLDAccountant or LastIterateAccountant."
+)
+_NO_EVENT = (
+    "the best guarantee of this report is no event of dp-accounting, and accountants of dp-accounting take nothing else. "
+    "Compose it into a LastIterateAccountant, which takes their events too, or compose distributions by "
+    "privacy_loss_distribution(report)."
 )
 
 
@@ -26,26 +33,25 @@ def event_of(guarantee: Notion | Report) -> Any:
 
     μ-GDP is GaussianDpEvent(2/μ) under REPLACE_ONE and GaussianDpEvent(1/μ) otherwise: to be composed by an accountant with
     the relation `relation_of(guarantee.adjacency)`, and under REPLACE_ONE by none but the PLDAccountant and ours, as
-    `compose_into` sees to. Any other guarantee is a `privacy_loss_distribution`, or, of a run, a `LastIterateDpEvent`.
+    `compose_into` sees to. A report of any other guarantee becomes a `LastIterateDpEvent` that carries its run, which
+    `LastIterateAccountant` composes and every other accountant refuses. Any other notion has a `privacy_loss_distribution`.
     """
-    notion = best_notion(guarantee)
-    match notion:
-        case GaussianDP():
-            return _gaussian(notion.mu, notion.adjacency)
-        case SubsampledGaussians() if all(step.sampling is POISSON for step, _ in notion.steps):
-            events = [_counted(step, count, notion.adjacency) for step, count in notion.steps]
-            return events[0] if len(events) == 1 else dp.ComposedDpEvent(events)
+    event = _exact_event(without_exceptions(best_notion(guarantee)))
+    if event is not None:
+        return event
+    if isinstance(guarantee, Report):
+        return LastIterateDpEvent(guarantee.run, guarantee.releases)
     raise Unavailable(
-        f"no event of dp-accounting says what {type(notion).__name__} does. Use privacy_loss_distribution(guarantee), or "
-        "LastIterateDpEvent(run) with LastIterateAccountant."
+        "no event of dp-accounting says what this guarantee says. Use privacy_loss_distribution(guarantee), or give the "
+        "report of the run instead."
     )
 
 
 def compose_into(accountant: Any, guarantee: Notion | Report, count: int = 1) -> Any:
     """Composes the guarantee, `count` times, into an accountant of dp-accounting, and returns that.
 
-    Refuses an accountant that would be wrong about it: one with another neighboring relation, and RdpAccountant under
-    REPLACE_ONE.
+    Every report goes into a `LastIterateAccountant`; into others what is an event of dp-accounting. Refuses an accountant
+    that would be wrong about it: one with another neighboring relation, and RdpAccountant under REPLACE_ONE.
     """
     adjacency, times = best_notion(guarantee).adjacency, checked_count("count", count)
     if not isinstance(accountant, dp.PrivacyAccountant):
@@ -59,7 +65,10 @@ def compose_into(accountant: Any, guarantee: Notion | Report, count: int = 1) ->
         )
     if isinstance(accountant, dp.rdp.RdpAccountant) and adjacency.replaces:
         raise Incompatible(_NOT_DOUBLED)
-    return accountant.compose(event_of(guarantee), times)
+    event = event_of(guarantee)
+    if isinstance(event, LastIterateDpEvent) and not accountant.supports(event):
+        raise Unavailable(f"{_NO_EVENT} Got {type(accountant).__name__}.")
+    return accountant.compose(event, times)
 
 
 def best_notion(guarantee: Any) -> Notion:
@@ -72,6 +81,17 @@ def best_notion(guarantee: Any) -> Notion:
             field="guarantee",
         )
     return notion
+
+
+def _exact_event(notion: Notion) -> Any:
+    """None where there is no event that says the same."""
+    match notion:
+        case GaussianDP():
+            return _gaussian(notion.mu, notion.adjacency)
+        case SubsampledGaussians() if all(step.sampling is POISSON and not step.mixed for step, _ in notion.steps):
+            events = [_counted(step, count, notion.adjacency) for step, count in notion.steps]
+            return events[0] if len(events) == 1 else dp.ComposedDpEvent(events)
+    return None
 
 
 def _gaussian(mu: float, adjacency: Adjacency) -> Any:

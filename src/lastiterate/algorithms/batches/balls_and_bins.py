@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lastiterate.algorithms.batches.base import Batches, Sizes, Turns, always, checked_records
+from lastiterate.algorithms.named import names_arguments
 from lastiterate.errors import InvalidInput, checked_count
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.randomness import Source, choices
@@ -15,6 +16,7 @@ from lastiterate.numerics.tails import binomial_range
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT, Adjacency
 
 
+@names_arguments
 @dataclass(frozen=True)
 class BallsAndBins(Batches):
     """In each epoch every record goes to one of `batches` batches, uniformly and independently of all others.

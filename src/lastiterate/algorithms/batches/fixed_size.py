@@ -7,10 +7,12 @@ from typing import ClassVar
 
 from lastiterate.algorithms.batches.base import Turns, always
 from lastiterate.algorithms.batches.sized import Sized
+from lastiterate.algorithms.named import names_arguments
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.randomness import Source, subset
 
 
+@names_arguments
 @dataclass(frozen=True)
 class FixedSize(Sized):
     """At each step a uniformly random batch of this size, without replacement, independent of all other steps."""

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from lastiterate.algorithms.batches.base import Batches, Turns, always, checked_records
+from lastiterate.algorithms.named import names_arguments
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.randomness import Source
 
 
+@names_arguments
 @dataclass(frozen=True)
 class FullBatch(Batches):
     """Every step sees every record."""

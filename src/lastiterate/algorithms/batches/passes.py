@@ -9,6 +9,7 @@ import numpy as np
 
 from lastiterate.algorithms.batches.base import Sizes, Turns
 from lastiterate.algorithms.batches.sized import Sized
+from lastiterate.algorithms.named import names_arguments
 from lastiterate.errors import InvalidInput, shown
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.randomness import Source, permutation
@@ -77,6 +78,7 @@ class _Passes(Sized):
         return slice(first, min(first + self.batch_size, self.records))
 
 
+@names_arguments
 @dataclass(frozen=True)
 class Cyclic(_Passes):
     """Batches are fixed and used in the same order in every epoch: record i is in batch i // batch_size.
@@ -116,6 +118,7 @@ class Cyclic(_Passes):
         return self._cut(step)
 
 
+@names_arguments
 @dataclass(frozen=True)
 class Shuffled(_Passes):
     """As `Cyclic`, after a random permutation: a new one each epoch (what most loaders do), or one for the whole run.

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from lastiterate.algorithms.batches.base import Batches, Sizes, Turns, always, checked_records
+from lastiterate.algorithms.named import names_arguments
 from lastiterate.algorithms.per_step import each
 from lastiterate.errors import Interval, checked_number
 from lastiterate.numerics.arrays import Floats, Indices
@@ -50,6 +51,7 @@ class _Independent(Batches):
         return np.flatnonzero(coins(source, self.records, self.rate))
 
 
+@names_arguments
 @dataclass(frozen=True)
 class Poisson(_Independent):
     """At each step every record joins independently with probability `rate`; sums are divided by rate·records."""
@@ -85,6 +87,7 @@ class Poisson(_Independent):
         return each(lambda c: 2 * c, bound) if adjacency.replaces else bound
 
 
+@names_arguments
 @dataclass(frozen=True)
 class PoissonMean(_Independent):
     """As `Poisson`, but sums are divided by the number of records in the batch; an empty batch moves nothing."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 
 from lastiterate.algorithms.losses.facts import Loss, made
+from lastiterate.algorithms.named import names_arguments
 from lastiterate.algorithms.per_step import PerStep
 from lastiterate.errors import NON_NEGATIVE, POSITIVE, InvalidInput, checked_number
 
 
+@names_arguments
 def general(
     *,
     smoothness: float | None = None,
@@ -69,6 +71,7 @@ def general(
     )
 
 
+@names_arguments
 def network(*, clip: PerStep, smoothness: float | None = None, l2: float = 0.0) -> Loss:
     """A neural network with per-record clipping: nothing is convex, and often not even the smoothness is known."""
     top = math.inf if smoothness is None else checked_number("smoothness", smoothness, NON_NEGATIVE)

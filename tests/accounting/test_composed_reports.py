@@ -1,0 +1,38 @@
+"""Reports are composed as their best guarantees."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import lastiterate as li
+
+FULL = li.Run(
+    li.losses.logistic(feature_norm=1.0, l2=0.01), li.FullBatch(1000), 0.5, li.OnMeanGradient(std=0.05), steps=100
+)
+POISSON = li.Run(li.losses.network(clip=1.0), li.Poisson(10_000, 0.01), 0.1, li.OnGradientSum(1.0, 1.0), steps=500)
+
+
+def test_a_report_counts_as_its_best_guarantee() -> None:
+    report = li.account(FULL, 1e-5)
+    assert li.compose([report]).epsilon(1e-5) == report.epsilon
+    both = li.compose([report, report.best, li.GaussianDP(1.0)])
+    assert both.epsilon(1e-5) == li.compose([report.best.notion, report.best.notion, li.GaussianDP(1.0)]).epsilon(1e-5)
+
+
+def test_reports_of_poisson_batches_compose_exactly() -> None:
+    twice = li.account(replace(POISSON, steps=1000), 1e-5)
+    report = li.account(POISSON, 1e-5)
+    assert li.compose([report, report]).epsilon(1e-5) == pytest.approx(twice.epsilon, rel=1e-9)
+
+
+def test_leaks_and_other_things_are_refused_in_a_sentence() -> None:
+    report = li.account(FULL, 1e-5)
+    with pytest.raises(li.InvalidInput, match=r"a report with a caveat cannot be composed. This one says: leaked"):
+        li.compose([replace(report, caveats=("leaked",))])
+    with pytest.raises(li.InvalidInput, match=r"such as li.GaussianDP\(mu=1.0\), or reports of li.account. Got 1.0"):
+        li.compose([1.0])  # type: ignore[list-item]
+    with pytest.raises(li.InvalidInput, match="compose needs a list of at least one guarantee") as refusal:
+        li.compose(report)  # type: ignore[arg-type]
+    assert len(str(refusal.value)) < 150
