@@ -31,7 +31,9 @@ _OF_TAIL = 2.0**-49  # relative, for the rounding of a tail, and for the bits of
 _FEW = np.uint64(1 << 51)
 _NONE = np.zeros(0, np.intp)
 _UNIT = 2.0**-63  # of 64 bits one is the sign
+_LONGEST = 13.4  # √(−2·log 2⁻¹²⁸) is less: no length that is known is larger
 _AT_ONCE = 1 << 15  # numbers: what is computed of them stays in the cache, and calls are few
+_WHOLE_AT_ONCE = 1 << 14  # the same of long vectors, beside whatever else a training has in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,10 +75,9 @@ class _Uniform:
     def times(self, factor: float) -> Floats:
         """The numbers, times a factor."""
         whole = self.bits >> np.uint64(1)
-        found = whole.view(np.int64) + 0.5  # signed integers become doubles faster
+        found = np.multiply(whole.view(np.int64), _UNIT * factor)  # signed integers become doubles faster
         if len(self.few):
-            found[self.few] = whole[self.few] + (self.more + 0.5) * 2.0**-64
-        found *= _UNIT * factor  # a power of two, and a factor: one rounding
+            found[self.few] = (whole[self.few] + (self.more + 0.5) * 2.0**-64) * (_UNIT * factor)
         return np.asarray(found)
 
     @property
@@ -86,8 +87,8 @@ class _Uniform:
 
     def sign_all(self, sizes: Floats) -> None:
         """The last bit of each is its sign."""
-        whole = sizes.view(np.uint64)
-        whole ^= self.bits << np.uint64(63)
+        signs = self.bits << np.uint64(63)
+        np.bitwise_xor(sizes.view(np.uint64), signs, out=sizes.view(np.uint64))
 
     def sign(self, place: int) -> int:
         return 1 - 2 * (int(self.bits[place]) & 1)
@@ -132,9 +133,9 @@ def normal(count: int, source: Source) -> Drawn:
 
     def doubts(some: Floats) -> Floats:  # of √(−2·log p): dp/p/√…
         with np.errstate(divide="ignore"):
-            return _OF_SIZE * some + _OF_TAIL / some
+            return _OF_SIZE * some + _OF_TAIL / np.abs(some)  # a length may be −0
 
-    ends = np.array([lengths.min(initial=math.inf), lengths.max(initial=0.0)])
+    ends = np.array([lengths.min(initial=_LONGEST), _LONGEST])
     widest = math.inf if len(far) else float(doubts(ends).max())  # it falls, then grows
     return Drawn(
         values[:count],
@@ -147,8 +148,7 @@ def normal(count: int, source: Source) -> Drawn:
 def _lengths(tails: Floats) -> Floats:
     """√(−2·log p), in place."""
     np.log(tails, out=tails)
-    np.multiply(tails, 2, out=tails)
-    np.abs(tails, out=tails)
+    np.multiply(tails, -2, out=tails)
     return np.sqrt(tails, out=tails)
 
 
@@ -160,7 +160,7 @@ def _turned(lengths: Floats, halves: Floats, cosines: Floats, sines: Floats) -> 
     squares += 1
     scaled = np.divide(lengths, squares, out=squares)
     cosines *= scaled
-    halves *= 2
+    scaled += scaled
     np.multiply(scaled, halves, out=sines)
 
 
@@ -221,10 +221,10 @@ def nearest_multiples(
 
 def add_whole_noises(vector: Floats, law: NoiseLaw, scale: float, source: Source) -> None:
     """To a vector, in place, the whole numbers nearest to noises of this scale: `nearest_multiples` around 0, quicker."""
-    for first in range(0, vector.size, _AT_ONCE):
-        part = vector[first : first + _AT_ONCE]
+    for first in range(0, vector.size, _WHOLE_AT_ONCE):
+        part = vector[first : first + _WHOLE_AT_ONCE]
         drawn = law(part.size, source)
-        total = np.multiply(drawn.values, scale)
+        total = np.multiply(drawn.values, scale, out=drawn.values)
         nearest = np.rint(total)
         for place in _in_doubt(total, nearest, [(scale, drawn)]):
             nearest[place] = _exactly(0.0, 1.0, 1.0, [(scale, drawn)], place)

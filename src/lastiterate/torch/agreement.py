@@ -22,6 +22,8 @@ _RECORDS = 4
 _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-3}  # of the clip, for each record; others have few digits
 _ROUGH = 0.1
 _FEW = 30  # times the tolerance: a gradient that is shorter, beside the clip, may be rounding
+_NUMBERS_AT_ONCE = 1 << 17  # that become doubles
+_TINY = 1e-300
 
 
 def agreeing(network: Network, inputs: Any, targets: Any, most: float) -> Gradients:
@@ -51,12 +53,17 @@ def check_agreement(gradients: Gradients, inputs: Any, targets: Any, most: float
 
 
 def _check_among_all(gradients: Gradients, inputs: Any, targets: Any) -> None:
-    """By vmap, no record is ever computed beside another."""
-    if isinstance(gradients, LayerByLayer):
-        places = _some_places(inputs, targets)
-        _check_separate(gradients.network, inputs, targets, places)
-        if gradients.reaches_others(inputs, targets, places):
-            raise MixedRecords()
+    """By vmap, no record is ever computed beside another. Where dropout hides something, also as it is trained."""
+    if not isinstance(gradients, LayerByLayer):
+        return
+    network, places = gradients.network, _some_places(inputs, targets)
+    with WithoutDropout() as dropout:
+        together, reached = gradients.among_all(inputs, targets, places)
+        alone = _losses_alone(network, *_at(places, inputs, targets)).detach()
+    network.check_buffers()
+    _check_alike(network, together, alone)
+    if reached or (dropout.met and gradients.among_all(inputs, targets, places)[1]):
+        raise MixedRecords()
 
 
 def _some_places(inputs: Any, targets: Any) -> Any:
@@ -76,8 +83,16 @@ def _check_separate(network: Network, inputs: Any, targets: Any, places: Any) ->
             together = network.losses(inputs, targets)[places]
         except NotByRecord:  # a loss of the whole batch, which is asked for single records only
             return
-        alone = torch.cat([network.losses(*record) for record in pieces(*_at(places, inputs, targets), 1)])
+        alone = _losses_alone(network, *_at(places, inputs, targets))
     network.check_buffers()
+    _check_alike(network, together, alone)
+
+
+def _losses_alone(network: Network, inputs: Any, targets: Any) -> Any:
+    return torch.cat([network.losses(*record) for record in pieces(inputs, targets, 1)])
+
+
+def _check_alike(network: Network, together: Any, alone: Any) -> None:
     limit = tolerance_of(network) * (1 + alone.abs().max())
     if not bool(((together - alone).abs() <= limit).all()) and bool(alone.isfinite().all()):
         raise MixedRecords()
@@ -99,15 +114,25 @@ class MixedRecords(NotByRecord):
 
 
 def _agree(gradients: Gradients, inputs: Any, targets: Any, most: float) -> bool:
-    """Cut so short that every one is: where all were shorter than the clip, nothing would tell what is clipped as one."""
-    network = gradients.network
+    """Cut so short that every one is: where all were shorter than the clip, nothing would tell what is clipped as one.
+
+    What the records should have added is subtracted first. How short that is, is known when all of them were seen: where one
+    is shorter still, it is computed again, since no two of them are held in memory.
+    """
+    network, records, norms = gradients.network, list(pieces(inputs, targets, 1)), []
+    apart = torch.zeros(network.size, dtype=torch.float64, device=network.device)
+    totals = network.views(apart)
+    for record in records:
+        rows = _alone(network, record)
+        norms.append(_norm(rows))
+        _subtract(rows, totals, 1 / max(norms[-1], _TINY))
+    most = _shorter(most, norms, tolerance_of(network))
+    apart *= most
+    for record, norm in zip(records, norms, strict=True):
+        if norm < most:
+            _subtract(_alone(network, record), totals, 1 - most / max(norm, _TINY))
     with WithoutDropout():
-        records = list(pieces(inputs, targets, 1))
-        most = _shorter(most, [_norm(_alone(network, record)) for record in records], tolerance_of(network))
-        apart = torch.zeros(network.size, dtype=torch.float64, device=network.device)
-        gradients.add(inputs, targets, network.views(apart), most)
-        for record in records:
-            _subtract_alone(network, record, network.views(apart), most)
+        gradients.add(inputs, targets, totals, most)
     return float(torch.linalg.vector_norm(apart)) <= tolerance_of(network) * most * len(records)
 
 
@@ -117,19 +142,26 @@ def _shorter(most: float, norms: list[float], tolerance: float) -> float:
     return min(most, max(least, min(1.0, _FEW * tolerance) * most if math.isfinite(most) else least))
 
 
-def _subtract_alone(network: Network, record: tuple[Any, Any], totals: dict[str, Any], most: float) -> None:
-    """What this record should have added."""
-    rows = _alone(network, record)
-    kept = min(1.0, most / max(_norm(rows), 1e-300))
+def _subtract(rows: tuple[Any, ...], totals: dict[str, Any], kept: float) -> None:
+    """So much of a record's gradient."""
     for total, row in zip(totals.values(), rows, strict=True):
         if row is not None:
-            total.sub_(row, alpha=kept)
+            for some, part in zip(_numbers(total), _numbers(row), strict=True):
+                some.sub_(part, alpha=kept)
 
 
 def _alone(network: Network, record: tuple[Any, Any]) -> tuple[Any, ...]:
     """By autograd, from the loss of this record alone."""
-    return torch.autograd.grad(network.losses(*record).sum(), list(network.parameters.values()), allow_unused=True)
+    with WithoutDropout():
+        return torch.autograd.grad(network.losses(*record).sum(), list(network.parameters.values()), allow_unused=True)
 
 
 def _norm(rows: tuple[Any, ...]) -> float:
-    return math.hypot(*(float(torch.linalg.vector_norm(row, dtype=torch.float64)) for row in rows if row is not None))
+    """In double precision."""
+    parts = (part for row in rows if row is not None for part in _numbers(row))
+    return math.hypot(*(float(torch.linalg.vector_norm(part, dtype=torch.float64)) for part in parts))
+
+
+def _numbers(tensor: Any) -> tuple[Any, ...]:
+    """So few at a time that their doubles take little memory."""
+    return tuple(tensor.reshape(-1).split(_NUMBERS_AT_ONCE))

@@ -127,15 +127,15 @@ class LayerByLayer(Gradients):
             for part in self.rules[one.path](one.layer, one.activations, backprop, self._totals(one.path, totals))
         ]
 
-    def reaches_others(self, inputs: Any, targets: Any, places: Any) -> bool:
-        """Whether the losses of some records send anything back to where others went through a layer."""
+    def among_all(self, inputs: Any, targets: Any, places: Any) -> tuple[Any, bool]:
+        """The losses of some records, and whether they send anything back to where others went through a layer."""
         count = count_of((inputs, targets))
         with self._watched(count) as seen:
             losses = self.network.losses(inputs, targets)
         others = torch.ones(count, dtype=torch.bool, device=losses.device)
         others[places] = False
         backprops = torch.autograd.grad(losses[places].sum(), [one.output for one in seen], allow_unused=True)
-        return any(bool(one[others].any()) for one in backprops if one is not None)
+        return losses[places].detach(), any(bool(one[others].any()) for one in backprops if one is not None)
 
     def _totals(self, path: str, totals: dict[str, Any]) -> dict[str, Any]:
         return {name: totals[full] for name, full in self._names[path].items()}
