@@ -22,7 +22,7 @@ _RECORDS = 4
 _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-3}  # of the clip, for each record; others have few digits
 _ROUGH = 0.1
 _FEW = 30  # times the tolerance: a gradient that is shorter, beside the clip, may be rounding
-_NUMBERS_AT_ONCE = 1 << 17  # that become doubles
+_NUMBERS_AT_ONCE = 1 << 16  # that become doubles
 _TINY = 1e-300
 
 
@@ -119,13 +119,10 @@ def _agree(gradients: Gradients, inputs: Any, targets: Any, most: float) -> bool
     What the records should have added is subtracted first. How short that is, is known when all of them were seen: where one
     is shorter still, it is computed again, since no two of them are held in memory.
     """
-    network, records, norms = gradients.network, list(pieces(inputs, targets, 1)), []
+    network, records = gradients.network, list(pieces(inputs, targets, 1))
     apart = torch.zeros(network.size, dtype=torch.float64, device=network.device)
     totals = network.views(apart)
-    for record in records:
-        rows = _alone(network, record)
-        norms.append(_norm(rows))
-        _subtract(rows, totals, 1 / max(norms[-1], _TINY))
+    norms = [_subtract_direction(_alone(network, record), totals) for record in records]
     most = _shorter(most, norms, tolerance_of(network))
     apart *= most
     for record, norm in zip(records, norms, strict=True):
@@ -140,6 +137,13 @@ def _shorter(most: float, norms: list[float], tolerance: float) -> float:
     """Half of the shortest; but not so short that what is left is rounding."""
     least = min([one / 2 for one in norms if one > 0], default=most)
     return min(most, max(least, min(1.0, _FEW * tolerance) * most if math.isfinite(most) else least))
+
+
+def _subtract_direction(rows: tuple[Any, ...], totals: dict[str, Any]) -> float:
+    """A record's gradient, cut or stretched to norm 1; its norm."""
+    norm = _norm(rows)
+    _subtract(rows, totals, 1 / max(norm, _TINY))
+    return norm
 
 
 def _subtract(rows: tuple[Any, ...], totals: dict[str, Any], kept: float) -> None:
