@@ -176,7 +176,7 @@ class _Pairs:
         return cls(tails, _Uniform(bits[count:], _NONE, bits[:0], source)), numbers
 
     def turn(self, lengths: Floats, cosines: Floats, sines: Floats) -> None:
-        """Lengths times the cosine and the sine of the angles, by the tangent of the half, whose sign is that of the sine."""
+        """Lengths times the cosine and the sine of the angles, by the tangent of the half, which has their sign."""
         halves = _with_signs(self.angles.bits, math.pi / 4)
         np.tan(halves, out=halves)
         squares = halves * halves
