@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import math
 import secrets
+from functools import partial
 from typing import Any
 
 import torch
 
-from lastiterate.torch.gradients import ByVmap, Gradients, LayerByLayer, OneByOne
+from lastiterate.torch.gradients import ByVmap, Gradients, LayerByLayer, OneByOne, reaches_others
 from lastiterate.torch.network import Network, NotByRecord
 from lastiterate.torch.records import count_of, mapped, pieces
 from lastiterate.torch.without_dropout import WithoutDropout
@@ -41,15 +42,32 @@ def agreeing(network: Network, inputs: Any, targets: Any, most: float) -> Gradie
 def _if_agreeing(way: type[Gradients], network: Network, records: tuple[Any, Any], most: float) -> Gradients | None:
     with contextlib.suppress(NotByRecord):
         found = way(network)
-        return found if _agree(found, *records, most) else None
+        return found if _agree(found, *records, most, WithoutDropout()) else None
     return None
 
 
 def check_agreement(gradients: Gradients, inputs: Any, targets: Any, most: float) -> None:
-    """An error if the gradients of some of these records are not what autograd says of each alone."""
-    if not _agree(gradients, *_at(_some_places(inputs, targets), inputs, targets), most):
+    """An error if the gradients of some of these records are not what autograd says of each alone.
+
+    Layer by layer, the next pass will be looked at, too. Where something is dropped in it, losses say nothing there: then
+    there is a pass for that alone.
+    """
+    dropout = WithoutDropout()
+    if not _agree(gradients, *_at(_some_places(inputs, targets), inputs, targets), most, dropout):
         raise MixedRecords()
-    _check_among_all(gradients, inputs, targets)
+    if isinstance(gradients, LayerByLayer) and not dropout.met:
+        gradients.look = partial(_check_seen, gradients.network)
+    else:
+        _check_among_all(gradients, inputs, targets)
+
+
+def _check_seen(network: Network, inputs: Any, targets: Any, losses: Any, outputs: list[Any]) -> None:
+    places = _some_places(inputs, targets)
+    if reaches_others(losses, outputs, places):
+        raise MixedRecords()
+    alone = _losses_alone(network, *_at(places, inputs, targets)).detach()
+    network.check_buffers()
+    _check_alike(network, losses[places].detach(), alone)
 
 
 def _check_among_all(gradients: Gradients, inputs: Any, targets: Any) -> None:
@@ -113,7 +131,7 @@ class MixedRecords(NotByRecord):
         )
 
 
-def _agree(gradients: Gradients, inputs: Any, targets: Any, most: float) -> bool:
+def _agree(gradients: Gradients, inputs: Any, targets: Any, most: float, dropout: WithoutDropout) -> bool:
     """Cut so short that every one is: where all were shorter than the clip, nothing would tell what is clipped as one.
 
     What the records should have added is subtracted first. How short that is, is known when all of them were seen: where one
@@ -128,7 +146,7 @@ def _agree(gradients: Gradients, inputs: Any, targets: Any, most: float) -> bool
     for record, norm in zip(records, norms, strict=True):
         if norm < most:
             _subtract(_alone(network, record), totals, 1 - most / max(norm, _TINY))
-    with WithoutDropout():
+    with dropout:
         gradients.add(inputs, targets, totals, most)
     return float(torch.linalg.vector_norm(apart)) <= tolerance_of(network) * most * len(records)
 
