@@ -69,6 +69,9 @@ def test_noise_in_double_precision_is_within_half_of_its_stated_error(law: exact
         (1 << 51) - 1,
         1 << 51,
         (1 << 51) + 1,
+        (1 << 55) - 1,
+        1 << 55,
+        (1 << 55) + 1,
         (1 << 63) - 1,
         (1 << 63) - (1 << 20),
     ]

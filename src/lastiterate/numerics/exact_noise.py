@@ -26,13 +26,14 @@ _PI = Decimal(  # to more digits than are computed with
 # Errors in double precision; measured against 60 digits: within half of it (tests/numerics/test_exact_noise.py).
 # Smaller ones would let double precision decide what it does not know; larger ones only send more places to 120 digits.
 _OF_SIZE = 2.0**-49  # logarithms, roots and tangents of numpy, and the products and sums that follow
-_OF_TAIL = 2.0**-49  # relative, for the rounding of a tail, and for the bits of it that were not drawn
-_SMALL = 2.0**-12  # below, fewer than 51 of the 63 bits of a tail are left, too few for _OF_TAIL: it gets 64 more
-_FEW = np.uint64(1 << 51)  # below, where the first 63 are 0, those 64 leave as few
+_OF_TAIL = 2.0**-51  # relative, for the rounding of a tail, and for the bits of it that were not drawn
+_SMALL = 2.0**-8  # below, fewer than 55 of the 63 bits of a tail are left, too few for _OF_TAIL: it gets 64 more
+_FEW = np.uint64(1 << 55)  # below, where the first 63 are 0, those 64 leave as few
 _SIGN = np.uint64(1 << 63)
 _NONE = np.zeros(0, np.intp)
 _UNIT = 2.0**-63  # of 64 bits one is the sign
 _LONGEST = 13.4  # √(−2·log 2⁻¹²⁸) is less: no length that is known is larger
+_SHORTEST = 2.0**-60  # a shorter one, which is computed as 0, leaves a doubt of 2⁹: of all that it may be
 _AT_ONCE = 1 << 15  # numbers: what is computed of them stays in the cache, and calls are few
 _WHOLE_AT_ONCE = 1 << 14  # the same of long vectors, beside whatever else a training has in the cache
 
@@ -132,15 +133,14 @@ def normal(count: int, source: Source) -> Drawn:
     lengths, far, values = _lengths(tails), pairs.tails.far, np.empty(2 * number)
     pairs.turn(lengths, values[:number], values[number:])
 
-    def doubts(some: Floats) -> Floats:  # of √(−2·log p): dp/p/√…
-        with np.errstate(divide="ignore"):
-            return _OF_SIZE * some + _OF_TAIL / np.abs(some)  # a length may be −0
+    def doubts(some: Floats) -> Floats:  # of √(−2·log p): dp/p/√…; a length may be −0
+        return _OF_SIZE * some + _OF_TAIL / np.maximum(some, _SHORTEST)
 
     least = float(lengths.min(initial=_LONGEST))
     return Drawn(
         values[:count],
         lambda places: _unknown(doubts(lengths[places % number]), places % number, far),
-        math.inf if len(far) or not least else _OF_SIZE * _LONGEST + _OF_TAIL / least,
+        math.inf if len(far) else _OF_SIZE * _LONGEST + _OF_TAIL / max(least, _SHORTEST),
         pairs.exactly,
     )
 

@@ -20,7 +20,7 @@ from lastiterate.errors import InvalidInput
 _UNIT = 2.0**-52
 _LOST = 2.0**-1022  # what a square that is too small to be held is less than
 _ROWS_AT_ONCE = 32  # so few that their doubles stay in the cache
-_RECORDS_AT_ONCE = 128  # the same where no gradient is formed
+_RECORDS_AT_ONCE = 64  # the same where no gradient is formed
 
 
 class LayerPart(ABC):
