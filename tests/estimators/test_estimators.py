@@ -118,7 +118,7 @@ def test_records_that_are_added_or_removed_are_dealt_by_themselves() -> None:
 
 
 def test_hidden_steps_have_convex_losses_and_others_need_none() -> None:
-    """A softmax that is clipped as one vector is not convex (errata E4.1): every step is paid for, or it is not clipped so."""
+    """A softmax clipped as one vector is not convex (errata E4.1): every step is paid for, or it is not clipped so."""
     given = {"classes": [0, 1, 2], **KNOWN}
     paid = PrivateLogisticRegression(**given).fit(FEATURES, THIRDS)
     assert (paid.run_.loss.kind, paid.run_.clip, paid.run_.convex) == ("softmax", 0.3, False)

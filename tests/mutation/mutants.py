@@ -661,8 +661,8 @@ MUTANTS = (
     Mutant(
         "floating point: where the nearest point is in doubt, the sign is turned",
         "numerics/exact_noise.py",
-        "return self.tails.sign(pair) * length * cosine, self.angles",
-        "return -self.tails.sign(pair) * length * cosine, self.angles",
+        "return signed * cosine, self.angles",
+        "return -signed * cosine, self.angles",
         "tests/numerics/test_exact_noise.py",
     ),
     Mutant(

@@ -39,14 +39,17 @@ def test_sines_in_many_digits_agree_with_mpmath(part: str) -> None:
             assert abs(mpmath.mpf(str(found)) - known) < mpmath.mpf(10) ** -115
 
 
-def test_normal_noise_is_a_length_and_an_angle() -> None:
+@pytest.mark.parametrize("signs", [(1, 1), (1, -1), (-1, 1), (-1, -1)])
+def test_normal_noise_is_a_length_and_an_angle(signs: tuple[int, int]) -> None:
     """From given bits, in digits that mpmath computes on its own way."""
-    tail, angle = 123456789 << 36, (987654321 << 33) + 1  # the first is positive, the second has a sign
-    drawn = normal(2, _Scripted(tail, angle, 0, 0, 0, 0))  # type: ignore[arg-type]
+    tail, angle = 123456789 << 35, 987654321 << 32
+    drawn = normal(
+        2, _Scripted(*(_word(one, sign) for one, sign in zip((tail, angle), signs, strict=True)), 0, 0, 0, 0)
+    )  # type: ignore[arg-type]
     with mpmath.workdps(40):
-        length = mpmath.sqrt(-2 * mpmath.log((mpmath.mpf(tail >> 1) + mpmath.mpf(2) ** -129) / 2**63))
-        turn = (mpmath.mpf(angle >> 1) + mpmath.mpf(2) ** -129) / 2**63 * mpmath.pi / 2
-        known = [length * mpmath.cos(turn), -length * mpmath.sin(turn)]
+        length = signs[0] * mpmath.sqrt(-2 * mpmath.log((mpmath.mpf(tail) + mpmath.mpf(2) ** -129) / 2**63))
+        turn = (mpmath.mpf(angle) + mpmath.mpf(2) ** -129) / 2**63 * mpmath.pi / 2
+        known = [length * mpmath.cos(turn), signs[1] * length * mpmath.sin(turn)]
         with localcontext() as context:
             context.prec = 120
             for place in (0, 1):
@@ -66,11 +69,14 @@ def test_noise_in_double_precision_is_within_half_of_its_stated_error(law: exact
         (1 << 51) - 1,
         1 << 51,
         (1 << 51) + 1,
-        (1 << 63) + 1,
-        (1 << 64) - 1,
-        (1 << 64) - (1 << 20),
+        (1 << 55) - 1,
+        1 << 55,
+        (1 << 55) + 1,
+        (1 << 63) - 1,
+        (1 << 63) - (1 << 20),
     ]
-    borders = [(first + shift) % (1 << 64) for first in near for shift in (0, 7, 1 << 30, 1 << 45)]
+    shifted = [(first + shift) % (1 << 63) for first in near for shift in (0, 7, 1 << 30, 1 << 45)]
+    borders = [_word(one, sign) for one in shifted for sign in (1, -1)]
     words = [*borders, *(int(x) for x in random.integers(1 << 64, size=1000, dtype=np.uint64))]
     for one in words:
         others = [int(x) for x in random.integers(1 << 60, 1 << 64, size=8, dtype=np.uint64)]
@@ -179,6 +185,11 @@ def test_the_public_grid_is_so_many_times_finer_than_the_noise(scale: float) -> 
         assert 2**finer <= scale / grid < 2 ** (finer + 1)
 
 
+def _word(number: int, sign: int) -> int:
+    """64 bits for this sign and the first 63 bits of a number."""
+    return number if sign > 0 else (1 << 64) - 1 - number
+
+
 class _Scripted:
     """A source that says what is written."""
 
@@ -235,7 +246,7 @@ def test_no_doubt_is_wider_than_the_widest(law: exact_noise.NoiseLaw, seed: int)
 
 @pytest.mark.parametrize("law", [normal, laplace])
 def test_doubts_have_no_limit_where_nearly_all_bits_of_a_tail_are_nothing(law: exact_noise.NoiseLaw) -> None:
-    drawn = law(2, _Scripted(1, 1 << 60, 0, 0, 0, 0))  # type: ignore[arg-type]
+    drawn = law(2, _Scripted(_word(0, -1), 1 << 60, 0, 0, 0, 0))  # type: ignore[arg-type]
     assert drawn.doubts(np.array([0])).tolist() == [drawn.widest] == [math.inf]
 
 
@@ -256,7 +267,9 @@ def test_long_vectors_of_whole_noises_have_their_law() -> None:
 
 def test_a_tail_is_in_doubt_where_nearly_all_of_its_bits_are_nothing() -> None:
     few = int(exact_noise._FEW)
-    bits, more = np.array([0, 1, 2, 1, 1, few], np.uint64), np.array([0, few, 0, few - 1, few + 1], np.uint64)
+    nothing = _word(0, -1)
+    bits = np.array([0, nothing, 1, nothing, nothing, few], np.uint64)
+    more = np.array([0, few, 0, few - 1, few + 1], np.uint64)
     drawn = exact_noise._Uniform(bits, np.arange(5), more, Source())
     assert drawn.far.tolist() == [0, 3]
     usual = exact_noise._Uniform(bits[5:], np.zeros(0, np.intp), more[:0], Source())

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from torch import nn  # noqa: E402
 
 from lastiterate.torch.agreement import agreeing, check_agreement  # noqa: E402
-from lastiterate.torch.clipped import add_clipped  # noqa: E402
+from lastiterate.torch.clipped import LayerPart, add_clipped  # noqa: E402
 from lastiterate.torch.gradients import ByVmap, LayerByLayer, OneByOne  # noqa: E402
 from lastiterate.torch.network import Network, NotByRecord  # noqa: E402
 
@@ -63,6 +63,36 @@ class Mixing(nn.Module):
 
     def forward(self, x: Any) -> Any:
         return self.layer(x - x.mean(0))
+
+
+class Wrong(LayerPart):
+    """Gradients that are a hundredth too long."""
+
+    def __init__(self, part: LayerPart) -> None:
+        self.part = part
+
+    @property
+    def squares(self) -> Any:
+        return self.part.squares
+
+    def add(self, factors: Any) -> None:
+        self.part.add(1.01 * factors)
+
+
+class MixingLater(nn.Module):
+    """In batches of more records than are compared by themselves, and not from the beginning."""
+
+    def __init__(self, seen_by_gradients: bool, dropout: bool) -> None:
+        super().__init__()
+        self.layer, self.dropout = nn.Linear(4, 3), nn.Dropout(0.5 if dropout else 0.0)
+        self.seen_by_gradients, self.drops, self.mixing = seen_by_gradients, dropout, False
+
+    def forward(self, x: Any) -> Any:
+        found = self.layer(x)
+        if self.mixing and len(x) == RECORDS:
+            other = found.roll(1, 0)
+            found = found + (other - other.detach() if self.seen_by_gradients else other.detach())
+        return self.dropout(found) if self.drops else found
 
 
 def frozen(module: Any, *names: str) -> Any:
@@ -294,6 +324,54 @@ def test_layers_that_mix_records_are_refused() -> None:
         agreeing(network, *records(lambda: rows(4)), 0.5)
     with pytest.raises(li.InvalidInput, match="one by one"):
         check_agreement(LayerByLayer(network), *records(lambda: rows(4)), 0.5)
+
+
+@pytest.mark.parametrize("seen_by_gradients", [True, False])
+@pytest.mark.parametrize("dropout", [True, False])
+def test_records_that_are_mixed_later_are_noticed_where_they_are(seen_by_gradients: bool, dropout: bool) -> None:
+    """By the losses alone, or by what they send back alone; in the pass that is taken, or in one without dropout."""
+    network = network_of(lambda: MixingLater(seen_by_gradients, dropout))
+    inputs, targets = records(lambda: rows(4))
+    totals = network.views(torch.zeros(network.size, dtype=torch.float64))
+    gradients = agreeing(network, inputs, targets, 0.5)
+
+    def taken() -> None:
+        check_agreement(gradients, inputs, targets, 0.5)
+        assert not (dropout and network.module.mixing)
+        gradients.add(inputs, targets, totals, 0.5)
+
+    taken()
+    network.module.mixing = True
+    network.renew()
+    with pytest.raises(li.InvalidInput, match="one by one"):
+        taken()
+
+
+def test_a_look_at_a_pass_changes_nothing_and_is_the_only_one() -> None:
+    network = network_of(lambda: nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3)))
+    inputs, targets = records(lambda: rows(4))
+    gradients = LayerByLayer(network)
+    sums = []
+    for _ in range(2):
+        sums.append(torch.zeros(network.size, dtype=torch.float64))
+        gradients.add(inputs, targets, network.views(sums[-1]), 0.5)
+        check_agreement(gradients, inputs, targets, 0.5)
+    assert gradients.look is not None
+    assert torch.equal(*sums)
+    gradients.add(inputs, targets, network.views(sums[-1]), 0.5)
+    assert gradients.look is None
+
+
+@pytest.mark.parametrize("norms", [(1e-9, 1.0), (0.0, 3.0), (0.4, 0.4)])
+def test_gradients_that_are_shorter_than_all_others_are_compared_as_well(norms: tuple[float, float]) -> None:
+    """The shortest is not cut where that would leave rounding alone; wrong gradients are refused all the same."""
+    network = Network(nn.Linear(1, 1, bias=False).double(), lambda output, target: (output * target).squeeze(1))
+    inputs, targets = torch.ones(2, 1, dtype=torch.float64), torch.tensor(norms, dtype=torch.float64)[:, None]
+    gradients = LayerByLayer(network)
+    check_agreement(gradients, inputs, targets, 0.5)
+    gradients.rules = {"": lambda *given: [Wrong(part) for part in LayerByLayer(network).rules[""](*given)]}
+    with pytest.raises(li.InvalidInput, match="one by one"):
+        check_agreement(gradients, inputs, targets, 0.5)
 
 
 def test_losses_are_of_single_records_however_they_are_reduced() -> None:

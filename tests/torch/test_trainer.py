@@ -182,7 +182,7 @@ def test_noise_is_as_large_as_the_run_says(noise: Any, optimizer: Any) -> None:
 def test_noisy_values_are_on_a_public_grid_and_none_is_lost() -> None:
     value = torch.randn(5000, dtype=torch.float64)
     source = Source()
-    noisy = Tensors().noisy(value, 0.3, source, 20)
+    noisy = Tensors().noisy(value.clone(), 0.3, source, 20)
     grid = 2.0 ** (math.frexp(0.3)[1] - 1 - 20)
     assert bool((torch.round(noisy / grid) * grid == noisy).all())
     assert float((noisy - value).std()) == pytest.approx(0.3, rel=0.07)

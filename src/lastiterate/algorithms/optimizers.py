@@ -163,7 +163,8 @@ class SGD(Optimizer):
             return x + taken
         found = (self.momentum * ratio) * memory[0]
         found += x
-        return found + (taken if not self.dampening else (1 - self.dampening) * taken)
+        found += taken if not self.dampening else (1 - self.dampening) * taken
+        return found
 
     def settled(self, x: Floats, noised: Floats, memory: Memory, at: At) -> tuple[Floats, Memory]:
         if self.plain:

@@ -26,12 +26,16 @@ _PI = Decimal(  # to more digits than are computed with
 # Errors in double precision; measured against 60 digits: within half of it (tests/numerics/test_exact_noise.py).
 # Smaller ones would let double precision decide what it does not know; larger ones only send more places to 120 digits.
 _OF_SIZE = 2.0**-49  # logarithms, roots and tangents of numpy, and the products and sums that follow
-_OF_TAIL = 2.0**-49  # relative, for the rounding of a tail, and for the bits of it that were not drawn
-# Below, fewer than 50 of the 63 bits of a tail are left, too few for _OF_TAIL: it gets 64 more.
-_FEW = np.uint64(1 << 51)
+_OF_TAIL = 2.0**-51  # relative, for the rounding of a tail, and for the bits of it that were not drawn
+_SMALL = 2.0**-8  # below, fewer than 55 of the 63 bits of a tail are left, too few for _OF_TAIL: it gets 64 more
+_FEW = np.uint64(1 << 55)  # below, where the first 63 are 0, those 64 leave as few
+_SIGN = np.uint64(1 << 63)
 _NONE = np.zeros(0, np.intp)
 _UNIT = 2.0**-63  # of 64 bits one is the sign
+_LONGEST = 13.4  # √(−2·log 2⁻¹²⁸) is less: no length that is known is larger
+_SHORTEST = 2.0**-60  # a shorter one, which is computed as 0, leaves a doubt of 2⁹: of all that it may be
 _AT_ONCE = 1 << 15  # numbers: what is computed of them stays in the cache, and calls are few
+_WHOLE_AT_ONCE = 1 << 14  # the same of long vectors, beside whatever else a training has in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +53,10 @@ NoiseLaw = Callable[[int, Source], Drawn]
 
 @dataclass(frozen=True, eq=False)
 class _Uniform:
-    """Uniform numbers and signs, as bits: a sign, 63 for the number, and 64 more at the places `few`, where it is small."""
+    """Uniform numbers and signs, as bits: a sign, 63 for the number, and 64 more at the places `few`, where it is small.
+
+    They are read as integers k with a sign. The number begins with the bits of k, or, where that is negative, of −1 − k.
+    """
 
     bits: Bits
     few: NDArray[np.intp]
@@ -57,54 +64,53 @@ class _Uniform:
     source: Source
 
     @classmethod
-    def from_source(cls, count: int, source: Source) -> _Uniform:
-        return cls.accurate(source.bits(count), source)
+    def accurate(cls, bits: Bits, source: Source) -> tuple[_Uniform, Floats]:
+        """From these bits, and as many more as make numbers accurate relative to their size; and the numbers."""
+        numbers = _with_signs(bits, 1.0)
+        np.abs(numbers, out=numbers)
+        few = (numbers < _SMALL).nonzero()[0]
+        found = cls(bits, few, source.bits(len(few)), source)
+        if len(few):
+            numbers[few] = (found._whole(few) + (found.more + 0.5) * 2.0**-64) * _UNIT
+        return found, numbers
 
-    @classmethod
-    def accurate(cls, bits: Bits, source: Source) -> _Uniform:
-        """From these bits, and as many more as make numbers accurate relative to their size."""
-        few = np.flatnonzero(bits < _FEW)
-        return cls(bits, few, source.bits(len(few)), source)
-
-    @property
-    def numbers(self) -> Floats:
-        return self.times(1.0)
-
-    def times(self, factor: float) -> Floats:
-        """The numbers, times a factor."""
-        whole = self.bits >> np.uint64(1)
-        found = whole.view(np.int64) + 0.5  # signed integers become doubles faster
-        if len(self.few):
-            found[self.few] = whole[self.few] + (self.more + 0.5) * 2.0**-64
-        found *= _UNIT * factor  # a power of two, and a factor: one rounding
-        return np.asarray(found)
+    def _whole(self, places: NDArray[np.intp]) -> Bits:
+        """The first 63 bits of these numbers."""
+        given = self.bits[places]
+        return np.where(given < _SIGN, given, ~given)
 
     @property
     def far(self) -> NDArray[np.intp]:
         """Where nearly all of 127 bits are 0: more have to be drawn before anything is known."""
-        return self.few[(self.bits[self.few] < 2) & (self.more < _FEW)]
+        tiny = self.more < _FEW
+        return self.few[(self._whole(self.few) == 0) & tiny] if tiny.any() else _NONE
 
     def sign_all(self, sizes: Floats) -> None:
-        """The last bit of each is its sign."""
         whole = sizes.view(np.uint64)
-        whole ^= self.bits << np.uint64(63)
+        whole ^= self.bits & _SIGN
 
     def sign(self, place: int) -> int:
-        return 1 - 2 * (int(self.bits[place]) & 1)
+        return 1 - 2 * (int(self.bits[place]) >> 63)
 
     def exactly(self, place: int) -> Decimal:
         """The number from 191 bits: so many are drawn here that were not."""
         rank = int(np.searchsorted(self.few, place))
         known = rank < len(self.few) and self.few[rank] == place
         second = int(self.more[rank] if known else self.source.bits(1)[0])
-        whole = (int(self.bits[place]) >> 1 << 128) + (second << 64) + int(self.source.bits(1)[0])
+        first = int(self._whole(np.array([place]))[0])
+        whole = (first << 128) + (second << 64) + int(self.source.bits(1)[0])
         return (2 * Decimal(whole) + 1) / Decimal(2) ** 192
+
+
+def _with_signs(bits: Bits, factor: float) -> Floats:
+    """Numbers with their signs, times a factor: off by at most 2⁻⁶³ of it, and by roundings."""
+    return np.asarray(np.multiply(bits.view(np.int64), _UNIT * factor))
 
 
 def laplace(count: int, source: Source) -> Drawn:
     """Laplace noise of scale 1: minus the logarithm of a uniform number, with a sign."""
-    uniform = _Uniform.from_source(count, source)
-    sizes = np.log(uniform.numbers)
+    uniform, sizes = _Uniform.accurate(source.bits(count), source)
+    np.log(sizes, out=sizes)
     np.negative(sizes, out=sizes)
     values, far = sizes.copy(), uniform.far
     uniform.sign_all(values)
@@ -123,23 +129,18 @@ def laplace(count: int, source: Source) -> Drawn:
 def normal(count: int, source: Source) -> Drawn:
     """Standard normal noise: points of the plane with a length and an angle (Box and Muller), two numbers each."""
     number = (count + 1) // 2
-    pairs = _Pairs.from_source(number, source)
-    lengths, far = _lengths(pairs.tails.numbers), pairs.tails.far
-    values = np.empty(2 * number)
-    _turned(lengths, pairs.angles.times(math.pi / 4), values[:number], values[number:])
-    pairs.tails.sign_all(values[:number])
-    pairs.angles.sign_all(values[number:])
+    pairs, tails = _Pairs.from_source(number, source)
+    lengths, far, values = _lengths(tails), pairs.tails.far, np.empty(2 * number)
+    pairs.turn(lengths, values[:number], values[number:])
 
-    def doubts(some: Floats) -> Floats:  # of √(−2·log p): dp/p/√…
-        with np.errstate(divide="ignore"):
-            return _OF_SIZE * some + _OF_TAIL / some
+    def doubts(some: Floats) -> Floats:  # of √(−2·log p): dp/p/√…; a length may be −0
+        return _OF_SIZE * some + _OF_TAIL / np.maximum(some, _SHORTEST)
 
-    ends = np.array([lengths.min(initial=math.inf), lengths.max(initial=0.0)])
-    widest = math.inf if len(far) else float(doubts(ends).max())  # it falls, then grows
+    least = float(lengths.min(initial=_LONGEST))
     return Drawn(
         values[:count],
         lambda places: _unknown(doubts(lengths[places % number]), places % number, far),
-        widest,
+        math.inf if len(far) else _OF_SIZE * _LONGEST + _OF_TAIL / max(least, _SHORTEST),
         pairs.exactly,
     )
 
@@ -147,21 +148,8 @@ def normal(count: int, source: Source) -> Drawn:
 def _lengths(tails: Floats) -> Floats:
     """√(−2·log p), in place."""
     np.log(tails, out=tails)
-    np.multiply(tails, 2, out=tails)
-    np.abs(tails, out=tails)
+    np.multiply(tails, -2, out=tails)
     return np.sqrt(tails, out=tails)
-
-
-def _turned(lengths: Floats, halves: Floats, cosines: Floats, sines: Floats) -> None:
-    """Lengths times the cosine and the sine of twice these angles, by the tangent of the half."""
-    np.tan(halves, out=halves)
-    squares = halves * halves
-    np.subtract(1, squares, out=cosines)
-    squares += 1
-    scaled = np.divide(lengths, squares, out=squares)
-    cosines *= scaled
-    halves *= 2
-    np.multiply(scaled, halves, out=sines)
 
 
 def _unknown(doubts: Floats, places: NDArray[np.intp], far: NDArray[np.intp]) -> Floats:
@@ -171,16 +159,34 @@ def _unknown(doubts: Floats, places: NDArray[np.intp], far: NDArray[np.intp]) ->
 
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    """Points of the plane: the tail of the length, a part of the right angle, a sign from each. Both halves share bits."""
+    """Points of the plane: the tail of the length, a part of the right angle, a sign from each. Both halves share bits.
+
+    The sign of the tail turns both coordinates, that of the angle the second.
+    """
 
     tails: _Uniform
     angles: _Uniform
     known: dict[int, tuple[Decimal, Decimal]] = field(default_factory=dict)
 
     @classmethod
-    def from_source(cls, count: int, source: Source) -> _Pairs:
+    def from_source(cls, count: int, source: Source) -> tuple[_Pairs, Floats]:
+        """And the tails as numbers."""
         bits = source.bits(2 * count)
-        return cls(_Uniform.accurate(bits[:count], source), _Uniform(bits[count:], _NONE, bits[:0], source))
+        tails, numbers = _Uniform.accurate(bits[:count], source)
+        return cls(tails, _Uniform(bits[count:], _NONE, bits[:0], source)), numbers
+
+    def turn(self, lengths: Floats, cosines: Floats, sines: Floats) -> None:
+        """Lengths times the cosine and the sine of the angles, by the tangent of the half, which has their sign."""
+        halves = _with_signs(self.angles.bits, math.pi / 4)
+        np.tan(halves, out=halves)
+        squares = halves * halves
+        np.subtract(1, squares, out=cosines)
+        squares += 1
+        scaled = np.divide(lengths, squares, out=squares)
+        self.tails.sign_all(scaled)
+        cosines *= scaled
+        scaled += scaled
+        np.multiply(scaled, halves, out=sines)
 
     def exactly(self, place: int) -> Decimal:
         half, pair = divmod(place, len(self.tails.bits))
@@ -191,7 +197,8 @@ class _Pairs:
     def _both(self, pair: int) -> tuple[Decimal, Decimal]:
         length = (-2 * self.tails.exactly(pair).ln()).sqrt()
         cosine, sine = cosine_and_sine(self.angles.exactly(pair) * _PI / 2)
-        return self.tails.sign(pair) * length * cosine, self.angles.sign(pair) * length * sine
+        signed = self.tails.sign(pair) * length
+        return signed * cosine, self.angles.sign(pair) * signed * sine
 
 
 def cosine_and_sine(angle: Decimal) -> tuple[Decimal, Decimal]:
@@ -221,10 +228,10 @@ def nearest_multiples(
 
 def add_whole_noises(vector: Floats, law: NoiseLaw, scale: float, source: Source) -> None:
     """To a vector, in place, the whole numbers nearest to noises of this scale: `nearest_multiples` around 0, quicker."""
-    for first in range(0, vector.size, _AT_ONCE):
-        part = vector[first : first + _AT_ONCE]
+    for first in range(0, vector.size, _WHOLE_AT_ONCE):
+        part = vector[first : first + _WHOLE_AT_ONCE]
         drawn = law(part.size, source)
-        total = np.multiply(drawn.values, scale)
+        total = np.multiply(drawn.values, scale, out=drawn.values)
         nearest = np.rint(total)
         for place in _in_doubt(total, nearest, [(scale, drawn)]):
             nearest[place] = _exactly(0.0, 1.0, 1.0, [(scale, drawn)], place)
@@ -259,7 +266,7 @@ def _in_doubt(
     left = np.abs(np.subtract(total, nearest, out=total), out=total)
     widest = sum(drawn.widest * scale + 2.0**-51 for scale, drawn in terms)
     widest += 0.0 if rounded is None else float(rounded.max(initial=0.0)) * 2.0**-52
-    places = np.flatnonzero(left >= 0.5 - 2 * widest)
+    places = (left >= 0.5 - 2 * widest).nonzero()[0]
     if not len(places):
         return []
     doubt = np.zeros(len(places)) if rounded is None else rounded[places] * 2.0**-52

@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import math
 import secrets
+from functools import partial
 from typing import Any
 
 import torch
 
-from lastiterate.torch.gradients import ByVmap, Gradients, LayerByLayer, OneByOne
+from lastiterate.torch.gradients import ByVmap, Gradients, LayerByLayer, OneByOne, reaches_others
 from lastiterate.torch.network import Network, NotByRecord
 from lastiterate.torch.records import count_of, mapped, pieces
 from lastiterate.torch.without_dropout import WithoutDropout
@@ -22,6 +23,8 @@ _RECORDS = 4
 _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-3}  # of the clip, for each record; others have few digits
 _ROUGH = 0.1
 _FEW = 30  # times the tolerance: a gradient that is shorter, beside the clip, may be rounding
+_NUMBERS_AT_ONCE = 1 << 16  # that become doubles
+_TINY = 1e-300
 
 
 def agreeing(network: Network, inputs: Any, targets: Any, most: float) -> Gradients:
@@ -39,24 +42,46 @@ def agreeing(network: Network, inputs: Any, targets: Any, most: float) -> Gradie
 def _if_agreeing(way: type[Gradients], network: Network, records: tuple[Any, Any], most: float) -> Gradients | None:
     with contextlib.suppress(NotByRecord):
         found = way(network)
-        return found if _agree(found, *records, most) else None
+        return found if _agree(found, *records, most, WithoutDropout()) else None
     return None
 
 
 def check_agreement(gradients: Gradients, inputs: Any, targets: Any, most: float) -> None:
-    """An error if the gradients of some of these records are not what autograd says of each alone."""
-    if not _agree(gradients, *_at(_some_places(inputs, targets), inputs, targets), most):
+    """An error if the gradients of some of these records are not what autograd says of each alone.
+
+    Layer by layer, the next pass will be looked at, too. Where something is dropped in it, losses say nothing there: then
+    there is a pass for that alone.
+    """
+    dropout = WithoutDropout()
+    if not _agree(gradients, *_at(_some_places(inputs, targets), inputs, targets), most, dropout):
         raise MixedRecords()
-    _check_among_all(gradients, inputs, targets)
+    if isinstance(gradients, LayerByLayer) and not dropout.met:
+        gradients.look = partial(_check_seen, gradients.network)
+    else:
+        _check_among_all(gradients, inputs, targets)
+
+
+def _check_seen(network: Network, inputs: Any, targets: Any, losses: Any, outputs: list[Any]) -> None:
+    places = _some_places(inputs, targets)
+    if reaches_others(losses, outputs, places):
+        raise MixedRecords()
+    alone = _losses_alone(network, *_at(places, inputs, targets)).detach()
+    network.check_buffers()
+    _check_alike(network, losses[places].detach(), alone)
 
 
 def _check_among_all(gradients: Gradients, inputs: Any, targets: Any) -> None:
-    """By vmap, no record is ever computed beside another."""
-    if isinstance(gradients, LayerByLayer):
-        places = _some_places(inputs, targets)
-        _check_separate(gradients.network, inputs, targets, places)
-        if gradients.reaches_others(inputs, targets, places):
-            raise MixedRecords()
+    """By vmap, no record is ever computed beside another. Where dropout hides something, also as it is trained."""
+    if not isinstance(gradients, LayerByLayer):
+        return
+    network, places = gradients.network, _some_places(inputs, targets)
+    with WithoutDropout() as dropout:
+        together, reached = gradients.among_all(inputs, targets, places)
+        alone = _losses_alone(network, *_at(places, inputs, targets)).detach()
+    network.check_buffers()
+    _check_alike(network, together, alone)
+    if reached or (dropout.met and gradients.among_all(inputs, targets, places)[1]):
+        raise MixedRecords()
 
 
 def _some_places(inputs: Any, targets: Any) -> Any:
@@ -76,8 +101,16 @@ def _check_separate(network: Network, inputs: Any, targets: Any, places: Any) ->
             together = network.losses(inputs, targets)[places]
         except NotByRecord:  # a loss of the whole batch, which is asked for single records only
             return
-        alone = torch.cat([network.losses(*record) for record in pieces(*_at(places, inputs, targets), 1)])
+        alone = _losses_alone(network, *_at(places, inputs, targets))
     network.check_buffers()
+    _check_alike(network, together, alone)
+
+
+def _losses_alone(network: Network, inputs: Any, targets: Any) -> Any:
+    return torch.cat([network.losses(*record) for record in pieces(inputs, targets, 1)])
+
+
+def _check_alike(network: Network, together: Any, alone: Any) -> None:
     limit = tolerance_of(network) * (1 + alone.abs().max())
     if not bool(((together - alone).abs() <= limit).all()) and bool(alone.isfinite().all()):
         raise MixedRecords()
@@ -98,16 +131,23 @@ class MixedRecords(NotByRecord):
         )
 
 
-def _agree(gradients: Gradients, inputs: Any, targets: Any, most: float) -> bool:
-    """Cut so short that every one is: where all were shorter than the clip, nothing would tell what is clipped as one."""
-    network = gradients.network
-    with WithoutDropout():
-        records = list(pieces(inputs, targets, 1))
-        most = _shorter(most, [_norm(_alone(network, record)) for record in records], tolerance_of(network))
-        apart = torch.zeros(network.size, dtype=torch.float64, device=network.device)
-        gradients.add(inputs, targets, network.views(apart), most)
-        for record in records:
-            _subtract_alone(network, record, network.views(apart), most)
+def _agree(gradients: Gradients, inputs: Any, targets: Any, most: float, dropout: WithoutDropout) -> bool:
+    """Cut so short that every one is: where all were shorter than the clip, nothing would tell what is clipped as one.
+
+    What the records should have added is subtracted first. How short that is, is known when all of them were seen: where one
+    is shorter still, it is computed again, since no two of them are held in memory.
+    """
+    network, records = gradients.network, list(pieces(inputs, targets, 1))
+    apart = torch.zeros(network.size, dtype=torch.float64, device=network.device)
+    totals = network.views(apart)
+    norms = [_subtract_direction(_alone(network, record), totals) for record in records]
+    most = _shorter(most, norms, tolerance_of(network))
+    apart *= most
+    for record, norm in zip(records, norms, strict=True):
+        if norm < most:
+            _subtract(_alone(network, record), totals, 1 - most / max(norm, _TINY))
+    with dropout:
+        gradients.add(inputs, targets, totals, most)
     return float(torch.linalg.vector_norm(apart)) <= tolerance_of(network) * most * len(records)
 
 
@@ -117,19 +157,33 @@ def _shorter(most: float, norms: list[float], tolerance: float) -> float:
     return min(most, max(least, min(1.0, _FEW * tolerance) * most if math.isfinite(most) else least))
 
 
-def _subtract_alone(network: Network, record: tuple[Any, Any], totals: dict[str, Any], most: float) -> None:
-    """What this record should have added."""
-    rows = _alone(network, record)
-    kept = min(1.0, most / max(_norm(rows), 1e-300))
+def _subtract_direction(rows: tuple[Any, ...], totals: dict[str, Any]) -> float:
+    """A record's gradient, cut or stretched to norm 1; its norm."""
+    norm = _norm(rows)
+    _subtract(rows, totals, 1 / max(norm, _TINY))
+    return norm
+
+
+def _subtract(rows: tuple[Any, ...], totals: dict[str, Any], kept: float) -> None:
+    """So much of a record's gradient."""
     for total, row in zip(totals.values(), rows, strict=True):
         if row is not None:
-            total.sub_(row, alpha=kept)
+            for some, part in zip(_numbers(total), _numbers(row), strict=True):
+                some.sub_(part, alpha=kept)
 
 
 def _alone(network: Network, record: tuple[Any, Any]) -> tuple[Any, ...]:
     """By autograd, from the loss of this record alone."""
-    return torch.autograd.grad(network.losses(*record).sum(), list(network.parameters.values()), allow_unused=True)
+    with WithoutDropout():
+        return torch.autograd.grad(network.losses(*record).sum(), list(network.parameters.values()), allow_unused=True)
 
 
 def _norm(rows: tuple[Any, ...]) -> float:
-    return math.hypot(*(float(torch.linalg.vector_norm(row, dtype=torch.float64)) for row in rows if row is not None))
+    """In double precision."""
+    parts = (part for row in rows if row is not None for part in _numbers(row))
+    return math.hypot(*(float(torch.linalg.vector_norm(part, dtype=torch.float64)) for part in parts))
+
+
+def _numbers(tensor: Any) -> tuple[Any, ...]:
+    """So few at a time that their doubles take little memory."""
+    return tuple(tensor.reshape(-1).split(_NUMBERS_AT_ONCE))

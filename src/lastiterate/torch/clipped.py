@@ -20,6 +20,7 @@ from lastiterate.errors import InvalidInput
 _UNIT = 2.0**-52
 _LOST = 2.0**-1022  # what a square that is too small to be held is less than
 _ROWS_AT_ONCE = 32  # so few that their doubles stay in the cache
+_RECORDS_AT_ONCE = 64  # the same where no gradient is formed
 
 
 class LayerPart(ABC):
@@ -64,7 +65,10 @@ class Rows(LayerPart):
 
 @dataclass(frozen=True, eq=False)
 class Products(LayerPart):
-    """Of a linear layer that was used once for each record: backprop ⊗ activation, and the backprop for its bias."""
+    """Of a linear layer that was used once for each record: backprop ⊗ activation, and the backprop for its bias.
+
+    A few records at a time become doubles.
+    """
 
     backprops: Any
     activations: Any
@@ -73,16 +77,18 @@ class Products(LayerPart):
 
     @property
     def squares(self) -> Any:
-        lengths = _squares(self.activations) * (self.weight is not None) + (self.bias is not None)
+        lengths = _squares_in_doubles(self.activations) * (self.weight is not None) + (self.bias is not None)
         width = self.backprops.shape[1] + self.activations.shape[1] + 8
-        return _squares(self.backprops) * lengths * (1 + width * _UNIT)
+        return _squares_in_doubles(self.backprops) * lengths * (1 + width * _UNIT)
 
     def add(self, factors: Any) -> None:
-        scaled = self.backprops * factors[:, None]
-        if self.weight is not None:
-            self.weight.addmm_(scaled.T, self.activations)
-        if self.bias is not None:
-            self.bias.add_(scaled.sum(0))
+        parts = (one.split(_RECORDS_AT_ONCE) for one in (factors, self.backprops, self.activations))
+        for some, backprops, activations in zip(*parts, strict=True):
+            scaled = backprops.double() * some[:, None]
+            if self.weight is not None:
+                self.weight.addmm_(scaled.T, activations.double())
+            if self.bias is not None:
+                self.bias.add_(scaled.sum(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +174,10 @@ class Looked(Sequences):
 def _squares(vectors: Any) -> Any:
     """Of the length of each, and no less where numbers are too small to have squares."""
     return vectors.square().sum(-1) + vectors.shape[-1] * _LOST
+
+
+def _squares_in_doubles(vectors: Any) -> Any:
+    return torch.cat([_squares(part.double()) for part in vectors.split(_RECORDS_AT_ONCE)])
 
 
 def add_clipped(parts: list[LayerPart], most: float) -> None:

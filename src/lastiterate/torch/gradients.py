@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,9 @@ from lastiterate.torch.layers import Rule, rule_of
 from lastiterate.torch.network import Network, NotByRecord
 from lastiterate.torch.records import count_of, mapped, pieces
 from lastiterate.torch.working_copy import first_line, working_copy
+
+Look = Callable[[Any, Any, Any, list[Any]], None]
+"""At inputs, targets, losses, and what came out of the layers."""
 
 
 class Gradients(ABC):
@@ -108,6 +111,7 @@ class LayerByLayer(Gradients):
         super().__init__(network)
         self.rules, self._names = _rules(network), _names(network)
         self._copied: set[str] = set()  # layers whose output is changed in place afterwards
+        self.look: Look | None = None  # at the next pass, and at no other
 
     def parts(self, inputs: Any, targets: Any, totals: dict[str, Any]) -> list[LayerPart]:
         with self._watched(count_of((inputs, targets))) as seen:
@@ -119,7 +123,10 @@ class LayerByLayer(Gradients):
         if changed := {one.path for one in seen if one.output_changed}:
             self._copied |= changed
             return self.parts(inputs, targets, totals)
-        backprops = torch.autograd.grad(losses.sum(), [one.output for one in seen], allow_unused=True)
+        (look, self.look), outputs = (self.look, None), [one.output for one in seen]
+        backprops = torch.autograd.grad(losses.sum(), outputs, retain_graph=look is not None, allow_unused=True)
+        if look is not None:
+            look(inputs, targets, losses, outputs)
         return [
             part
             for one, backprop in zip(seen, backprops, strict=True)
@@ -127,15 +134,11 @@ class LayerByLayer(Gradients):
             for part in self.rules[one.path](one.layer, one.activations, backprop, self._totals(one.path, totals))
         ]
 
-    def reaches_others(self, inputs: Any, targets: Any, places: Any) -> bool:
-        """Whether the losses of some records send anything back to where others went through a layer."""
-        count = count_of((inputs, targets))
-        with self._watched(count) as seen:
+    def among_all(self, inputs: Any, targets: Any, places: Any) -> tuple[Any, bool]:
+        """The losses of some records, and whether they send anything back to where others went through a layer."""
+        with self._watched(count_of((inputs, targets))) as seen:
             losses = self.network.losses(inputs, targets)
-        others = torch.ones(count, dtype=torch.bool, device=losses.device)
-        others[places] = False
-        backprops = torch.autograd.grad(losses[places].sum(), [one.output for one in seen], allow_unused=True)
-        return any(bool(one[others].any()) for one in backprops if one is not None)
+        return losses[places].detach(), reaches_others(losses, [one.output for one in seen], places)
 
     def _totals(self, path: str, totals: dict[str, Any]) -> dict[str, Any]:
         return {name: totals[full] for name, full in self._names[path].items()}
@@ -166,6 +169,14 @@ class LayerByLayer(Gradients):
         finally:
             for handle in handles:
                 handle.remove()
+
+
+def reaches_others(losses: Any, outputs: list[Any], places: Any) -> bool:
+    """Whether the losses of some records send anything back to where others went through a layer."""
+    others = torch.ones(len(losses), dtype=torch.bool, device=losses.device)
+    others[places] = False
+    backprops = torch.autograd.grad(losses[places].sum(), outputs, allow_unused=True)
+    return any(bool(one[others].any()) for one in backprops if one is not None)
 
 
 def _names(network: Network) -> dict[str, dict[str, str]]:

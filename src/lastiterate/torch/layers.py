@@ -32,7 +32,7 @@ def rule_of(layer: Any) -> Rule | None:
 def _linear(layer: Any, activations: Any, backprops: Any, totals: Totals) -> list[LayerPart]:
     weight, bias = totals.get("weight"), totals.get("bias")
     if backprops.dim() == 2:
-        return [Products(backprops.double(), activations.double(), weight, bias)]
+        return [Products(backprops, activations, weight, bias)]
     backprops, activations = backprops.flatten(1, -2), activations.flatten(1, -2)
     if weight is None or _quicker_formed(backprops.shape[1], layer.out_features, layer.in_features):
         return _formed(backprops, activations, weight, bias)

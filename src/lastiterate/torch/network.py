@@ -121,7 +121,10 @@ class Network:
 
     def flat(self) -> Any:
         """The trained parameters as one vector in double precision."""
-        return torch.cat([one.detach().reshape(-1).double() for one in self.parameters.values()])
+        found = torch.empty(self.size, dtype=torch.float64, device=self.device)
+        for name, part in self.views(found).items():
+            part.copy_(self.parameters[name].detach())
+        return found
 
     def put(self, flat: Any) -> None:
         """This vector into the parameters."""

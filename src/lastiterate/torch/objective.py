@@ -76,12 +76,11 @@ class NetworkObjective(Objective):
             self.network.forget()
         else:
             self.network.renew()
-            self._total = torch.zeros(self.network.size, dtype=torch.float64, device=self.network.device)
         if not (count := count_of((inputs, targets))):
             return
         self._count += count
         try:
-            self._add(self._moved(inputs), self._moved(targets), self.network.views(self._total), most)
+            self._add(self._moved(inputs), self._moved(targets), most)
         except BaseException:  # some of these records may have been added: the batch begins again
             self._total, self._count = None, 0
             raise
@@ -103,8 +102,12 @@ class NetworkObjective(Objective):
     def _moved(self, part: Any) -> Any:
         return moved(part, self.network.device, self.network.dtype)
 
-    def _add(self, inputs: Any, targets: Any, totals: dict[str, Any], most: float) -> None:
+    def _add(self, inputs: Any, targets: Any, most: float) -> None:
+        """The sum takes no memory before what is compared has left its own."""
         gradients = self._checked(*next(pieces(inputs, targets, self.at_once)), most)
+        if self._total is None:
+            self._total = torch.zeros(self.network.size, dtype=torch.float64, device=self.network.device)
+        totals = self.network.views(self._total)
         at_once = max(1, min(self.at_once, _BYTES // max(1, gradients.formed)))
         for place, piece in enumerate(pieces(inputs, targets, at_once)):
             if place and not isinstance(gradients, ByVmap):  # which has a copy of its own

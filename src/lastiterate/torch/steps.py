@@ -41,21 +41,23 @@ class OptimizerStep(OptimisedStep):
     def __call__(self, step: int, weights: Any, chosen: Any, seen: bool) -> Any:
         size, noise = float(self.sizes[step]), float(self.noises[step])
         clip = None if self.clips is None else float(self.clips[step])
-        total = self.objective.gradient_sum(weights, chosen, clip)
-        total /= self._divisor(chosen)
-        noisy = self._noisy(total, noise / size, seen)
-        self._check_range(self._length(noisy))
-        self._step_with(noisy + self.run.loss.l2 * weights if self.run.loss.l2 else noisy)
+        mean = self.objective.gradient_sum(weights, chosen, clip)
+        mean /= self._divisor(chosen)
+        self._give(self._noisy(mean, noise / size, seen), weights)
+        del mean  # before the optimiser takes memory of its own
+        self.by.step()
+        self.by.zero_grad(set_to_none=True)
         after = self.team.told(self.vectors.settled(self.run, self.network.flat(), size))
         self.memory = self._averaged(step, after)
         return after
 
-    def _step_with(self, gradient: Any) -> None:
+    def _give(self, noisy: Any, weights: Any) -> None:
+        """The optimiser this gradient, and that of the l2 term."""
+        self._check_range(self._length(noisy))
+        gradient = noisy + self.run.loss.l2 * weights if self.run.loss.l2 else noisy
         self.by.zero_grad(set_to_none=True)  # also of frozen parameters, whose old gradients have no noise
         for name, part in self.network.views(gradient).items():
             self.network.parameters[name].grad = part.to(self.network.parameters[name].dtype)
-        self.by.step()
-        self.by.zero_grad(set_to_none=True)
 
 
 def count_step(run: Run, optimizer: Any) -> None:

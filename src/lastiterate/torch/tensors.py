@@ -45,7 +45,7 @@ class Tensors(Vectors):
                 f"noise of {std:.3g} is lost beside a value of length {self.length(value):.3g}: double precision has too "
                 "few digits for both. Take more noise, or smaller steps."
             )
-        multiples = value.mul(1 / grid).round_()
+        multiples = value.mul_(1 / grid).round_()
         if self.team.leads:
             add_noise_multiples(multiples, std, grid, source)
         return self.team.told(multiples.mul_(grid))

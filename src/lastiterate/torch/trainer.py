@@ -108,9 +108,7 @@ class PrivateTrainer:
             self.team.together(self._facts()),
             Keeper(path, checkpoint_every, file) as keeper,
         ):
-            start = NetworkState(0, start_of(self.run, self.objective), randomness=self.source.state())
-            state = self.team.agreed(keeper.found(start))
-            weights, released = self._walked(state, keeper)
+            weights, released = self._walked(self._begun_from(keeper), keeper)
             self.team.finished(keeper.remove)
         self.network.put(weights)
         self._trained = True
@@ -118,6 +116,11 @@ class PrivateTrainer:
         return TrainedModel(
             self.network.module, self.run, parts, self.source.private, self.releases, self.network.assumed
         )
+
+    def _begun_from(self, keeper: Keeper) -> NetworkState:
+        """The start, or what a training that was killed has left."""
+        start = NetworkState(0, start_of(self.run, self.objective), randomness=self.source.state())
+        return self.team.agreed(keeper.found(start))
 
     def _executed(
         self, run: Run, epsilon: float | None, delta: float | None, free: Free, releases: Iterable[int]
@@ -148,7 +151,9 @@ class PrivateTrainer:
         )
         batches, weights, released = self._batches(sampler), state.weights, list(state.released)
         every = -(-self.run.steps // _CHUNKS)
-        for first in tracked(range(state.step, self.run.steps, every), "steps"):
+        chunks = range(state.step, self.run.steps, every)
+        del state  # its weights are not needed once the first step is taken
+        for first in tracked(chunks, "steps"):
             for step in range(first, min(first + every, self.run.steps)):
                 seen = step + 1 == self.run.steps or step + 1 in self.places
                 self._set_rate(step, float(step_taken.sizes[step]))

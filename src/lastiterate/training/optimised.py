@@ -76,7 +76,8 @@ class OptimisedStep(TrainingStep):
     ) -> Floats:
         """What is released at the end, with the noise of the last step as it enters there."""
         factor, known = self.optimizer.as_released(weights, remembered, at.ratio)
-        value = factor * mean + known
+        value = factor * mean
+        value += known
         if not self.average.plain:
             weight, (before, carried) = self.average.weight(step, self.run.steps), self.memory[-2:]
             value, factor = before + (weight * (value - before) + (1 - weight) * carried), weight * factor

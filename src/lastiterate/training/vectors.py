@@ -30,7 +30,7 @@ class Vectors:
         return length(vector)
 
     def noisy(self, value: Any, std: float, source: Source, finer: int) -> Any:
-        """With Gaussian noise, on a grid so many powers of two finer than the noise."""
+        """With Gaussian noise, on a grid so many powers of two finer than the noise. The value may be used up."""
         return leaves_with_normal_noise(value, std, source, finer)
 
     def settled(self, run: Run, value: Any, step_size: float) -> Any:
