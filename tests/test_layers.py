@@ -34,7 +34,7 @@ ALLOWED = {
     "auditing": "algorithms errors kernel numerics parallel plots privacy progress shift",
     "accounting": "algorithms auditing errors kernel numerics plots privacy progress shift theorems",
     "adapters": "accounting algorithms errors numerics privacy theorems torch",
-    "training": "accounting algorithms errors numerics progress",
+    "training": "accounting algorithms errors numerics privacy progress",  # privacy: the adjacency to protect
     "torch": "accounting algorithms errors numerics progress theorems training",  # theorems: those about every iterate
     "mechanisms": "accounting algorithms errors numerics plots privacy training",
     "estimators": "accounting algorithms errors numerics privacy training",  # privacy: the adjacency to protect

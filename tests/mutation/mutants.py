@@ -349,8 +349,8 @@ MUTANTS = (
     Mutant(
         "the constant feature of an intercept is forgotten in the norm",
         "estimators/base.py",
-        "return up(math.hypot(self.feature_norm, self.constant), operations=2)",
-        "return self.feature_norm",
+        "return up(math.hypot(_REACH[way], self.constant), operations=2)",
+        "return _REACH[way]",
         "tests/estimators/test_estimators.py",
         "intercept or meets",
     ),

@@ -96,9 +96,8 @@ class PrivateTrainer:
                 field="model",
             )
         path = checkpoint if self.team.leads else None
-        identity = (self.run, self.places, self.network, len(self.dataset), self.optimizer, self.source.seed)
         file = NetworkFile(
-            training_identity(*identity),
+            self._identity(),
             self.network.device,
             partial(can_be, self.run, self.places, self.network.size),
             partial(data_identity, self.dataset),
@@ -116,6 +115,11 @@ class PrivateTrainer:
         return TrainedModel(
             self.network.module, self.run, parts, self.source.private, self.releases, self.network.assumed
         )
+
+    def _identity(self) -> str:
+        """What a checkpoint has to be about, to go on from it."""
+        records, seed = len(self.dataset), self.source.seed
+        return training_identity(self.run, self.places, self.network, records, self.optimizer, seed)
 
     def _begun_from(self, keeper: Keeper) -> NetworkState:
         """The start, or what a training that was killed has left."""
