@@ -94,4 +94,4 @@ def test_a_displaced_profile_is_rounded_up_by_its_slack(epsilon: float) -> None:
     moved = 16e-4
     exact = float(np.logaddexp(displaced.inner._log_delta(at) + moved, displaced._lost(at, moved))[0])
     assert exact < -25
-    assert 0.7 <= (float(displaced._after(at, moved)[0]) - exact) / (1e-15 * (1 - exact)) <= 1.3
+    assert 0.7 <= (float(displaced._farther(at, moved)[0]) - exact) / (1e-15 * (1 - exact)) <= 1.3
