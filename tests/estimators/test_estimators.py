@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import lastiterate as li
 from lastiterate.estimators import PrivateLinearRegression, PrivateLinearSVC, PrivateLogisticRegression
-from lastiterate.estimators.base import warn_of_longer
+from lastiterate.estimators.given import warn_of_longer
 from lastiterate.estimators.prepared import PreparedRecords, ShortRows
 from lastiterate.training.preparation import only_scaled
 

@@ -8,6 +8,7 @@ except ImportError as error:
     ) from error
 
 from lastiterate.estimators.classifiers import PrivateLinearSVC, PrivateLogisticRegression
+from lastiterate.estimators.preparation import PrivatePreparation
 from lastiterate.estimators.regressors import PrivateLinearRegression
 
-__all__ = ["PrivateLinearRegression", "PrivateLinearSVC", "PrivateLogisticRegression"]
+__all__ = ["PrivateLinearRegression", "PrivateLinearSVC", "PrivateLogisticRegression", "PrivatePreparation"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -12,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from lastiterate.accounting.calibrate import calibrate
@@ -24,16 +22,15 @@ from lastiterate.algorithms.optimizers import SGD
 from lastiterate.algorithms.released import AVERAGE, LAST
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import (
-    INSIDE_UNIT,
     NON_NEGATIVE,
     POSITIVE,
     InvalidInput,
-    PrivacyLeak,
     checked_choice,
     checked_count,
     checked_number,
     shown,
 )
+from lastiterate.estimators.given import FLOATS, delta_of, dense, norm_of, seed_of, warn_of_longer
 from lastiterate.estimators.leaks import Leaks
 from lastiterate.estimators.prepared import PreparedRecords, ShortRows, prepared
 from lastiterate.estimators.spending import Spending
@@ -49,11 +46,8 @@ from lastiterate.training.plans import Plan, Problem, Wishes, chosen_plan
 from lastiterate.training.plans.plan import Way
 from lastiterate.training.plans.problem import Guess
 from lastiterate.training.preparation import Preparation, PrivateRows, only_scaled
-from lastiterate.training.records import count_longer
 from lastiterate.training.train import SEEDED, report_of, train
 
-FLOATS = (np.float64, np.float32)
-_SHORTEST = 1e-6  # where all rows are 0
 _INTERCEPT = 0.3  # the constant feature that stands for the intercept, beside prepared rows
 _REACH = {Way.FULL: 2.0, Way.SAMPLED: 2.0, Way.PASSES: 1.0}  # clipped gradients bear longer rows at no cost
 _OTHER_SEED = 1 << 40  # so that seeded preparation and training do not draw the same numbers
@@ -137,7 +131,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         """
         leaks.say_if_repeated()
         seed = seed_of(self.random_state, leaks)
-        epsilon, delta = checked_number("epsilon", self.epsilon, POSITIVE), self._delta(len(features), leaks)
+        epsilon, delta = checked_number("epsilon", self.epsilon, POSITIVE), delta_of(self.delta, len(features), leaks)
         norms = row_norms_above(features)
         shape = self._shape(features.shape, columns, norms, leaks)
         mu = float(shift_below(math.log(delta), epsilon))
@@ -241,16 +235,6 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             )
         return checked_count("batches", self.batches)
 
-    def _delta(self, records: int, leaks: Leaks) -> float:
-        if self.delta is not None:
-            return checked_number("delta", self.delta, INSIDE_UNIT)
-        delta = 1 / (10 * records)
-        leaks.say(
-            f"delta was not given: 1/(10·{records}) = {delta:.3g} was taken, which tells how many records there are.",
-            "Give delta=.",
-        )
-        return delta
-
     def _shape(self, size: tuple[int, ...], columns: int, norms: Floats, leaks: Leaks) -> DataShape:
         norm = norm_of(self.feature_norm, norms, leaks)
         return DataShape(size[0], size[1], columns, norm, _INTERCEPT if self.fit_intercept else 0.0)
@@ -259,54 +243,6 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         rows = validate_data(self, features, reset=False, dtype=FLOATS, accept_sparse="csr")
         return np.asarray(rows @ self.coef_.T + self.intercept_)
-
-
-def dense(features: Any) -> Floats:
-    """Training is on dense rows."""
-    return np.asarray(features.toarray() if hasattr(features, "toarray") else features)
-
-
-def norm_of(feature_norm: float | None, norms: Floats, leaks: Leaks) -> float:
-    """As it was given; else that of the longest row, which is said aloud."""
-    if feature_norm is not None:
-        return checked_number("feature_norm", feature_norm, POSITIVE)
-    norm = max(float(norms.max()), _SHORTEST)
-    leaks.say(
-        f"feature_norm was not given: that of the longest row, {norm:.4g}, was taken from the data, and the scale "
-        "of the noise now tells how long it is.",
-        "Give feature_norm=, a bound that you know without looking; longer rows are scaled down to it.",
-    )
-    return norm
-
-
-def seed_of(random_state: Any, leaks: Leaks) -> int | None:
-    """None where noise is to be drawn securely; a seed is said aloud."""
-    if random_state is None:
-        return None
-    leaks.say(
-        "random_state is set: whoever knows it can take the noise off, so this model is not private.",
-        "Leave it out of anything that is released.",
-    )
-    if isinstance(random_state, Integral):
-        return checked_count("random_state", random_state, least=0)
-    try:
-        return int(check_random_state(random_state).randint(2**31 - 1))
-    except ValueError as error:
-        raise InvalidInput(
-            f"random_state must be None, an integer or a RandomState: {error}.", field="random_state"
-        ) from error
-
-
-def warn_of_longer(norms: Floats, most: float, stacklevel: int = 5) -> None:
-    """Rows that are longer than this are scaled down to it."""
-    count = count_longer(norms, most)
-    if count:
-        warnings.warn(
-            f"{count} of {len(norms)} rows were longer than feature_norm = {most:g} and were scaled down to it. "
-            "This number is not private.",
-            PrivacyLeak,
-            stacklevel=stacklevel,
-        )
 
 
 def _another(seed: int | None) -> int | None:

@@ -200,7 +200,7 @@ class PrivateLinearSVC(_PrivateLinearClassifier):
         self.random_state = random_state
 
     def _guess(self, shape: DataShape) -> Guess:
-        return Guess(curvature=0.3 / self.width, score=2.0, spread=1.8, longest_step=600.0)
+        return Guess(curvature=0.3 / self.width, score=2.0, spread=0.8, longest_step=600.0)
 
     def _loss(self, shape: DataShape, way: Way, l2: float) -> Loss:
         classes, clip = shape.columns if shape.columns > 1 else None, self.clip if way is Way.PASSES else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from lastiterate.numerics.rounding import up
+from lastiterate.numerics.rounding import down, up
 from lastiterate.training.preparation import Spent
 
 # Of mu². On simulated problems half or twice as much for the centre costs a tenth of a point of accuracy.
@@ -22,6 +22,12 @@ class Spending:
     @classmethod
     def of_features(cls, mu: float) -> Spending:
         return cls(_parts(mu, _CENTER))
+
+    @staticmethod
+    def all_of(mu: float) -> Spent:
+        """For features alone, in the same proportion; a hair less, so that both together are no more than mu."""
+        part = down(mu, by=1e-9) / math.sqrt(_CENTER + _SCALE)
+        return _parts(part, _CENTER)
 
     def and_targets(self, mu: float) -> Spending:
         return Spending(self.features, _parts(mu, _TARGET_CENTER))

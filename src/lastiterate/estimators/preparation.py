@@ -1,0 +1,86 @@
+"""Centring and scaling as a step of a pipeline, with a guarantee of its own."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from lastiterate.errors import POSITIVE, checked_choice, checked_number
+from lastiterate.estimators.given import FLOATS, delta_of, dense, norm_of, seed_of, warn_of_longer
+from lastiterate.estimators.leaks import Leaks
+from lastiterate.estimators.prepared import ShortRows
+from lastiterate.estimators.spending import Spending
+from lastiterate.numerics.normal_gap import shift_below
+from lastiterate.numerics.norms import row_norms_above
+from lastiterate.numerics.randomness import Source
+from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
+from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.training.data import check_unmasked
+from lastiterate.training.preparation import Preparation, PrivateRows
+
+
+class PrivatePreparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Centres and scales features by numbers that are (ε, δ)-differentially private.
+
+    A row x becomes (x − center_)/scale_, and rows that are then longer than `reach` are scaled down to it, so that what
+    follows may be told `feature_norm=reach`. The private estimators do this by themselves, under their own budget; this is
+    for pipelines that do something in between, or with other models. Rows longer than `feature_norm` are scaled down first.
+
+    After `fit`: `center_`, the private mean; `scale_`, the private root of the mean squared distance from it; `guarantee_`,
+    which composes with that of a model: `li.compose([preparation.guarantee_, model.report_])`; `private_`, `leaks_`.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        feature_norm: float | None = None,
+        reach: float = 2.0,
+        adjacency: Adjacency | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.feature_norm = feature_norm
+        self.reach = reach
+        self.adjacency = adjacency
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> PrivatePreparation:
+        """Learn the centre and the scale, with noise. `y` is not looked at."""
+        check_unmasked(X)
+        features, leaks = dense(validate_data(self, X, dtype=FLOATS, accept_sparse="csr")), Leaks()
+        leaks.say_if_repeated()
+        seed, reach = seed_of(self.random_state, leaks), checked_number("reach", self.reach, POSITIVE)
+        epsilon, delta = checked_number("epsilon", self.epsilon, POSITIVE), delta_of(self.delta, len(features), leaks)
+        norms, adjacency = row_norms_above(features), self._adjacency()
+        norm = norm_of(self.feature_norm, norms, leaks)
+        spent = Spending.all_of(float(shift_below(math.log(delta), epsilon)))
+        warn_of_longer(norms, norm, stacklevel=3)
+        rows, source = ShortRows(features, norms, norm), Source(seed)
+        learnt = PrivateRows(rows.pieces, len(rows), norm, adjacency).learnt(spent, reach, source)
+        self.center_, self.scale_, self.feature_norm_ = learnt.center, learnt.scale, norm
+        self.guarantee_ = GaussianDP(spent.mu, adjacency)
+        self.private_, self.leaks_ = source.private, tuple(leaks.found)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Each row by itself."""
+        check_is_fitted(self)
+        features = dense(validate_data(self, X, reset=False, dtype=FLOATS, accept_sparse="csr"))
+        rows = ShortRows(features, row_norms_above(features), self.feature_norm_)
+        return Preparation(self.center_, self.scale_, self.reach).rows(rows[:])
+
+    def _adjacency(self) -> Adjacency:
+        return REPLACE_ONE if self.adjacency is None else checked_choice("adjacency", self.adjacency, Adjacency)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.non_deterministic = self.random_state is None
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
