@@ -36,7 +36,7 @@ def _rows(features: np.ndarray, adjacency: Any = li.REPLACE_ONE, most: float = 1
 
 @pytest.mark.parametrize("adjacency", KINDS)
 def test_the_noise_is_that_of_gaussian_mechanisms(adjacency: Any) -> None:
-    """Of the sum of rows: twice their norm over mu if one is replaced, once if it is not there. Of squared distances: once."""
+    """Of the sum of rows: twice their norm over mu if one is replaced, once if it is not there; of distances, once."""
     features, spent = np.array([[0.6, 0.0], [0.0, 0.8]]), Spent(center=2.0, scale=200.0)
     learnt = [_rows(features, adjacency).learnt(spent, 2.0, Source(seed)) for seed in range(1000)]
     centers = np.array([one.center for one in learnt])  # two features: nothing is shrunk

@@ -14,6 +14,9 @@ from lastiterate.numerics.rounding import up
 if TYPE_CHECKING:
     from lastiterate.algorithms.quantities import Quantities
 
+_LONGEST = (
+    8.0  # half of step size times Hessians: to carry a push over one step costs far more than to pay for it at once
+)
 _ROUNDED = 2.0**-49  # of numbers around 1: what the middle may be off by
 
 
@@ -62,4 +65,9 @@ def _curvature(given: Quantities) -> tuple[float, float] | str:
     low, high = extremes(lowest)[0], extremes(highest)[1]
     size = float(given.step_sizes[0])
     middle, half = size * (run.decay + (low + high) / 2), size * (high - low) / 2
+    if half > _LONGEST:
+        return (
+            f"step_size times smoothness is {2 * half:.3g}: a step may move two iterates so far apart that nothing is "
+            "gained by hiding the first"
+        )
     return middle, up(half + _ROUNDED * (abs(middle) + half))

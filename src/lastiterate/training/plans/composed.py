@@ -19,6 +19,7 @@ MOMENTUM = 0.9
 _BATCHES = (5, 10, 20, 50, 100)
 _FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 _FEWEST_IN_A_BATCH = 50
+_FEW_PASSES = 50  # with more, full batches take steps enough, and are accounted for at once
 
 
 def full_batches(problem: Problem, wishes: Wishes) -> Plan | None:
@@ -30,8 +31,8 @@ def full_batches(problem: Problem, wishes: Wishes) -> Plan | None:
 
 
 def sampled_batches(problem: Problem, wishes: Wishes) -> Plan | None:
-    """The best of this way; the noise is that of the central limit theorem, good enough to compare plans."""
-    if wishes.batches is not None:
+    """The best of this way, for few passes; its noise is that of the central limit theorem, good enough to compare plans."""
+    if wishes.batches is not None or wishes.most_epochs > _FEW_PASSES:
         return None
     sizes = [count for count in _BATCHES if problem.records >= count * _FEWEST_IN_A_BATCH]
     plans = [
@@ -57,9 +58,9 @@ def _plan(problem: Problem, wishes: Wishes, way: Way, batches: int, epochs: int,
     noise = multiplier * problem.clipped_change * batches / problem.records
     averaged, l2 = -(-steps // 2), wishes.l2 or 0.0
     step = _step_size(problem, noise, steps) if wishes.step_size is None else wishes.step_size
-    tried = [factor * step for factor in _FACTORS] if wishes.step_size is None else [step]
+    tried = np.array(_FACTORS if wishes.step_size is None else (1.0,)) * step
     whole = math.hypot(noise, _sampling(problem, batches))
-    error = min(_error(problem, one, whole, steps, averaged, l2) for one in tried)
+    error = float(_errors(problem, tried, whole, steps, averaged, l2).min())
     return Plan(way, batches, epochs, step, l2, MOMENTUM, averaged, error)
 
 
@@ -74,24 +75,25 @@ def _step_size(problem: Problem, noise: float, steps: int) -> float:
     return (1 - MOMENTUM) * min(borne, problem.guess.longest_step)
 
 
-def _error(problem: Problem, step: float, noise: float, steps: int, averaged: int, l2: float) -> float:
+def _errors(problem: Problem, sizes: Floats, noise: float, steps: int, averaged: int, l2: float) -> Floats:
+    """Of each step size."""
     curvatures, _ = spectrum(problem)
-    response = _responses(curvatures + l2, step, steps, averaged)
+    response = _responses(curvatures + l2, sizes[:, None], steps, averaged)
     reached = np.clip(-curvatures * response.sum(axis=0), 0.0, 2.0)
-    return float(problem.error(1 - reached, np.square(noise) * np.square(response).sum(axis=0)))
+    return problem.error(1 - reached, np.square(noise) * np.square(response).sum(axis=0))
 
 
-def _responses(curvatures: Floats, step: float, steps: int, averaged: int) -> Floats:
-    """What a unit in the gradient of each step does to the mean of the last iterates, one column for each curvature.
+def _responses(curvatures: Floats, size: Floats, steps: int, averaged: int) -> Floats:
+    """What a unit in the gradient of each step does to the mean of the last iterates, for each step size and curvature.
 
     Where steps are too long for a curvature they are taken for as long as they may be: clipping bounds what they do.
     """
-    bounded = np.minimum(curvatures, 1.9 * (1 + MOMENTUM) / step)
-    moved = np.zeros((steps + 1, len(curvatures)))  # the sum of what an impulse does to the iterates after it
-    place, velocity = np.zeros(len(curvatures)), np.ones(len(curvatures))
+    bounded = np.minimum(curvatures, 1.9 * (1 + MOMENTUM) / size)
+    moved = np.zeros((steps + 1, *bounded.shape))  # the sum of what an impulse does to the iterates after it
+    place, velocity = np.zeros(bounded.shape), np.ones(bounded.shape)
     for later in range(steps):
-        place = place - step * velocity
+        place = place - size * velocity
         velocity = MOMENTUM * velocity + bounded * place
         moved[later + 1] = moved[later] + place
-    before = np.vstack([np.zeros((averaged, len(curvatures))), moved[1 : steps + 1 - averaged]])
+    before = np.concatenate([np.zeros((averaged, *bounded.shape)), moved[1 : steps + 1 - averaged]])
     return (moved[1:] - before) / averaged
