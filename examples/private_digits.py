@@ -20,8 +20,5 @@ model.fit(train_features, train_labels)
 
 report, plan = classifier.report_, classifier.plan_
 print(f"test accuracy {model.score(test_features, test_labels):.3f}, for one record in {len(train_labels)}:")
-print(f"epsilon if every iterate were released: {report.composition:.4g}")
-print(
-    f"epsilon of the last one alone:          {report.epsilon:.4g}  (delta = {report.delta:g}, {report.best.theorem.name})"
-)
-print(f"{plan.epochs} epochs of {plan.batches} batches, chosen from public numbers")
+print(f"epsilon = {report.epsilon:.4g} at delta = {report.delta:g}, centring and scaling of the features included")
+print(plan)

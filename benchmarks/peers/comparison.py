@@ -107,7 +107,8 @@ def _mechanisms() -> str:
 
 
 def _estimators() -> str:
-    return f"{len(estimators.__all__)} models, (ε, δ)"
+    models = [name for name in estimators.__all__ if hasattr(getattr(estimators, name), "predict")]
+    return f"{len(models)} models, (ε, δ)"
 
 
 if __name__ == "__main__":

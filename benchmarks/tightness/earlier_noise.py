@@ -101,7 +101,7 @@ def chain(run: li.Run, delta: float) -> float:
     lowest = each(lambda size: 1 - size * run.loss.smoothness, np.full(run.steps, run.step_size))
     weights = best_slopes(pushes, process.noise, lowest, process.lipschitz)
     mu = float(np.sum(pushes * weights)) / math.sqrt(float(np.sum(np.square(process.noise * weights))))
-    return epsilon_of(mu, delta)
+    return epsilon_of(run, mu, delta)
 
 
 def shuffled_mnist(epochs: int) -> li.Run:

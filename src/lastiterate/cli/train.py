@@ -25,11 +25,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batches", type=int, help="in an epoch")
     parser.add_argument("--epochs", type=int, help="passes over the data")
     parser.add_argument("--step-size", type=float, metavar="SIZE", help="of gradient descent")
+    parser.add_argument("--passes", type=int, metavar="MOST", help="over the data, at most (default: 250)")
     parser.add_argument(
         "--adjacency",
-        choices=("replace-one", "zero-out"),
+        choices=("replace-one", "zero-out", "add-or-remove-one"),
         default="replace-one",
-        help="what is protected: that a record is another one (the default), or that it contributes nothing",
+        help="what is protected: that a record is another one (the default), that it contributes nothing, that it is there",
+    )
+    parser.add_argument(
+        "--no-preparation", action="store_true", help="do not centre and scale features under the same budget"
     )
     parser.add_argument("--no-intercept", action="store_true", help="no constant term")
     parser.add_argument("--seed", type=int, help="for tests: the model is then not private")

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import warnings
 from pathlib import Path
 from typing import Any
 
+from lastiterate.accounting.report import Report
 from lastiterate.algorithms.files import write_text
 from lastiterate.errors import InvalidInput
 from lastiterate.estimators import PrivateLinearRegression, PrivateLinearSVC, PrivateLogisticRegression
 from lastiterate.estimators.base import PrivateLinearModel
 from lastiterate.estimators.regressors import REGRESSIONS
 from lastiterate.estimators.table import Table, read_table
+from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.privacy.adjacency import Adjacency
 
 _SHARED = ("epsilon", "delta", "feature_norm", "l2", "batches", "epochs", "step_size")
@@ -52,6 +55,8 @@ def _model(options: argparse.Namespace) -> PrivateLinearModel:
     given = {name: getattr(options, name) for name in _SHARED}
     given |= {"fit_intercept": not options.no_intercept, "random_state": options.seed}
     given["adjacency"] = Adjacency[options.adjacency.replace("-", "_").upper()]
+    given |= {"preparation": None} if options.no_preparation else {}
+    given |= {} if options.passes is None else {"passes": options.passes}
     match options.model:
         case "logistic":
             return PrivateLogisticRegression(classes=options.classes, **given)
@@ -91,11 +96,17 @@ def _text(model: PrivateLinearModel, content: dict[str, Any], options: argparse.
         f"epsilon = {report.epsilon:.6g} at delta = {report.delta:g} ({report.run.adjacency.said}), "
         f"by {report.best.theorem.name}",
         f"releasing every iterate would cost epsilon = {report.composition:.6g}",
-        f"trained for {plan.epochs} epochs of {plan.batches} batches, step size {plan.step_size:.4g}, l2 {plan.l2:g}, "
-        f"noise {model.noise_:.4g} on the mean gradient",
+        f"trained with {plan}",
+        f"noise {model.noise_:.4g} on the mean gradient; {100 * _share(report):.2g} % of mu² for centring and scaling",
     ]
     if options.test:
         name = "R²" if options.model in REGRESSIONS else "accuracy"
         lines.append(f"{name} on {options.test}: {content['score_on_test']:.4f}")
     lines.append(f"model: {options.write}" if options.write else "write it with --write model.json")
     return "\n".join(lines)
+
+
+def _share(report: Report) -> float:
+    """Of mu², what was spent before training."""
+    mu = report.mu or float(shift_below(math.log(report.delta), report.epsilon))
+    return (report.run.beforehand_mu / mu) ** 2
