@@ -296,7 +296,7 @@ def test_constant_features_and_few_records() -> None:
         ({"classes": [None, 1]}, "numbers, or of strings"),
         ({"random_state": "x"}, "random_state must be"),
         ({"random_state": -1}, "random_state must be"),
-        ({"step_size": 1e9, "l2": 1e9, "epochs": 100}, "Take smaller steps"),
+        ({"step_size": 1e9, "l2": 1e9, "epochs": 100}, "smaller steps"),
     ],
 )
 @pytest.mark.filterwarnings("ignore")
