@@ -4,6 +4,7 @@ import gc
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -51,6 +52,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for part, group in SHARED.items():
             if part in item.nodeid:
                 item.add_marker(pytest.mark.xdist_group(group))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    if config.getoption("dist") != "loadgroup":
+        return None
+    from scheduling import Forgetful
+
+    return Forgetful(config, log)
 
 
 def pytest_collection_finish() -> None:

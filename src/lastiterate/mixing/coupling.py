@@ -7,17 +7,19 @@ coupled against each other: the smallest of the one with the greatest of the oth
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import LOG_SQRT_2PI, log_gap_above, log_gap_below, mills
 from lastiterate.numerics.rounding import down, up
 
-_HALVINGS = (
-    16  # where the two tails meet: any place is valid, and beyond this it is off by a part in 10⁵ of the distance
-)
+_HALVINGS = 16  # where the two tails meet: any place is valid, and this one is off by a part in 10⁵ of the distance
+_GUESSES = 3  # by Newton's method, for all halvings at once: what they miss is halved one by one
 _SMALLEST = 1e-3  # distances below are not reflected: differences of tails would lose their digits
 _LEAST_APART = 1e-13  # of mass that is left: below, it is not worth its rounding
 _LOWEST = -20.0  # beyond, the tails of what is left of Q are all but everything: taken for everything
@@ -47,7 +49,9 @@ def reflected(levels: Floats, distances: Floats, rows: Floats) -> Reflected:
     above, below = np.minimum(up(above), 1.0), down(below)
     kept = (distances[None, :] >= _SMALLEST) & (below > _LEAST_APART)
     lift = down(np.log1p(np.expm1(level) / np.maximum(above, _LEAST_APART))) - level * (1 + 1e-15)
-    beyond = _beyond(level[..., None], distance[..., None], rows, below[..., None])
+    beyond = np.zeros((*kept.shape, len(rows)))
+    of_each = [np.broadcast_to(one, kept.shape)[kept][:, None] for one in (level, distance, below)]
+    beyond[kept] = _beyond(_Tails(*(one.ravel() for one in np.broadcast_arrays(*of_each, rows))), len(rows))
     landing = -np.diff(beyond, axis=-1, prepend=1.0)
     nowhere_else = (np.arange(len(rows)) == len(rows) - 1).astype(float)
     return Reflected(
@@ -58,24 +62,89 @@ def reflected(levels: Floats, distances: Floats, rows: Floats) -> Reflected:
     )
 
 
-def _beyond(level: Floats, distance: Floats, rows: Floats, apart: Floats) -> Floats:
-    """How likely what is left is farther apart than each row, rounded up.
+def _beyond(tails: _Tails, rows: int) -> Floats:
+    """How likely what is left is farther apart than each row, rounded up; for each level with a distance, so many rows."""
+    found = np.minimum(up(tails.met(), by=1e-10), 1.0).reshape(-1, rows)
+    found[:, -1] = 0.0
+    return np.asarray(np.maximum.accumulate(found[:, ::-1], axis=-1)[:, ::-1])
 
-    With U and V the tails of what is left: where the coupling's quantile is above max{U(y), V(y + row)}, the one is above y
-    and the other below y + row. This holds for any y.
+
+@dataclass(frozen=True, eq=False)
+class _Tails:
+    """U(y) and V(y + row), the tails of what is left, where one rises with y and the other falls.
+
+    Where the coupling's quantile is above both, the one is above y and the other below y + row. This holds for any y: a
+    good one is where they meet.
     """
-    middle = distance / 2 - level / distance
-    low, high = middle - rows, middle + 0 * rows
-    rest = np.expm1(level) + apart
-    for _ in range(_HALVINGS):
-        at = (low + high) / 2
-        over = _left_of_first(at, level, distance) * rest > _left_of_second(at + rows, level, distance) * apart
-        low, high = np.where(over, low, at), np.where(over, at, high)
-    first = _left_of_first(high, level, distance) / np.maximum(apart, _LEAST_APART)
-    second = _left_of_second(high + rows, level, distance) / np.maximum(rest, _LEAST_APART)
-    found = np.minimum(up(np.maximum(first, second), by=1e-10), 1.0)
-    found[..., -1] = 0.0
-    return np.asarray(np.maximum.accumulate(found[..., ::-1], axis=-1)[..., ::-1])
+
+    level: Floats
+    distance: Floats
+    apart: Floats
+    row: Floats
+
+    def met(self) -> Floats:
+        """The larger of the two where they meet, by halving; what Newton's method foresees need not be looked at."""
+        guess = self._guessed()
+        low, high = self._halved(lambda y: y > guess)
+        first, second = self._left(high)
+        missed = np.flatnonzero(self._over(low) | ~(first * self._rest > second * self.apart))
+        if missed.size:
+            few = _Tails(self.level[missed], self.distance[missed], self.apart[missed], self.row[missed])
+            first[missed], second[missed] = few._left(few._halved(few._over)[1])
+        return np.maximum(first / self.apart, second / self._rest)
+
+    def _halved(self, over: Callable[[Floats], NDArray[np.bool_]]) -> tuple[Floats, Floats]:
+        low, high = self._middle - self.row, self._middle
+        for _ in range(_HALVINGS):
+            y = (low + high) / 2
+            beyond = over(y)
+            low, high = np.where(beyond, low, y), np.where(beyond, y, high)
+        return low, high
+
+    def _over(self, y: Floats) -> NDArray[np.bool_]:
+        first, second = self._left(y)
+        return first * self._rest > second * self.apart
+
+    @np.errstate(all="ignore")  # a guess may be anything
+    def _guessed(self) -> Floats:
+        """By √(−log U) and √(−log V), which are all but straight lines, as of normal tails."""
+        y = self._middle - self.row / 2
+        for _ in range(_GUESSES):
+            first, second = self._left(y)
+            (rise, here), (fall, there) = self._line(first, self.apart, y), self._line(second, self._rest, y + self.row)
+            y = np.clip(y + (here - there) / (rise + fall), self._middle - self.row, self._middle)
+        return y
+
+    def _line(self, left: Floats, mass: Floats, x: Floats) -> tuple[Floats, Floats]:
+        """How steep √(−log) of the share that is left is, and what it is."""
+        share = np.clip(left / mass, 1e-300, 1 - 1e-12)
+        root = np.sqrt(-np.log(share))
+        return np.maximum(self._density(x) / (2 * mass * share * root), 1e-300), root
+
+    def _density(self, x: Floats) -> Floats:
+        """|p − e^c·q|."""
+        return np.abs(_normal(x) - self._power * _normal(x - self.distance))
+
+    def _left(self, y: Floats) -> tuple[Floats, Floats]:
+        """The masses of what is left in both tails."""
+        first = _left_of_first(y, self.level, self.distance)
+        return first, _left_of_second(y + self.row, self.level, self.distance)
+
+    @cached_property
+    def _middle(self) -> Floats:
+        return self.distance / 2 - self.level / self.distance
+
+    @cached_property
+    def _rest(self) -> Floats:
+        return np.expm1(self.level) + self.apart
+
+    @cached_property
+    def _power(self) -> Floats:
+        return np.exp(self.level)
+
+
+def _normal(x: Floats) -> Floats:
+    return np.exp(-0.5 * np.square(x) - LOG_SQRT_2PI)
 
 
 def _left_of_first(y: Floats, level: Floats, distance: Floats) -> Floats:

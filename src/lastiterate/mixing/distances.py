@@ -30,6 +30,7 @@ _ROUNDED = 1e-11  # of a step: sums of a few hundred products, each rounded
 _PAYMENTS = (0, 1, 2, 3, 5, 8, 12, 18, 27)  # beyond the push, in rows: finer ones gain little
 _PARTS = (0.25, 0.5, 0.75)  # of the push
 _LARGEST_PAYMENT = 4.0
+_VANISHED = 40.0  # from here on φ is no float but 0
 _NEXT_TO_NOTHING = 1e-6  # of a row: paid so that a distance which rounding put just above a row is counted as that row
 
 
@@ -60,10 +61,21 @@ class Scale:
 
     def paid(self, payment: float) -> Floats:
         """E(t_i − t·e^{a·u − a²/2})₊ for each hinge (rows) and each level (columns), rounded up."""
+        inside, smaller, apart, which = self._hinges_and_levels
+        near = apart * (1 - 1e-15) / payment - payment / 2
+        felt = int(np.searchsorted(near, _VANISHED))
+        gaps = np.zeros_like(near)
+        gaps[:felt] = up(tail_difference(near[:felt], payment, 0.0))
+        return inside + smaller * gaps[which]
+
+    @cached_property
+    def _hinges_and_levels(self) -> tuple[Floats, Floats, Floats, NDArray[np.intp]]:
+        """(t_i − t)₊; the smaller of t_i and t; all that levels can be apart, increasing, and where these are it."""
         apart = self._both_sides[:, None] - self.levels
-        gaps = tail_difference(np.abs(apart) * (1 - 1e-15) / payment - payment / 2, payment, 0.0)
-        inside = np.maximum(self.powers[:, None] - np.exp(self.levels), 0.0)
-        return inside + np.where(apart > 0, np.exp(self.levels), self.powers[:, None]) * up(gaps)
+        hinges, here = self.powers[:, None], np.exp(self.levels)
+        distinct, which = np.unique(np.abs(apart), return_inverse=True)
+        smaller = np.where(apart > 0, here, hinges)
+        return np.maximum(hinges - here, 0.0), smaller, distinct, which.reshape(apart.shape)
 
     def between(self, wanted: Floats) -> tuple[NDArray[np.intp], Floats]:
         """Where each level lies, and the share of the upper end in the chord, rounded down; beyond the last, the last."""

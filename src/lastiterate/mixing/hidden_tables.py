@@ -40,7 +40,7 @@ class HiddenTables:
         return np.array([self._delta(epsilon) for epsilon in epsilons.tolist()])
 
     def _delta(self, epsilon: float) -> float:
-        best = float(up(self.weights @ self._at(self.own, np.full((len(self.own), 1), epsilon))[:, 0]))
+        best = float(up(self.weights @ self._at(self.own, np.array([epsilon]))[:, 0]))
         for hard in range(1, len(self.pairs) + 1):
             best = min(best, self._hidden(epsilon, hard))
         return min(best, 1.0)
@@ -56,16 +56,16 @@ class HiddenTables:
             self.weights,
             low,
             high,
-            self._at(self.own[:easy], np.tile(low, (easy, 1))),
-            self._at(self.own[easy:], np.tile(high, (hard, 1))),
-            self._at(others, np.tile(high, (hard * easy, 1))).reshape(hard, easy, _POINTS),
+            self._at(self.own[:easy], low),
+            self._at(self.own[easy:], high),
+            self._at(others, high).reshape(hard, easy, _POINTS),
         ).best
 
     def _at(self, tables: Floats, levels: Floats) -> Floats:
-        """Each table (rows) at its levels, lowered a little."""
+        """Each table (rows) at these levels, lowered a little."""
         low, share = self.scale.between(np.maximum(levels - _SAFE, 0.0))
-        found = np.take_along_axis(tables, low, axis=1)
-        return up(found + (np.take_along_axis(tables, low + 1, axis=1) - found) * share)
+        found = tables[:, low]
+        return up(found + (tables[:, low + 1] - found) * share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,14 +104,14 @@ class _Tried:
         """Levels that are best at a price for e^level, the least price at which no more is taken than given."""
         easy = len(self.giving)
         taking = self._kept * self.own + (1 - self._kept) * np.einsum("k,hkp->hp", given, self.others)
+        given_up, taken, whole = np.exp(self.low), np.exp(self.high), np.exp(self.epsilon)
         least, most = _PRICES
         found = np.zeros(easy, np.intp), np.zeros(len(taking), np.intp)
         for _ in range(_HALVINGS):
             price = (least + most) / 2
-            levels = np.argmin(self.giving + np.exp(price + self.low), axis=1)
-            tops = np.argmin(taking + np.exp(price + self.high), axis=1)
-            used = self.weights[:easy] @ np.exp(self.low[levels]) + self.weights[easy:] @ np.exp(self.high[tops])
-            if used > np.exp(self.epsilon):
+            levels = (self.giving + np.exp(price + self.low)).argmin(axis=1)
+            tops = (taking + np.exp(price + self.high)).argmin(axis=1)
+            if self.weights[:easy] @ given_up[levels] + self.weights[easy:] @ taken[tops] > whole:
                 least = price
             else:
                 most, found = price, (levels, tops)

@@ -63,7 +63,7 @@ class Layers(Block):
         between += 1e-14 * paid.take(at.paid_high)
         between[: at.single] = 0.0
         least = at.start + between
-        least[: at.single] = (at.start * (1 - x))[: at.single]
+        least[: at.single] = at.start[: at.single] * (1 - x[: at.single])
         kept = np.flatnonzero(least < enough.take(at.end))
         start, between, x = at.start[kept], between[kept], x[kept]
         raised = down(np.log1p(at.grown[kept] / x))

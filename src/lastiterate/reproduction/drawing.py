@@ -111,8 +111,8 @@ def drawn(panels: Sequence[Picture]) -> Any:
         longest = max(map(len, names))
         columns = 1 if longest > 60 and len(panels) == 1 else min(_COLUMNS_OF_LEGEND if longest < 36 else 2, len(names))
         figure.legend(names.values(), names.keys(), loc="outside lower center", ncols=columns, fontsize="small")
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # laid out once, for all formats
+    figure.get_layout_engine().execute(figure)
+    figure.set_layout_engine(None)  # laid out once, for all formats; otherwise each of them would be drawn twice
     return figure
 
 
