@@ -34,6 +34,11 @@ class Setting:
     momentum: float = 0.0
 
 
+def is_cut_into(records: int, batches: int) -> bool:
+    """Whether a loader has so many batches for some size of a batch: Opacus takes its sampling rate from their number."""
+    return -(-records // -(-records // batches)) == batches
+
+
 @functools.cache
 def noise_multiplier(epsilon: float, adjacency: str, batches: int, epochs: int) -> float:
     """The least noise for that ε, over the clip: our accountant's, which is no more than that of Opacus."""

@@ -59,6 +59,8 @@ def trained(data: Dataset, setting: Setting, multiplier: float, seed: int) -> An
     torch.manual_seed(seed)
     model = zero_linear_model(data)
     rows = rows_of(data)
+    if not dp_sgd.is_cut_into(len(rows), setting.batches):
+        raise ValueError(f"{len(rows)} records cannot be cut into {setting.batches} batches of one size.")
     criterion: Any = torch.nn.CrossEntropyLoss() if data.classes else torch.nn.MSELoss()
     # Ghost clipping: the same gradients as the default, several times faster here; only for classes, because in Opacus 1.6
     # the squared error of a column of targets is multiplied by their number.

@@ -6,7 +6,7 @@ the grid and of what was found at other ε and adjacencies. On MNIST and Adult o
 known to be good. It runs on `dp_sgd`, the same algorithm in numpy, with random numbers other than those of the tables, 8
 trainings a look below 1,000 records, 3 below 5,000, one otherwise, and keeps what it finds in opacus_settings.json. What is
 there is not looked for again, unless --anew, which starts from what was found before: the file was made by one search of
-all, and one anew of those below 5,000 records.
+all, and one anew of breast-cancer, digits, quadratic, harmonic, heavy-tailed and few-strong.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from benchmarks.accuracy.rows import ADJACENCIES, EPSILONS
 KEPT = Path(__file__).with_name("opacus_settings.json")
 FIRST_SEED = 1000  # not among those of the tables
 SMALL, LARGE = 1000, 5000  # records; below the one a score varies much, from the other on little
-MOST_EPOCHS, MOST_LOOKS = 800, 1e6  # in one training: at a record, and at all of them
+MOST_STEPS, MOST_LOOKS = 800, 2e6  # in one training; a look is at one record
+MOST_BATCHES = 16
 MOST_MOVES = 12
 
 # What is known to be good at ε = 1.
@@ -118,7 +119,7 @@ def _rate_moves(setting: Setting) -> Iterator[Setting]:
 
 
 def _moves(records: int) -> Callable[[Setting], Iterator[Setting]]:
-    most = min(MOST_EPOCHS, MOST_LOOKS / records)
+    most = min(MOST_STEPS, MOST_LOOKS / records)
 
     def moves(setting: Setting) -> Iterator[Setting]:
         rate, clip, epochs = setting.learning_rate, setting.clip, setting.epochs
@@ -129,16 +130,18 @@ def _moves(records: int) -> Callable[[Setting], Iterator[Setting]]:
             setting, clip=clip / 2, learning_rate=_round(rate * 2)
         )  # as long a step where every gradient is clipped
         yield replace(setting, epochs=max(epochs // 2, 1), learning_rate=_round(rate * 2))
-        if epochs * 2 <= most:
+        if epochs * 2 <= most and setting.batches * epochs * 2 <= MOST_STEPS:
             yield replace(setting, epochs=epochs * 2, learning_rate=_round(rate / 2))
         if setting.momentum:
             yield replace(setting, momentum=0.0, learning_rate=_round(rate / (1 - setting.momentum)))
         else:
             yield replace(setting, momentum=0.9, learning_rate=_round(rate * 0.1))
-        if setting.batches == 1 and epochs >= 4:
-            yield replace(setting, batches=4, epochs=epochs // 4)
-        elif setting.batches > 1:
-            yield replace(setting, batches=1, epochs=int(min(epochs * 4, most)))
+        if setting.batches < MOST_BATCHES and dp_sgd.is_cut_into(records, setting.batches * 4):
+            if setting.batches * 4 * epochs <= MOST_STEPS:
+                yield replace(setting, batches=setting.batches * 4, learning_rate=_round(rate / 4))
+            yield replace(setting, batches=setting.batches * 4, epochs=max(epochs // 4, 1))
+        if setting.batches > 1:
+            yield replace(setting, batches=setting.batches // 4, epochs=int(min(epochs * 4, most)))
 
     return moves
 
