@@ -52,20 +52,21 @@ class Choice:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--datasets", nargs="+", choices=NAMES, default=list(NAMES))
+    parser.add_argument("--passes", type=int, nargs="+", choices=PASSES, default=list(PASSES))
     parser.add_argument("--seeds", type=int, default=5, help=f"for {', '.join(SEEDS)} fewer")
     parser.add_argument("--out", type=Path, default=OUT)
     arguments = parser.parse_args()
     chosen = [name for name in arguments.datasets if name == "million" or datasets.available(name)]
     for name in chosen:
         seeds = range(min(arguments.seeds, SEEDS.get(name, arguments.seeds)))
-        _add_rows(arguments.out, name, seeds)
+        _add_rows(arguments.out, name, arguments.passes, seeds)
     print(table(read_rows(arguments.out / "rows.json"), chosen))
 
 
-def _add_rows(out: Path, name: str, seeds: range) -> None:
+def _add_rows(out: Path, name: str, wanted: list[int], seeds: range) -> None:
     rows = read_rows(out / "rows.json")
     data = functools.cache(lambda: _loaded(name))
-    for passes, epsilon, kind in itertools.product(PASSES, EPSILONS, KINDS):
+    for passes, epsilon, kind in itertools.product(wanted, EPSILONS, KINDS):
         row = {"dataset": name, "passes": passes, "epsilon": epsilon, "kind": kind}
         if sum(row.items() <= done.items() for done in rows) >= len(seeds):
             continue
