@@ -40,7 +40,10 @@ ADULT_DROPPED = ("fnlwgt",)  # a weight of the survey, not a property of the per
 
 @dataclass(frozen=True)
 class Dataset:
-    """Features with rows of Euclidean norm at most `feature_norm`, labels 0, …, classes − 1."""
+    """Features with rows of Euclidean norm at most `feature_norm`, labels 0, …, classes − 1.
+
+    Without classes, the labels are numbers of size at most `target_bound`.
+    """
 
     name: str
     train_features: np.ndarray
@@ -49,6 +52,7 @@ class Dataset:
     test_labels: np.ndarray
     classes: int
     feature_norm: float = 1.0
+    target_bound: float | None = None
 
 
 def available(name: str, folder: Path | None = None) -> bool:
@@ -95,9 +99,7 @@ def breast_cancer() -> Dataset:
     from sklearn.datasets import load_breast_cancer
 
     data = load_breast_cancer()
-    low, high = _published_ranges(data.DESCR)
-    scaled = np.clip(2 * (data.data - low) / (high - low) - 1, -1, 1)  # the description rounds its ranges
-    return _split("breast-cancer", scaled / math.sqrt(scaled.shape[1]), data.target)
+    return split("breast-cancer", from_ranges(data.data, *_published_ranges(data.DESCR)), data.target)
 
 
 def digits() -> Dataset:
@@ -105,7 +107,7 @@ def digits() -> Dataset:
     from sklearn.datasets import load_digits
 
     data = load_digits()
-    return _split("digits", unit_rows(data.data / 16), data.target)
+    return split("digits", unit_rows(data.data / 16), data.target)
 
 
 def unit_rows(features: np.ndarray) -> np.ndarray:
@@ -114,11 +116,18 @@ def unit_rows(features: np.ndarray) -> np.ndarray:
     return (features / np.where(norms > 0, norms, 1)).astype(features.dtype)
 
 
-def _split(name: str, features: np.ndarray, labels: np.ndarray) -> Dataset:
+def from_ranges(features: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Each of the d features mapped from its range to [−1, 1], over √d; what lies outside goes to the end of the range."""
+    scaled = np.clip(2 * (features - low) / (high - low) - 1, -1, 1)  # descriptions round their ranges
+    return scaled / math.sqrt(scaled.shape[1])
+
+
+def split(name: str, features: np.ndarray, labels: np.ndarray, seed: int = 0) -> Dataset:
+    """80/20, with as much of every class in both parts."""
     from sklearn.model_selection import train_test_split
 
     train, test, train_labels, test_labels = train_test_split(
-        features, labels.astype(np.int64), test_size=0.2, random_state=0, stratify=labels
+        features, labels.astype(np.int64), test_size=0.2, random_state=seed, stratify=labels
     )
     return Dataset(name, train, train_labels, test, test_labels, classes=int(labels.max()) + 1)
 

@@ -1,167 +1,103 @@
-"""`make accuracy`: test accuracy against ε on four data sets, ours beside the peers and the limit without privacy.
+"""`make accuracy`, `make accuracy-held-out`: test accuracy against ε, ours untuned beside Opacus tuned on the test data.
 
-The second column says what ε is about. Ours is trained for one record that is zeroed out, which for the Poisson batches of
-Opacus is the same as one that is added or removed, and for one that is replaced, as in diffprivlib. Every row is kept in
-out/accuracy, so an interrupted study goes on where it was. `--ours` leaves the peers out.
+Each under two adjacencies: one record zeroed out, which for the Poisson batches of Opacus is the same as one added or
+removed, and one record replaced. The main group has diffprivlib and the limit without privacy as well. Every row is kept in
+out/accuracy, so an interrupted study goes on where it was.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import statistics
 import subprocess
 import sys
-import warnings
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import matplotlib
-from matplotlib.figure import Figure
-
-from benchmarks.accuracy import datasets
-from benchmarks.accuracy.datasets import Dataset
-from benchmarks.accuracy.peers import ADD_OR_REMOVE, DELTA, EPSILONS, REPLACE, Method, Row, add_rows
+from benchmarks.accuracy import groups
+from benchmarks.accuracy.drawing import draw
+from benchmarks.accuracy.opacus_fits import opacus_methods
+from benchmarks.accuracy.ours import our_methods
+from benchmarks.accuracy.rows import EPSILONS, Method, Row, add_rows, read_rows, write_rows
+from benchmarks.accuracy.verdict import sentence, table
+from benchmarks.accuracy.without_privacy import without_privacy
 from benchmarks.environments import ROOT, environment
-from lastiterate.estimators import PrivateLogisticRegression
-from lastiterate.privacy.adjacency import REPLACE_ONE, ZERO_OUT, Adjacency
 
 OUT = ROOT / "out" / "accuracy"
-PEERS = {"opacus": "peers", "diffprivlib": "diffprivlib"}
-# What one would write down without thinking, at the step size that the smoothness of unit rows allows.
-FIXED = {"batches": 10, "epochs": 10, "step_size": 1.0, "l2": 0.0}
-LIMIT = "no privacy"
-ZEROED = "lastiterate, zero-out"
-# Together what compares the same neighbours.
-ORDER = {
-    ZEROED: "zero out one",
-    "opacus": ADD_OR_REMOVE,
-    "lastiterate": REPLACE,
-    "lastiterate, fixed settings": REPLACE,
-    "diffprivlib, C tuned": REPLACE,
-    "diffprivlib": REPLACE,
-    LIMIT: "-",
-}
+METHODS = ("lastiterate", "opacus", "diffprivlib", "no-privacy")
+QUICK = ("breast-cancer", "digits")
+QUICK_SEEDS = 3
+QUICK_EPSILONS = (1.0, 4.0)
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> None:
+    arguments = _arguments(words)
+    chosen = [name for name in arguments.datasets if groups.available(name)]
+    if arguments.ours_anew:
+        kept = [row for row in read_rows(arguments.out / "lastiterate.json") if row["dataset"] not in chosen]
+        write_rows(arguments.out / "lastiterate.json", kept)
+    for method in arguments.methods:
+        for name in chosen:
+            print(f"{method} on {name} …", file=sys.stderr, flush=True)
+            _add(method, name, arguments)
+    _show([row for method in METHODS for row in read_rows(arguments.out / f"{method}.json")], chosen, arguments)
+
+
+def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ours", action="store_true", help="leave the peers out")
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--datasets", nargs="+", choices=datasets.NAMES, default=list(datasets.NAMES))
-    parser.add_argument("--epsilons", type=float, nargs="+", choices=EPSILONS, default=list(EPSILONS))
-    parser.add_argument("--peers", nargs="+", choices=list(PEERS), default=list(PEERS))
-    arguments = parser.parse_args()
-    chosen = [name for name in arguments.datasets if datasets.available(name)]
-    epsilons = arguments.epsilons
-    for name in chosen:
-        print(f"ours on {name} …", file=sys.stderr, flush=True)
-        add_rows(OUT / "lastiterate.json", _ours(), name, range(arguments.seeds), epsilons)
-    if not arguments.ours:
-        for peer in arguments.peers:
-            print(f"{peer} (up to an hour) …", file=sys.stderr, flush=True)
-            _run_peer(peer, arguments.seeds, chosen, epsilons)
-    rows = _rows()
-    print(table(rows, chosen, epsilons))
-    _draw(rows, chosen, epsilons, OUT / "accuracy.png")
-    print(f"\nplot: {(OUT / 'accuracy.png').relative_to(ROOT)}")
+    parser.add_argument("--group", nargs="+", choices=list(groups.GROUPS), default=list(groups.GROUPS))
+    parser.add_argument("--datasets", nargs="+", choices=groups.NAMES, help="some of the groups' only")
+    parser.add_argument("--epsilons", type=float, nargs="+", choices=EPSILONS)
+    parser.add_argument("--seeds", type=int, help="10 unless told otherwise")
+    parser.add_argument("--methods", nargs="*", choices=METHODS, help="none: only show what is kept")
+    parser.add_argument("--ours-anew", action="store_true", help="forget our rows: the estimators have changed")
+    parser.add_argument(
+        "--quick", action="store_true", help="two small data sets, two epsilons, 3 seeds, ours and Opacus"
+    )
+    parser.add_argument("--out", type=Path, default=OUT)
+    told = parser.parse_args(words)
+    quick = told.quick
+    told.datasets = told.datasets or (
+        QUICK if quick else [name for group in told.group for name in groups.GROUPS[group]]
+    )
+    told.epsilons = told.epsilons or list(QUICK_EPSILONS if quick else EPSILONS)
+    told.seeds = told.seeds or (QUICK_SEEDS if quick else 10)
+    told.methods = (METHODS[:2] if quick else METHODS) if told.methods is None else told.methods
+    return told
 
 
-def _ours() -> list[Method]:
-    told = "PrivateLogisticRegression, settings "
-    return [
-        _method(ZEROED, told + "chosen from public numbers", {}, ZERO_OUT),
-        _method("lastiterate", told + "chosen from public numbers", {}, REPLACE_ONE),
-        _method("lastiterate, fixed settings", told + str(FIXED), FIXED, REPLACE_ONE),
-    ]
+def _add(method: str, name: str, arguments: argparse.Namespace) -> None:
+    """The rows of one method on one data set."""
+    if name not in groups.GROUPS[groups.MAIN] and method in ("diffprivlib", "no-privacy"):
+        return
+    if method == "diffprivlib":
+        _run_diffprivlib(name, arguments)
+        return
+    seeds = range(arguments.seeds)
+    add_rows(arguments.out / f"{method}.json", _methods(method), name, seeds, arguments.epsilons)
 
 
-def _method(name: str, told: str, given: dict[str, Any], adjacency: Adjacency) -> Method:
-    settings = dict.fromkeys(datasets.NAMES, told)
-    return Method(name, ORDER[name], settings, _accuracy_with({**given, "adjacency": adjacency}))
+def _methods(method: str) -> list[Method]:
+    if method == "no-privacy":
+        return [without_privacy()]
+    return our_methods() if method == "lastiterate" else opacus_methods()
 
 
-def _accuracy_with(given: dict[str, Any]) -> Callable[[Dataset, float | None, int], float]:
-    def accuracy(data: Dataset, epsilon: float | None, seed: int) -> float:
-        model = PrivateLogisticRegression(
-            epsilon=epsilon,
-            delta=DELTA,
-            feature_norm=data.feature_norm,
-            classes=range(data.classes),
-            random_state=seed,
-            **given,
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a seed, so that the table can be made again
-            model.fit(data.train_features, data.train_labels)
-        return float(model.score(data.test_features, data.test_labels))
-
-    return accuracy
+def _run_diffprivlib(name: str, arguments: argparse.Namespace) -> None:
+    command = [str(environment("diffprivlib")), "-m", "benchmarks.accuracy.diffprivlib_fits", "--datasets", name]
+    options = ["--out", str(arguments.out / "diffprivlib.json"), "--seeds", str(arguments.seeds)]
+    subprocess.run([*command, *options, "--epsilons", *map(str, arguments.epsilons)], cwd=ROOT, check=True)
 
 
-def _run_peer(peer: str, seeds: int, chosen: list[str], epsilons: list[float]) -> None:
-    command = [str(environment(PEERS[peer])), "-m", "benchmarks.accuracy.peers", peer]
-    options = ["--out", str(OUT / f"{peer}.json"), "--seeds", str(seeds), "--datasets", *chosen]
-    options += ["--epsilons", *map(str, epsilons)]
-    subprocess.run([*command, *options], cwd=ROOT, check=True)
-
-
-def _rows() -> list[Row]:
-    return [row for file in sorted(OUT.glob("*.json")) for row in json.loads(file.read_text())]
-
-
-def _of(rows: list[Row], method: str, name: str, epsilon: float | None) -> list[float]:
-    found = [row for row in rows if (row["method"], row["dataset"]) == (method, name)]
-    return [row["accuracy"] for row in found if method == LIMIT or row["epsilon"] == epsilon]
-
-
-def table(rows: list[Row], chosen: list[str], epsilons: list[float]) -> str:
-    """Mean and standard deviation in percent; in brackets the number of repetitions, where it is not ten."""
-    titles = " ".join(f"{f'epsilon {epsilon:g}':>14}" for epsilon in epsilons)
-    lines = [f"{'data set':14} {'neighbours':18} {'method':28} {titles}"]
-    for name in chosen:
-        for method, adjacency in ORDER.items():
-            cells = [_cell(_of(rows, method, name, epsilon)) for epsilon in epsilons]
-            if any(cells):
-                lines.append(f"{name:14} {adjacency:18} {method:28} " + " ".join(f"{cell:>14}" for cell in cells))
-    return "\n".join(lines)
-
-
-def _cell(values: list[float]) -> str:
-    if len(values) < 2:
-        return "".join(f"{100 * value:.1f}" for value in values)
-    few = "" if len(values) == 10 else f" [{len(values)}]"
-    return f"{100 * statistics.mean(values):.1f} ± {100 * statistics.stdev(values):.1f}{few}"
-
-
-def _draw(rows: list[Row], chosen: list[str], epsilons: list[float], path: Path) -> None:
-    matplotlib.use("Agg")
-    figure = Figure(figsize=(11, 7), layout="constrained")
-    for place, name in enumerate(chosen):
-        axes = figure.add_subplot(2, 2, place + 1)
-        for method in ORDER:
-            _curve(axes, rows, method, name, epsilons)
-        axes.set_title(name)
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
-        axes.set_xlabel(f"epsilon, delta = {DELTA:g}")
-        axes.set_ylabel("test accuracy, %")
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=130)
-
-
-def _curve(axes: Any, rows: list[Row], method: str, name: str, epsilons: list[float]) -> None:
-    values = [_of(rows, method, name, epsilon) for epsilon in epsilons]
-    if method == LIMIT and values[0]:
-        axes.axhline(100 * values[0][0], color="black", linestyle=":", label=LIMIT)
-    elif all(values):
-        means = [100 * statistics.mean(one) for one in values]
-        spread = [100 * statistics.pstdev(one) for one in values]
-        told = f"{method} ({ORDER[method]})"
-        axes.errorbar(epsilons, means, spread, marker="o", markersize=4, capsize=3, label=told)
+def _show(rows: list[Row], chosen: list[str], arguments: argparse.Namespace) -> None:
+    """A table, a plot and a sentence for each group."""
+    for group, members in groups.GROUPS.items():
+        names = [name for name in members if name in chosen]
+        if names:
+            print(table(rows, names, arguments.epsilons))
+            path = arguments.out / f"{group}.png"
+            draw(rows, names, arguments.epsilons, path)
+            print(f"\nplot: {path}")
+            print(sentence(group, rows, names, arguments.epsilons) + "\n")
 
 
 if __name__ == "__main__":
