@@ -62,6 +62,21 @@ def test_a_record_moves_a_computed_sum_by_no_more_than_is_hidden(precision: Any)
     assert allowed < 2.002
 
 
+def test_where_a_record_is_added_all_others_may_be_rounded_anew() -> None:
+    """Rows of single precision are then summed in double precision, and all blocks are charged for."""
+    rows = SOURCE.normal(size=(3000, 5)).astype(np.float32)
+    rows /= 1.001 * np.linalg.norm(rows, axis=1, keepdims=True)
+    private = _rows(rows, li.ADD_OR_REMOVE_ONE)
+    ones = np.ones(3000)
+    apart = summed_in_blocks(ones, rows.astype(float)) - summed_in_blocks(ones[1:], rows[1:].astype(float))
+    assert np.linalg.norm(apart) <= private._moved(1.0, 1.0, np.float64) < 1 + 1e-6
+    assert private._moved(1.0, 1.0, np.float64) - 1 > 2 * (_rows(rows)._moved(2.0, 1.0, np.float64) - 2)
+    learnt = [
+        _rows(one, li.ADD_OR_REMOVE_ONE).learnt(Spent(1e12, 1e12), 2.0, Source(0)) for one in (rows, rows.astype(float))
+    ]
+    assert (learnt[0].center == learnt[1].center).all()
+
+
 def test_a_mean_that_is_lost_in_noise_is_shrunk() -> None:
     features = 0.001 * SOURCE.normal(size=(100, 50))
     learnt = _rows(features).learnt(Spent(center=0.1, scale=0.1), 2.0, Source(1))

@@ -91,14 +91,16 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
     """Logistic regression whose released model is (ε, δ)-differentially private.
 
     Give `epsilon`, `delta`, `feature_norm` (rows that are longer are scaled down) and `classes`; what is left out and has
-    to be learnt from the data is warned of. `l2`, `batches` in an epoch, `epochs` and `step_size` are chosen from public
-    numbers unless given (`plan_`). With two classes the gradient of a record is clipped at `clip`·(its largest norm): the
-    pull of a record on the wrong side grows no further, and the noise is smaller. More classes share one softmax, in which
-    wrong classes pull with a probability of at most `pull`; that, too, keeps the loss convex (li.losses.softmax).
-    `adjacency` says what is protected: that one record is replaced (li.REPLACE_ONE, the default), or that it contributes
-    nothing (li.ZERO_OUT), which takes about half of the noise; li.ADD_OR_REMOVE_ONE needs `batches` of li.Poisson.
+    to be learnt from the data is warned of. Features are centred and scaled under the same budget, unless `preparation` is
+    None. `l2`, `batches` in an epoch, `epochs` and `step_size` are chosen from public numbers unless given (`plan_`), with
+    at most `passes` over the data. The gradient of a record is clipped at `clip`, for rows whose scale is 1; where iterates
+    are hidden, wrong classes of several pull with a probability of at most `pull` instead, which keeps the loss convex
+    (li.losses.softmax). `adjacency` says what is protected: that one record is replaced (li.REPLACE_ONE, the default), that
+    it contributes nothing (li.ZERO_OUT), or that it is there at all (li.ADD_OR_REMOVE_ONE); the last two take about half of
+    the noise.
 
-    After `fit`: `coef_`, `intercept_`, `classes_`; `report_`, the account of what was run; `run_`, `private_`, `leaks_`.
+    After `fit`: `coef_` and `intercept_` of the features as they were given, `classes_`; `report_`, the account of all that
+    was released; `plan_`, `run_`, `preparation_`, `private_`, `leaks_`.
     """
 
     def __init__(

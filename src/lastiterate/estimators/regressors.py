@@ -30,9 +30,9 @@ _FARTHEST = 4.0  # from the centre, in units of their own scale: targets beyond 
 class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
     """Linear regression whose released model is (ε, δ)-differentially private.
 
-    `target_bound` bounds |y|: targets beyond it are cut. `loss="huber"` pays linearly for residuals beyond
-    `threshold`·target_bound; `loss="ridge"` is quadratic, with gradients clipped where a residual exceeds target_bound.
-    All else is as in `PrivateLogisticRegression`.
+    `target_bound` bounds |y|: targets beyond it are cut. Like the features, they are centred and scaled under the same
+    budget, unless `preparation` is None. `loss="ridge"` is quadratic with clipped gradients; `loss="huber"` pays linearly
+    for residuals beyond `threshold`, in units of the targets' scale. All else is as in `PrivateLogisticRegression`.
     """
 
     def __init__(
@@ -91,11 +91,11 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
 
     def _prepared_targets(self, targets: Floats, spending: Spending, source: Source) -> Floats:
         """Centred where there is an intercept, scaled, and cut where they are far."""
-        self._scaling = only_scaled(1, 1.0)
+        self.target_preparation_ = only_scaled(1, 1.0)
         if spending.targets is not None:
             rows = PrivateRows(lambda: _pieces(targets), len(targets), 1.0, self._adjacency())
-            self._scaling = rows.learnt(spending.targets, _FARTHEST, source, centred=self.fit_intercept)
-        return self._scaling.rows(targets[:, None])[:, 0]
+            self.target_preparation_ = rows.learnt(spending.targets, _FARTHEST, source, centred=self.fit_intercept)
+        return self.target_preparation_.rows(targets[:, None])[:, 0]
 
     def fit(self, X: Any, y: Any) -> Any:
         """Train on private data. Rows longer than `feature_norm` are scaled down, targets beyond `target_bound` cut."""
@@ -103,9 +103,9 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
         targets, leaks = wanted.astype(np.float64), Leaks()
         bound = self._bound(targets, leaks)
         coefficients = self._fit(features, np.clip(targets / bound, -1.0, 1.0), 1, leaks)
-        unit = bound * self._scaling.scale
+        unit = bound * self.target_preparation_.scale
         self.coef_ = coefficients[0] * unit
-        self.intercept_ = float(self.intercept_[0]) * unit + float(self._scaling.center[0]) * bound
+        self.intercept_ = float(self.intercept_[0]) * unit + float(self.target_preparation_.center[0]) * bound
         return self
 
     def _bound(self, targets: Any, leaks: Leaks) -> float:

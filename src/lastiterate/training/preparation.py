@@ -17,7 +17,7 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.norms import length, row_norms_above
 from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.adjacency import Adjacency
+from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, Adjacency
 from lastiterate.training.data import shortened_rows
 from lastiterate.training.leaving import leaves_with_normal_noise
 from lastiterate.training.linear import summed_in_blocks, sums_in
@@ -81,8 +81,10 @@ class PrivateRows:
     def _center(self, mu: float, source: Source) -> Floats:
         """The noisy mean, shrunk towards 0 by as much as is noise (James and Stein)."""
         farthest = 2 * self.most if self.adjacency.replaces else self.most
-        noise = self._moved(farthest, self.most, next(self.pieces()).dtype) / mu
-        total = sum(summed_in_blocks(np.ones(len(rows), rows.dtype), rows) for rows in self.pieces())
+        precision = np.dtype(np.float64) if self._shifted else next(self.pieces()).dtype
+        noise = self._moved(farthest, self.most, precision) / mu
+        each = (np.ascontiguousarray(rows, precision) for rows in self.pieces())
+        total = sum(summed_in_blocks(np.ones(len(rows), precision), rows) for rows in each)
         noisy = leaves_with_normal_noise(np.asarray(total, np.float64), noise, source) / self.records
         beyond = max(noisy.size - 2, 0) * (noise / self.records) ** 2
         square = length(noisy) ** 2
@@ -102,7 +104,12 @@ class PrivateRows:
         squares = np.minimum(np.square(distances), 1.0)
         return float(summed_in_blocks(np.ones(len(rows)), squares[:, None])[0])
 
+    @property
+    def _shifted(self) -> bool:
+        """Whether the neighbour's rows are counted otherwise: then any of them may be rounded together with others."""
+        return self.adjacency is ADD_OR_REMOVE_ONE
+
     def _moved(self, change: float, longest: float, precision: Any) -> float:
         """How far one record can move a computed sum of rows no longer than this, if it moves the exact one by `change`."""
-        rounding = sums_in(precision).factor(self.records, random=False) - 1
+        rounding = sums_in(precision).factor(self.records, random=self._shifted) - 1
         return up(change + 2 * longest * rounding)
