@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # MNIST and Adult, which are not ours to give away: each in a folder of its name in the folder that this names.
 export LASTITERATE_DATA ?= $(abspath $(firstword $(wildcard data ../*/data) data))
 
-.PHONY: demo house test lint check quick bench bench-engine tables random-batches earlier-noise chain lower sandwich extremal mechanisms mutate attack mutation-study sharpness audits accuracy accuracy-held-out passes mnist speed papers study docs comparison as-people-train balls-and-bins clean bench-random batch-sizes out-of-core
+.PHONY: demo house test lint check quick bench bench-engine tables random-batches earlier-noise chain lower sandwich extremal mechanisms mutate attack mutation-study sharpness audits accuracy accuracy-held-out tried passes mnist speed papers study docs comparison as-people-train balls-and-bins clean bench-random batch-sizes out-of-core
 
 demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify, calibrate, plot; then a private model
 	$(BIN)/lastiterate account examples/mnist.toml --delta 1e-5 --certificate out/mnist-certificate.json --plot out/mnist.png
@@ -85,6 +85,9 @@ accuracy: $(READY)  ## accuracy against epsilon on four data sets, ours and the 
 
 accuracy-held-out: $(READY)  ## the same on ten data sets on which nothing of ours was chosen, ours and Opacus (an hour; goes on where it was)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.accuracy.run --group held-out $(ACCURACY)
+
+tried: $(READY)  ## the estimators' constants halved and doubled, and what was tried instead, on simulated problems (a quarter of an hour)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.accuracy.tried --problems 24 --workers 2 $(TRIED)
 
 passes: $(READY)  ## accuracy after 1, 3 and 10 passes over the data: shuffled with hidden states, Poisson, balls and bins
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.accuracy.passes $(PASSES)
