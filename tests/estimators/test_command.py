@@ -42,6 +42,7 @@ def test_a_classifier(model: str, sides: str, tmp_path: Path, capsys: pytest.Cap
     assert content["features"] == ["a", "b", "c"]
     assert content["private"] is True
     assert content["report"]["epsilon"] <= 2.0
+    assert main(["verify", str(out)]) == 0
     scores = FEATURES @ np.array(content["coefficients"][0]) + content["intercept"][0]
     assert np.mean((scores > 0) == (SCORES > 0)) > 0.85
     assert content["score_on_test"] > 0.85
@@ -54,6 +55,11 @@ def test_a_regression(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[
     options = ["--target", "y", "--model", model, "--target-bound", "3", "--test", public, "--json"]
     assert main(["train", data, *options, *PRIVATE]) == 0
     assert json.loads(capsys.readouterr().out)["score_on_test"] > 0.5
+
+
+def test_a_column_of_numbers_is_not_taken_for_classes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", written(tmp_path / "numbers.csv", SCORES), "--target", "y", *PRIVATE]) == 2
+    assert "1500 different values, too many for classes. Use --model ridge" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("adjacency", ["replace-one", "zero-out"])

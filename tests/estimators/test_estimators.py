@@ -104,6 +104,7 @@ def test_a_record_that_contributes_nothing_is_hidden_by_less_noise(model: object
     assert zeroed.plan_.error < replaced.plan_.error
 
 
+@pytest.mark.filterwarnings("ignore::lastiterate.PrivacyLeak")
 def test_records_that_are_added_or_removed_are_dealt_by_themselves() -> None:
     given = {"adjacency": li.ADD_OR_REMOVE_ONE, "classes": ["no", "yes"], **KNOWN}
     assert PrivateLogisticRegression(**given).fit(FEATURES, SIDES).run_.batches == li.Poisson(900, 1.0)
@@ -156,6 +157,24 @@ def test_what_leaks_is_said(left_out: str, said: str) -> None:
 def test_the_target_bound_leaks() -> None:
     with pytest.warns(li.PrivacyLeak, match="largest"):
         PrivateLinearRegression(**KNOWN).fit(FEATURES, SCORES)
+
+
+@pytest.mark.filterwarnings("ignore::lastiterate.PrivacyLeak")
+def test_what_leaks_is_not_private() -> None:
+    known = {"classes": ["no", "yes"], **AT_ONCE, "feature_norm": 3.0}
+    given = known, {**known, "classes": None}
+    told, untold = (PrivateLogisticRegression(**one).fit(FEATURES, SIDES) for one in given)
+    assert (told.private_, untold.private_) == (True, False)
+    assert not li.verify(untold.report_.certificate).accepted
+    counted = PrivateLogisticRegression(adjacency=li.ADD_OR_REMOVE_ONE, **known).fit(FEATURES, SIDES)
+    assert not counted.private_
+    assert "the number of records, 900, was taken for a public number" in counted.report_.caveats[0]
+
+
+def test_targets_that_are_cut_are_counted() -> None:
+    with pytest.warns(li.PrivacyLeak, match="of 900 targets were larger than target_bound = 0.1") as caught:
+        PrivateLinearRegression(target_bound=0.1, **AT_ONCE).fit(FEATURES, SCORES)
+    assert [one.filename for one in caught if "targets" in str(one.message)] == [__file__]
 
 
 @pytest.mark.filterwarnings("ignore::lastiterate.PrivacyLeak")

@@ -140,6 +140,8 @@ def verify(certificate: dict[str, Any] | str, run: Run | None = None) -> Verdict
 
 
 def _checked(content: dict[str, Any], run: Run | None) -> Verdict:
+    if "format" not in content and "certificate" in content:  # a trained model, as `lastiterate train` writes it
+        content = content["certificate"]
     if content["format"] == BUDGET_FORMAT:
         return _checked_budget(content, run)
     if content["format"] != FORMAT:

@@ -25,12 +25,20 @@ from lastiterate.errors import (
     NON_NEGATIVE,
     POSITIVE,
     InvalidInput,
-    checked_choice,
     checked_count,
     checked_number,
     shown,
 )
-from lastiterate.estimators.given import FLOATS, delta_of, dense, norm_of, seed_of, warn_of_longer
+from lastiterate.estimators.given import (
+    FLOATS,
+    adjacency_of,
+    delta_of,
+    dense,
+    norm_of,
+    say_if_counted,
+    seed_of,
+    warn_of_longer,
+)
 from lastiterate.estimators.leaks import Leaks
 from lastiterate.estimators.prepared import PreparedRecords, ShortRows, prepared
 from lastiterate.estimators.spending import Spending
@@ -39,7 +47,7 @@ from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.norms import row_norms_above
 from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, Adjacency
+from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, Adjacency
 from lastiterate.training.data import check_unmasked
 from lastiterate.training.objectives import linear_arithmetic
 from lastiterate.training.plans import Plan, Problem, Wishes, chosen_plan
@@ -136,6 +144,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         shape = self._shape(features.shape, columns, norms, leaks)
         mu = float(shift_below(math.log(delta), epsilon))
         spending = self._spending(mu)
+        say_if_counted(self._adjacency(), len(features), leaks)
         plan = chosen_plan(self._problem(shape, spending.left_of(mu)), self._wishes())
         run = _calibrated(self._run(shape, plan, features.dtype, spending.mu), epsilon, delta)
         warn_of_longer(norms, shape.feature_norm)
@@ -147,14 +156,15 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         trained = train(run, given, classes=columns if columns > 1 else None, seed=_another(seed))
         self.plan_, self.run_, self.delta_, self.preparation_ = plan, trained.run, delta, preparation
         self.noise_ = float(run.process.noise[0]) / plan.step_size
-        self.private_, self.leaks_ = trained.private, tuple(leaks.found)
+        self.leaks_ = (*(() if trained.private else (SEEDED,)), *leaks.found)
+        self.private_ = not self.leaks_
         return self._split(trained.weights, shape)
 
     @property
     def report_(self) -> Report:
         """The account of all that was released: what features were prepared with, and the model."""
         check_is_fitted(self)
-        return _reported(self.run_, self.delta_, self.private_, self.leaks_)
+        return _reported(self.run_, self.delta_, self.leaks_)
 
     def _learnt(self, rows: ShortRows, shape: DataShape, plan: Plan, spending: Spending, source: Source) -> Preparation:
         """Rows are centred only where there is an intercept to make up for it."""
@@ -211,7 +221,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         return self.batches
 
     def _adjacency(self) -> Adjacency:
-        return REPLACE_ONE if self.adjacency is None else checked_choice("adjacency", self.adjacency, Adjacency)
+        return adjacency_of(self.adjacency)
 
     def _wishes(self) -> Wishes:
         return Wishes(
@@ -271,8 +281,8 @@ def _batches(records: int, plan: Plan, adjacency: Adjacency) -> Batches:
 
 
 @lru_cache(maxsize=16)
-def _reported(run: Run, delta: float, private: bool, leaks: tuple[str, ...]) -> Report:
-    return report_of(run, delta, (), (*(() if private else (SEEDED,)), *leaks))
+def _reported(run: Run, delta: float, leaks: tuple[str, ...]) -> Report:
+    return report_of(run, delta, (), leaks)
 
 
 @lru_cache(maxsize=256)

@@ -20,6 +20,7 @@ from lastiterate.estimators.table import Table, read_table
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.privacy.adjacency import Adjacency
 
+_MOST_LABELS = 100  # that are taken for classes without being told
 _SHARED = ("epsilon", "delta", "feature_norm", "l2", "batches", "epochs", "step_size")
 
 
@@ -27,6 +28,7 @@ def train_table(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """What was trained, for JSON and for people. Warnings are said on the standard error stream."""
     _check(options)
     table = read_table(options.data, options.target)
+    _check_labels(options, table)
     model = _model(options)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -49,6 +51,16 @@ def _check(options: argparse.Namespace) -> None:
         raise InvalidInput(f"--target-bound is for regressions. Got it with --model {options.model}.")
     if options.test and Path(options.test).resolve() == Path(options.data).resolve():
         raise InvalidInput("--test must hold public records: a score on the training data would be one more release.")
+
+
+def _check_labels(options: argparse.Namespace, table: Table) -> None:
+    """A column of measurements has as many labels as values."""
+    labels = len(set(table.target)) if options.model not in REGRESSIONS and not options.classes else 0
+    if labels > _MOST_LABELS:
+        raise InvalidInput(
+            f"--target {options.target} has {labels} different values, too many for classes. Use --model ridge for numbers, "
+            "or give all labels with --classes."
+        )
 
 
 def _model(options: argparse.Namespace) -> PrivateLinearModel:
@@ -86,7 +98,7 @@ def _content(model: PrivateLinearModel, table: Table, options: argparse.Namespac
     }
     if hasattr(model, "classes_"):
         content["classes"] = model.classes_.tolist()
-    return content | {"report": model.report_.to_dict()}
+    return content | {"report": model.report_.to_dict(), "certificate": model.report_.certificate}
 
 
 def _text(model: PrivateLinearModel, content: dict[str, Any], options: argparse.Namespace) -> str:

@@ -9,9 +9,18 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from lastiterate.errors import INSIDE_UNIT, POSITIVE, InvalidInput, PrivacyLeak, checked_count, checked_number
-from lastiterate.estimators.leaks import Leaks
+from lastiterate.errors import (
+    INSIDE_UNIT,
+    POSITIVE,
+    InvalidInput,
+    PrivacyLeak,
+    checked_choice,
+    checked_count,
+    checked_number,
+)
+from lastiterate.estimators.leaks import Leaks, outside
 from lastiterate.numerics.arrays import Floats
+from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, Adjacency
 from lastiterate.training.records import count_longer
 
 FLOATS = (np.float64, np.float32)
@@ -54,7 +63,7 @@ def seed_of(random_state: Any, leaks: Leaks) -> int | None:
         ) from error
 
 
-def warn_of_longer(norms: Floats, most: float, stacklevel: int = 5) -> None:
+def warn_of_longer(norms: Floats, most: float) -> None:
     """Rows that are longer than this are scaled down to it."""
     count = count_longer(norms, most)
     if count:
@@ -62,7 +71,7 @@ def warn_of_longer(norms: Floats, most: float, stacklevel: int = 5) -> None:
             f"{count} of {len(norms)} rows were longer than feature_norm = {most:g} and were scaled down to it. "
             "This number is not private.",
             PrivacyLeak,
-            stacklevel=stacklevel,
+            stacklevel=outside(),
         )
 
 
@@ -76,3 +85,17 @@ def delta_of(delta: float | None, records: int, leaks: Leaks) -> float:
         "Give delta=.",
     )
     return taken
+
+
+def adjacency_of(adjacency: Adjacency | None) -> Adjacency:
+    return REPLACE_ONE if adjacency is None else checked_choice("adjacency", adjacency, Adjacency)
+
+
+def say_if_counted(adjacency: Adjacency, records: int, leaks: Leaks) -> None:
+    """Whether a record is there or not, the number of records tells; and sums are divided by it."""
+    if adjacency is ADD_OR_REMOVE_ONE:
+        leaks.say(
+            f"the number of records, {records}, was taken for a public number: noise and step sizes depend on it, and under "
+            "li.ADD_OR_REMOVE_ONE it is not public.",
+            "Use adjacency=li.ZERO_OUT, which takes the same noise and keeps the number of records public.",
+        )

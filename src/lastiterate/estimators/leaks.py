@@ -23,7 +23,7 @@ class Leaks:
     def say(self, what: str, advice: str) -> None:
         """One sentence on what was learnt, which the report will hold, and one on what to do."""
         self.found.append(f"NOT ACCOUNTED FOR: {what}")
-        warnings.warn(f"{what} {advice}", PrivacyLeak, stacklevel=_outside())
+        warnings.warn(f"{what} {advice}", PrivacyLeak, stacklevel=outside())
 
     def say_if_repeated(self) -> None:
         """A search or an ensemble fits many models on the same records, and often looks at the scores of all of them."""
@@ -44,8 +44,8 @@ def _callers() -> list[str]:
     return names
 
 
-def _outside() -> int:
-    """How far up the caller is that is neither this package nor scikit-learn's wrapping of it."""
+def outside() -> int:
+    """How far up the caller is that is neither this package nor scikit-learn, which wraps it."""
     names = _callers()
-    own = [name.startswith(("lastiterate.estimators", "sklearn.base")) for name in names]
+    own = [name.startswith(("lastiterate.estimators", "sklearn.")) for name in names]
     return own.index(False) if False in own else 1

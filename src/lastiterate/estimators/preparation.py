@@ -8,15 +8,24 @@ from typing import Any
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from lastiterate.errors import POSITIVE, checked_choice, checked_number
-from lastiterate.estimators.given import FLOATS, delta_of, dense, norm_of, seed_of, warn_of_longer
+from lastiterate.errors import POSITIVE, checked_number
+from lastiterate.estimators.given import (
+    FLOATS,
+    adjacency_of,
+    delta_of,
+    dense,
+    norm_of,
+    say_if_counted,
+    seed_of,
+    warn_of_longer,
+)
 from lastiterate.estimators.leaks import Leaks
 from lastiterate.estimators.prepared import ShortRows
 from lastiterate.estimators.spending import Spending
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.norms import row_norms_above
 from lastiterate.numerics.randomness import Source
-from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
+from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.training.data import check_unmasked
 from lastiterate.training.preparation import Preparation, PrivateRows
@@ -57,15 +66,17 @@ class PrivatePreparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         leaks.say_if_repeated()
         seed, reach = seed_of(self.random_state, leaks), checked_number("reach", self.reach, POSITIVE)
         epsilon, delta = checked_number("epsilon", self.epsilon, POSITIVE), delta_of(self.delta, len(features), leaks)
-        norms, adjacency = row_norms_above(features), self._adjacency()
+        norms, adjacency = row_norms_above(features), adjacency_of(self.adjacency)
         norm = norm_of(self.feature_norm, norms, leaks)
         spent = Spending.all_of(float(shift_below(math.log(delta), epsilon)))
-        warn_of_longer(norms, norm, stacklevel=3)
+        say_if_counted(adjacency, len(features), leaks)
+        warn_of_longer(norms, norm)
         rows, source = ShortRows(features, norms, norm), Source(seed)
         learnt = PrivateRows(rows.pieces, len(rows), norm, adjacency).learnt(spent, reach, source)
         self.center_, self.scale_, self.feature_norm_ = learnt.center, learnt.scale, norm
         self.guarantee_ = GaussianDP(spent.mu, adjacency)
-        self.private_, self.leaks_ = source.private, tuple(leaks.found)
+        self.leaks_ = tuple(leaks.found)
+        self.private_ = not self.leaks_
         return self
 
     def transform(self, X: Any) -> Any:
@@ -74,9 +85,6 @@ class PrivatePreparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         features = dense(validate_data(self, X, reset=False, dtype=FLOATS, accept_sparse="csr"))
         rows = ShortRows(features, row_norms_above(features), self.feature_norm_)
         return Preparation(self.center_, self.scale_, self.reach).rows(rows[:])
-
-    def _adjacency(self) -> Adjacency:
-        return REPLACE_ONE if self.adjacency is None else checked_choice("adjacency", self.adjacency, Adjacency)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,9 +11,9 @@ from sklearn.base import RegressorMixin
 
 from lastiterate.algorithms import losses
 from lastiterate.algorithms.losses import Loss
-from lastiterate.errors import POSITIVE, InvalidInput, checked_number, shown
+from lastiterate.errors import POSITIVE, InvalidInput, PrivacyLeak, checked_number, shown
 from lastiterate.estimators.base import DataShape, PrivateLinearModel
-from lastiterate.estimators.leaks import Leaks
+from lastiterate.estimators.leaks import Leaks, outside
 from lastiterate.estimators.prepared import ROWS_AT_ONCE
 from lastiterate.estimators.spending import Spending
 from lastiterate.numerics.arrays import Floats
@@ -102,6 +103,7 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
         features, wanted = self._validated(X, y, y_numeric=True)
         targets, leaks = wanted.astype(np.float64), Leaks()
         bound = self._bound(targets, leaks)
+        _warn_of_larger(targets, bound)
         coefficients = self._fit(features, np.clip(targets / bound, -1.0, 1.0), 1, leaks)
         unit = bound * self.target_preparation_.scale
         self.coef_ = coefficients[0] * unit
@@ -126,6 +128,17 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # noise that hides a record hides more of a few records
         return tags
+
+
+def _warn_of_larger(targets: Floats, bound: float) -> None:
+    count = int((np.abs(targets) > bound * (1 + 1e-9)).sum())
+    if count:
+        warnings.warn(
+            f"{count} of {len(targets)} targets were larger than target_bound = {bound:g} and were cut to it. This number "
+            "is not private.",
+            PrivacyLeak,
+            stacklevel=outside(),
+        )
 
 
 def _pieces(targets: Floats) -> Iterator[Floats]:

@@ -11,9 +11,9 @@ MOST_PASSES = 250
 class Way(Enum):
     """How records come to the steps, and what is paid for."""
 
-    FULL = "full batches with momentum, every step paid for"
-    PASSES = "passes in a random order, of which only the last iterate is paid for"
-    SAMPLED = "random batches with momentum, every step paid for"
+    FULL = "full batches with momentum"
+    PASSES = "plain steps on smaller batches, all but the last iterate hidden"
+    SAMPLED = "random batches with momentum"
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,6 @@ class Plan:
     def why(self) -> str:
         """In one sentence."""
         if not self.others:
-            return "No other way was open."
+            return "Settings that were given left no other way."
         compared = "; ".join(f"{way.value}, {error:.3g}" for way, error in self.others)
         return f"Expected loss beyond the best on the reference problem: {self.error:.3g} (others: {compared})."
