@@ -47,7 +47,7 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--group", nargs="+", choices=list(groups.GROUPS), default=list(groups.GROUPS))
     parser.add_argument("--datasets", nargs="+", choices=groups.NAMES, help="some of the groups' only")
     parser.add_argument("--epsilons", type=float, nargs="+", choices=EPSILONS)
-    parser.add_argument("--seeds", type=int, help="10 unless told otherwise")
+    parser.add_argument("--seeds", type=int, help="10 unless told otherwise, 30 below 1,000 records")
     parser.add_argument("--methods", nargs="*", choices=METHODS, help="none: only show what is kept")
     parser.add_argument("--ours-anew", action="store_true", help="forget our rows: the estimators have changed")
     parser.add_argument(
@@ -60,7 +60,7 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
         QUICK if quick else [name for group in told.group for name in groups.GROUPS[group]]
     )
     told.epsilons = told.epsilons or list(QUICK_EPSILONS if quick else EPSILONS)
-    told.seeds = told.seeds or (QUICK_SEEDS if quick else 10)
+    told.seeds = told.seeds or (QUICK_SEEDS if quick else None)
     told.methods = (METHODS[:2] if quick else METHODS) if told.methods is None else told.methods
     return told
 
@@ -72,7 +72,7 @@ def _add(method: str, name: str, arguments: argparse.Namespace) -> None:
     if method == "diffprivlib":
         _run_diffprivlib(name, arguments)
         return
-    seeds = range(arguments.seeds)
+    seeds = range(arguments.seeds or groups.repetitions(name))
     add_rows(arguments.out / f"{method}.json", _methods(method), name, seeds, arguments.epsilons)
 
 
@@ -84,7 +84,12 @@ def _methods(method: str) -> list[Method]:
 
 def _run_diffprivlib(name: str, arguments: argparse.Namespace) -> None:
     command = [str(environment("diffprivlib")), "-m", "benchmarks.accuracy.diffprivlib_fits", "--datasets", name]
-    options = ["--out", str(arguments.out / "diffprivlib.json"), "--seeds", str(arguments.seeds)]
+    options = [
+        "--out",
+        str(arguments.out / "diffprivlib.json"),
+        "--seeds",
+        str(arguments.seeds or groups.repetitions(name)),
+    ]
     subprocess.run([*command, *options, "--epsilons", *map(str, arguments.epsilons)], cwd=ROOT, check=True)
 
 
