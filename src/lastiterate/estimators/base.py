@@ -41,7 +41,7 @@ from lastiterate.estimators.given import (
 )
 from lastiterate.estimators.leaks import Leaks
 from lastiterate.estimators.prepared import PreparedRecords, ShortRows, prepared
-from lastiterate.estimators.spending import Spending
+from lastiterate.estimators.spending import PreparationBudget
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.norms import row_norms_above
@@ -108,15 +108,15 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     def _guess(self, shape: DataShape) -> Guess:
         """What is expected of any data, before any is seen."""
 
-    def _spending(self, mu: float) -> Spending:
+    def _spending(self, mu: float) -> PreparationBudget:
         """How much goes to what is learnt before training."""
         if self.preparation not in ("auto", None):
             raise InvalidInput(
                 f"preparation must be 'auto' or None. Got {shown(self.preparation):.60}.", field="preparation"
             )
-        return Spending.of_features(mu) if self.preparation else Spending()
+        return PreparationBudget.of_features(mu) if self.preparation else PreparationBudget()
 
-    def _prepared_targets(self, targets: Floats, spending: Spending, source: Source) -> Floats:
+    def _prepared_targets(self, targets: Floats, spending: PreparationBudget, source: Source) -> Floats:
         """As they are trained on."""
         return targets
 
@@ -166,12 +166,14 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return _reported(self.run_, self.delta_, self.leaks_)
 
-    def _learnt(self, rows: ShortRows, shape: DataShape, plan: Plan, spending: Spending, source: Source) -> Preparation:
+    def _learnt(
+        self, rows: ShortRows, shape: DataShape, plan: Plan, spending: PreparationBudget, source: Source
+    ) -> Preparation:
         """Rows are centred only where there is an intercept to make up for it."""
-        if spending.features is None:
+        if spent.features is None:
             return only_scaled(shape.features, shape.feature_norm)
         private = PrivateRows(rows.pieces, len(rows), shape.feature_norm, self._adjacency())
-        return private.learnt(spending.features, _REACH[plan.way], source, centred=bool(shape.constant))
+        return private.learnt(spent.features, _REACH[plan.way], source, centred=bool(shape.constant))
 
     def _split(self, weights: Floats, shape: DataShape) -> Floats:
         """Coefficients of the features as they were given; the intercept is set aside."""

@@ -21,7 +21,7 @@ from lastiterate.estimators.given import (
 )
 from lastiterate.estimators.leaks import Leaks
 from lastiterate.estimators.prepared import ShortRows
-from lastiterate.estimators.spending import Spending
+from lastiterate.estimators.spending import PreparationBudget
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.norms import row_norms_above
 from lastiterate.numerics.randomness import Source
@@ -68,7 +68,7 @@ class PrivatePreparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         epsilon, delta = checked_number("epsilon", self.epsilon, POSITIVE), delta_of(self.delta, len(features), leaks)
         norms, adjacency = row_norms_above(features), adjacency_of(self.adjacency)
         norm = norm_of(self.feature_norm, norms, leaks)
-        spent = Spending.all_of(float(shift_below(math.log(delta), epsilon)))
+        spent = PreparationBudget.all_of(float(shift_below(math.log(delta), epsilon)))
         say_if_counted(adjacency, len(features), leaks)
         warn_of_longer(norms, norm)
         rows, source = ShortRows(features, norms, norm), Source(seed)

@@ -14,7 +14,7 @@ from lastiterate.training.preparation import Preparation
 from lastiterate.training.records import parts_of
 from lastiterate.training.sources import RecordSource, on_disk
 
-ROWS_AT_ONCE = 8192
+ROWS_AT_ONCE = 2048
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from lastiterate.errors import POSITIVE, InvalidInput, PrivacyLeak, checked_numb
 from lastiterate.estimators.base import DataShape, PrivateLinearModel
 from lastiterate.estimators.leaks import Leaks, outside
 from lastiterate.estimators.prepared import ROWS_AT_ONCE
-from lastiterate.estimators.spending import Spending
+from lastiterate.estimators.spending import PreparationBudget
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.randomness import Source
 from lastiterate.privacy.adjacency import Adjacency
@@ -86,11 +86,11 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
             return losses.ridge(feature_norm=norm, l2=l2, clip=clip)
         return losses.huber(feature_norm=norm, threshold=self.threshold, l2=l2, clip=clip)
 
-    def _spending(self, mu: float) -> Spending:
+    def _spending(self, mu: float) -> PreparationBudget:
         features = super()._spending(mu)
         return features.and_targets(mu) if features.features is not None else features
 
-    def _prepared_targets(self, targets: Floats, spending: Spending, source: Source) -> Floats:
+    def _prepared_targets(self, targets: Floats, spending: PreparationBudget, source: Source) -> Floats:
         """Centred where there is an intercept, scaled, and cut where they are far."""
         self.target_preparation_ = only_scaled(1, 1.0)
         if spending.targets is not None:

@@ -13,14 +13,14 @@ _CENTER, _SCALE, _TARGET_CENTER = 0.1, 0.01, 0.05
 
 
 @dataclass(frozen=True)
-class Spending:
+class PreparationBudget:
     """For features and for targets; None where nothing is learnt of them."""
 
     features: Spent | None = None
     targets: Spent | None = None
 
     @classmethod
-    def of_features(cls, mu: float) -> Spending:
+    def of_features(cls, mu: float) -> PreparationBudget:
         return cls(_parts(mu, _CENTER))
 
     @staticmethod
@@ -29,8 +29,8 @@ class Spending:
         part = down(mu, by=1e-9) / math.sqrt(_CENTER + _SCALE)
         return _parts(part, _CENTER)
 
-    def and_targets(self, mu: float) -> Spending:
-        return Spending(self.features, _parts(mu, _TARGET_CENTER))
+    def and_targets(self, mu: float) -> PreparationBudget:
+        return PreparationBudget(self.features, _parts(mu, _TARGET_CENTER))
 
     @property
     def mu(self) -> float:

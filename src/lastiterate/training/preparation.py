@@ -49,8 +49,10 @@ class Preparation:
 
     def rows(self, features: Floats) -> Floats:
         """Each row by itself, in the precision of the features."""
-        moved = ((features - self.center) / self.scale).astype(features.dtype, copy=False)
-        return shortened_rows(moved, row_norms_above(moved), self.reach)
+        moved = features - self.center.astype(features.dtype)
+        moved /= self.scale
+        norms = row_norms_above(moved)
+        return shortened_rows(moved, norms, self.reach) if (norms > self.reach).any() else moved
 
     def in_features(self, weights: Floats) -> tuple[Floats, Floats]:
         """What is linear in prepared rows, one line of weights each, as coefficients and a constant of the rows given."""

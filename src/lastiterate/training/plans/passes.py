@@ -24,7 +24,7 @@ _EPOCH_COUNTS = 25
 
 
 @dataclass(frozen=True, eq=False)
-class Passes:
+class ManyPlans:
     """Many plans, one entry each."""
 
     batches: Floats
@@ -44,14 +44,14 @@ def hidden_passes(problem: Problem, wishes: Wishes) -> Plan | None:
     return Plan(Way.PASSES, *numbers, momentum=0.0, averaged=1, error=float(errors[best]))
 
 
-def _within_reach(problem: Problem, wishes: Wishes) -> Passes:
+def _within_reach(problem: Problem, wishes: Wishes) -> ManyPlans:
     most = problem.records // _FEWEST_IN_A_BATCH
     batches = [count for count in _BATCHES if count <= most] if wishes.batches is None else [wishes.batches]
     epochs = _epochs(wishes.passes) if wishes.epochs is None else [wishes.epochs]
     fractions = _FRACTIONS if wishes.step_size is None else (1.0,)
     every = np.array(list(product(batches, epochs, fractions, _l2_terms(problem, wishes))), float).reshape(-1, 4).T
     largest = 2 / (problem.smoothness + 2 * every[3]) if wishes.step_size is None else wishes.step_size
-    return Passes(every[0], every[1], every[2] * largest, every[3])
+    return ManyPlans(every[0], every[1], every[2] * largest, every[3])
 
 
 def _epochs(most: int) -> list[int]:
@@ -64,7 +64,7 @@ def _l2_terms(problem: Problem, wishes: Wishes) -> list[float]:
     return [0.0, *(problem.guess.curvature * 10.0**power for power in (-5, -4, -3, -2))]
 
 
-def expected_errors(problem: Problem, plans: Passes) -> Floats:
+def expected_errors(problem: Problem, plans: ManyPlans) -> Floats:
     """The loss beyond the best that is expected of each plan."""
     contraction = np.maximum(1 - plans.step_size * plans.l2, 0.0)
     kept = np.maximum(contraction - _TURNING * plans.step_size * problem.smoothness, 0.0)
