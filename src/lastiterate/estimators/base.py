@@ -170,10 +170,10 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         self, rows: ShortRows, shape: DataShape, plan: Plan, spending: PreparationBudget, source: Source
     ) -> Preparation:
         """Rows are centred only where there is an intercept to make up for it."""
-        if spent.features is None:
+        if spending.features is None:
             return only_scaled(shape.features, shape.feature_norm)
         private = PrivateRows(rows.pieces, len(rows), shape.feature_norm, self._adjacency())
-        return private.learnt(spent.features, _REACH[plan.way], source, centred=bool(shape.constant))
+        return private.learnt(spending.features, _REACH[plan.way], source, centred=bool(shape.constant))
 
     def _split(self, weights: Floats, shape: DataShape) -> Floats:
         """Coefficients of the features as they were given; the intercept is set aside."""
