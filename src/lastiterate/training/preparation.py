@@ -18,7 +18,6 @@ from lastiterate.numerics.norms import length, row_norms_above
 from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, Adjacency
-from lastiterate.training.data import shortened_rows
 from lastiterate.training.leaving import leaves_with_normal_noise
 from lastiterate.training.linear import summed_in_blocks, sums_in
 
@@ -52,7 +51,10 @@ class Preparation:
         moved = features - self.center.astype(features.dtype)
         moved /= self.scale
         norms = row_norms_above(moved)
-        return shortened_rows(moved, norms, self.reach) if (norms > self.reach).any() else moved
+        moved *= (self.reach / np.maximum(norms, self.reach)).astype(features.dtype)[
+            :, None
+        ]  # in place: rows may be many
+        return moved
 
     def in_features(self, weights: Floats) -> tuple[Floats, Floats]:
         """What is linear in prepared rows, one line of weights each, as coefficients and a constant of the rows given."""
