@@ -314,11 +314,11 @@ def test_estimators_do_not_copy_mapped_features(intercept: bool, tmp_path: Path)
         expected = model.fit(ROWS, targets).coef_.copy()
         again = model.fit(mapped(tmp_path, ROWS), targets)
         assert np.array_equal(again.coef_, expected)
-    large = np.lib.format.open_memmap(tmp_path / "large.npy", "w+", np.float32, (200_000, 50))  # pieces of 8,192 rows, with their norms, take up to 9 MB
+    large = np.lib.format.open_memmap(tmp_path / "large.npy", "w+", np.float32, (200_000, 50))
     model = PrivateLogisticRegression(delta=1e-6, feature_norm=1.0, epochs=2, batches=1, classes=[-1, 1])
     model.set_params(fit_intercept=intercept)
     tracemalloc.start()
     model.fit(large, np.resize(SIDES, 200_000))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < large.nbytes / 2
+    assert peak < large.nbytes / 2  # pieces of 8,192 rows with their norms take up to 9 MB
