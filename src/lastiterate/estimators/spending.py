@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lastiterate.numerics.rounding import down, up
 from lastiterate.training.preparation import Spent
 
-# Of mu². On simulated problems half or twice as much for the centre costs a tenth of a point of accuracy.
+# Of mu².
 _CENTER, _SCALE, _TARGET_CENTER = 0.1, 0.01, 0.05
 
 

@@ -78,8 +78,7 @@ class PrivateRows:
 
     def learnt(self, spent: Spent, reach: float, source: Source, centred: bool = True) -> Preparation:
         """The preparation that these releases find; what is not centred keeps its origin."""
-        first = next(self.pieces())
-        center = self._center(spent.center, source) if centred else np.zeros(first.shape[1])
+        center = self._center(spent.center, source) if centred else np.zeros(next(self.pieces()).shape[1])
         return Preparation(center, self._scale(center, spent.scale, source), reach)
 
     def _center(self, mu: float, source: Source) -> Floats:
