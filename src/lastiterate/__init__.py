@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from lastiterate import accounting, adapters, auditing, baselines, mechanisms, notions, theorems, torch, training
     from lastiterate.accounting.account import account
     from lastiterate.accounting.budget import Budget
-    from lastiterate.accounting.calibrate import NOISE, STEPS, calibrate
+    from lastiterate.accounting.calibrate import BATCH_SIZE, NOISE, STEP_SIZE, STEPS, calibrate
     from lastiterate.accounting.certificate import verify
     from lastiterate.accounting.each import account_each
     from lastiterate.accounting.report import Report
@@ -27,11 +27,12 @@ if TYPE_CHECKING:
     )
     from lastiterate.algorithms.domains import Ball, Box, ConvexSet, Unbounded
     from lastiterate.algorithms.files import read_run, write_run
+    from lastiterate.algorithms.length import epochs
     from lastiterate.algorithms.noise import Langevin, OnGradientSum, OnIterate, OnMeanGradient
     from lastiterate.algorithms.optimizers import SGD, Adam
     from lastiterate.algorithms.prox import L1, ConvexTerm, ElasticNet, NuclearNorm
     from lastiterate.algorithms.released import AVERAGE, EMA, LAST
-    from lastiterate.algorithms.run import Run, epochs
+    from lastiterate.algorithms.run import Run
     from lastiterate.algorithms.schedules import cosine, linear, steps
     from lastiterate.auditing.audit import audit
     from lastiterate.errors import (
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ADD_OR_REMOVE_ONE",
     "AVERAGE",
+    "BATCH_SIZE",
     "CATALOGUE",
     "EMA",
     "L1",
@@ -61,6 +63,7 @@ __all__ = [
     "REPLACE_ONE",
     "SGD",
     "STEPS",
+    "STEP_SIZE",
     "ZERO_OUT",
     "Adam",
     "Ball",
@@ -122,7 +125,7 @@ __all__ = [
 _NAMES = {
     "accounting.account": "account",
     "accounting.budget": "Budget",
-    "accounting.calibrate": "NOISE STEPS calibrate",
+    "accounting.calibrate": "BATCH_SIZE NOISE STEPS STEP_SIZE calibrate",
     "accounting.certificate": "verify",
     "accounting.each": "account_each",
     "accounting.report": "Report",
@@ -130,11 +133,12 @@ _NAMES = {
     "algorithms.batches": "BallsAndBins Cyclic FixedSize FullBatch Poisson PoissonMean Shuffled",
     "algorithms.domains": "Ball Box ConvexSet Unbounded",
     "algorithms.files": "read_run write_run",
+    "algorithms.length": "epochs",
     "algorithms.noise": "Langevin OnGradientSum OnIterate OnMeanGradient",
     "algorithms.optimizers": "SGD Adam",
     "algorithms.prox": "L1 ConvexTerm ElasticNet NuclearNorm",
     "algorithms.released": "AVERAGE EMA LAST",
-    "algorithms.run": "Run epochs",
+    "algorithms.run": "Run",
     "algorithms.schedules": "cosine linear steps",
     "auditing.audit": "audit",
     "errors": "BudgetExceeded Incompatible InvalidInput LastIterateError PrivacyLeak Unavailable",

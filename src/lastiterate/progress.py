@@ -40,6 +40,24 @@ def tracked(items: Sequence[Item], what: str) -> Iterator[Item]:
 
 
 @contextmanager
+def as_one(what: str) -> Iterator[None]:
+    """A search of unknown length: whatever is tracked inside, a listener hears this alone, of 0 in all."""
+    listener = _listener.get()
+    if listener is None:
+        yield
+        return
+
+    def said(*_: object) -> None:
+        listener(what, 0, 0)
+
+    token = _listener.set(said)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+@contextmanager
 def progress_bar() -> Iterator[None]:
     """Draw a bar on the standard error stream for whatever takes longer than two seconds, if somebody can see it."""
     if sys.stderr is None or not sys.stderr.isatty():
@@ -65,13 +83,18 @@ class _Bar:
         if now - self.start < _PATIENCE or (self.drawn and now - self.last < _REDRAWN):
             return
         self.last = now
-        filled = _WIDTH * done // total
-        sys.stderr.write(
-            f"\r{what} [{'#' * filled}{'.' * (_WIDTH - filled)}] {100 * done // total:3d}%, {now - self.start:.0f} s "
-        )
+        sys.stderr.write(f"\r{what} {_drawn(done, total)}{now - self.start:.0f} s ")
         sys.stderr.flush()
         self.drawn = True
 
     def clear(self) -> None:
         if self.drawn:
             sys.stderr.write("\r" + " " * 120 + "\r")
+
+
+def _drawn(done: int, total: int) -> str:
+    """Nothing where nobody knows how much there is to do."""
+    if not total:
+        return ""
+    filled = _WIDTH * done // total
+    return f"[{'#' * filled}{'.' * (_WIDTH - filled)}] {100 * done // total:3d}%, "

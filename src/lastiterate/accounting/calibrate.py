@@ -1,47 +1,31 @@
-"""The least noise, or the largest number of steps, that meets a target."""
+"""The noise, the steps, the batch size or the step size that meets a target."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from collections.abc import Iterable
+from dataclasses import replace
 
-from lastiterate.accounting.account import account
-from lastiterate.accounting.releases import checked_releases, released
-from lastiterate.accounting.report import Report
-from lastiterate.algorithms.arithmetic import EXACT
+from lastiterate.accounting.releases import checked_releases
+from lastiterate.accounting.searches.by_theorem import Meets, as_executed
+from lastiterate.accounting.searches.least_noise import least_noise
+from lastiterate.accounting.searches.most_steps import longest_run
+from lastiterate.accounting.searches.nearest import run_of_nearest_batch_size, run_of_nearest_step_size
 from lastiterate.algorithms.named import names_arguments
-from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import (
     INSIDE_UNIT,
     POSITIVE,
     InvalidInput,
-    LastIterateError,
     PublicEnum,
     Unavailable,
     checked_choice,
     checked_count,
     checked_number,
 )
-from lastiterate.numerics.normal_gap import shift_below
-from lastiterate.numerics.roots import decreasing_crossing
 from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.theorems.catalogue import CATALOGUE
-from lastiterate.theorems.evidence import About
-from lastiterate.theorems.theorem import Guarantee, Theorem, best_rung
+from lastiterate.progress import as_one
 
-_WIDEST = 60.0  # of the logarithm of the noise, either way
-_MOST_ROUNDS = 5
 _LEAST_TARGET, _MOST_TARGET = 1e-6, 1e9
-_FAR = 1.0  # of the logarithm of the noise: there another theorem may be the best
-_MOST_SECANTS = 6
-_NEAR = 0.25  # of the logarithm of ε: there the best theorem and its best rung are all but found
-_CLOSE = 1e-6  # of the logarithm of ε: from here on the root is bracketed
-_LEAST_SQUARE = 1e-40  # of a μ: what is left for training is not 0 where rounding says so
-_MEASURED = 10.0  # of the logarithm of ε: farther from the target, what was released before makes no difference
-_STEEPNESS = 2.0  # log ε falls about so much faster than the logarithm of the noise
 
 
 class Free(PublicEnum):
@@ -49,10 +33,24 @@ class Free(PublicEnum):
 
     NOISE = "the size of the noise, all steps by one factor"
     STEPS = "the number of steps, in whole epochs for batches in passes"
+    BATCH_SIZE = "the batch size, with as many epochs"
+    STEP_SIZE = "the step size, all steps by one factor"
+
+    @classmethod
+    def named(cls, free: Free | str) -> Free:
+        """By its name, as in `--free noise`, or the constant itself."""
+        names = {one.name.lower(): one for one in cls}
+        if isinstance(free, str):
+            if free not in names:
+                raise InvalidInput(f"free must be one of {', '.join(names)}. Got {free!r:.60}.", field="free")
+            return names[free]
+        return checked_choice("free", free, cls)
 
 
 NOISE = Free.NOISE
 STEPS = Free.STEPS
+BATCH_SIZE = Free.BATCH_SIZE
+STEP_SIZE = Free.STEP_SIZE
 
 
 @names_arguments
@@ -61,29 +59,41 @@ def calibrate(
     *,
     epsilon: float,
     delta: float,
-    free: Free = NOISE,
+    free: Free | str = NOISE,
     most_steps: int = 1_000_000,
     releases: Iterable[int] = (),
 ) -> Run:
     """The run changed as little as the target allows: `account` of what is returned gives at most `epsilon`.
 
-    With free=li.NOISE the noise is scaled by one factor, up or down. With free=li.STEPS the run is made as long as the
-    target allows, but not longer than `most_steps`: where the loss stops growing, any number of steps may do. The iterates
-    after `releases` steps leave as well, as far as the run gets there. Room is left for the rounding of a training, mostly
-    below a part in a thousand, unless the run states its arithmetic: executed by `li.train`, it still meets the target.
+    `free` says what may change, as li.NOISE or by name as "noise". With li.NOISE the noise is scaled by one factor, up or
+    down. With li.STEPS the run is made as long as the target allows, but not longer than `most_steps`: where the loss stops
+    growing, any number of steps may do. With li.BATCH_SIZE the number of epochs is kept, and with noise on the gradient sum
+    the batch is the largest that meets the target, else the smallest. With li.STEP_SIZE steps are as long as the target
+    allows, or, if the present ones do not meet it, the nearest shorter ones that do, or longer ones.
+
+    The iterates after `releases` steps leave as well, as far as the run gets there. Room is left for the rounding of a
+    training, mostly below a part in a thousand, unless the run states its arithmetic: executed by `li.train`, it still meets
+    the target.
     """
     checked_run(run)
     target, delta = _checked_target(epsilon), checked_number("delta", delta, INSIDE_UNIT)
-    checked_choice("free", free, Free)
-    places = checked_releases(releases)
-    longest = most_steps if free is NOISE else checked_count("most_steps", most_steps)
+    free, places = Free.named(free), checked_releases(releases)
+    longest = most_steps if free is not STEPS else checked_count("most_steps", most_steps)
     _check_beforehand(run.beforehand_mu, target, delta)
-    executed = replace(run, arithmetic=run.expected_arithmetic) if run.arithmetic == EXACT else run
-    if free is NOISE:
-        found = _least_noise(executed, target, delta, places)
-    else:
-        found = _most_steps(executed, target, delta, longest, places)
+    with as_one("calibrating"):
+        found = _found(run, free, Meets(target, delta, places), longest)
     return replace(found, arithmetic=run.arithmetic)
+
+
+def _found(run: Run, free: Free, meets: Meets, longest: int) -> Run:
+    """With room for the rounding of a training."""
+    if free is BATCH_SIZE:
+        return run_of_nearest_batch_size(run, meets)
+    if free is STEP_SIZE:
+        return run_of_nearest_step_size(run, meets)
+    if free is STEPS:
+        return longest_run(run, meets, longest)
+    return least_noise(as_executed(run), meets.epsilon, meets.delta, meets.releases)
 
 
 def _checked_target(epsilon: float) -> float:
@@ -104,155 +114,3 @@ def _check_beforehand(mu: float, target: float, delta: float) -> None:
             f"epsilon = {target:g} for training. Release less beforehand, or allow a larger epsilon.",
             field="beforehand_mu",
         )
-
-
-@dataclass(frozen=True)
-class _Target:
-    """An ε at this log δ, of which what was released before training takes its part; `mu` is what is left for training."""
-
-    epsilon: float
-    log_delta: float
-    beforehand_mu: float
-
-    @property
-    def mu(self) -> float:
-        return self.left_of(float(shift_below(self.log_delta, self.epsilon)))
-
-    def left_of(self, mu: float) -> float:
-        """For training, of the μ of everything: for Gaussian guarantees it is proportional to 1/noise."""
-        return math.sqrt(max((mu - self.beforehand_mu) * (mu + self.beforehand_mu), _LEAST_SQUARE))
-
-    def excess(self, epsilon: float) -> float:
-        """How far this ε is above the target, in logarithms: as if training were alone, so that it falls evenly."""
-        above = math.log(max(epsilon, 1e-300) / self.epsilon)
-        if not self.beforehand_mu or not -_MEASURED < above < _MEASURED:
-            return above
-        of_training = _STEEPNESS * math.log(self.left_of(float(shift_below(self.log_delta, epsilon))) / self.mu)
-        return max(of_training, above) if above > 0 else min(of_training, above)
-
-
-def _least_noise(run: Run, target: float, delta: float, releases: tuple[int, ...]) -> Run:
-    aim = _Target(target, math.log(delta), run.beforehand_mu)
-
-    def accounted(log_factor: float) -> Report:
-        return account(run.with_noise(math.exp(log_factor)), delta, releases)
-
-    def excess(theorem: Theorem, rung: int | None, log_factor: float) -> float:
-        process = released(run.with_noise(math.exp(log_factor)).process, releases)
-        return aim.excess(_epsilon_by(theorem, process, delta, rung))
-
-    def looked_up(log_factor: float, otherwise: Report) -> tuple[float, Report]:
-        """What is best there, and a better guess if that is Gaussian."""
-        try:
-            found = accounted(log_factor)
-        except LastIterateError:
-            return log_factor, otherwise
-        return log_factor + (math.log(aim.left_of(found.mu) / aim.mu) if found.mu else 0.0), found
-
-    report = account(run, delta, releases)
-    # For Gaussian guarantees the first guess is the answer.
-    guess = math.log(aim.left_of(report.mu) / aim.mu) if report.mu else _guess(aim, report.epsilon)
-    if not report.mu and abs(guess) > _FAR:
-        guess, report = looked_up(guess, report)
-    # The theorem and the rung that are best for some noise are nearly so for other noise: the search over all of them is
-    # left to the end. From far off, which rung is best nearby is looked up on the way.
-    rung = best_rung(report.best, delta)
-    if rung is not None and abs(math.log(max(report.epsilon, 1e-300) / target)) > _NEAR:
-        guess, report = looked_up(_by_secants(partial(excess, report.best.theorem, rung), guess, _NEAR), report)
-
-    for _ in range(_MOST_ROUNDS):
-        best, closeness = (report.best.theorem, best_rung(report.best, delta)), _closeness(report)
-        gaussian = bool(report.mu)
-        if not gaussian:
-            guess = _on_rung(partial(excess, *best), guess, closeness)
-            report = accounted(guess)
-        if gaussian or report.epsilon > target:
-            first_step = 1e-7 if gaussian else 1e-3
-            guess = _searched(partial(excess, best[0], None), guess + 1e-9, first_step, closeness)
-            report = accounted(guess)
-        if (report.best.theorem, best_rung(report.best, delta)) == best:
-            break
-    if report.epsilon > target:
-        raise Unavailable(f"no noise up to e^{_WIDEST:.0f} times the present one meets epsilon = {target:g}.")
-    return report.run
-
-
-def _searched(excess: Callable[[float], float], start: float, step: float, closeness: float) -> float:
-    return decreasing_crossing(excess, -_WIDEST, _WIDEST, start, step, closeness)
-
-
-def _guess(aim: _Target, epsilon: float) -> float:
-    """By how much to change the logarithm of the noise, to begin with."""
-    return min(max(aim.excess(min(max(epsilon, 1e-12), 1e30)) / _STEEPNESS, -_WIDEST), _WIDEST)
-
-
-def _on_rung(excess: Callable[[float], float], guess: float, closeness: float) -> float:
-    known = cache(excess)  # the search begins where secants end
-    start = _by_secants(known, guess, _CLOSE)
-    if -closeness <= known(start) <= 0:
-        return start
-    return _searched(known, start, _CLOSE, closeness)
-
-
-def _by_secants(excess: Callable[[float], float], guess: float, close: float) -> float:
-    """Nearer to where the excess vanishes, if a few secants lead there; the guess itself if not."""
-    value, slope, moved = excess(guess), -_STEEPNESS, guess
-    for _ in range(_MOST_SECANTS):
-        if not math.isfinite(value) or abs(value) < close or not -20 < slope < -0.05:
-            break
-        step = min(max(-value / slope, -1.0), 1.0)
-        following = excess(moved + step)
-        slope, value, moved = (following - value) / step, following, moved + step
-    # A quarter of the closeness beyond the root: there the search ends.
-    return moved - (value + 1e-7) / slope if abs(value) < 1 and -20 < slope < -0.05 else guess
-
-
-def _epsilon_by(theorem: Theorem, process: Process, delta: float, rung: int | None = None) -> float:
-    if rung is not None and not theorem.failures(process):
-        try:
-            return float(theorem.rebuilt(process, rung).epsilon(delta))
-        except InvalidInput:  # with other noise there may be no such rung
-            return math.inf
-    answer = theorem.apply(process)
-    return answer.epsilon(delta) if isinstance(answer, Guarantee) else math.inf
-
-
-def _closeness(report: Report) -> float:
-    """Of the logarithm of the noise: bounds that are searched on grids do not move evenly."""
-    return 1e-7 if report.mu else 4e-7
-
-
-def _most_steps(run: Run, target: float, delta: float, most_steps: int, releases: tuple[int, ...]) -> Run:
-    unit = run.batches.per_epoch if run.batches.passes else 1
-    longest = _longest(run, most_steps)
-
-    # Composition is quick; and the one that met the last time comes first.
-    order = sorted(CATALOGUE, key=lambda theorem: theorem.about is not About.EVERY_ITERATE)
-
-    def meets(count: int) -> bool:
-        process = released(run.first(count * unit).process, [place for place in releases if place < count * unit])
-        met = next((theorem for theorem in order if _epsilon_by(theorem, process, delta) <= target), None)
-        if met is not None:
-            order.sort(key=lambda theorem: theorem is not met)
-        return met is not None
-
-    if longest < unit:
-        raise Unavailable(f"most_steps must be at least one epoch of {unit} steps. Got {longest}.", field="most_steps")
-    if not meets(1):
-        raise Unavailable(
-            f"not even {unit} step{'s' if unit > 1 else ''} meet epsilon = {target:g}. Calibrate the noise instead."
-        )
-    low, high = 1, 2
-    while high * unit <= longest and meets(high):
-        low, high = high, 2 * high
-    high = min(high, longest // unit + 1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if meets(middle) else (low, middle)
-    return run.first(low * unit)
-
-
-def _longest(run: Run, most_steps: int) -> int:
-    """A run with one entry per step cannot be made longer."""
-    per_step = [run.step_size, getattr(run.noise, run.noise.size), run.clip]
-    return min([most_steps, *(len(value) for value in per_step if isinstance(value, tuple))])

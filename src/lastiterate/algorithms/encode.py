@@ -9,10 +9,11 @@ from typing import Any
 from lastiterate.algorithms.arithmetic import EXACT, Arithmetic
 from lastiterate.algorithms.hints import closest, hint
 from lastiterate.algorithms.kinds import SCHEDULES, SECTIONS, Kind, kind_named
+from lastiterate.algorithms.length import Epochs
 from lastiterate.algorithms.losses import Loss
 from lastiterate.algorithms.optimizers import PLAIN
 from lastiterate.algorithms.released import LAST
-from lastiterate.algorithms.run import Epochs, Run
+from lastiterate.algorithms.run import Run
 from lastiterate.algorithms.schedules import Scheduled
 from lastiterate.errors import InvalidInput, shown
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency

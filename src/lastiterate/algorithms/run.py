@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lastiterate.algorithms.arithmetic import EXACT, Arithmetic, expected_arithmetic
 from lastiterate.algorithms.batches import Batches, Sizes
 from lastiterate.algorithms.domains import Domain, Unbounded
+from lastiterate.algorithms.length import Epochs, Length, length_of
 from lastiterate.algorithms.losses import Loss
 from lastiterate.algorithms.named import names_arguments
 from lastiterate.algorithms.noise import Noise
@@ -43,24 +43,8 @@ from lastiterate.errors import (
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 
-_MOST_STEPS = min(10**12, sys.maxsize // 8)  # on 32-bit platforms, what an array may have
 _LEAST, _MOST = 1e-100, 1e100
 _BEFOREHAND = Interval(0.0, _MOST, low_included=True, high_included=True)
-
-
-@dataclass(frozen=True)
-class Epochs:
-    """A number of passes over the data."""
-
-    count: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "count", checked_count("epochs", self.count))
-
-
-def epochs(count: int) -> Epochs:
-    """So many passes over the data, as the `steps` of a run."""
-    return Epochs(count)
 
 
 @partial(names_arguments, what="an entry of a run")
@@ -86,7 +70,7 @@ class Run:
     batches: Batches
     step_size: PerStep
     noise: Noise
-    steps: int
+    length: Length
     domain: Domain
     prox: Prox | None
     weight_decay: float
@@ -103,7 +87,7 @@ class Run:
         batches: Batches,
         step_size: Any,
         noise: Noise,
-        steps: int | Epochs,
+        steps: int | Epochs | None = None,
         domain: Domain | None = None,
         prox: Prox | None = None,
         weight_decay: float = 0.0,
@@ -113,6 +97,7 @@ class Run:
         optimizer: Optimizer | str | None = None,
         released: Released = LAST,
         beforehand_mu: float = 0.0,
+        length: Length | None = None,
     ) -> None:
         _checked_kind("loss", loss, Loss, "li.losses.logistic(feature_norm=1.0)")
         _checked_kind("batches", batches, Batches, "li.FullBatch(records=1000)")
@@ -123,16 +108,14 @@ class Run:
             _checked_kind("prox", prox, Prox, "li.L1(weight=0.1)")
         _checked_kind("arithmetic", arithmetic, Arithmetic, "what li.train states in the run that it returns")
         _checked_kind("released", released, Released, "li.LAST or li.EMA(decay=0.99)")
-        count = steps.count * batches.per_epoch if isinstance(steps, Epochs) else checked_count("steps", steps)
-        if count > _MOST_STEPS:
-            raise InvalidInput(f"steps must be at most {_MOST_STEPS:g}. Got {shown(count)}.", field="steps")
-        sizes, span = checked_per_step("step_size", step_size, POSITIVE), (count, batches.per_epoch)
+        length = _length(steps, length, batches.per_epoch)
+        sizes, span = checked_per_step("step_size", step_size, POSITIVE), (length.steps, batches.per_epoch)
         values = {
             "loss": loss if loss.clip is None else replace(loss, clip=over_run("clip", loss.clip, *span)),
             "batches": batches,
             "step_size": over_run("step_size", sizes, *span),
             "noise": noise.over(*span),
-            "steps": count,
+            "length": length,
             "domain": domain,
             "prox": prox,
             "weight_decay": checked_number("weight_decay", weight_decay, NON_NEGATIVE),
@@ -150,6 +133,14 @@ class Run:
         self._check_adjacency()
         for name in ("sensitivity", "noise"):
             _checked_range(name, getattr(self.process, name))  # lists of the wrong length are refused here, too
+
+    if TYPE_CHECKING:
+        steps: int  # what `replace` may be given
+    else:
+
+        @property
+        def steps(self):
+            return self.length.steps
 
     @cached_property
     def process(self) -> Process:
@@ -194,7 +185,8 @@ class Run:
         count = checked_count("steps", steps)
         loss = self.loss if self.loss.clip is None else replace(self.loss, clip=first_steps(self.loss.clip, count))
         sizes = first_steps(self.step_size, count)
-        return replace(self, loss=loss, step_size=sizes, noise=self.noise.first(count), steps=count)
+        length = self.length.cut(count, self.batches.per_epoch)
+        return replace(self, loss=loss, step_size=sizes, noise=self.noise.first(count), length=length)
 
     @property
     def decay(self) -> float:
@@ -251,6 +243,15 @@ class Run:
                 "gradient_norm.",
                 field="adjacency",
             )
+
+
+def _length(steps: int | Epochs | None, before: Length | None, per_epoch: int) -> Length:
+    """Of a new run, or of one that was changed in something else: then its passes are kept, if it was described in them."""
+    if steps is not None:
+        return length_of(steps, per_epoch)
+    if before is None:
+        raise InvalidInput("steps is missing: give a number of steps, or li.epochs(10).", field="steps")
+    return before.with_batches(per_epoch)
 
 
 def _checked_range(name: str, values: Floats) -> None:

@@ -6,8 +6,9 @@ import argparse
 from typing import Any
 
 from lastiterate.accounting.account import account
-from lastiterate.accounting.calibrate import NOISE, STEPS, calibrate
+from lastiterate.accounting.calibrate import STEPS, Free, calibrate
 from lastiterate.algorithms.files import read_run, run_to_toml, write_run
+from lastiterate.algorithms.run import Run
 from lastiterate.cli.options import add_releases, add_run
 from lastiterate.cli.show import show
 
@@ -15,7 +16,8 @@ from lastiterate.cli.show import show
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     parser.add_argument("--epsilon", type=float, required=True, help="the target")
-    parser.add_argument("--free", choices=("noise", "steps"), default="noise", help="what may change (default: noise)")
+    names = [one.name.lower() for one in Free]
+    parser.add_argument("--free", choices=names, default="noise", help="what may change (default: noise)")
     parser.add_argument("--most-steps", type=int, default=1_000_000, help="with --free steps, never more than these")
     parser.add_argument("--write", metavar="FILE", help="write the run that meets it, as .toml or .json")
     add_releases(parser)
@@ -23,7 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def answer(options: argparse.Namespace) -> int:
     run = read_run(options.run)
-    free = NOISE if options.free == "noise" else STEPS
+    free = Free.named(options.free)
     found = calibrate(
         run,
         epsilon=options.epsilon,
@@ -35,18 +37,25 @@ def answer(options: argparse.Namespace) -> int:
     report = account(found, options.delta, [release for release in options.releases if release < found.steps])
     if options.write:
         write_run(found, options.write)
-    name = found.noise.size if free is NOISE else "steps"
-    value = getattr(found.noise, name) if free is NOISE else found.steps
-    before = getattr(run.noise, name) if free is NOISE else run.steps
+    name, value = _free_entry(found, free)
     text = (
         f"{name} = {_number(value)} meets epsilon = {options.epsilon:g} at delta = {options.delta:g} "
-        f"(it was {_number(before)}); epsilon is then {report.epsilon:.9g}, by {report.best.theorem.name}"
+        f"(it was {_number(_free_entry(run, free)[1])}); epsilon is then {report.epsilon:.9g}, by {report.best.theorem.name}"
     )
     if free is STEPS and found.steps + found.batches.per_epoch > options.most_steps:
         text += f"\nthe target is still met there: --most-steps is {options.most_steps}"
     text += f"\nwritten to {options.write}" if options.write else f"\n\n{run_to_toml(found).rstrip()}"
     show(options, report.to_dict(), text)
     return 0
+
+
+def _free_entry(run: Run, free: Free) -> tuple[str, Any]:
+    """What was free to change, by its name in a run."""
+    if free is Free.NOISE:
+        return run.noise.size, getattr(run.noise, run.noise.size)
+    if free is Free.BATCH_SIZE:
+        return "batch size", run.batches.divisor
+    return ("step_size", run.step_size) if free is Free.STEP_SIZE else ("steps", run.steps)
 
 
 def _number(value: Any) -> str:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, Shuffled
+from lastiterate.algorithms.length import epochs
 from lastiterate.algorithms.losses import general, softmax
 from lastiterate.algorithms.noise import OnMeanGradient
-from lastiterate.algorithms.run import Run, epochs
+from lastiterate.algorithms.run import Run
 from lastiterate.privacy.baselines import clt_mu_estimate
 from lastiterate.reproduction.bok2024_printed import TABLE_1, TABLE_3, TABLE_4
 from lastiterate.reproduction.bounds import best_epsilon, least_epsilon, lower_epsilon, lower_mu, mu_of

@@ -14,8 +14,9 @@ import numpy as np
 
 from lastiterate.accounting.calibrate import calibrate
 from lastiterate.algorithms import losses
+from lastiterate.algorithms.length import epochs
 from lastiterate.algorithms.noise import OnMeanGradient
-from lastiterate.algorithms.run import Run, epochs
+from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats
 from lastiterate.progress import tracked

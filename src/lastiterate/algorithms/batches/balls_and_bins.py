@@ -60,6 +60,9 @@ class BallsAndBins(Batches):
     def per_epoch(self) -> int:
         return self.batches
 
+    def resized(self, size: int) -> BallsAndBins:
+        return BallsAndBins(self.records, round(self.records / size))
+
     def inclusion(self, steps: int) -> Floats:
         return always(1.0 / self.batches, steps)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, ClassVar
@@ -119,6 +120,15 @@ class Batches(ABC):
     def last_size(self) -> int:
         """Records in the last batch of an epoch."""
         return self.largest
+
+    @property
+    def other_sizes(self) -> Sequence[int]:
+        """All batch sizes that this kind can have, in order; of random ones, on average."""
+        return range(1, self.records + 1)
+
+    @abstractmethod
+    def resized(self, size: int) -> Batches:
+        """The same kind with one of these sizes."""
 
     def size_at(self, step: int) -> int | None:
         """Records in the batch of this step, counted from 0; None where that is by chance."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -35,6 +36,13 @@ class FullBatch(Batches):
     @property
     def divisor(self) -> float:
         return float(self.records)
+
+    @property
+    def other_sizes(self) -> Sequence[int]:
+        return (self.records,)
+
+    def resized(self, size: int) -> FullBatch:
+        return self
 
     def inclusion(self, steps: int) -> Floats:
         return always(1.0, steps)

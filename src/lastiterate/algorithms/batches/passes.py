@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ from lastiterate.algorithms.batches.sized import Sized
 from lastiterate.algorithms.named import names_arguments
 from lastiterate.errors import InvalidInput, shown
 from lastiterate.numerics.arrays import Floats, Indices
+from lastiterate.numerics.divisors import divisors
 from lastiterate.numerics.randomness import Source, permutation
 
 SMALLER, DROP = "smaller", "drop"
@@ -38,6 +40,10 @@ class _Passes(Sized):
     def left_over(self) -> int:
         """So many records are not enough for a batch."""
         return self.records % self.batch_size
+
+    @property
+    def other_sizes(self) -> Sequence[int]:
+        return divisors(self.records) if self.last is None else super().other_sizes
 
     @property
     def uneven(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -43,6 +43,9 @@ class _Independent(Batches):
     @property
     def per_epoch(self) -> int:
         return max(1, round(1 / self.rate))
+
+    def resized(self, size: int) -> _Independent:
+        return replace(self, rate=size / self.records)
 
     def inclusion(self, steps: int) -> Floats:
         return always(self.rate, steps)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lastiterate.algorithms.batches.base import Batches, checked_records
 from lastiterate.errors import InvalidInput, checked_count
@@ -22,6 +22,9 @@ class Sized(Batches):
             raise InvalidInput(
                 f"batch_size must be at most records = {self.records}. Got {self.batch_size}.", field="batch_size"
             )
+
+    def resized(self, size: int) -> Sized:
+        return replace(self, batch_size=size)
 
     @property
     def divisor(self) -> float:

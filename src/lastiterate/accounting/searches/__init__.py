@@ -1,0 +1,1 @@
+"""How `calibrate` finds what meets a target, for each of what it may change."""
