@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from lastiterate.privacy.compose import compose
     from lastiterate.privacy.gaussian import GaussianDP
     from lastiterate.theorems.catalogue import CATALOGUE
+    from lastiterate.training.plans.planning import plan
     from lastiterate.training.train import train
 
     __version__: str
@@ -111,6 +112,7 @@ __all__ = [
     "lower_bound",
     "mechanisms",
     "notions",
+    "plan",
     "read_run",
     "steps",
     "theorems",
@@ -146,6 +148,7 @@ _NAMES = {
     "privacy.compose": "compose",
     "privacy.gaussian": "GaussianDP",
     "theorems.catalogue": "CATALOGUE",
+    "training.plans.planning": "plan",
     "training.train": "train",
 }
 _ROOMS = ("accounting", "adapters", "auditing", "baselines", "mechanisms", "notions", "theorems", "torch", "training")

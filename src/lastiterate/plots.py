@@ -41,6 +41,25 @@ def draw_records(epsilons: Sequence[float], delta: float, path: Target) -> Any:
     return _finished(figure, axes, path)
 
 
+def draw_frontier(
+    frontier: Sequence[tuple[float, float]],
+    epsilon: float,
+    points: Sequence[tuple[float, str]],
+    delta: float,
+    path: Target,
+) -> Any:
+    """Expected error against ε, and plans at one ε."""
+    figure, axes = _figure()
+    axes.plot(*zip(*frontier, strict=True), "-", color="tab:gray", label="the best plan at each ε")
+    ways = dict.fromkeys(way for _, way in points)
+    for way, colour in zip(ways, ("tab:blue", "tab:orange", "tab:green"), strict=False):
+        errors = [error for error, name in points if name == way]
+        axes.plot([epsilon] * len(errors), errors, "o", color=colour, label=way)
+    axes.set(xscale="log", yscale="log", xlabel=f"ε at δ = {delta:g}", ylabel="expected error (reference problem)")
+    axes.legend()
+    return _finished(figure, axes, path)
+
+
 def draw_comparison(names: Sequence[str], epsilons: Sequence[float], delta: float, path: Target) -> Any:
     """ε of every theorem, as bars."""
     figure, axes = _figure()

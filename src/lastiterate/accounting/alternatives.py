@@ -109,7 +109,7 @@ def _other_batches(run: Run) -> Iterator[Iterator[Change]]:
 
 def _drawn(run: Run, make: Callable[[Batches], Batches]) -> Iterator[Change]:
     try:
-        changed = replace(run, batches=make(run.batches))
+        changed = replace(run, batches=make(run.batches), steps=run.steps)
     except LastIterateError:  # no such neighbours, or no such noise
         return
     yield f"with {changed.batches.described}", changed

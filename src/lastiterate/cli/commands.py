@@ -23,6 +23,9 @@ class Command:
 COMMANDS = (
     Command("account", "the least provable epsilon of a run", "account run.toml --delta 1e-5"),
     Command("calibrate", "the noise or the steps that meet a target", "calibrate run.toml --epsilon 1"),
+    Command(
+        "plan", "batches, epochs, steps and noise that meet a target", "plan --records 50000 --features 20 --epsilon 2"
+    ),
     Command("compare", "every theorem side by side", "compare run.toml --plot out/compare.png"),
     Command("budget", "a ledger of releases that a team shares", "budget team.sqlite --spend run.toml --what 'March'"),
     Command("verify", "replay a certificate", "verify certificate.json --run run.toml"),

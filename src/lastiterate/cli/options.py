@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from lastiterate.privacy.adjacency import Adjacency
+
+ADJACENCIES = {one.name.lower().replace("_", "-"): one for one in Adjacency}
+
 
 def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", help="a run, as .toml or .json")
@@ -12,6 +16,15 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 def add_delta(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--delta", type=float, default=1e-5, help="the delta of the guarantee (default: 1e-5)")
+
+
+def add_adjacency(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--adjacency",
+        choices=list(ADJACENCIES),
+        default="replace-one",
+        help="what is protected: that a record is another one (the default), that it contributes nothing, that it is there",
+    )
 
 
 def add_releases(parser: argparse.ArgumentParser) -> None:

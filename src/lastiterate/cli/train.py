@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from lastiterate.cli.interrupt import ending_at_once
+from lastiterate.cli.options import add_adjacency
 from lastiterate.cli.show import show
 from lastiterate.errors import Unavailable
 
@@ -26,12 +27,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epochs", type=int, help="passes over the data")
     parser.add_argument("--step-size", type=float, metavar="SIZE", help="of gradient descent")
     parser.add_argument("--passes", type=int, metavar="MOST", help="over the data, at most (default: 250)")
-    parser.add_argument(
-        "--adjacency",
-        choices=("replace-one", "zero-out", "add-or-remove-one"),
-        default="replace-one",
-        help="what is protected: that a record is another one (the default), that it contributes nothing, that it is there",
-    )
+    add_adjacency(parser)
     parser.add_argument(
         "--no-preparation", action="store_true", help="do not centre and scale features under the same budget"
     )

@@ -15,11 +15,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from lastiterate.accounting.calibrate import calibrate
 from lastiterate.accounting.report import Report
-from lastiterate.algorithms.batches import BallsAndBins, Batches, FullBatch, Poisson, Shuffled
+from lastiterate.algorithms.batches import Batches
 from lastiterate.algorithms.losses import Loss
-from lastiterate.algorithms.noise import Noise, OnGradientSum, OnMeanGradient
-from lastiterate.algorithms.optimizers import SGD
-from lastiterate.algorithms.released import AVERAGE, LAST
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import (
     NON_NEGATIVE,
@@ -47,12 +44,13 @@ from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.norms import row_norms_above
 from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, Adjacency
+from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.training.data import check_unmasked
 from lastiterate.training.objectives import linear_arithmetic
 from lastiterate.training.plans import Plan, Problem, Wishes, chosen_plan
+from lastiterate.training.plans.guesses import guess_for_scaled_rows
 from lastiterate.training.plans.plan import Way
-from lastiterate.training.plans.problem import Guess
+from lastiterate.training.plans.runs import Ingredients, batches_of, change_of, run_of
 from lastiterate.training.preparation import Preparation, PrivateRows, only_scaled
 from lastiterate.training.train import SEEDED, report_of, train
 
@@ -103,10 +101,6 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     @abstractmethod
     def _loss(self, shape: DataShape, way: Way, l2: float) -> Loss:
         """The facts of the loss, for prepared rows; where steps are hidden it has to be convex, and is clipped by itself."""
-
-    @abstractmethod
-    def _guess(self, shape: DataShape) -> Guess:
-        """What is expected of any data, before any is seen."""
 
     def _spending(self, mu: float) -> PreparationBudget:
         """How much goes to what is learnt before training."""
@@ -190,32 +184,21 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             shape.columns,
             mu,
             self._adjacency().replaces,
-            self._guess(shape),
+            guess_for_scaled_rows(loss),
             clip,
-            _change(loss, self._adjacency()),
+            change_of(loss, self._adjacency()),
             loss.smoothness,
         )
 
     def _run(self, shape: DataShape, plan: Plan, precision: Any, beforehand_mu: float) -> Run:
         """With the arithmetic that it will be executed in, so that the noise is calibrated for that."""
-        paid = plan.way is not Way.PASSES
-        noise: Noise = OnGradientSum(multiplier=1.0, clip=self.clip) if paid else OnMeanGradient(std=1.0)
-        run = Run(
-            self._loss(shape, plan.way, plan.l2),
-            self._batches(shape.records, plan),
-            plan.step_size,
-            noise,
-            plan.steps,
-            adjacency=self._adjacency(),
-            optimizer=SGD(momentum=plan.momentum),
-            released=AVERAGE(last=plan.averaged) if plan.averaged > 1 else LAST,
-            beforehand_mu=beforehand_mu,
-        )
+        loss, batches = self._loss(shape, plan.way, plan.l2), self._batches(shape.records, plan)
+        run = run_of(plan, Ingredients(loss, batches, self._adjacency(), self.clip, beforehand_mu))
         return replace(run, arithmetic=linear_arithmetic(run, precision, shape.width * shape.columns))
 
     def _batches(self, records: int, plan: Plan) -> Batches:
         if not isinstance(self.batches, Batches):
-            return _batches(records, plan, self._adjacency())
+            return batches_of(plan, records, self._adjacency())
         if self.batches.records != records:
             raise InvalidInput(
                 f"batches are about {self.batches.records} records. Got {records} rows.", field="batches"
@@ -259,27 +242,6 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
 
 def _another(seed: int | None) -> int | None:
     return None if seed is None else seed + _OTHER_SEED
-
-
-def _change(loss: Loss, adjacency: Adjacency) -> float:
-    """How far a record moves a sum of gradients of this loss."""
-    clip = loss.clip if isinstance(loss.clip, float) else math.inf
-    if adjacency.replaces:
-        return min(loss.gradient_sensitivity, 2 * clip)
-    return min(loss.gradient_bound, clip)
-
-
-def _batches(records: int, plan: Plan, adjacency: Adjacency) -> Batches:
-    """Of equal size where they are dealt in an order: the last few records are left out where they do not divide."""
-    count = plan.batches
-    if count > records:
-        raise InvalidInput(f"batches must be at most the number of records, {records}. Got {count}.", field="batches")
-    if (plan.way is Way.SAMPLED and adjacency.replaces) or (count == 1 and adjacency is ADD_OR_REMOVE_ONE):
-        return Poisson(records, 1 / count)
-    if plan.way is Way.SAMPLED or adjacency is ADD_OR_REMOVE_ONE:
-        return BallsAndBins(records, count)
-    size = records // count
-    return FullBatch(records) if count == 1 else Shuffled(size * count, size)
 
 
 @lru_cache(maxsize=16)

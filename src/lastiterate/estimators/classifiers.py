@@ -17,7 +17,6 @@ from lastiterate.estimators.base import DataShape, PrivateLinearModel
 from lastiterate.estimators.leaks import Leaks
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.training.plans.plan import MOST_PASSES, Way
-from lastiterate.training.plans.problem import Guess
 
 
 class _PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]
@@ -138,9 +137,6 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
         self.fit_intercept = fit_intercept
         self.random_state = random_state
 
-    def _guess(self, shape: DataShape) -> Guess:
-        return Guess(curvature=0.1, score=4.0 if shape.columns == 1 else 2.0, spread=1.8, longest_step=600.0)
-
     def _loss(self, shape: DataShape, way: Way, l2: float) -> Loss:
         norm, hidden, pull = shape.norm(way), way is Way.PASSES, checked_number("pull", self.pull, RATE)
         if shape.columns > 1:
@@ -200,9 +196,6 @@ class PrivateLinearSVC(_PrivateLinearClassifier):
         self.width = width
         self.fit_intercept = fit_intercept
         self.random_state = random_state
-
-    def _guess(self, shape: DataShape) -> Guess:
-        return Guess(curvature=0.3 / self.width, score=2.0, spread=0.8, longest_step=600.0)
 
     def _loss(self, shape: DataShape, way: Way, l2: float) -> Loss:
         classes, clip = shape.columns if shape.columns > 1 else None, self.clip if way is Way.PASSES else None

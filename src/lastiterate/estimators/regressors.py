@@ -20,7 +20,6 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.randomness import Source
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.training.plans.plan import MOST_PASSES, Way
-from lastiterate.training.plans.problem import Guess
 from lastiterate.training.preparation import PrivateRows, only_scaled
 from lastiterate.training.records import parts_of
 
@@ -72,9 +71,6 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
         self.clip = clip
         self.fit_intercept = fit_intercept
         self.random_state = random_state
-
-    def _guess(self, shape: DataShape) -> Guess:
-        return Guess(curvature=1.0, score=0.5, spread=0.5, longest_step=20.0)
 
     def _loss(self, shape: DataShape, way: Way, l2: float) -> Loss:
         if self.loss not in REGRESSIONS:

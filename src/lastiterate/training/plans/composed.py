@@ -8,6 +8,8 @@ problems of many spectra (`benchmarks.accuracy.simulated`), and the steps are as
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,7 +26,7 @@ _FEW_PASSES = 50  # with more, full batches take steps enough, and are accounted
 
 def full_batches(problem: Problem, wishes: Wishes) -> Plan | None:
     """The one plan of this way, unless the user wants smaller batches."""
-    if wishes.batches not in (None, 1):
+    if wishes.batches not in (None, 1) or not math.isfinite(problem.clip):
         return None
     epochs = min(wishes.most_epochs, MOST_PASSES) if wishes.epochs is None else wishes.epochs
     return _plan(problem, wishes, Way.FULL, 1, epochs, math.sqrt(epochs) / problem.mu)
@@ -32,7 +34,7 @@ def full_batches(problem: Problem, wishes: Wishes) -> Plan | None:
 
 def sampled_batches(problem: Problem, wishes: Wishes) -> Plan | None:
     """The best of this way, for few passes; its noise is that of the central limit theorem, good enough to compare plans."""
-    if wishes.batches is not None or wishes.most_epochs > _FEW_PASSES:
+    if wishes.batches is not None or wishes.most_epochs > _FEW_PASSES or not math.isfinite(problem.clip):
         return None
     sizes = [count for count in _BATCHES if problem.records >= count * _FEWEST_IN_A_BATCH]
     plans = [
@@ -58,10 +60,19 @@ def _plan(problem: Problem, wishes: Wishes, way: Way, batches: int, epochs: int,
     noise = multiplier * problem.clipped_change * batches / problem.records
     averaged, l2 = -(-steps // 2), wishes.l2 or 0.0
     step = _step_size(problem, noise, steps) if wishes.step_size is None else wishes.step_size
-    tried = np.array(_FACTORS if wishes.step_size is None else (1.0,)) * step
-    whole = math.hypot(noise, _sampling(problem, batches))
-    error = float(_errors(problem, tried, whole, steps, averaged, l2).min())
-    return Plan(way, batches, epochs, step, l2, MOMENTUM, averaged, error)
+    plan = Plan(way, batches, epochs, step, l2, MOMENTUM, averaged, noise, math.nan)
+    return replace(plan, error=error_with(problem, plan, noise, factors_of(wishes)))
+
+
+def factors_of(wishes: Wishes) -> tuple[float, ...]:
+    """Of the step size, that are tried on the problem."""
+    return _FACTORS if wishes.step_size is None else (1.0,)
+
+
+def error_with(problem: Problem, plan: Plan, noise: float, factors: Sequence[float] = _FACTORS) -> float:
+    """With so much noise on the mean gradient, and the best of these factors of the step size."""
+    whole, tried = math.hypot(noise, _sampling(problem, plan.batches)), np.array(factors) * plan.step_size
+    return float(_errors(problem, tried, whole, plan.steps, plan.averaged, plan.l2).min())
 
 
 def _sampling(problem: Problem, batches: int) -> float:

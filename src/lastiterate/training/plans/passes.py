@@ -6,6 +6,8 @@ epochs (Bok2024 4.5), and earlier noise hides, too. On a quadratic so is the err
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -36,12 +38,19 @@ class ManyPlans:
 def hidden_passes(problem: Problem, wishes: Wishes) -> Plan | None:
     """The best of this way; None if the user wants full batches, or there are too few records for smaller ones."""
     plans = _within_reach(problem, wishes)
-    if wishes.batches == 1 or not plans.batches.size:
+    if wishes.batches == 1 or not plans.batches.size or not math.isfinite(problem.smoothness * problem.change):
         return None
-    errors = expected_errors(problem, plans)
+    noise = _noise(problem, plans)
+    errors = _errors(problem, plans, noise)
     best = int(np.argmin(errors))
     numbers = int(plans.batches[best]), int(plans.epochs[best]), float(plans.step_size[best]), float(plans.l2[best])
-    return Plan(Way.PASSES, *numbers, momentum=0.0, averaged=1, error=float(errors[best]))
+    return Plan(Way.PASSES, *numbers, momentum=0.0, averaged=1, noise=float(noise[best]), error=float(errors[best]))
+
+
+def error_with(problem: Problem, plan: Plan, noise: float, factors: Sequence[float] = (1.0,)) -> float:
+    """With so much noise on the mean gradient, and the best of these factors of the step size."""
+    every = [(plan.batches, plan.epochs, plan.step_size * factor, plan.l2) for factor in factors]
+    return float(_errors(problem, ManyPlans(*np.array(every, float).T), np.full(len(every), noise)).min())
 
 
 def _within_reach(problem: Problem, wishes: Wishes) -> ManyPlans:
@@ -64,12 +73,16 @@ def _l2_terms(problem: Problem, wishes: Wishes) -> list[float]:
     return [0.0, *(problem.guess.curvature * 10.0**power for power in (-5, -4, -3, -2))]
 
 
-def expected_errors(problem: Problem, plans: ManyPlans) -> Floats:
-    """The loss beyond the best that is expected of each plan."""
+def _noise(problem: Problem, plans: ManyPlans) -> Floats:
+    """On the mean gradient, that the budget asks for."""
     contraction = np.maximum(1 - plans.step_size * plans.l2, 0.0)
     kept = np.maximum(contraction - _TURNING * plans.step_size * problem.smoothness, 0.0)
     price = np.sqrt(prices(plans.batches, plans.epochs, contraction, kept))
-    noise = problem.change * plans.batches / (problem.records * problem.mu) * price
+    return np.asarray(problem.change * plans.batches / (problem.records * problem.mu) * price)
+
+
+def _errors(problem: Problem, plans: ManyPlans, noise: Floats) -> Floats:
+    """The loss beyond the best that is expected of each plan."""
     curvatures, _ = spectrum(problem)
     steps, size = (plans.batches * plans.epochs)[:, None], plans.step_size[:, None]
     total = curvatures + plans.l2[:, None]

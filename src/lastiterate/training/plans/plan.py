@@ -15,6 +15,14 @@ class Way(Enum):
     PASSES = "plain steps on smaller batches, all but the last iterate hidden"
     SAMPLED = "random batches with momentum"
 
+    @property
+    def called(self) -> str:
+        """In a table."""
+        return _CALLED[self.name]
+
+
+_CALLED = {"FULL": "full batches, momentum", "PASSES": "hidden passes", "SAMPLED": "random batches, momentum"}
+
 
 @dataclass(frozen=True)
 class Wishes:
@@ -35,8 +43,8 @@ class Wishes:
 class Plan:
     """`batches` in each of so many `epochs`. What is released is the mean of the last `averaged` iterates.
 
-    `error`: the loss beyond the best that is expected on the problem that stands for the data; `others`: that of the best
-    plan of every other way.
+    `noise`: on the mean gradient, about what the budget will ask for. `error`: the loss beyond the best that is expected on
+    the problem that stands for the data; `others`: that of the best plan of every other way.
     """
 
     way: Way
@@ -46,6 +54,7 @@ class Plan:
     l2: float
     momentum: float
     averaged: int
+    noise: float
     error: float
     others: tuple[tuple[Way, float], ...] = ()
 

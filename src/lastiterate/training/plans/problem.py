@@ -25,6 +25,10 @@ class Guess:
     spread: float
     longest_step: float
 
+    def for_rows_of(self, norm: float) -> Guess:
+        """The same, for rows whose norm is about this."""
+        return Guess(self.curvature * norm**2, self.score / norm, self.spread / norm, self.longest_step / norm**2)
+
 
 @dataclass(frozen=True)
 class Problem:

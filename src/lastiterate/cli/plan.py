@@ -1,0 +1,73 @@
+"""`lastiterate plan`."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+
+from lastiterate.algorithms import losses
+from lastiterate.algorithms.files import write_run
+from lastiterate.cli.options import ADJACENCIES, add_adjacency, add_delta, add_plot
+from lastiterate.cli.show import add, show
+from lastiterate.errors import InvalidInput
+from lastiterate.training.plans.planning import plan
+
+_LOSSES = ("logistic", "softmax", "smooth_hinge", "ridge", "huber")
+_OF_THE_LOSS = ("feature_norm", "classes", "l2", "clip", "width", "threshold")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--loss", choices=_LOSSES, default="logistic", help="default: logistic")
+    parser.add_argument("--records", type=int, required=True, help="how many there are")
+    parser.add_argument("--features", type=int, required=True, help="how many a row has")
+    parser.add_argument("--epsilon", type=float, required=True, help="the target")
+    add_delta(parser)
+    add_adjacency(parser)
+    parser.add_argument(
+        "--feature-norm", type=float, default=1.0, metavar="NORM", help="of a row, at most (default: 1)"
+    )
+    parser.add_argument("--classes", type=int, help="of a softmax, or one against the rest")
+    parser.add_argument("--clip", type=float, help="of gradients; chosen if not given, as are the next four")
+    parser.add_argument("--l2", type=float, help="a term of the loss")
+    parser.add_argument("--batches", type=int, help="in an epoch")
+    parser.add_argument("--epochs", type=int, help="passes over the data")
+    parser.add_argument("--step-size", type=float, metavar="SIZE", help="of gradient descent")
+    parser.add_argument("--passes", type=int, default=250, metavar="MOST", help="over the data, at most (default: 250)")
+    parser.add_argument("--width", type=float, help="of the round corner of a smooth hinge")
+    parser.add_argument("--threshold", type=float, help="of a Huber loss")
+    parser.add_argument("--write", metavar="FILE", help="write the best plan's run, as .toml or .json")
+    add_plot(parser, "expected error against epsilon")
+
+
+def answer(options: argparse.Namespace) -> int:
+    found = plan(
+        loss=_loss(options),
+        records=options.records,
+        features=options.features,
+        epsilon=options.epsilon,
+        delta=options.delta,
+        adjacency=ADJACENCIES[options.adjacency],
+        passes=options.passes,
+        batches=options.batches,
+        epochs=options.epochs,
+        step_size=options.step_size,
+    )
+    show(options, found.to_dict(), "" if options.json else str(found))
+    if options.write:
+        write_run(found.best.run, options.write)
+        add(options, f"\nplan 1: {options.write} (account for it with: lastiterate account {options.write})")
+    if options.plot:
+        found.plot(options.plot)
+        add(options, f"plot: {options.plot}")
+    return 0
+
+
+def _loss(options: argparse.Namespace) -> losses.Loss:
+    make = getattr(losses, options.loss)
+    known = inspect.signature(make).parameters
+    given = {name: value for name in _OF_THE_LOSS if (value := getattr(options, name)) is not None}
+    for name in given:
+        if name not in known:
+            raise InvalidInput(f"{name} is no setting of the loss {options.loss}. Leave it out.", field=name)
+    loss: losses.Loss = make(**given)
+    return loss

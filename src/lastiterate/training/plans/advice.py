@@ -1,0 +1,59 @@
+"""What else would help, beside what was planned: each with what it brings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from lastiterate.accounting.calibrate import calibrate
+from lastiterate.algorithms.batches import BallsAndBins, Batches, Poisson
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import LastIterateError
+from lastiterate.training.plans.choose import chosen_plan
+from lastiterate.training.plans.goal import Goal
+from lastiterate.training.plans.plan import Plan
+
+_WORTH_A_LINE = 0.05  # of the noise or of the error
+
+
+def advice(goal: Goal, planned: Sequence[tuple[Plan, Run]]) -> tuple[str, ...]:
+    """Batches drawn otherwise, for the plan in passes with the smallest ones; and more of whatever limits the best."""
+    in_passes = [(place, run) for place, (_, run) in enumerate(planned, 1) if run.batches.passes]
+    smallest = max(in_passes, key=lambda one: one[1].batches.per_epoch, default=None)
+    batches = list(_other_batches(goal, *smallest)) if smallest else []
+    return (*batches, *_more_of_something(goal))
+
+
+def _other_batches(goal: Goal, place: int, run: Run) -> Iterator[str]:
+    """As large on average, but drawn otherwise; the same epsilon for the same neighbours."""
+    count = run.batches.per_epoch
+    others: tuple[Batches, ...] = (BallsAndBins(goal.records, count), Poisson(goal.records, 1 / count))
+    for batches in others:
+        if type(batches) is type(run.batches):
+            continue
+        try:
+            changed = calibrate(replace(run, batches=batches, steps=run.steps), epsilon=goal.epsilon, delta=goal.delta)
+        except LastIterateError:
+            continue
+        change = float(changed.process.noise[0] / run.process.noise[0]) - 1
+        if change < -_WORTH_A_LINE:
+            yield f"Plan {place} with {batches.called} instead of {run.batches.called}: noise {_percent(change)}."
+
+
+def _more_of_something(goal: Goal) -> Iterator[str]:
+    """By the reference problem."""
+    before = chosen_plan(goal.problem, goal.wishes).error
+    wishes = goal.wishes
+    more = {
+        "Twice the records": replace(goal, records=2 * goal.records),
+        f"Up to {2 * wishes.most_epochs} passes": replace(goal, wishes=replace(wishes, passes=2 * wishes.most_epochs)),
+        f"epsilon = {2 * goal.epsilon:g}": replace(goal, epsilon=2 * goal.epsilon),
+    }
+    for what, other in more.items():
+        change = chosen_plan(other.problem, other.wishes).error / before - 1
+        if change < -_WORTH_A_LINE:
+            yield f"{what}: expected error {_percent(change)}."
+
+
+def _percent(change: float) -> str:
+    return f"{100 * change:+.0f} %".replace("-", "−")

@@ -1,0 +1,56 @@
+"""What a plan is for: public numbers, a target, and what the user has fixed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from lastiterate.algorithms.losses import Loss
+from lastiterate.numerics.normal_gap import shift_below
+from lastiterate.privacy.adjacency import Adjacency
+from lastiterate.training.plans.guesses import clip_of, columns_of, guess_of
+from lastiterate.training.plans.plan import Plan, Way, Wishes
+from lastiterate.training.plans.problem import Problem
+from lastiterate.training.plans.runs import Ingredients, batches_of, change_of, loss_for
+
+
+@dataclass(frozen=True)
+class Goal:
+    """All that plans depend on."""
+
+    loss: Loss
+    records: int
+    features: int
+    epsilon: float
+    delta: float
+    adjacency: Adjacency
+    wishes: Wishes
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The reference problem; without smoothness where hidden steps would not be those of a convex loss."""
+        hidden = loss_for(self.loss, Way.PASSES, 0.0)
+        return Problem(
+            self.records,
+            self.features,
+            columns_of(self.loss),
+            float(shift_below(math.log(self.delta), self.epsilon)),
+            self.adjacency.replaces,
+            guess_of(self.loss),
+            clip_of(self.loss),
+            change_of(hidden, self.adjacency),
+            hidden.smoothness if hidden.convex else math.inf,
+        )
+
+    def setting(self, plan: Plan) -> Ingredients:
+        """What the plan is carried out with."""
+        loss = loss_for(self.loss, plan.way, plan.l2)
+        return Ingredients(loss, batches_of(plan, self.records, self.adjacency), self.adjacency, clip_of(self.loss))
+
+    @property
+    def described(self) -> str:
+        return (
+            f"{self.records} records of {self.features} features, epsilon = {self.epsilon:g} at delta = {self.delta:g}, "
+            f"{self.adjacency.name.lower().replace('_', ' ')}, at most {self.wishes.most_epochs} passes over the data"
+        )

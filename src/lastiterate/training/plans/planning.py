@@ -1,0 +1,78 @@
+"""`li.plan`: which batches, how many epochs, which step size and noise, for a target that is given beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from lastiterate.accounting.account import account
+from lastiterate.accounting.calibrate import calibrate
+from lastiterate.algorithms.losses import Loss
+from lastiterate.algorithms.named import names_arguments
+from lastiterate.errors import INSIDE_UNIT, POSITIVE, InvalidInput, checked_choice, checked_count, checked_number, shown
+from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
+from lastiterate.progress import tracked
+from lastiterate.training.plans.choose import error_with, preference, several_plans, steadiness
+from lastiterate.training.plans.duration import seconds_of
+from lastiterate.training.plans.goal import Goal
+from lastiterate.training.plans.plan import MOST_PASSES, Plan, Wishes
+from lastiterate.training.plans.plans import PlannedRun, Plans
+from lastiterate.training.plans.runs import run_of
+
+
+@names_arguments
+def plan(
+    *,
+    loss: Loss,
+    records: int,
+    features: int,
+    epsilon: float,
+    delta: float,
+    adjacency: Adjacency = REPLACE_ONE,
+    passes: int = MOST_PASSES,
+    batches: int | None = None,
+    epochs: int | None = None,
+    step_size: float | None = None,
+) -> Plans:
+    """Ways to train that meet (epsilon, delta), the least expected error first, each with a run that is ready to train.
+
+    From public numbers alone: how many `records` there are, how many `features` a row has, and a `loss` such as
+    `li.losses.logistic(feature_norm=1.0)`. At most `passes` over the data are made. `batches` in an epoch, `epochs`,
+    `step_size` and the l2 term of the loss are chosen where they are not given. The expected error is that of a quadratic
+    reference problem, whose curvatures fade like 1/j over the features: good for comparing plans, no promise for your data.
+    """
+    if not isinstance(loss, Loss):
+        raise InvalidInput(
+            f"loss must be a loss, such as li.losses.logistic(feature_norm=1.0). Got {shown(loss):.60}.", field="loss"
+        )
+    goal = Goal(
+        loss=loss,
+        records=checked_count("records", records),
+        features=checked_count("features", features),
+        epsilon=checked_number("epsilon", epsilon, POSITIVE),
+        delta=checked_number("delta", delta, INSIDE_UNIT),
+        adjacency=checked_choice("adjacency", adjacency, Adjacency),
+        wishes=Wishes(
+            _count_or_none("batches", batches),
+            _count_or_none("epochs", epochs),
+            None if step_size is None else checked_number("step_size", step_size, POSITIVE),
+            loss.l2 or None,
+            checked_count("passes", passes),
+        ),
+    )
+    settings = several_plans(goal.problem, goal.wishes)
+    found = [_planned(goal, one) for one in tracked(settings, "planning")]
+    return Plans(goal, tuple(sorted(found, key=lambda one: preference(one.settings))))
+
+
+def _count_or_none(name: str, value: Any) -> int | None:
+    return None if value is None else checked_count(name, value)
+
+
+def _planned(goal: Goal, settings: Plan) -> PlannedRun:
+    """With the noise that the target asks for, and the error that goes with it."""
+    run = calibrate(run_of(settings, goal.setting(settings)), epsilon=goal.epsilon, delta=goal.delta)
+    noise = float(run.process.noise[0]) / settings.step_size
+    known = replace(settings, noise=noise, error=error_with(goal.problem, goal.wishes, settings, noise))
+    halved, doubled = (steadiness(goal.problem, known, factor) for factor in (0.5, 2.0))
+    return PlannedRun(known, account(run, goal.delta), seconds_of(goal.problem, known), halved, doubled)

@@ -1,0 +1,172 @@
+"""Plans side by side, the best first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, overload
+
+from lastiterate.accounting.report import Report
+from lastiterate.algorithms.encode import run_to_dict
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import POSITIVE, checked_number
+from lastiterate.plots import draw_frontier
+from lastiterate.training.plans.advice import advice
+from lastiterate.training.plans.choose import chosen_plan
+from lastiterate.training.plans.goal import Goal
+from lastiterate.training.plans.plan import Plan
+
+_FACTORS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # of ε, along the frontier
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedRun:
+    """A plan whose noise is calibrated. `expected_error`: the loss beyond the best, on the reference problem. `seconds`:
+    about what it takes to train on one core. `halved`, `doubled`: times that error, with half and twice the step size."""
+
+    settings: Plan
+    report: Report
+    seconds: float
+    halved: float
+    doubled: float
+
+    @property
+    def run(self) -> Run:
+        """Ready for `li.train`."""
+        return self.report.run
+
+    @property
+    def way(self) -> str:
+        return self.settings.way.value
+
+    @property
+    def expected_error(self) -> float:
+        return self.settings.error
+
+    @property
+    def epsilon(self) -> float:
+        return self.report.epsilon
+
+    @property
+    def composed_epsilon(self) -> float:
+        """If every iterate were released."""
+        return self.report.composition
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "way": self.way,
+            "batches": self.settings.batches,
+            "epochs": self.settings.epochs,
+            "step_size": self.settings.step_size,
+            "l2": self.settings.l2,
+            "noise": getattr(self.run.noise, self.run.noise.size),
+            "noise_is": self.run.noise.size,
+            "expected_error": self.expected_error,
+            "error_with_half_the_step_size": self.halved,
+            "error_with_twice_the_step_size": self.doubled,
+            "epsilon": self.epsilon,
+            "composed_epsilon": self.composed_epsilon,
+            "theorem": self.report.best.theorem.name,
+            "seconds": self.seconds,
+            "run": run_to_dict(self.run),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Plans(Sequence[PlannedRun]):
+    """Plans for one goal, the least expected error first."""
+
+    goal: Goal
+    planned: tuple[PlannedRun, ...]
+
+    def __len__(self) -> int:
+        return len(self.planned)
+
+    @overload
+    def __getitem__(self, place: int) -> PlannedRun: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[PlannedRun, ...]: ...
+    def __getitem__(self, place: int | slice) -> PlannedRun | tuple[PlannedRun, ...]:
+        return self.planned[place]
+
+    def __iter__(self) -> Iterator[PlannedRun]:
+        return iter(self.planned)
+
+    @property
+    def best(self) -> PlannedRun:
+        return self.planned[0]
+
+    @cached_property
+    def advice(self) -> tuple[str, ...]:
+        """What else would help, each in one sentence with its number."""
+        return advice(self.goal, [(one.settings, one.run) for one in self.planned])
+
+    def frontier(self, epsilons: Sequence[float] | None = None) -> tuple[tuple[float, float], ...]:
+        """(ε, expected error of the best plan), for these or for ε around the goal's."""
+        wanted = [self.goal.epsilon * factor for factor in _FACTORS] if epsilons is None else epsilons
+        goals = [replace(self.goal, epsilon=checked_number("epsilons", one, POSITIVE)) for one in wanted]
+        return tuple((one.epsilon, chosen_plan(one.problem, one.wishes).error) for one in goals)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "epsilon": self.goal.epsilon,
+            "delta": self.goal.delta,
+            "adjacency": self.goal.adjacency.name.lower(),
+            "plans": [one.to_dict() for one in self.planned],
+            "frontier": [{"epsilon": epsilon, "expected_error": error} for epsilon, error in self.frontier()],
+            "advice": list(self.advice),
+        }
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Expected error against ε, and the plans of the table. Returns the figure."""
+        points = [(one.expected_error, one.way) for one in self.planned]
+        return draw_frontier(self.frontier(), self.goal.epsilon, points, self.goal.delta, path)
+
+    def __str__(self) -> str:
+        helps = ["", "What else would help:", *(f"  {line}" for line in self.advice)] if self.advice else []
+        return "\n".join([f"Plans for {self.goal.described}:", "", *_table(self.planned), *helps])
+
+
+_HEADS = (
+    "",
+    "training",
+    "batches",
+    "epochs",
+    "step size",
+    "noise",
+    "expected error",
+    "½, 2 × step",
+    "all released",
+    "time",
+)
+
+
+def _table(planned: Sequence[PlannedRun]) -> list[str]:
+    rows = [_HEADS, *(_row(place, one) for place, one in enumerate(planned, 1))]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [
+        *lines,
+        "",
+        "Expected error: the loss beyond the best on the reference problem, to compare plans by; beside it, by what it is",
+        "multiplied with half and with twice the step size. All released: epsilon, if every iterate were released. Time:",
+        "about, on one core. Hidden passes: plain steps, only the last iterate released.",
+    ]
+
+
+def _row(place: int, one: PlannedRun) -> tuple[str, ...]:
+    noise = one.run.noise
+    return (
+        str(place),
+        one.settings.way.called,
+        str(one.settings.batches),
+        str(one.settings.epochs),
+        f"{one.settings.step_size:.3g}",
+        f"{noise.size} {getattr(noise, noise.size):.4g}",
+        f"{one.expected_error:.2g}",
+        f"× {one.halved:.2g}, {one.doubled:.2g}",
+        f"{one.composed_epsilon:.3g}",
+        f"{one.seconds:.2g} s",
+    )
