@@ -18,6 +18,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epsilon", type=float, required=True, help="of the released model")
     parser.add_argument("--delta", type=float, help="of the released model; from the number of records if not given")
     parser.add_argument("--feature-norm", type=float, metavar="NORM", help="rows that are longer are scaled down to it")
+    parser.add_argument(
+        "--bounds", nargs="+", default=(), metavar="COLUMN=LOW:HIGH", help="public ranges; * is every other column"
+    )
+    parser.add_argument(
+        "--scale", nargs="+", default=(), metavar="COLUMN=SIZE", help="public sizes that columns are divided by"
+    )
     parser.add_argument("--classes", nargs="+", metavar="LABEL", help="all labels there can be")
     parser.add_argument(
         "--target-bound", type=float, metavar="BOUND", help="of a regression: targets beyond it are cut"

@@ -39,6 +39,7 @@ from lastiterate.estimators.given import (
 from lastiterate.estimators.leaks import Leaks
 from lastiterate.estimators.prepared import PreparedRecords, ShortRows, prepared
 from lastiterate.estimators.spending import PreparationBudget
+from lastiterate.estimators.upstream import upstream_of_this_fit
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.norms import row_norms_above
@@ -132,12 +133,14 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         All that can be wrong with the settings is found before the data are looked at.
         """
         leaks.say_if_repeated()
+        upstream = upstream_of_this_fit()
+        upstream.say(leaks)
         seed = seed_of(self.random_state, leaks)
         epsilon, delta = checked_number("epsilon", self.epsilon, POSITIVE), delta_of(self.delta, len(features), leaks)
         norms = row_norms_above(features)
         shape = self._shape(features.shape, columns, norms, leaks)
         mu = float(shift_below(math.log(delta), epsilon))
-        spending = self._spending(mu)
+        spending = replace(self._spending(mu), before=upstream.mu(self._adjacency()))
         say_if_counted(self._adjacency(), len(features), leaks)
         plan = chosen_plan(self._problem(shape, spending.left_of(mu)), self._wishes())
         run = _calibrated(self._run(shape, plan, features.dtype, spending.mu), epsilon, delta)

@@ -15,6 +15,8 @@ from lastiterate.algorithms.files import write_text
 from lastiterate.errors import InvalidInput
 from lastiterate.estimators import PrivateLinearRegression, PrivateLinearSVC, PrivateLogisticRegression
 from lastiterate.estimators.base import PrivateLinearModel
+from lastiterate.estimators.one_class import warning_of_one_class
+from lastiterate.estimators.public_scales import PublicScales, public_scales
 from lastiterate.estimators.regressors import REGRESSIONS
 from lastiterate.estimators.table import Table, read_table
 from lastiterate.numerics.normal_gap import shift_below
@@ -29,15 +31,18 @@ def train_table(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     _check(options)
     table = read_table(options.data, options.target)
     _check_labels(options, table)
-    model = _model(options)
+    scales = public_scales(table.names, options.bounds, options.scale)
+    model = _model(options, scales)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        model.fit(table.features, _targets(options, table))
+        model.fit(scales.cut_rows(table.features), _targets(options, table))
     for warning in said:
         print(f"warning: {warning.message}", file=sys.stderr)
-    content = _content(model, table, options)
-    if options.test:
-        content["score_on_test"] = _tested(model, table, options)
+    content = _content(model, table, scales, options)
+    test = _test_table(table, options)
+    if test is not None:
+        content["score_on_test"] = float(model.score(scales.rows(test.features), _targets(options, test)))
+    _say_if_one_class(model, scales, test, options)
     if options.write:
         write_text(options.write, json.dumps(content, indent=2) + "\n")
     return content, _text(model, content, options)
@@ -63,8 +68,9 @@ def _check_labels(options: argparse.Namespace, table: Table) -> None:
         )
 
 
-def _model(options: argparse.Namespace) -> PrivateLinearModel:
+def _model(options: argparse.Namespace, scales: PublicScales) -> PrivateLinearModel:
     given = {name: getattr(options, name) for name in _SHARED}
+    given["feature_norm"] = scales.norm if options.feature_norm is None else options.feature_norm
     given |= {"fit_intercept": not options.no_intercept, "random_state": options.seed}
     given["adjacency"] = Adjacency[options.adjacency.replace("-", "_").upper()]
     given |= {"preparation": None} if options.no_preparation else {}
@@ -81,19 +87,33 @@ def _targets(options: argparse.Namespace, table: Table) -> Any:
     return table.numbers if options.model in REGRESSIONS else list(table.target)
 
 
-def _tested(model: PrivateLinearModel, table: Table, options: argparse.Namespace) -> float:
+def _test_table(table: Table, options: argparse.Namespace) -> Table | None:
+    if not options.test:
+        return None
     test = read_table(options.test, options.target)
     if test.names != table.names:
         raise InvalidInput(f"{options.test} must have the columns of {options.data}, in the same order.")
-    return float(model.score(test.features, _targets(options, test)))
+    return test
 
 
-def _content(model: PrivateLinearModel, table: Table, options: argparse.Namespace) -> dict[str, Any]:
+def _say_if_one_class(
+    model: PrivateLinearModel, scales: PublicScales, test: Table | None, options: argparse.Namespace
+) -> None:
+    public = None if test is None else scales.rows(test.features)
+    said = warning_of_one_class(model, scales, public, options.test) if hasattr(model, "classes_") else None
+    if said is not None:
+        print(f"warning: {said}", file=sys.stderr)
+
+
+def _content(
+    model: PrivateLinearModel, table: Table, scales: PublicScales, options: argparse.Namespace
+) -> dict[str, Any]:
+    coefficients, intercept = scales.in_columns(model.coef_, model.intercept_)
     content: dict[str, Any] = {
         "model": options.model,
         "features": list(table.names),
-        "coefficients": model.coef_.tolist(),
-        "intercept": model.intercept_ if isinstance(model.intercept_, float) else model.intercept_.tolist(),
+        "coefficients": coefficients.tolist(),
+        "intercept": intercept.tolist(),
         "private": model.private_,
     }
     if hasattr(model, "classes_"):

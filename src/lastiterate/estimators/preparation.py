@@ -38,8 +38,9 @@ class PrivatePreparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     follows may be told `feature_norm=reach`. The private estimators do this by themselves, under their own budget; this is
     for pipelines that do something in between, or with other models. Rows longer than `feature_norm` are scaled down first.
 
-    After `fit`: `center_`, the private mean; `scale_`, the private root of the mean squared distance from it; `guarantee_`,
-    which composes with that of a model: `li.compose([preparation.guarantee_, model.report_])`; `private_`, `leaks_`.
+    In a pipeline, a private model counts it towards its own epsilon. After `fit`: `center_`, the private mean; `scale_`, the
+    private root of the mean squared distance from it; `guarantee_`, which outside a pipeline composes with that of a model:
+    `li.compose([preparation.guarantee_, model.report_])`; `private_`, `leaks_`.
     """
 
     def __init__(

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lastiterate.numerics.rounding import down, up
 from lastiterate.training.preparation import Spent
 
 # Of mu².
+_LEAST = 1e-12  # that is left for a plan; where nothing is left, calibration says so
 _CENTER, _SCALE, _TARGET_CENTER = 0.1, 0.01, 0.05
 
 
 @dataclass(frozen=True)
 class PreparationBudget:
-    """For features and for targets; None where nothing is learnt of them."""
+    """For features and for targets, None where nothing is learnt of them; and what was spent `before`, upstream."""
 
     features: Spent | None = None
     targets: Spent | None = None
+    before: float = 0.0
 
     @classmethod
     def of_features(cls, mu: float) -> PreparationBudget:
@@ -30,16 +32,17 @@ class PreparationBudget:
         return _parts(part, _CENTER)
 
     def and_targets(self, mu: float) -> PreparationBudget:
-        return PreparationBudget(self.features, _parts(mu, _TARGET_CENTER))
+        return replace(self, targets=_parts(mu, _TARGET_CENTER))
 
     @property
     def mu(self) -> float:
         """Of all of it."""
-        return up(math.hypot(*(part.mu for part in (self.features, self.targets) if part is not None)))
+        parts = [part.mu for part in (self.features, self.targets) if part is not None]
+        return up(math.hypot(self.before, *parts), operations=len(parts))
 
     def left_of(self, mu: float) -> float:
         """What is left for training."""
-        return math.sqrt(mu**2 - self.mu**2)
+        return math.sqrt(max(mu**2 - self.mu**2, _LEAST * mu**2))
 
 
 def _parts(mu: float, center: float) -> Spent:

@@ -1,0 +1,41 @@
+"""Whether a classifier says the same of everything: found out from what is public or released, never from the records."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lastiterate.estimators.base import PrivateLinearModel
+from lastiterate.estimators.public_scales import PublicScales
+from lastiterate.numerics.arrays import Floats
+
+_ROWS = 1000
+
+
+def warning_of_one_class(
+    model: PrivateLinearModel, scales: PublicScales, public: Floats | None, where: str
+) -> str | None:
+    """A sentence, if the model has one answer for all `public` rows, or for rows drawn in place of them."""
+    rows = _drawn(model, scales) if public is None else public
+    answers = set(np.asarray(model.predict(rows)).tolist())
+    if len(answers) > 1 or len(rows) < 2:
+        return None
+    which = f"every record of {where}" if public is not None else _DRAWN[bool(scales.bounded.all())]
+    return (
+        f"the model predicts {answers.pop()!r} for {which}. Give public ranges of the columns with --bounds or --scale, "
+        "or a larger epsilon."
+    )
+
+
+_DRAWN = {
+    True: f"each of {_ROWS} rows drawn within the bounds",
+    False: f"each of {_ROWS} rows drawn around the private centre",
+}
+
+
+def _drawn(model: PrivateLinearModel, scales: PublicScales) -> Floats:
+    """Within public bounds, or around the centre that was released, as far as its scale."""
+    source, width = np.random.default_rng(0), len(scales.half)
+    if scales.bounded.all():
+        return source.uniform(-1.0, 1.0, (_ROWS, width))
+    learnt = model.preparation_
+    return np.asarray(learnt.center + learnt.scale * source.normal(size=(_ROWS, width)) / np.sqrt(width))

@@ -1,0 +1,141 @@
+"""In a pipeline: what was learnt before the model is found, charged where it has noise, and warned of where it has none."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    Normalizer,
+    OneHotEncoder,
+    PolynomialFeatures,
+    StandardScaler,
+)
+
+import lastiterate as li
+from lastiterate.estimators import PrivateLinearRegression, PrivateLogisticRegression, PrivatePreparation
+
+SOURCE = np.random.default_rng(2)
+FEATURES = SOURCE.normal(size=(400, 3))
+SIDES = np.where(FEATURES[:, 0] > 0, "yes", "no")
+DELTA = 1e-5
+LEARNT = "in this pipeline"
+
+
+def model(epsilon: float = 1.0, **given: Any) -> PrivateLogisticRegression:
+    return PrivateLogisticRegression(epsilon, DELTA, feature_norm=50.0, classes=["no", "yes"], **given)
+
+
+def preparation(epsilon: float = 0.5, **given: Any) -> PrivatePreparation:
+    return PrivatePreparation(epsilon, DELTA, feature_norm=10.0, **given)
+
+
+def warned(*steps: Any) -> list[str]:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        make_pipeline(*steps).fit(FEATURES, SIDES)
+    return [str(one.message) for one in said if LEARNT in str(one.message)]
+
+
+@pytest.mark.parametrize(
+    ("step", "name"),
+    [
+        (StandardScaler(), "StandardScaler"),
+        (make_pipeline(Normalizer(), PCA(2)), "PCA"),
+        (FeatureUnion([("one", PCA(2)), ("two", Normalizer())]), "PCA"),
+        (
+            ColumnTransformer([("one", OneHotEncoder(), [0]), ("two", "passthrough", [1])]),
+            "OneHotEncoder",
+        ),
+        (SimpleImputer(), "SimpleImputer"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else type(one).__name__,
+)
+def test_what_learns_without_noise_is_warned_of_once(step: Any, name: str) -> None:
+    classifier = model()
+    assert warned(step, classifier) == [
+        f"{name} in this pipeline learnt from the same records without noise, and what was learnt is released with the "
+        "model: epsilon does not cover it. Use PrivatePreparation, or what looks at each row alone, such as Normalizer."
+    ]
+    assert not classifier.private_
+    assert any(name in leak for leak in classifier.leaks_)
+
+
+def test_the_warning_is_at_the_users_line() -> None:
+    with pytest.warns(li.PrivacyLeak, match="StandardScaler in this pipeline") as said:
+        make_pipeline(StandardScaler(), model()).fit(FEATURES, SIDES)
+    assert [one.filename for one in said if LEARNT in str(one.message)] == [__file__]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        Normalizer(),
+        FunctionTransformer(np.tanh),
+        PolynomialFeatures(2),
+        SimpleImputer(strategy="constant"),
+        ColumnTransformer([("one", OneHotEncoder(categories=[[-1.0, 1.0]], handle_unknown="ignore"), [0])]),
+        "passthrough",
+    ],
+    ids=str,
+)
+def test_what_looks_at_each_row_alone_is_not(step: Any) -> None:
+    assert warned(step, model()) == []
+
+
+def test_outside_a_pipeline_nothing_is_said() -> None:
+    scaled = StandardScaler().fit_transform(FEATURES)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model().fit(scaled, SIDES)
+    assert not [one for one in said if LEARNT in str(one.message)]
+
+
+@pytest.mark.parametrize("classifier", [model(preparation=None), model()], ids=["alone", "and its own"])
+def test_private_preparation_is_part_of_the_models_account(classifier: PrivateLogisticRegression) -> None:
+    before = preparation()
+    make_pipeline(before, classifier).fit(FEATURES, SIDES)
+    report = classifier.report_
+    assert report.epsilon <= 1.0
+    assert report.run.beforehand_mu >= before.guarantee_.mu
+    alone = li.account(_with_nothing_before(report.run), DELTA)
+    both = np.hypot(alone.mu, report.run.beforehand_mu)
+    assert both <= report.mu <= both * (1 + 1e-5)  # what rounding may add is charged once more
+
+
+def _with_nothing_before(run: li.Run) -> li.Run:
+    names = ("loss", "batches", "step_size", "noise", "steps", "arithmetic", "adjacency", "optimizer", "released")
+    return li.Run(**{name: getattr(run, name) for name in names})
+
+
+def test_a_regression_counts_it_too() -> None:
+    regression = PrivateLinearRegression(1.0, DELTA, feature_norm=2.0, target_bound=5.0)
+    before = preparation()
+    make_pipeline(before, regression).fit(FEATURES, FEATURES[:, 0])
+    own = regression.report_.run.beforehand_mu**2 - before.guarantee_.mu**2
+    assert own == pytest.approx(0.17 * regression.report_.mu**2, rel=0.01)  # of features and targets
+    assert regression.report_.epsilon <= 1.0
+
+
+def test_preparation_that_leaves_nothing_is_refused() -> None:
+    with pytest.raises(li.Unavailable, match="which leaves nothing of epsilon = 1 for training"):
+        make_pipeline(preparation(2.0), model(preparation=None)).fit(FEATURES, SIDES)
+
+
+def test_another_adjacency_is_refused() -> None:
+    with pytest.raises(li.InvalidInput, match="Give both the same adjacency"):
+        make_pipeline(preparation(adjacency=li.ZERO_OUT), model()).fit(FEATURES, SIDES)
+
+
+def test_what_leaked_upstream_is_in_the_models_report() -> None:
+    classifier = model()
+    with pytest.warns(li.PrivacyLeak, match="random_state is set"):
+        make_pipeline(preparation(random_state=0), classifier).fit(FEATURES, SIDES)
+    assert not classifier.private_
