@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.special import softmax
 
 import lastiterate as li
 from benchmarks.accuracy.datasets import Dataset
@@ -68,10 +69,90 @@ def _guessing(kind: Any, guess: dict[str, float]) -> Any:
     class Guessing(kind):  # type: ignore[misc]
         __init__ = kind.__init__
 
-        def _guess(self, shape: Any) -> Any:
-            return replace(super()._guess(shape), **guess)
+        def _guess(self, loss: Any) -> Any:
+            return replace(super()._guess(loss), **guess)
 
     return Guessing
+
+
+def _executed(change: Callable[[li.Run], li.Run], *fitted: Any) -> float:
+    """The classifier, with a run that is changed before its noise is calibrated."""
+
+    class Changed(PrivateLogisticRegression):
+        __init__ = PrivateLogisticRegression.__init__
+
+        def _run(self, *given: Any) -> li.Run:
+            return change(super()._run(*given))
+
+    return _ours(Changed, {}, {}, *fitted)
+
+
+def _with_noise_along(run: li.Run, last: float) -> li.Run:
+    """That changes evenly from the first step to the last, which has so many times as much."""
+    sizes = np.geomspace(1.0, last, run.steps) * run.noise.multiplier  # type: ignore[attr-defined]
+    return replace(run, noise=replace(run.noise, multiplier=tuple(sizes.tolist())))
+
+
+def _decaying(run: li.Run) -> li.Run:
+    """Steps that fade like a cosine, the last iterate instead of a mean; twice as long, so that they lead as far."""
+    return replace(run, step_size=li.cosine(2 * run.step_size), released=li.LAST)  # type: ignore[operator]
+
+
+CHANGES: dict[str, Callable[[li.Run], li.Run]] = {
+    "Nesterov's momentum": lambda run: replace(run, optimizer=li.SGD(momentum=0.9, nesterov=True)),
+    "momentum 0.8 (and steps twice as long)": lambda run: replace(
+        run,
+        optimizer=li.SGD(momentum=0.8),
+        step_size=2 * run.step_size,  # type: ignore[operator]
+    ),
+    "steps that fade, last iterate released": _decaying,
+    "noise that falls to a third": lambda run: _with_noise_along(run, 1 / 3),
+    "noise that grows threefold": lambda run: _with_noise_along(run, 3.0),
+    "the last iterate instead of the mean": lambda run: replace(run, released=li.LAST),
+}
+
+
+def _ensemble(clips: tuple[float, ...], *fitted: Any) -> float:
+    """Scores of several models added up, each with its part of mu²."""
+    data, epsilon, adjacency, seed = fitted
+    share = float(li.GaussianDP(_mu(epsilon) / math.sqrt(len(clips))).epsilon(DELTA))
+    scores = 0.0
+    for place, clip in enumerate(clips):
+        model = PrivateLogisticRegression(
+            share,
+            DELTA,
+            feature_norm=1.0,
+            classes=range(data.classes),
+            clip=clip,
+            adjacency=adjacency,
+            random_state=seed + 1000 * place,
+        )
+        model.fit(data.train_features, data.train_labels)
+        scores = scores + model.predict_log_proba(data.test_features)
+    return float(np.mean(np.argmax(scores, axis=1) == data.test_labels))
+
+
+def _newton(rounds: int, *fitted: Any) -> float:
+    """A fifth of mu² for second moments, half of which bounds the curvature of a softmax; the rest for clipped gradients."""
+    data, epsilon, adjacency, seed = fitted
+    mu, source = _mu(epsilon), np.random.default_rng(seed)
+    share = float(li.GaussianDP(math.sqrt(0.11) * mu).epsilon(DELTA))
+    preparation = PrivatePreparation(share, DELTA, feature_norm=1.0, reach=1.0, adjacency=adjacency, random_state=seed)
+    rows, test = (
+        np.column_stack([part, np.full(len(part), 0.3)]) / math.sqrt(1.09)
+        for part in (preparation.fit_transform(data.train_features), preparation.transform(data.test_features))
+    )
+    moments, noise = _noisy_moments(rows, math.sqrt(0.2) * mu, adjacency, source)
+    bound = np.linalg.inv(moments / 2 + 2 * noise * math.sqrt(len(moments)) * np.eye(len(moments)))
+    change = 0.3 * (2 if adjacency.replaces else 1) / len(rows)
+    spread = change / (math.sqrt(0.69 / rounds) * mu)
+    weights, targets = np.zeros((rows.shape[1], data.classes)), np.eye(data.classes)[data.train_labels]
+    for _ in range(rounds):
+        wrong = softmax(rows @ weights, axis=1) - targets
+        lengths = np.linalg.norm(wrong, axis=1) * np.linalg.norm(rows, axis=1)
+        gradient = (rows * np.minimum(1, 0.3 / np.maximum(lengths, 1e-12))[:, None]).T @ wrong / len(rows)
+        weights -= bound @ (gradient + spread * source.normal(size=gradient.shape))
+    return float(np.mean(np.argmax(test @ weights, axis=1) == data.test_labels))
 
 
 def _mu(epsilon: float) -> float:
@@ -143,6 +224,10 @@ CLASSIFIERS: dict[str, Fit] = {
         ("l2 of 0.001", {}, {"l2": 0.001}),
         ("10 passes, hidden iterates, 20 batches", {}, {"batches": 20, "epochs": 10}),
     ),
+    **{name: partial(_executed, change) for name, change in CHANGES.items()},
+    "3 rounds of private Newton steps": partial(_newton, 3),
+    "10 rounds of private Newton steps": partial(_newton, 10),
+    "mean of two models, clips 0.15 and 0.6": partial(_ensemble, (0.15, 0.6)),
     "half-whitened by private second moments": partial(_whitened, 0.25),
     "whitened by private second moments": partial(_whitened, 0.5),
     **_variants(PrivateLinearSVC, ("PrivateLinearSVC", {}, {})),
@@ -154,7 +239,8 @@ REGRESSIONS: dict[str, Fit] = {
         ("no preparation", {}, {"preparation": None}),
         ("half the steps' length", {"spread": 0.25}, {}),
         ("twice the steps' length", {"spread": 1.0}, {}),
-        ("gradients clipped at 0.25", {}, {"clip": 0.25}),
+        ("gradients clipped at 0.12", {}, {"clip": 0.12}),
+        ("gradients clipped at 0.5", {}, {"clip": 0.5}),
         ("gradients clipped at 1", {}, {"clip": 1.0}),
     ),
     "noisy second moments, ridge (as AdaSSP)": _by_moments,

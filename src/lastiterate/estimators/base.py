@@ -51,6 +51,7 @@ from lastiterate.training.objectives import linear_arithmetic
 from lastiterate.training.plans import Plan, Problem, Wishes, chosen_plan
 from lastiterate.training.plans.guesses import guess_for_scaled_rows
 from lastiterate.training.plans.plan import Way
+from lastiterate.training.plans.problem import Guess
 from lastiterate.training.plans.runs import Ingredients, batches_of, change_of, run_of
 from lastiterate.training.preparation import Preparation, PrivateRows, only_scaled
 from lastiterate.training.train import SEEDED, report_of, train
@@ -109,7 +110,11 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             raise InvalidInput(
                 f"preparation must be 'auto' or None. Got {shown(self.preparation):.60}.", field="preparation"
             )
-        return PreparationBudget.of_features(mu) if self.preparation else PreparationBudget()
+        return PreparationBudget.of_features(mu, self.fit_intercept) if self.preparation else PreparationBudget()
+
+    def _guess(self, loss: Loss) -> Guess:
+        """What is expected of any data, before any is seen."""
+        return guess_for_scaled_rows(loss)
 
     def _prepared_targets(self, targets: Floats, spending: PreparationBudget, source: Source) -> Floats:
         """As they are trained on."""
@@ -187,7 +192,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             shape.columns,
             mu,
             self._adjacency().replaces,
-            guess_for_scaled_rows(loss),
+            self._guess(loss),
             clip,
             change_of(loss, self._adjacency()),
             loss.smoothness,

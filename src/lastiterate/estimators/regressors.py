@@ -51,7 +51,7 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
         passes: int = MOST_PASSES,
         adjacency: Adjacency | None = None,
         preparation: str | None = "auto",
-        clip: float = 0.5,
+        clip: float = 0.25,
         fit_intercept: bool = True,
         random_state: Any = None,
     ) -> None:
@@ -84,7 +84,7 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
 
     def _spending(self, mu: float) -> PreparationBudget:
         features = super()._spending(mu)
-        return features.and_targets(mu) if features.features is not None else features
+        return features.and_targets(mu, self.fit_intercept) if features.features is not None else features
 
     def _prepared_targets(self, targets: Floats, spending: PreparationBudget, source: Source) -> Floats:
         """Centred where there is an intercept, scaled, and cut where they are far."""

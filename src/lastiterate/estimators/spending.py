@@ -22,8 +22,9 @@ class PreparationBudget:
     before: float = 0.0
 
     @classmethod
-    def of_features(cls, mu: float) -> PreparationBudget:
-        return cls(_parts(mu, _CENTER))
+    def of_features(cls, mu: float, centred: bool) -> PreparationBudget:
+        """Where rows keep their origin, no centre is paid for."""
+        return cls(_parts(mu, _CENTER if centred else 0.0))
 
     @staticmethod
     def all_of(mu: float) -> Spent:
@@ -31,8 +32,8 @@ class PreparationBudget:
         part = down(mu, by=1e-9) / math.sqrt(_CENTER + _SCALE)
         return _parts(part, _CENTER)
 
-    def and_targets(self, mu: float) -> PreparationBudget:
-        return replace(self, targets=_parts(mu, _TARGET_CENTER))
+    def and_targets(self, mu: float, centred: bool) -> PreparationBudget:
+        return replace(self, targets=_parts(mu, _TARGET_CENTER if centred else 0.0))
 
     @property
     def mu(self) -> float:

@@ -10,7 +10,7 @@ from lastiterate.errors import Unavailable
 from lastiterate.training.plans.problem import Guess
 
 CLIP = 0.3  # of the norm of a row, or of the longest gradient: small clips do best, by what was tried on simulated problems
-_LINEAR_CLIP = {"ridge": 0.5, "huber": 0.5}
+_LINEAR_CLIP = {"ridge": 0.25, "huber": 0.25}
 PULL = 0.3  # of the softmax, where iterates are hidden
 
 
