@@ -64,7 +64,7 @@ def test_one_answer_for_everything_is_warned_of(
     """Whether records say so is private: what is looked at is public, or drawn around what was released."""
     data = written(tmp_path / "raw.csv", np.where(np.arange(3000) < 2990, "no", "yes"))
     public = ["--test", written(tmp_path / "public.csv")] if test else []
-    assert main(["train", data, *PRIVATE, *known, *public]) == 0
+    assert main(["train", data, *PRIVATE, "--epsilon", "20", *known, *public]) == 0
     where = f"every record of {public[1]}" if test else "each of 1000 rows drawn"
     assert f"the model predicts 'no' for {where}" in capsys.readouterr().err
 
