@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from lastiterate.accounting.describe import promises
+from lastiterate.accounting.difference import differences, first_other, told
+from lastiterate.accounting.misreported import misreported
 from lastiterate.accounting.releases import released
 from lastiterate.accounting.replay import CHOSEN, proof_of, statement
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
@@ -125,10 +127,20 @@ def _admitted(found: Proved, epsilon: float, delta: float) -> float:
 
 
 def verify(certificate: dict[str, Any] | str, run: Run | None = None) -> Verdict:
-    """Check a certificate (a dictionary, or its JSON). With `run`, it must also be about that very run."""
+    """Check a certificate (a dictionary, or its JSON), a trained model that holds one, or the HTML of a report.
+
+    A report has to say what its certificate proves. With `run`, it must also be about that very run.
+    """
+    return verified(certificate, run, "the run")
+
+
+def verified(certificate: dict[str, Any] | str, run: Run | None, called: str) -> Verdict:
+    """The same, with a name for the run."""
     try:
+        if isinstance(certificate, str) and is_page(certificate):
+            return _checked_page(certificate, run, called)
         content = json.loads(certificate) if isinstance(certificate, str) else certificate
-        return _checked(content, run)
+        return checked(content, run, called)
     except Refused as error:
         return rejected(str(error))
     except KeyError as error:
@@ -139,8 +151,23 @@ def verify(certificate: dict[str, Any] | str, run: Run | None = None) -> Verdict
         return rejected("it is no certificate: it is too large or too deep")
 
 
-def _checked(content: dict[str, Any], run: Run | None) -> Verdict:
+def is_page(text: str) -> bool:
+    """Whether it is HTML, as a report is, and no JSON."""
+    return text.lstrip("\ufeff \r\n\t").startswith("<")
+
+
+def _checked_page(text: str, run: Run | None, called: str) -> Verdict:
+    """Loaded here: a page is made of certificates, which are verified by this very module."""
+    from lastiterate.accounting.signed.check import checked_page
+
+    return checked_page(text, run, called)
+
+
+def checked(content: dict[str, Any], run: Run | None = None, called: str = "the run") -> Verdict:
+    """The verdict, or an exception that says what is missing or cannot be read."""
     if "format" not in content and "certificate" in content:  # a trained model, as `lastiterate train` writes it
+        if otherwise := misreported(content.get("report"), content["certificate"]):
+            return rejected(otherwise)
         content = content["certificate"]
     if content["format"] == BUDGET_FORMAT:
         return _checked_budget(content, run)
@@ -153,13 +180,14 @@ def _checked(content: dict[str, Any], run: Run | None) -> Verdict:
         return rejected(str(content["caveats"][0]))
     described = run_from_dict(content["run"])
     if run is not None and described != run:
-        return rejected("it is about another run")
+        return rejected(f"it is about another run{_which(content['run'], run, called)}")
     if claim["adjacency"] != described.adjacency.said:
         return rejected(f"its run is about other neighbours: {described.adjacency.said}")
     process = released(described.process, claim["releases"])
     assumptions = promises(described, process.releases)
     if content["assumptions"] != assumptions:
-        return rejected("its assumptions are not those of its run")
+        which = first_other(content["assumptions"], assumptions)
+        return rejected(f"its assumptions are not those of its run: {which}")
     assumptions = [*assumptions, *_also_assumed(content)]
     theorem = _THEOREMS[content["theorem"]]
     # Whether an average may be taken, or a run gone through, is the theorem's business, not the claimant's.
@@ -170,6 +198,12 @@ def _checked(content: dict[str, Any], run: Run | None) -> Verdict:
     delta = checked_number("delta", claim["delta"], INSIDE_UNIT)
     said = described.adjacency.said, "" if described.released.plain else described.released.called
     return Verdict(True, _epsilon(claim), delta, len(process), process.releases, "", tuple(assumptions), grade, *said)
+
+
+def _which(described: dict[str, Any], run: Run, called: str) -> str:
+    """In which entries the run of the certificate is another one."""
+    found = told(differences(described, run_to_dict(run)), "the certificate", called)
+    return f": {found}" if found else ""
 
 
 def _also_assumed(content: dict[str, Any]) -> list[str]:
@@ -213,7 +247,8 @@ def _not_replayed(theorem: Theorem, process: Process, content: dict[str, Any]) -
         if name == "prepaid":
             given = {fact: entry for fact, entry in given.items() if fact not in CHOSEN}
         if given != value:
-            return f"its {name} are not those of its run"
+            which = told(differences(given, value, name), "the proof", "the run")
+            return f"its {name} are not those of its run: {which}"
     check(content["proof"], content["claim"])
     return None
 

@@ -59,6 +59,10 @@ class RecordReport:
         """Write the certificate as JSON."""
         self.for_everybody.save_certificate(path)
 
+    def save(self, path: str | Path, **options: Any) -> None:
+        """Write the report of what may be claimed for everybody, as `Report.save` does."""
+        self.for_everybody.save(path, **options)
+
     def epsilon_of(self, record: int) -> float:
         """ε of the record with this index, counted from 0."""
         index, count = checked_count("record", record, least=0), self.run.batches.records

@@ -27,6 +27,11 @@ class Growth:
     hidden: tuple[float, ...]
     released: tuple[float, ...]
 
+    def along(self, per_epoch: int) -> tuple[list[float], str]:
+        """The places in epochs, where all of them are at the end of one; else in steps."""
+        unit = per_epoch if per_epoch > 1 and all(place % per_epoch == 0 for place in self.steps) else 1
+        return [place / unit for place in self.steps], "epochs" if unit > 1 else "steps"
+
 
 def growth(run: Run, delta: float, releases: tuple[int, ...] = ()) -> Growth:
     """At up to two dozen places along the run, after whole epochs where there are several."""

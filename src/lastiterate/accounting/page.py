@@ -11,7 +11,6 @@ import numpy as np
 
 from lastiterate.accounting.describe import described
 from lastiterate.algorithms.per_step import each, extremes
-from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT
 from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.chosen_slack import ChosenSlack
 from lastiterate.privacy.gaussian import GaussianDP
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from lastiterate.accounting.sandwich import Sandwich
 
 _WIDTH = 110
-_CHANGED = {REPLACE_ONE: "replaced", ZERO_OUT: "left out", ADD_OR_REMOVE_ONE: "left out or added"}
 _HARDLY_ANY_PROTECTION = 0.5  # of those who look are right, at 1% of false alarms
 
 
@@ -42,7 +40,7 @@ def page(report: Report) -> Iterator[str]:
     yield from _section("What it means", _meaning(report))
     yield from _section("What would be cheaper", _alternatives(report))
     yield from _section("All guarantees", _table(report), indent="")
-    yield from _section("What does not apply", _refusals(report))
+    yield from _section("What does not apply", refusals(report))
     yield from _section("What you have to stand for", report.assumptions)
 
 
@@ -71,7 +69,7 @@ def _meaning(report: Report) -> Iterator[str]:
         yield f"releasing every iterate would cost epsilon = {report.composition:.6g}{less}"
     power = 1 - _type_ii_error(report, 0.01)
     yield (
-        f"whoever wants to tell whether a record was {_CHANGED[report.run.adjacency]}, and is wrong in 1% of the cases "
+        f"whoever wants to tell whether a record was {report.run.adjacency.changed}, and is wrong in 1% of the cases "
         f"where it was not, finds out in at most {100 * power:.3g}% of those where it was"
     )
     if power > _HARDLY_ANY_PROTECTION:
@@ -122,7 +120,7 @@ def _poisson_epsilon(report: Report) -> float | None:
     return float(step.compose(len(process)).epsilon(report.delta))
 
 
-def _refusals(report: Report) -> Iterator[str]:
+def refusals(report: Report) -> Iterator[str]:
     """Theorems about other kinds of batches, or of steps, are only counted."""
     other = [one for one in report.inapplicable if any(isinstance(failed, KindOfBatches) for failed in one.failed)]
     plain = report.run.process.update.plain

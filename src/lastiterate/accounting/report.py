@@ -167,6 +167,38 @@ class Report:
         """Write the certificate as JSON."""
         write_text(path, json.dumps(self._certificate) + "\n")
 
+    def save(
+        self,
+        path: str | Path,
+        *,
+        stated: dict[str, Any] | None = None,
+        model: Any = None,
+        data: Any = None,
+        data_key: str | Path | None = None,
+        data_is_public: bool = False,
+        curves: bool = True,
+    ) -> None:
+        """Write the report: a page to print and sign (.html), JSON with the certificate (.json), or text (.txt).
+
+        The page is complete in itself: claim, run, theorem, assumptions with a box each for initials, bounds, curves,
+        certificate and label; `lastiterate verify` checks it. `stated` fills fields of the label. `model`, what is released,
+        and `data` are files, bytes or arrays, of which a digest is written. That of private data takes `data_key`, the
+        name of a file with a secret key (made if it is not there), or else it would be a release of its own. The curve of ε
+        takes up to two dozen accounts; `curves=False` leaves it out.
+        """
+        from lastiterate.accounting.signed.write import save
+
+        save(self, path, stated, model, data, data_key, data_is_public, curves)
+
+    def label(self, stated: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The fields of public deployment registries and of NIST SP 800-226, each filled or "not stated".
+
+        `stated` fills those that the report does not know, by section, group and name.
+        """
+        from lastiterate.accounting.signed.label import report_label
+
+        return report_label(self._certificate, stated)
+
     def to_dict(self) -> dict[str, Any]:
         """The report without its certificate, as JSON could hold it."""
         return {
@@ -199,10 +231,8 @@ class Report:
         """ε against steps, for the best bound and for composition; written to `path` if given. Returns the figure."""
         from lastiterate.accounting.growth import growth
 
-        found, per_epoch = growth(self.run, self.delta, self.releases), self.run.batches.per_epoch
-        unit = per_epoch if per_epoch > 1 and all(place % per_epoch == 0 for place in found.steps) else 1
-        along = [place / unit for place in found.steps]
-        name = "epochs" if unit > 1 else "steps"
+        found = growth(self.run, self.delta, self.releases)
+        along, name = found.along(self.run.batches.per_epoch)
         what = (
             f"the last iterate and {len(self.releases)} more released"
             if self.releases

@@ -15,7 +15,7 @@ from lastiterate.errors import InvalidInput, shown
 
 def read_run(path: str | Path) -> Run:
     """The run described in a .toml or .json file."""
-    file = _checked_path(path)
+    file = checked_path(path)
     text = read_text(file)
     return run_from_text(text, str(file), toml=_is_toml(file))
 
@@ -23,13 +23,13 @@ def read_run(path: str | Path) -> Run:
 def write_run(run: Run, path: str | Path) -> None:
     """Write the run to a .toml or .json file, from which `read_run` gets it back."""
     checked_run(run)
-    file = _checked_path(path)
+    file = checked_path(path)
     write_text(file, run_to_toml(run) if _is_toml(file) else run_to_json(run))
 
 
 def read_text(path: str | Path) -> str:
     """The text of a file, or one sentence that says why not."""
-    file = _checked_path(path)
+    file = checked_path(path)
     try:
         return file.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:  # ValueError: a name with NUL, or a text that is not UTF-8
@@ -40,7 +40,7 @@ def read_text(path: str | Path) -> str:
 
 def write_text(path: str | Path, text: str) -> None:
     """Write a file, in a new folder if need be."""
-    file = _checked_path(path)
+    file = checked_path(path)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
@@ -80,7 +80,8 @@ def run_to_toml(run: Run) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _checked_path(path: str | Path) -> Path:
+def checked_path(path: str | Path) -> Path:
+    """What may be the name of a file."""
     if not isinstance(path, str | Path):
         raise InvalidInput(f"path must be the name of a file. Got {shown(path):.60}.", field="path")
     return Path(path)

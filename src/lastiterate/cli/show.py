@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
 from typing import Any
 
 
 def show(options: argparse.Namespace, content: dict[str, Any], text: str) -> None:
-    print(printable(json.dumps(_finite(content), indent=2) if options.json else text))
+    print(printable(_as_json(content) if options.json else text))
+
+
+def _as_json(content: dict[str, Any]) -> str:
+    """Loaded here: to be asked for help takes nothing of this."""
+    from lastiterate.accounting.plain import finite
+
+    return json.dumps(finite(content), indent=2)
 
 
 def add(options: argparse.Namespace, text: str) -> None:
@@ -23,12 +29,3 @@ def printable(text: str) -> str:
     """Letters that the terminal has not, or names of files that are no text, are written as escapes such as \\u03b5."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     return text.encode(encoding, errors="backslashreplace").decode(encoding)
-
-
-def _finite(content: Any) -> Any:
-    """JSON has no infinity."""
-    if isinstance(content, dict):
-        return {name: _finite(value) for name, value in content.items()}
-    if isinstance(content, list):
-        return [_finite(value) for value in content]
-    return None if isinstance(content, float) and not math.isfinite(content) else content

@@ -24,6 +24,15 @@ class Adjacency(PublicEnum):
         }[self]
 
     @property
+    def changed(self) -> str:
+        """What happens to a record, in sentences: 'a record was …'."""
+        return {
+            Adjacency.REPLACE_ONE: "replaced",
+            Adjacency.ZERO_OUT: "left out",
+            Adjacency.ADD_OR_REMOVE_ONE: "left out or added",
+        }[self]
+
+    @property
     def replaces(self) -> bool:
         """Whether the neighbour has another record in its place; if not, it has nothing there."""
         return self is Adjacency.REPLACE_ONE

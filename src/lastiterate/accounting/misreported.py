@@ -1,0 +1,30 @@
+"""Whether the report beside a certificate, as in the JSON of a trained model, says what the certificate says."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from lastiterate.accounting.difference import differences, told
+
+_OF_THE_CLAIM = ("delta", "adjacency", "releases")
+_OF_THE_CERTIFICATE = ("theorem", "caveats", "run")
+
+
+def misreported(report: Any, certificate: dict[str, Any]) -> str:
+    """Which entries differ; nothing if none does, or if there is no report."""
+    if report is None:
+        return ""
+    claim = certificate["claim"]
+    if not math.isclose(_finite(report["epsilon"]), _finite(claim["epsilon"]), rel_tol=1e-9):
+        return f"its report says epsilon = {report['epsilon']}, its certificate says {claim['epsilon']}"
+    said = {name: report[name] for name in (*_OF_THE_CLAIM, *_OF_THE_CERTIFICATE, "assumptions")}
+    meant = {name: claim[name] for name in _OF_THE_CLAIM} | {name: certificate[name] for name in _OF_THE_CERTIFICATE}
+    meant["assumptions"] = [*certificate["assumptions"], *certificate.get("also_assumed", [])]
+    found = told(differences(said, meant), "its report", "its certificate")
+    return f"its report is not that of its certificate: {found}" if found else ""
+
+
+def _finite(epsilon: float | None) -> float:
+    """A certificate says null for infinity."""
+    return math.inf if epsilon is None else float(epsilon)

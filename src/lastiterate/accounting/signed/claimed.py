@@ -1,0 +1,119 @@
+"""What a certificate claims, in sentences: all of it is read off the certificate, so that a page can say nothing else."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from functools import cached_property
+from typing import Any
+
+from lastiterate.accounting.describe import described
+from lastiterate.algorithms.encode import run_from_dict
+from lastiterate.algorithms.run import Run
+from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.profile import Profile
+from lastiterate.theorems.catalogue import CATALOGUE
+
+_CITATIONS = {theorem.name: theorem.citation for theorem in CATALOGUE}
+
+
+@dataclass(frozen=True, eq=False)
+class Claimed:
+    """The certificate, and what it says; whether it proves that, `verify` says."""
+
+    certificate: dict[str, Any]
+
+    @cached_property
+    def run(self) -> Run:
+        return run_from_dict(self.certificate["run"])
+
+    @property
+    def epsilon(self) -> float:
+        value = self.certificate["claim"]["epsilon"]
+        return math.inf if value is None else float(value)
+
+    @property
+    def delta(self) -> float:
+        return float(self.certificate["claim"]["delta"])
+
+    @property
+    def mu(self) -> float | None:
+        value = self.certificate["claim"]["mu"]
+        return None if value is None else float(value)
+
+    @property
+    def theorem(self) -> str:
+        return str(self.certificate["theorem"])
+
+    @property
+    def citation(self) -> str:
+        return _CITATIONS[self.theorem]
+
+    @property
+    def assumptions(self) -> list[str]:
+        return [*self.certificate["assumptions"], *self.certificate.get("also_assumed", [])]
+
+    @property
+    def caveats(self) -> list[str]:
+        """Why nobody may sign this."""
+        found = list(self.certificate["caveats"])
+        return found if math.isfinite(self.epsilon) else [*found, "No finite epsilon is proved for this run."]
+
+    @property
+    def what_was_run(self) -> list[str]:
+        return described(self.run)
+
+    @property
+    def released(self) -> str:
+        """What leaves, for the middle of a sentence."""
+        what = f"{self.run.released.called} of a training of {self.run.steps} steps"
+        places = self.certificate["claim"]["releases"]
+        return f"{what}, with the {len(places)} checkpoints listed below," if places else what
+
+    @property
+    def sentence(self) -> tuple[str, str, str]:
+        """The claim: what stands before its number, the number, and what follows."""
+        before = f"Releasing {self.released} is (ε, δ)-differentially private with ε = "
+        changed = self.run.adjacency.changed
+        after = f" and δ = {self.delta:g}, for neighbouring data sets in which one record is {changed}."
+        return before, above(self.epsilon), after
+
+    @cached_property
+    def notion(self) -> Notion:
+        """What the claim by itself implies: μ if there is one, else ε at δ and nothing more."""
+        if self.mu is not None:
+            return GaussianDP(self.mu, self.run.adjacency)
+        return Profile(epsilons=[self.epsilon], deltas=[self.delta], adjacency=self.run.adjacency)
+
+    def detected(self, false_positives: float) -> float:
+        """At most this share of the records that were changed is found out, at this rate of false positives."""
+        return 1 - float(self.notion.tradeoff(false_positives)) if math.isfinite(self.epsilon) else 1.0
+
+    @property
+    def chance(self) -> str:
+        """The claim, as what it leaves to an attacker."""
+        found = above(100 * self.detected(0.01), digits=3)
+        return (
+            f"An attacker with a 1% false-positive rate detects that a record was {self.run.adjacency.changed} at most "
+            f"{found}% of the time."
+        )
+
+
+def above(value: float, digits: int = 4) -> str:
+    """With so many digits, and never less than the value."""
+    return _rounded(value, digits, ROUND_CEILING)
+
+
+def below(value: float, digits: int = 4) -> str:
+    """With so many digits, and never more than the value."""
+    return _rounded(value, digits, ROUND_FLOOR)
+
+
+def _rounded(value: float, digits: int, direction: str) -> str:
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    exact = Decimal(value)
+    unit = Decimal(1).scaleb(exact.adjusted() + 1 - digits)
+    return f"{float(exact.quantize(unit, rounding=direction)):.{digits}g}"

@@ -1,0 +1,209 @@
+"""The report as a label that machines read: the fields of public registries, each filled or "not stated".
+
+`registry` has the names of the Differential Privacy Deployments Registry (registry.opendp.org, its deployments-schema.yaml);
+`nist_sp_800_226` has a field for each factor that NIST SP 800-226 asks about.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from importlib.metadata import version
+from typing import Any
+
+from lastiterate.accounting.describe import promises
+from lastiterate.accounting.signed.claimed import Claimed, above
+from lastiterate.algorithms.arithmetic import EXACT
+from lastiterate.algorithms.hints import closest
+from lastiterate.errors import InvalidInput, shown
+
+FORMAT = "lastiterate label 1"
+NOT_STATED = "not stated"
+Fields = dict[str, Any]
+
+
+def label_of(claimed: Claimed, by: str, stated: Fields | None = None) -> Fields:
+    """What the certificate says is filled in and stays; anything else the owner may state."""
+    proved, usual = _proved(claimed, by), _usual(claimed)
+    given = _checked_statement(stated or {}, proved)
+    return {"format": FORMAT} | {
+        section: {
+            group: _filled(
+                fields, proved[section].get(group), given.get(section, {}).get(group), usual[section].get(group)
+            )
+            for group, fields in groups.items()
+        }
+        for section, groups in _FIELDS.items()
+    }
+
+
+def report_label(certificate: Fields, stated: Fields | None) -> Fields:
+    """Of a certificate, by this version of the library."""
+    return label_of(Claimed(deepcopy(certificate)), version("lastiterate"), stated)
+
+
+def _filled(fields: Any, *sources: Any) -> Any:
+    """From the first source that has it."""
+    if fields is None:
+        return next((one for one in sources if one is not None), NOT_STATED)
+    return {
+        name: next((one[name] for one in sources if one is not None and name in one), NOT_STATED) for name in fields
+    }
+
+
+_FIELDS: dict[str, dict[str, Any]] = {
+    "registry": {
+        "basic": (
+            "name",
+            "data_curators",
+            "description",
+            "intended_use",
+            "data_product_type",
+            "data_product_region",
+            "data_product_sector",
+            "publication_date",
+        ),
+        "dp_variant": ("variant_name", "data_domain", "unprotected_quantities"),
+        "privacy_loss": (
+            "privacy_unit",
+            "privacy_unit_details",
+            "privacy_parameters",
+            "privacy_parameters_details",
+        ),
+        "deployment_model": (
+            "model_name",
+            "model_name_details",
+            "actors",
+            "release_type",
+            "release_type_details",
+            "data_source_type",
+            "data_source_type_details",
+            "access_type",
+            "access_type_details",
+        ),
+        "accounting": ("post_processing", "composition"),
+        "implementation": ("preprocessing_and_hyperparameter_tuning", "mechanisms", "justification"),
+        "administrative": ("sources", "notes", "registry_authors"),
+    },
+    "nist_sp_800_226": dict.fromkeys(
+        (
+            "privacy_parameters",
+            "unit_of_privacy",
+            "definition",
+            "mechanisms_and_algorithms",
+            "composition",
+            "further_releases",
+            "utility",
+            "bias",
+            "trust_model",
+            "implementation",
+            "randomness",
+            "side_channels",
+            "security",
+            "access_control",
+            "data_collection_exposure",
+        )
+    ),
+}
+
+
+def _proved(claimed: Claimed, by: str) -> dict[str, Fields]:
+    """What nobody may state otherwise."""
+    neighbours = promises(claimed.run, ())[0]
+    parameters = {"epsilon": claimed.epsilon if claimed.epsilon < float("inf") else None, "delta": claimed.delta}
+    mu = "" if claimed.mu is None else f" It is {above(claimed.mu, 6)}-GDP, which says more."
+    details = f"By {claimed.theorem}: {claimed.citation}.{mu}"
+    mechanisms = f"{_mechanism(claimed)} Accounted for by lastiterate {by}. {_rounding(claimed)}"
+    composition = f"All steps together, by {claimed.theorem}: {claimed.citation}."
+    return {
+        "registry": {
+            "dp_variant": {"variant_name": "Approximate DP"},
+            "privacy_loss": {
+                "privacy_unit_details": neighbours,
+                "privacy_parameters": parameters,
+                "privacy_parameters_details": details,
+            },
+            "accounting": {"composition": composition},
+            "implementation": {"mechanisms": mechanisms},
+        },
+        "nist_sp_800_226": {
+            "privacy_parameters": parameters,
+            "definition": f"(ε, δ)-differential privacy. {neighbours}",
+            "mechanisms_and_algorithms": _mechanism(claimed),
+            "composition": composition,
+            "implementation": _rounding(claimed),
+            "randomness": "The owner guarantees Gaussian noise from a generator that nobody can predict.",
+        },
+    }
+
+
+def _usual(claimed: Claimed) -> dict[str, Fields]:
+    """What holds unless the owner says otherwise."""
+    many = bool(claimed.certificate["claim"]["releases"])
+    prepared = {"preprocessing_and_hyperparameter_tuning": _beforehand(claimed)} if claimed.run.beforehand_mu else {}
+    product = {} if claimed.run.noise.of_a_potential else {"data_product_type": "Machine learning model"}
+    trust = "Central: whoever trains sees the records; whoever gets the release does not have to be trusted."
+    return {
+        "registry": {
+            "basic": product,
+            "dp_variant": {"unprotected_quantities": _public(claimed)},
+            "privacy_loss": {"privacy_unit": "Record-level"},
+            "deployment_model": {
+                "model_name": "Central",
+                "release_type": "Many releases" if many else "One release",
+                "access_type": "Non-interactive",
+            },
+            "implementation": prepared,
+        },
+        "nist_sp_800_226": {"unit_of_privacy": "one record", "trust_model": trust},
+    }
+
+
+def _mechanism(claimed: Claimed) -> str:
+    steps, *others = claimed.what_was_run
+    return f"Noisy gradient descent with Gaussian noise at every step: {steps}; {'; '.join(others)}."
+
+
+def _rounding(claimed: Claimed) -> str:
+    if claimed.run.arithmetic == EXACT:
+        return "Real numbers are assumed; what floating point rounds off is not in ε."
+    return "What floating point rounds off is included in ε."
+
+
+def _beforehand(claimed: Claimed) -> str:
+    return f"What was released before training is {claimed.run.beforehand_mu:g}-GDP, and is included in ε."
+
+
+def _public(claimed: Claimed) -> str:
+    return "What sums are divided by." if claimed.run.adjacency.name.startswith("ADD") else "The number of records."
+
+
+def _checked_statement(stated: Any, proved: dict[str, Fields]) -> dict[str, Fields]:
+    """Known fields, with a text or a list of texts in each, and none that the certificate fills."""
+    for section, groups in _entries("stated", stated, _FIELDS):
+        for group, content in _entries(section, groups, _FIELDS[section]):
+            fields = _FIELDS[section][group]
+            inside = _entries(group, content, fields) if fields is not None else [(group, content)]
+            known = proved[section].get(group, {}) if fields is not None else proved[section]
+            for name, value in inside:
+                _check_entry(name, value, name in known)
+    return dict(stated)
+
+
+def _entries(name: str, table: Any, known: Any) -> list[tuple[str, Any]]:
+    if not isinstance(table, dict):
+        raise InvalidInput(f"{name} must be a table with {', '.join(known)}. Got {shown(table):.60}.", field="stated")
+    for entry in table:
+        if entry not in known:
+            raise InvalidInput(
+                f"{shown(entry):.60} is not a field of {name}{closest(str(entry), known)}. It has {', '.join(known)}.",
+                field="stated",
+            )
+    return list(table.items())
+
+
+def _check_entry(name: str, value: Any, proved: bool) -> None:
+    if proved:
+        raise InvalidInput(f"{name} is what the certificate says, and cannot be stated otherwise.", field="stated")
+    texts = value if isinstance(value, list) else [value]
+    if not texts or not all(isinstance(one, str) and one.strip() for one in texts):
+        raise InvalidInput(f"{name} must be a text or a list of texts. Got {shown(value):.60}.", field="stated")
