@@ -1,4 +1,5 @@
 """Does a replayed certificate prove what it claims? One file, with mpmath alone: python tools/check_certificate.py FILE
+FILE is a certificate, a trained model or a report that holds one, as JSON or as HTML. Of a page, its text is not looked at.
 
 Nothing of lastiterate is used, and 50 digits are kept. What the steps are, the certificate says; that they are those of your
 run, `lastiterate verify` says. The mathematics: docs/proofs.md. A bound z on the hidden distance of two neighbouring runs
@@ -376,9 +377,16 @@ def judged(certificate):
         return f"it cannot be followed: {error!r}"
 
 
+def certificate_in(text):
+    """The certificate itself, or the one that a page or a model holds."""
+    _, begins, rest = text.partition('<script type="application/json" id="certificate">')
+    content = json.loads(rest.partition("</script>")[0] if begins else text)
+    return content if "format" in content else content["certificate"]
+
+
 if __name__ == "__main__":
-    with open(sys.argv[1]) as file:
-        found = json.load(file)
+    with open(sys.argv[1], encoding="utf-8") as file:
+        found = certificate_in(file.read())
     reason = judged(found)
     print(f"rejected: {reason}" if reason else f"accepted: {found['claim']}")
     sys.exit(1 if reason else 0)

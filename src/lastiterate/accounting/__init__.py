@@ -7,8 +7,18 @@ from lastiterate.accounting.certificate import Verdict
 from lastiterate.accounting.each import RecordReport
 from lastiterate.accounting.report import Report
 from lastiterate.accounting.sandwich import Sandwich
+from lastiterate.accounting.signed.check import PageVerdict
 
-__all__ = ["Alternative", "BudgetEntry", "BudgetVerdict", "RecordReport", "Report", "Sandwich", "Verdict"]
+__all__ = [
+    "Alternative",
+    "BudgetEntry",
+    "BudgetVerdict",
+    "PageVerdict",
+    "RecordReport",
+    "Report",
+    "Sandwich",
+    "Verdict",
+]
 
 
 def __dir__() -> list[str]:

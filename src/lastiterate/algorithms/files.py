@@ -50,18 +50,27 @@ def write_text(path: str | Path, text: str) -> None:
         ) from error
 
 
-def run_from_text(text: str, name: str = "run", *, toml: bool) -> Run:
-    """As `read_run`, from a string."""
+def read_plain(path: str | Path) -> Any:
+    """What stands in a .toml or .json file."""
+    file = checked_path(path)
+    return _plain_in(read_text(file), str(file), toml=_is_toml(file))
+
+
+def _plain_in(text: str, name: str, *, toml: bool) -> Any:
     try:
-        plain = tomllib.loads(text) if toml else json.loads(text)
+        return tomllib.loads(text) if toml else json.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"{name} is not TOML: {error}.") from error
     except json.JSONDecodeError as error:
         raise InvalidInput(f"{name}, line {error.lineno} is not JSON: {error.msg}.") from error
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{name} cannot be read: {error}.") from error
+
+
+def run_from_text(text: str, name: str = "run", *, toml: bool) -> Run:
+    """As `read_run`, from a string."""
     try:
-        return run_from_dict(plain)
+        return run_from_dict(_plain_in(text, name, toml=toml))
     except BadEntry as error:
         raise InvalidInput(f"{name}, line {_line_of(text, error.path, toml)}: {error}", field=error.field) from error
 

@@ -3,8 +3,9 @@
 from lastiterate.auditing.audit import Audit
 from lastiterate.auditing.chain import Chain
 from lastiterate.auditing.lower import LowerBound
+from lastiterate.auditing.neighbours import neighbours_of
 
-__all__ = ["Audit", "Chain", "LowerBound"]
+__all__ = ["Audit", "Chain", "LowerBound", "neighbours_of"]
 
 
 def __dir__() -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from lastiterate.auditing.confidence import Rates, rate_above, rate_below
-from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number, shown
+from lastiterate.auditing.trainer import check_signature
+from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, InvalidInput, checked_count, checked_number, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.parallel import in_parallel
 from lastiterate.plots import draw_audit
@@ -36,7 +37,10 @@ _CHUNKS = 50
 
 @dataclass(frozen=True)
 class Audit:
-    """With this confidence the mechanism is not (ε', δ)-DP for any ε' < `epsilon`, nor μ'-GDP for any μ' < `mu`."""
+    """With this confidence the mechanism is not (ε', δ)-DP for any ε' < `epsilon`, nor μ'-GDP for any μ' < `mu`.
+
+    `claimed`: the ε that somebody claims at this δ, where one was given.
+    """
 
     epsilon: float
     mu: float
@@ -45,6 +49,22 @@ class Audit:
     runs: int
     scores: tuple[Floats, Floats] = field(repr=False)
     threshold: float
+    claimed: float | None = None
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the claim is false, with this confidence; never where nothing is claimed."""
+        return self.claimed is not None and self.epsilon > self.claimed
+
+    @property
+    def verdict(self) -> str:
+        """Of the claim; empty where nothing is claimed."""
+        if self.claimed is None:
+            return ""
+        claim = f"the claim of epsilon = {self.claimed:g} at delta = {self.delta:g} is"
+        if self.refuted:
+            return f"{claim} refuted, with {100 * self.confidence:g}% confidence"
+        return f"{claim} not refuted by these runs, which does not prove it"
 
     @cached_property
     def epsilon_if_gaussian(self) -> float:
@@ -62,7 +82,8 @@ class Audit:
     def to_dict(self) -> dict[str, Any]:
         """Without the scores, as JSON could hold it."""
         names = ("epsilon", "epsilon_if_gaussian", "mu", "delta", "confidence", "runs", "threshold")
-        return {name: getattr(self, name) for name in names}
+        judged = {} if self.claimed is None else {"claimed": self.claimed, "refuted": self.refuted}
+        return {name: getattr(self, name) for name in names} | judged
 
     def __str__(self) -> str:
         sure = f"with {100 * self.confidence:g}% confidence, from {self.runs} runs on each data set"
@@ -71,6 +92,7 @@ class Audit:
         return (
             f"epsilon is at least {self.epsilon:.4g} at delta = {self.delta:g}, {sure}\n"
             f"mu is at least {self.mu:.4g}; if the trade-off is Gaussian, epsilon is at least {self.epsilon_if_gaussian:.4g}"
+            + (f"\n{self.verdict}" if self.verdict else "")
         )
 
 
@@ -80,6 +102,7 @@ def audit(
     neighbour: Any,
     *,
     delta: float,
+    claimed: float | None = None,
     runs: int = 1000,
     confidence: float = 0.95,
     score: Score | None = None,
@@ -91,11 +114,13 @@ def audit(
     `runs` on each data set, a fifth of them to learn from. `score` makes a number of an iterate, larger on `data`; else
     the direction in which the means differ is learnt. Runs are spread over `workers` processes, or over those of the active
     joblib.parallel_config, such as a dask or ray cluster; without either they follow each other. The answer is the same.
+    With `claimed`, an ε, the answer says whether the claim is refuted. `li.auditing.neighbours_of(data)` makes both data
+    sets of one: li.audit(train, *li.auditing.neighbours_of(data), delta=1e-5).
     """
     target, sure = checked_number("delta", delta, INSIDE_UNIT), checked_number("confidence", confidence, INSIDE_UNIT)
     count = checked_count("runs", runs)
-    if not callable(train):
-        raise InvalidInput(f"train must be a function of data and seed. Got {shown(train):.60}.", field="train")
+    claim = None if claimed is None else checked_number("claimed", claimed, NON_NEGATIVE)
+    check_signature(train, data)
     if count < _FEWEST:
         raise InvalidInput(f"runs must be at least {_FEWEST}, or nothing can be told. Got {count}.", field="runs")
     if count > _MOST:
@@ -107,7 +132,7 @@ def audit(
     iterates = _trained(train, jobs, workers)
     learning = math.ceil(_LEARNING * count)
     one, two = _scored(iterates[:count], iterates[count:], learning, score)
-    return _judged(one, two, learning, target, sure)
+    return replace(_judged(one, two, learning, target, sure), claimed=claim)
 
 
 def _trained(train: Train, jobs: Sequence[tuple[Any, int]], workers: int | None) -> list[Any]:

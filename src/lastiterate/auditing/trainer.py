@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import runpy
 import sys
 from collections.abc import Callable
@@ -9,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lastiterate.errors import InvalidInput
+from lastiterate.auditing.neighbours import neighbours_of
+from lastiterate.errors import InvalidInput, shown
+from lastiterate.privacy.adjacency import Adjacency
 
 
 @dataclass(frozen=True)
@@ -21,8 +24,30 @@ class Trainer:
     neighbour: Any
 
 
-def read_trainer(path: str | Path) -> Trainer:
-    """The names train, data and neighbour that a Python file defines; the file is executed."""
+def check_signature(train: Any, data: Any) -> None:
+    """That it can be called as train(data, seed), as far as can be seen without calling it."""
+    if not callable(train):
+        raise InvalidInput(f"train must be a function of data and seed. Got {shown(train):.60}.", field="train")
+    try:
+        signature = inspect.signature(train)
+    except (TypeError, ValueError):  # of some functions that are not written in Python
+        return
+    try:
+        signature.bind(data, 0)
+    except TypeError as error:
+        name = getattr(train, "__name__", "train")
+        raise InvalidInput(
+            f"train must take data and a seed: train(data, seed). Got {name}{signature}; {error}. Wrap it in a function of "
+            "both, that draws its noise by the seed.",
+            field="train",
+        ) from error
+
+
+def read_trainer(path: str | Path, adjacency: Adjacency | None = None) -> Trainer:
+    """The names train, data and neighbour that a Python file defines; the file is executed.
+
+    With `adjacency` the neighbour is made of the data.
+    """
     if not Path(path).is_file():
         raise InvalidInput(f"{path} cannot be read: there is no such file.")
     sys.path.insert(0, str(Path(path).resolve().parent))  # as python itself does
@@ -30,7 +55,14 @@ def read_trainer(path: str | Path) -> Trainer:
         names = runpy.run_path(str(path))
     except Exception as error:
         raise InvalidInput(f"{path} cannot be run: {type(error).__name__}: {error}.") from error
-    missing = [name for name in ("train", "data", "neighbour") if name not in names]
+    wanted = ("train", "data") if adjacency else ("train", "data", "neighbour")
+    missing = [name for name in wanted if name not in names]
     if missing:
-        raise InvalidInput(f"{path} must define train(data, seed), data and neighbour. It lacks {', '.join(missing)}.")
+        made = "" if adjacency else " The option --make-neighbour makes a neighbour of the data."
+        raise InvalidInput(
+            f"{path} must define train(data, seed), data and neighbour. It lacks {', '.join(missing)}."
+            f"{made if missing == ['neighbour'] else ''}"
+        )
+    if adjacency:
+        return Trainer(names["train"], *neighbours_of(names["data"], adjacency))
     return Trainer(names["train"], names["data"], names["neighbour"])

@@ -8,14 +8,16 @@ from lastiterate.accounting.account import account
 from lastiterate.accounting.each import RecordReport, account_each
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.files import read_run
-from lastiterate.cli.options import add_plot, add_releases, add_run
-from lastiterate.cli.show import add, show
+from lastiterate.cli.options import add_certificate, add_plot, add_releases, add_report, add_run, stated_in
+from lastiterate.cli.show import show
+from lastiterate.cli.written import a_certificate, a_plot, a_report, written
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     parser.add_argument("--each", action="store_true", help="every record's own epsilon, by its batch")
-    parser.add_argument("--certificate", metavar="FILE", help="write the proof, for `lastiterate verify`")
+    add_certificate(parser)
+    add_report(parser)
     add_releases(parser)
     add_plot(parser, "epsilon against steps")
 
@@ -31,11 +33,9 @@ def answer(options: argparse.Namespace) -> int:
         found = account(run, options.delta, options.releases)
         content = found.to_dict()
     show(options, content, "" if options.json else str(found))
-    if options.certificate:
-        found.save_certificate(options.certificate)
-        checked_with = f"check it with: lastiterate verify {options.certificate}"
-        add(options, f"\ncertificate: {options.certificate} ({checked_with})")
-    if options.plot:
-        found.plot(options.plot)
-        add(options, f"plot: {options.plot}")
-    return 0
+    return written(
+        options,
+        a_certificate(options.certificate, found.save_certificate),
+        a_report(options.report, lambda path: found.save(path, stated=stated_in(options))),
+        a_plot(options.plot, found.plot),
+    )

@@ -5,15 +5,19 @@ from __future__ import annotations
 import argparse
 
 from lastiterate.accounting.account import account
+from lastiterate.accounting.budget_terms import adjacency_named
 from lastiterate.algorithms.files import read_run
 from lastiterate.auditing.audit import Audit, audit
 from lastiterate.auditing.simulate import OPPOSITE, PUSHES, simulation
 from lastiterate.auditing.trainer import Trainer, read_trainer
 from lastiterate.cli.options import add_delta, add_plot
 from lastiterate.cli.show import show
+from lastiterate.cli.written import a_plot, written
 from lastiterate.errors import InvalidInput, LastIterateError
 
-_CHOSEN = ("delta", "runs", "confidence", "workers", "seed")
+_CHOSEN = ("delta", "claimed", "runs", "confidence", "workers", "seed")
+_MADE = ("replace-one", "add-or-remove-one")
+_REFUTED = 1
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -21,6 +25,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "what", help="a run (.toml, .json), or a .py file that defines train(data, seed), data and neighbour"
     )
     add_delta(parser)
+    parser.add_argument(
+        "--claimed", type=float, metavar="EPSILON", help="a claim to refute; exit code 1 if it is refuted"
+    )
+    parser.add_argument(
+        "--make-neighbour", choices=_MADE, help="make the neighbour from the data of a .py file, in this sense"
+    )
     parser.add_argument("--runs", type=int, default=1000, help="on each of the two data sets (default: 1000)")
     parser.add_argument("--confidence", type=float, default=0.95, help="of the bound (default: 0.95)")
     parser.add_argument("--workers", type=int, default=1, help="processes to spread the runs over (default: 1)")
@@ -31,8 +41,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def answer(options: argparse.Namespace) -> int:
     chosen = {name: getattr(options, name) for name in _CHOSEN}
     if options.what.endswith(".py"):
-        trainer = read_trainer(options.what)
+        made = options.make_neighbour
+        trainer = read_trainer(options.what, adjacency_named(made) if made else None)
         found, known = _audited(trainer, options), {}
+    elif options.make_neighbour:
+        raise InvalidInput("--make-neighbour is for the data of a .py file; the two data sets of a run are simulated.")
     else:
         run = read_run(options.what)
         found = audit(simulation(run).train, PUSHES, OPPOSITE, **chosen)
@@ -43,11 +56,9 @@ def answer(options: argparse.Namespace) -> int:
         text += (
             f"\nan exact instance costs {known['lower_bound']:.4g}, and no more than {known['proved']:.4g} is proved"
         )
-    if options.plot:
-        found.plot(options.plot)
-        text += f"\nplot: {options.plot}"
     show(options, {**found.to_dict(), **known}, text)
-    return 0
+    code = written(options, a_plot(options.plot, found.plot))
+    return _REFUTED if found.refuted else code
 
 
 def _audited(trainer: Trainer, options: argparse.Namespace) -> Audit:

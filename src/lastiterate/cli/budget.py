@@ -7,8 +7,9 @@ import argparse
 from lastiterate.accounting.budget import Budget
 from lastiterate.accounting.budget_terms import adjacency_named
 from lastiterate.algorithms.files import read_run
-from lastiterate.cli.options import add_releases
-from lastiterate.cli.show import add, show
+from lastiterate.cli.options import add_certificate, add_releases
+from lastiterate.cli.show import show
+from lastiterate.cli.written import a_certificate, written
 from lastiterate.errors import InvalidInput
 
 _TERMS = ("epsilon", "delta", "adjacency", "dataset", "reserve")
@@ -31,7 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--would", metavar="RUN", help="what would be spent with this run, without spending it")
     parser.add_argument("--what", metavar="TEXT", default="", help="what is released, in one line: needed with --spend")
     parser.add_argument("--who", metavar="NAME", default="", help="with --spend, who releases it")
-    parser.add_argument("--certificate", metavar="FILE", help="write the proof of the sum, for `lastiterate verify`")
+    add_certificate(parser, "the proof of the sum")
     add_releases(parser)
 
 
@@ -54,10 +55,7 @@ def answer(options: argparse.Namespace) -> int:
         fits = "within the budget" if spent <= budget.epsilon else "more than the budget"
         more, text = {"would": spent}, f"With {options.would}: epsilon = {spent:.4g}, {fits}\n\n"
     show(options, {**budget.to_dict(), **more}, "" if options.json else f"{text}{budget}")
-    if options.certificate:
-        budget.save_certificate(options.certificate)
-        add(options, f"\ncertificate: {options.certificate} (check it with: lastiterate verify {options.certificate})")
-    return 0
+    return written(options, a_certificate(options.certificate, budget.save_certificate))
 
 
 def _opened(options: argparse.Namespace) -> Budget:

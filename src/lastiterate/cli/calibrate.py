@@ -11,6 +11,7 @@ from lastiterate.algorithms.files import read_run, run_to_toml, write_run
 from lastiterate.algorithms.run import Run
 from lastiterate.cli.options import add_releases, add_run
 from lastiterate.cli.show import show
+from lastiterate.cli.written import Extra, written
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -35,8 +36,6 @@ def answer(options: argparse.Namespace) -> int:
         releases=options.releases,
     )
     report = account(found, options.delta, [release for release in options.releases if release < found.steps])
-    if options.write:
-        write_run(found, options.write)
     name, value = _free_entry(found, free)
     text = (
         f"{name} = {_number(value)} meets epsilon = {options.epsilon:g} at delta = {options.delta:g} "
@@ -44,9 +43,9 @@ def answer(options: argparse.Namespace) -> int:
     )
     if free is STEPS and found.steps + found.batches.per_epoch > options.most_steps:
         text += f"\nthe target is still met there: --most-steps is {options.most_steps}"
-    text += f"\nwritten to {options.write}" if options.write else f"\n\n{run_to_toml(found).rstrip()}"
+    text += "" if options.write else f"\n\n{run_to_toml(found).rstrip()}"
     show(options, report.to_dict(), text)
-    return 0
+    return written(options, Extra(options.write, lambda path: write_run(found, path), "written to {0}"))
 
 
 def _free_entry(run: Run, free: Free) -> tuple[str, Any]:

@@ -9,6 +9,7 @@ from lastiterate.accounting.account import account
 from lastiterate.algorithms.files import read_run
 from lastiterate.cli.options import add_plot, add_releases, add_run
 from lastiterate.cli.show import show
+from lastiterate.cli.written import a_plot, written
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -23,11 +24,8 @@ def answer(options: argparse.Namespace) -> int:
     for guarantee, epsilon in zip(report.guarantees, report.epsilons, strict=True):
         lines.append(f"{epsilon:12.6g}  {_times(epsilon, report.epsilon):8.3g}x  {guarantee.theorem.name}")
     lines += [f"{'-':>12}  {'':>9}  {one.theorem.name}: {'; '.join(one.reasons)}" for one in report.inapplicable]
-    if options.plot:
-        report.plot_comparison(options.plot)
-        lines += ["", f"plot: {options.plot}"]
     show(options, {name: report.to_dict()[name] for name in ("delta", "guarantees", "inapplicable")}, "\n".join(lines))
-    return 0
+    return written(options, a_plot(options.plot, report.plot_comparison))
 
 
 def _times(epsilon: float, best: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from lastiterate.privacy.adjacency import Adjacency
 
@@ -35,3 +36,21 @@ def add_releases(parser: argparse.ArgumentParser) -> None:
 
 def add_plot(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("--plot", metavar="FILE", help=f"draw {what}")
+
+
+def add_certificate(parser: argparse.ArgumentParser, of: str = "the proof") -> None:
+    parser.add_argument("--certificate", metavar="FILE", help=f"write {of}, for `lastiterate verify`")
+
+
+def add_report(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--report", metavar="FILE", help="write the page to sign (.html), or the same as .json or .txt")
+    parser.add_argument(
+        "--stated", metavar="FILE", help="with --report, what the owner states in its label, as .toml or .json"
+    )
+
+
+def stated_in(options: argparse.Namespace) -> Any:
+    """What the owner states, read when the report is written."""
+    from lastiterate.algorithms.files import read_plain
+
+    return read_plain(options.stated) if options.stated else None

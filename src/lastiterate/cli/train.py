@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import json
+from typing import Any
 
+from lastiterate.accounting.plain import finite
+from lastiterate.algorithms.files import write_text
 from lastiterate.cli.interrupt import ending_at_once
-from lastiterate.cli.options import add_adjacency
-from lastiterate.cli.show import show
+from lastiterate.cli.options import add_adjacency, add_certificate, add_report, stated_in
+from lastiterate.cli.show import printable, show
+from lastiterate.cli.written import CHECKED, Extra, a_certificate, a_report, written
 from lastiterate.errors import Unavailable
 
 
@@ -43,6 +48,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--test", metavar="FILE", help="a CSV or Parquet file of public records to measure the model on"
     )
     parser.add_argument("--write", metavar="FILE", help="write the model and its report, as JSON")
+    add_certificate(parser)
+    add_report(parser)
+    parser.add_argument(
+        "--data-key",
+        metavar="FILE",
+        help="with --report, a secret key (made if it is not there) for a digest of the data",
+    )
 
 
 def answer(options: argparse.Namespace) -> int:
@@ -52,5 +64,30 @@ def answer(options: argparse.Namespace) -> int:
             from lastiterate.estimators.command import train_table
     except ImportError as error:
         raise Unavailable(str(error)) from error
-    show(options, *train_table(options))
-    return 0
+    content, text, report = train_table(options)
+    show(options, content, text)
+    lost = _model_written(options, content)
+    model = options.write if not lost else None
+    return max(
+        lost,
+        written(
+            options,
+            a_certificate(options.certificate, report.save_certificate),
+            a_report(options.report, lambda path: report.save(path, **_about(options, model))),
+        ),
+    )
+
+
+def _model_written(options: argparse.Namespace, content: dict[str, Any]) -> int:
+    """What cannot be written is printed: the budget is spent, and the model must not be lost."""
+    text = json.dumps(finite(content), indent=2) + "\n"
+    code = written(options, Extra(options.write, lambda path: write_text(path, text), f"model: {CHECKED}"))
+    if code and not options.json:
+        print(printable(text), end="")
+    return code
+
+
+def _about(options: argparse.Namespace, model: str | None) -> dict[str, Any]:
+    """What the report says of its surroundings."""
+    data = {"data": options.data, "data_key": options.data_key} if options.data_key else {}
+    return {"model": model, "stated": stated_in(options), **data}

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+from typing import Any
 
-from lastiterate.accounting.certificate import verify
+from lastiterate.accounting.certificate import Verdict, is_page, rejected, verified
+from lastiterate.accounting.signed.check import PageVerdict
+from lastiterate.accounting.signed.digests import digests_in, disagreement
 from lastiterate.algorithms.files import read_run, read_text
 from lastiterate.cli.show import show
 from lastiterate.errors import InvalidInput
@@ -14,15 +17,36 @@ _REJECTED = 1
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("certificate", help="a file that `account --certificate` wrote")
+    parser.add_argument("certificate", help="a certificate, a trained model, or a report (.html or .json)")
     parser.add_argument("--run", metavar="FILE", help="it must be about this run")
+    parser.add_argument("--model", metavar="FILE", help="a report must be about this released model")
+    parser.add_argument("--data", metavar="FILE", help="a report must be about these data")
+    parser.add_argument(
+        "--data-key", metavar="FILE", help="with --data, the secret key that the report was written with"
+    )
 
 
 def answer(options: argparse.Namespace) -> int:
-    try:
-        content = json.loads(read_text(options.certificate))
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"{options.certificate} is not JSON: {error}.") from error
-    verdict = verify(content, read_run(options.run) if options.run else None)
+    content = _read(options.certificate)
+    verdict = verified(content, read_run(options.run) if options.run else None, str(options.run))
+    if verdict.accepted and (options.model or options.data):
+        verdict = _of_files(verdict, content, options)
     show(options, verdict.to_dict(), str(verdict))
     return 0 if verdict.accepted else _REJECTED
+
+
+def _read(path: str) -> Any:
+    text = read_text(path)
+    if is_page(text):
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path} is not JSON: {error}.") from error
+
+
+def _of_files(verdict: Verdict, content: Any, options: argparse.Namespace) -> Verdict:
+    """Whether the report was written with this model, and with these data."""
+    found = dict(verdict.digests) if isinstance(verdict, PageVerdict) else digests_in(content)
+    reason = disagreement(found, options.model, options.data, options.data_key)
+    return rejected(reason) if reason else verdict

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 import warnings
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from lastiterate.accounting.report import Report
-from lastiterate.algorithms.files import write_text
 from lastiterate.errors import InvalidInput
 from lastiterate.estimators import PrivateLinearRegression, PrivateLinearSVC, PrivateLogisticRegression
 from lastiterate.estimators.base import PrivateLinearModel
@@ -26,8 +24,8 @@ _MOST_LABELS = 100  # that are taken for classes without being told
 _SHARED = ("epsilon", "delta", "feature_norm", "l2", "batches", "epochs", "step_size")
 
 
-def train_table(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """What was trained, for JSON and for people. Warnings are said on the standard error stream."""
+def train_table(options: argparse.Namespace) -> tuple[dict[str, Any], str, Report]:
+    """What was trained, for JSON and for people, and its report. Warnings are said on the standard error stream."""
     _check(options)
     table = read_table(options.data, options.target)
     _check_labels(options, table)
@@ -43,9 +41,7 @@ def train_table(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     if test is not None:
         content["score_on_test"] = float(model.score(scales.rows(test.features), _targets(options, test)))
     _say_if_one_class(model, scales, test, options)
-    if options.write:
-        write_text(options.write, json.dumps(content, indent=2) + "\n")
-    return content, _text(model, content, options)
+    return content, _text(model, content, options), model.report_
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -134,7 +130,8 @@ def _text(model: PrivateLinearModel, content: dict[str, Any], options: argparse.
     if options.test:
         name = "R²" if options.model in REGRESSIONS else "accuracy"
         lines.append(f"{name} on {options.test}: {content['score_on_test']:.4f}")
-    lines.append(f"model: {options.write}" if options.write else "write it with --write model.json")
+    if not options.write:
+        lines.append("write it with --write model.json")
     return "\n".join(lines)
 
 

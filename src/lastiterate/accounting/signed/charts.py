@@ -42,7 +42,7 @@ def chart(title: str, across: str, upwards: str, curves: Sequence[Curve]) -> lis
         f"{escape(upwards)}</text>",
         *(axes.drawn(one) for one in shown),
         "</svg>",
-        f"<figcaption>{escape(title)} {_key(shown)}</figcaption>",
+        f"<figcaption><b>{escape(title)}</b> {_key(shown)}</figcaption>",
         "</figure>",
     ]
 

@@ -26,10 +26,10 @@ def content(sheet: Sheet) -> Iterator[str]:
     claimed = sheet.claimed
     yield "<h1>Differential privacy report</h1>"
     yield from _stop(claimed)
-    before, epsilon, after = claimed.sentence
-    yield f'<p class="claim" id="claim">{escape(before)}<b id="epsilon">{escape(epsilon)}</b>{escape(after)}</p>'
-    yield f'<p id="chance">{escape(claimed.chance)}</p>'
-    yield from _rows("The claim", _claim(claimed))
+    yield _sentence(claimed)
+    if not claimed.caveats:
+        yield f'<p id="chance">{escape(claimed.chance)}</p>'
+    yield from _rows("What would be claimed" if claimed.caveats else "The claim", _claim(claimed))
     yield from _section("What was run", claimed.what_was_run)
     yield from _sandwich(sheet)
     yield from _curves(sheet)
@@ -46,6 +46,15 @@ def _stop(claimed: Claimed) -> Iterator[str]:
         yield '<div class="stop" role="alert"><strong>Do not sign this page.</strong>'
         yield from (f"<p>{escape(one)}</p>" for one in claimed.caveats)
         yield "</div>"
+
+
+def _sentence(claimed: Claimed) -> str:
+    """Crossed out where nobody may claim it."""
+    before, epsilon, after = map(escape, claimed.sentence)
+    sentence = f'<span id="claim">{before}<b id="epsilon">{epsilon}</b>{after}</span>'
+    return (
+        f'<p class="claim void">Not claimed: {sentence}</p>' if claimed.caveats else f'<p class="claim">{sentence}</p>'
+    )
 
 
 def _claim(claimed: Claimed) -> Iterator[tuple[str, str, str]]:
@@ -71,34 +80,35 @@ def _sandwich(sheet: Sheet) -> Iterator[str]:
         ratio = claimed.epsilon / lower["epsilon"]
         close = "so this ε is exact" if ratio < 1 + 1e-6 else f"so this ε is at most {above(ratio, 3)} times too large"
         yield (
-            f"<p>Upper bound: ε = {above(claimed.epsilon)}. Lower bound: an allowed loss exists with ε ≥ "
-            f"{below(lower['epsilon'])}, {escape(close)} ({escape(lower['instance'])}).</p>"
+            f"<p>Upper bound: ε = {above(claimed.epsilon, 6)}. Lower bound: an allowed loss exists with "
+            f"ε ≥ {below(lower['epsilon'], 6)}, {close}. The instance: {escape(lower['instance'])}.</p>"
         )
     else:
-        yield f"<p>Upper bound: ε = {above(claimed.epsilon)}. Lower bound: none is known at this δ.</p>"
+        yield f"<p>Upper bound: ε = {above(claimed.epsilon, 6)}. Lower bound: none is known at this δ.</p>"
     composed = sheet.shown["composition"]
     if composed is not None:
-        yield f"<p>If every iterate were released, ε would be {above(composed)}.</p>"
+        yield f"<p>If every iterate were released, ε = {above(composed)} could be claimed.</p>"
 
 
 def _curves(sheet: Sheet) -> Iterator[str]:
     claimed = sheet.claimed
     if not math.isfinite(claimed.epsilon):
         return
-    growth = sheet.shown["growth"]
     yield '<div class="curves">'
-    if growth is not None:
-        yield from _growth(claimed, growth)
-    yield from chart(
-        "An attacker's chance: at most so many changed records are detected.",
-        "false positives",
-        "detected, at most",
-        [
-            Curve("by this claim", "best", _RATES, tuple(claimed.detected(rate) for rate in _RATES)),
-            Curve("by guessing", "guess", (0.0, 1.0), (0.0, 1.0)),
-        ],
-    )
+    if sheet.shown["growth"] is not None:
+        yield from _growth(claimed, sheet.shown["growth"])
+    if not claimed.caveats:
+        yield from _chances(claimed)
     yield "</div>"
+
+
+def _chances(claimed: Claimed) -> list[str]:
+    curves = [
+        Curve("by this claim", "best", _RATES, tuple(claimed.detected(rate) for rate in _RATES)),
+        Curve("by guessing", "guess", (0.0, 1.0), (0.0, 1.0)),
+    ]
+    title = "An attacker's chance: at most so many changed records are detected."
+    return chart(title, "false positives", "detected, at most", curves)
 
 
 def _growth(claimed: Claimed, growth: dict[str, Any]) -> list[str]:
@@ -164,7 +174,7 @@ def _checking(claimed: Claimed) -> Iterator[str]:
 
 
 def _tried(sheet: Sheet) -> Iterator[str]:
-    yield "<h2>What else was tried</h2>"
+    yield "<section><h2>What else was tried</h2>"
     yield f"<details><summary>{len(sheet.shown['guarantees'])} theorems apply</summary>"
     yield "<table>"
     for name, citation, epsilon in sheet.shown["guarantees"]:
@@ -173,11 +183,11 @@ def _tried(sheet: Sheet) -> Iterator[str]:
     yield "</table></details>"
     yield "<details><summary>What does not apply, and why</summary>"
     yield from _listed(sheet.shown["refusals"])
-    yield "</details>"
+    yield "</details></section>"
 
 
 def _label(label: dict[str, Any]) -> Iterator[str]:
-    yield "<h2>Label</h2>"
+    yield "<section><h2>Label</h2>"
     yield "<details><summary>The fields of public registries and of NIST SP 800-226</summary>"
     for section, groups in label.items():
         if not isinstance(groups, dict):
@@ -187,7 +197,7 @@ def _label(label: dict[str, Any]) -> Iterator[str]:
         yield "<table>"
         yield from (f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in flat)
         yield "</table>"
-    yield "</details>"
+    yield "</details></section>"
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:

@@ -117,6 +117,13 @@ def _key_in(path: str | Path) -> bytes:
     return key
 
 
+def digests_in(content: Any) -> dict[str, str]:
+    """Of a report that was saved as JSON; none of a certificate, which has none."""
+    written = content.get("written")
+    found = written.get("digests") if isinstance(written, dict) else None
+    return {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else {}
+
+
 def disagreement(digests: dict[str, str], model: Any = None, data: Any = None, key: str | Path | None = None) -> str:
     """Which of these files is not the one that a report was written with; nothing if all are."""
     for name, value in (("model", model), ("data", data)):

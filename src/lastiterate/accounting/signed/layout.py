@@ -30,6 +30,8 @@ p, ul, ol { margin: 0.5rem 0; }
 ul, ol { padding-left: 1.4rem; }
 code { font: 0.88em ui-monospace, monospace; }
 .claim { font-size: 1.2rem; padding: 0.8rem 1rem; border: 2px solid var(--best); border-radius: 0.4rem; }
+.void { color: var(--pale); border: 2px dashed var(--stop); }
+.void span { text-decoration: line-through; }
 .stop { padding: 0.8rem 1rem; border: 3px solid var(--stop); border-radius: 0.4rem; background: var(--stop-paper); }
 .stop strong { color: var(--stop); font-size: 1.3rem; }
 .note { color: var(--pale); font-size: 0.9rem; }
@@ -48,7 +50,8 @@ ol.initialled li::before { content: counter(assumption) "."; width: 1.6rem; flex
 figure { margin: 0; }
 figure > svg { display: block; width: 100%; height: auto; }
 figcaption { font-size: 0.9rem; }
-svg text { font: 12px system-ui, sans-serif; fill: var(--ink); }
+figcaption b { display: block; font-weight: 400; }
+svg text { font: 13px system-ui, sans-serif; fill: var(--ink); }
 svg path { fill: none; stroke-width: 2; }
 .grid { stroke: var(--line); stroke-width: 0.6; }
 .best { stroke: var(--best); }
@@ -63,11 +66,13 @@ summary { cursor: pointer; font-weight: 600; }
   body { max-width: none; padding: 0; font-size: 10.5pt; }
   .curves { grid-template-columns: 1fr 1fr; }
   .claim { font-size: 12pt; }
-  details:not([open]) { display: none; }
+  details:not([open]), section:not(:has(details[open])) { display: none; }
 }
 @media (max-width: 30rem) {
   .claim { font-size: 1.1rem; padding: 0.6rem 0.7rem; }
   ol.initialled li { gap: 0.5rem; }
+  th, td, .signature th { display: block; width: auto; }
+  th { border-bottom: 0; padding-bottom: 0; }
 }
 """
 

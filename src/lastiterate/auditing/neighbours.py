@@ -1,0 +1,73 @@
+"""Two neighbouring data sets, made of one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lastiterate.errors import InvalidInput, Unavailable, checked_choice, checked_count, shown
+from lastiterate.numerics.arrays import Floats
+from lastiterate.privacy.adjacency import REPLACE_ONE, ZERO_OUT, Adjacency
+
+
+def neighbours_of(data: Any, adjacency: Adjacency = REPLACE_ONE, record: int | None = None) -> tuple[Any, Any]:
+    """`data` and a neighbour, for `audit`: an array of records, or a tuple of arrays such as (features, targets).
+
+    The record (the longest if none is given, counted from 0) is replaced by its opposite, -x, which is as long, with the
+    same target; or it is removed under li.ADD_OR_REMOVE_ONE. Which record tells most, no program knows: an audit of another
+    pair may show more. Choose the pair before you see results, or the confidence is lost.
+    """
+    checked_choice("adjacency", adjacency, Adjacency)
+    if adjacency is ZERO_OUT:
+        raise Unavailable(
+            "a record that contributes nothing is known to the trainer alone. Give audit both data sets, the second with "
+            "whatever your trainer takes for no record."
+        )
+    arrays = [_records(one) for one in (data if isinstance(data, tuple) else (data,))]
+    if len({len(one) for one in arrays}) != 1 or not len(arrays[0]):
+        raise InvalidInput(
+            f"data must be arrays of as many records. Got {', '.join(str(len(one)) for one in arrays)}.", field="data"
+        )
+    place = _longest(arrays[0]) if record is None else _checked_place(record, len(arrays[0]))
+    changed = [_without(arrays, place), _with_opposite(arrays, place)][adjacency.replaces]
+    return (tuple(arrays), tuple(changed)) if isinstance(data, tuple) else (arrays[0], changed[0])
+
+
+def _records(value: Any) -> Any:
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        array = np.asarray(None)
+    if array.ndim == 0 or array.dtype.kind not in "iuf":
+        raise InvalidInput(
+            f"data must be an array of records, or a tuple of arrays such as (features, targets). Got {shown(value):.60}.",
+            field="data",
+        )
+    return array
+
+
+def _longest(records: Floats) -> int:
+    return int(np.argmax(np.linalg.norm(records.reshape(len(records), -1).astype(float), axis=1)))
+
+
+def _checked_place(record: int, count: int) -> int:
+    place = checked_count("record", record, least=0)
+    if place >= count:
+        raise InvalidInput(f"record must be from 0 to {count - 1}. Got {shown(record)}.", field="record")
+    return place
+
+
+def _without(arrays: list[Any], place: int) -> list[Any]:
+    return [np.delete(one, place, axis=0) for one in arrays]
+
+
+def _with_opposite(arrays: list[Any], place: int) -> list[Any]:
+    first = arrays[0].astype(np.result_type(arrays[0].dtype, np.int8), copy=True)
+    first[place] = -first[place]
+    if np.array_equal(first, arrays[0]):
+        raise InvalidInput(
+            f"record {place} is 0, and so is its opposite. Choose another one, or give audit both data sets.",
+            field="record",
+        )
+    return [first, *arrays[1:]]

@@ -1,0 +1,49 @@
+"""Files beside an answer. The answer is printed first: what cannot be written is one sentence, and loses nothing else."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lastiterate.cli.show import add
+from lastiterate.cli.streams import BAD_INPUT, said
+from lastiterate.errors import LastIterateError
+
+CHECKED = "{0} (check it with: lastiterate verify {0})"
+
+
+@dataclass(frozen=True)
+class Extra:
+    """A file to write, if somebody asked for it; then `told` is said, with its path."""
+
+    path: str | None
+    write: Callable[[str], object]
+    told: str
+
+
+def written(options: argparse.Namespace, *extras: Extra) -> int:
+    """0 if all could be written; else the exit code of bad input, when each of them was tried."""
+    code, before = 0, "\n"
+    for one in extras:
+        if one.path:
+            try:
+                one.write(one.path)
+            except LastIterateError as error:
+                code = said(str(error), BAD_INPUT)
+            else:
+                add(options, f"{before}{one.told.format(one.path)}")
+                before = ""
+    return code
+
+
+def a_certificate(path: str | None, write: Callable[[str], object]) -> Extra:
+    return Extra(path, write, f"certificate: {CHECKED}")
+
+
+def a_report(path: str | None, write: Callable[[str], object]) -> Extra:
+    return Extra(path, write, f"report: {CHECKED}")
+
+
+def a_plot(path: str | None, write: Callable[[str], object]) -> Extra:
+    return Extra(path, write, "plot: {0}")
