@@ -152,7 +152,19 @@ def test_the_claim_cannot_be_lowered_at_all() -> None:
 def test_it_must_be_about_the_run_that_was_asked_for() -> None:
     verdict = li.verify(REPORTS["cyclic"].certificate, run_with(CYCLIC, 24))  # type: ignore[arg-type]
     assert not verdict.accepted
-    assert verdict.reason == "it is about another run"
+    assert verdict.reason == "it is about another run: steps is 20 in the certificate and 24 in the run"
+
+
+def test_every_entry_in_which_two_runs_differ_is_named() -> None:
+    run = run_with(CYCLIC, 20)
+    other = replace(run, step_size=0.75 * run.step_size, weight_decay=0.5, steps=19, domain=li.Ball(3.0))  # type: ignore[operator]
+    reason = li.verify(li.account(run, DELTA).certificate, other).reason
+    said = reason.partition(": ")[2].split("; ")
+    assert [one.partition(" is ")[0] for one in said] == ["steps", "step_size", "weight_decay", "and more"]
+    assert said[0] == "steps is 20 in the certificate and 19 in the run"
+    bounded = replace(run, beforehand_mu=0.25)
+    reason = li.verify(li.account(run, DELTA).certificate, bounded).reason
+    assert reason.endswith("beforehand_mu is not given in the certificate and 0.25 in the run")
 
 
 def test_an_average_may_be_taken_only_over_a_random_order() -> None:
@@ -161,7 +173,8 @@ def test_an_average_may_be_taken_only_over_a_random_order() -> None:
     averaged = certificate_of(run, run.process, li.theorems.Guarantee(RANDOM_ORDER, evidence), DELTA)
     assert averaged["claim"]["epsilon"] < SHIFT_ENGINE.notion(run.process).epsilon(DELTA)
     assert "it is about shuffled batches" in li.verify(averaged).reason
-    assert li.verify({**averaged, "theorem": SHIFT_ENGINE.name}).reason == "its turns are not those of its run"
+    reason = li.verify({**averaged, "theorem": SHIFT_ENGINE.name}).reason
+    assert reason == "its turns are not those of its run: turns.averaged is True in the proof and False in the run"
 
 
 @pytest.mark.parametrize(
@@ -193,7 +206,9 @@ def test_steps_have_to_be_those_of_the_run_even_where_they_prove_the_claim(name:
     for pair in given["pattern"] if isinstance(given, dict) else given:
         pair[0] *= 1 - 1e-6
     check(twin["proof"], twin["claim"])
-    assert li.verify(twin).reason == "its steps are not those of its run"
+    reason = li.verify(twin).reason
+    assert reason.startswith("its steps are not those of its run: steps.sensitivity")
+    assert reason.count(" in the proof and ") == 1
 
 
 def test_depth_and_absence_are_rejected() -> None:

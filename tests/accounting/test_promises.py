@@ -135,11 +135,17 @@ def test_langevin_says_what_it_takes_for_granted(modulus: dict[str, float], shap
 def test_a_verdict_returns_them_and_rejects_others(name: str) -> None:
     report = REPORTS[name]
     assert li.verify(report.certificate).assumptions == report.assumptions
-    for change in (lambda old: old[:-1], lambda old: [*old, "And so on."], lambda old: old[::-1], lambda old: None):
+    count, first = len(report.assumptions), report.assumptions[0]
+    for change, which in (
+        (lambda old: old[:-1], f"it has {count - 1} of them, and needs {count}"),
+        (lambda old: [*old, "And so on."], f"it has {count + 1} of them, and needs {count}"),
+        (lambda old: old[::-1], f"no. 1 should read “{first}”"),
+        (lambda old: None, f"it has 0 of them, and needs {count}"),
+    ):
         twin: Any = copy.deepcopy(report.certificate)
         twin["assumptions"] = change(twin["assumptions"])
         verdict = li.verify(twin)
-        assert verdict.reason == "its assumptions are not those of its run"
+        assert verdict.reason == f"its assumptions are not those of its run: {which}"
         assert verdict.assumptions == ()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,7 +40,7 @@ def page(report: Report) -> Iterator[str]:
     yield from _section("What it means", _meaning(report))
     yield from _section("What would be cheaper", _alternatives(report))
     yield from _section("All guarantees", _table(report), indent="")
-    yield from _section("What does not apply", refusals(report))
+    yield from _section("What does not apply", refusals(report.inapplicable, report.run.process.update.plain))
     yield from _section("What you have to stand for", report.assumptions)
 
 
@@ -120,12 +120,11 @@ def _poisson_epsilon(report: Report) -> float | None:
     return float(step.compose(len(process)).epsilon(report.delta))
 
 
-def refusals(report: Report) -> Iterator[str]:
-    """Theorems about other kinds of batches, or of steps, are only counted."""
-    other = [one for one in report.inapplicable if any(isinstance(failed, KindOfBatches) for failed in one.failed)]
-    plain = report.run.process.update.plain
-    steps = [one for one in report.inapplicable if one not in other and _of_other_steps(one, plain)]
-    yield from (str(one) for one in report.inapplicable if one not in other and one not in steps)
+def refusals(inapplicable: Sequence[Inapplicable], plain: bool) -> Iterator[str]:
+    """Theorems about other kinds of batches, or of steps than the run's, which are `plain` or not, are only counted."""
+    other = [one for one in inapplicable if any(isinstance(failed, KindOfBatches) for failed in one.failed)]
+    steps = [one for one in inapplicable if one not in other and _of_other_steps(one, plain)]
+    yield from (str(one) for one in inapplicable if one not in other and one not in steps)
     if steps:
         which = "momentum or averages of iterates" if plain else "plain gradient steps whose last iterate is released"
         yield f"{len(steps)} theorems are about {which}"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; 0 if all is well, 1 if a certificate is rejected or a claim refuted, 2 with one sentence on bad input."""
+    """Run a command: 0, 1 if a certificate is rejected or a claim refuted, 2 with one sentence on bad input."""
     try:
         return finished(_written(sys.argv[1:] if arguments is None else arguments))
     except SystemExit as end:  # of --help, --version and options that are not understood

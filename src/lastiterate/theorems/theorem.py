@@ -97,14 +97,23 @@ class Theorem:
     def apply(self, process: Process) -> Guarantee | Inapplicable:
         """What the theorem says of this process, or why it says nothing."""
         if failed := self.failures(process):
-            return Inapplicable(self, tuple(reason for _, reason in failed), tuple(one for one, _ in failed))
+            return self._refusal(process, failed)
         try:
             evidence = self._of_usual_sizes(process) if process.usual and not self.places else self.bound(process)
         except NoFiniteBound:
-            return Inapplicable(self, (f"it finds no finite bound, because {process.reason}",))
+            return self._refusal(process, failed)
         whole = evidence.after(process.beforehand_mu)
         computed = as_computed(whole.notion, process.displacement).relabelled(process.adjacency)
         return Guarantee(self, replace(whole, notion=computed, about=self.about))
+
+    def refusal(self, process: Process) -> Inapplicable:
+        """Why it says nothing of a process of which it says nothing, without its bound."""
+        return self._refusal(process, self.failures(process))
+
+    def _refusal(self, process: Process, failed: list[tuple[Assumption, str]]) -> Inapplicable:
+        if not failed:
+            return Inapplicable(self, (f"it finds no finite bound, because {process.reason}",))
+        return Inapplicable(self, tuple(reason for _, reason in failed), tuple(one for one, _ in failed))
 
     def notion(self, process: Process) -> Notion:
         """What the theorem proves of this process; an error if it says nothing."""

@@ -13,7 +13,7 @@ _TICKS = 5
 
 
 @dataclass(frozen=True)
-class Curve:
+class ChartLine:
     """`style` is a class of the page: best, every or guess."""
 
     name: str
@@ -27,7 +27,7 @@ class Curve:
         return [pair for pair in zip(self.places, self.heights, strict=True) if all(map(math.isfinite, pair))]
 
 
-def chart(title: str, across: str, upwards: str, curves: Sequence[Curve]) -> list[str]:
+def chart(title: str, across: str, upwards: str, curves: Sequence[ChartLine]) -> list[str]:
     """Lines of HTML: the picture, and a key to its curves. All values are 0 or more."""
     shown = [one for one in curves if len(one.drawn) > 1]
     widest = max((place for one in shown for place, _ in one.drawn), default=1.0)
@@ -47,7 +47,7 @@ def chart(title: str, across: str, upwards: str, curves: Sequence[Curve]) -> lis
     ]
 
 
-def _key(curves: Sequence[Curve]) -> str:
+def _key(curves: Sequence[ChartLine]) -> str:
     return " ".join(
         f'<span class="key"><svg viewBox="0 0 24 8" aria-hidden="true"><path class="{one.style}" d="M0 4H24"/></svg> '
         f"{escape(one.name)}</span>"
@@ -80,7 +80,7 @@ class _Axes:
             found.append(f'<text x="{x:.1f}" y="{_HEIGHT - _BOTTOM + 16}" text-anchor="middle">{tick:g}</text>')
         return found
 
-    def drawn(self, curve: Curve) -> str:
+    def drawn(self, curve: ChartLine) -> str:
         points = "L".join(f"{self.place(place):.1f} {self.height(height):.1f}" for place, height in curve.drawn)
         return f'<path class="{curve.style}" d="M{points}"/>'
 

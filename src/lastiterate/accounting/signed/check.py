@@ -11,14 +11,14 @@ from itertools import zip_longest
 from typing import Any
 
 from lastiterate.accounting.certificate import Verdict, checked, rejected
+from lastiterate.accounting.sandwich import lower_bound
 from lastiterate.accounting.signed.html import page_of, sheet_in
-from lastiterate.accounting.signed.sheet import Sheet
+from lastiterate.accounting.signed.sheet import SAME, ReportSheet
 from lastiterate.algorithms.run import Run
 
 _ENTRY = re.compile(r'id="([\w-]+)">([^<]*)<')
 _TAG = re.compile(r"<[^>]*>")
 _LONGEST = 160
-_SAME = 1e-6
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def checked_page(page: str, run: Run | None, called: str) -> Verdict:
     return PageVerdict(**known, written=sheet.date, version=sheet.version, digests=tuple(sheet.digests.items()))
 
 
-def _otherwise(page: str, sheet: Sheet) -> str:
+def _otherwise(page: str, sheet: ReportSheet) -> str:
     """What stands on the page and is not what its certificate makes."""
     said, meant = _lines(page), _lines(page_of(sheet))
     if said == meant:
@@ -64,13 +64,18 @@ def _otherwise(page: str, sheet: Sheet) -> str:
     return f"line {number} of the page says “{_short(one)}”, its certificate makes “{_short(two)}”{of_another}"
 
 
-def _beyond(sheet: Sheet) -> str:
-    """What was shown and cannot be true beside the claim."""
-    epsilon, lower = sheet.claimed.epsilon, float(sheet.shown["lower_bound"]["epsilon"])
-    if lower > epsilon * (1 + _SAME):
-        return f"the page says that epsilon is at least {lower:.6g}, its certificate proves {epsilon:.6g}"
+def _beyond(sheet: ReportSheet) -> str:
+    """What is shown beside the claim and is not so: the lower bound is computed again."""
+    epsilon, given = sheet.claimed.epsilon, sheet.shown["lower_bound"]
+    found = lower_bound(sheet.claimed.run, sheet.claimed.delta, sheet.certificate["claim"]["releases"])
+    if not math.isclose(float(given["epsilon"]), found.epsilon, rel_tol=SAME):
+        return f"the page says that epsilon is at least {given['epsilon']:.6g}, its run gives {found.epsilon:.6g}"
+    if given["instance"] != found.instance:
+        return (
+            f"the page says of its lower bound “{_short(given['instance'])}”, its run gives “{_short(found.instance)}”"
+        )
     growth = sheet.shown["growth"]
-    if growth is not None and not math.isclose(float(growth["hidden"][-1]), epsilon, rel_tol=_SAME):
+    if growth is not None and not math.isclose(float(growth["hidden"][-1]), epsilon, rel_tol=SAME):
         return f"the curve of the page ends at epsilon = {growth['hidden'][-1]}, its certificate proves {epsilon:.6g}"
     return ""
 

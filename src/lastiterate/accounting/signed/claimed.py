@@ -9,6 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from lastiterate.accounting.describe import described
+from lastiterate.accounting.page import refusals
+from lastiterate.accounting.releases import released
 from lastiterate.algorithms.encode import run_from_dict
 from lastiterate.algorithms.run import Run
 from lastiterate.privacy.gaussian import GaussianDP
@@ -16,7 +18,7 @@ from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.profile import Profile
 from lastiterate.theorems.catalogue import CATALOGUE
 
-_CITATIONS = {theorem.name: theorem.citation for theorem in CATALOGUE}
+THEOREMS = {theorem.name: theorem for theorem in CATALOGUE}
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +51,7 @@ class Claimed:
 
     @property
     def citation(self) -> str:
-        return _CITATIONS[self.theorem]
+        return THEOREMS[self.theorem].citation
 
     @property
     def assumptions(self) -> list[str]:
@@ -64,6 +66,11 @@ class Claimed:
     @property
     def what_was_run(self) -> list[str]:
         return described(self.run)
+
+    def refusals(self, names: list[str]) -> list[str]:
+        """Why these theorems say nothing of the run."""
+        process = released(self.run.process, self.certificate["claim"]["releases"])
+        return list(refusals([THEOREMS[name].refusal(process) for name in names], self.run.process.update.plain))
 
     @property
     def released(self) -> str:

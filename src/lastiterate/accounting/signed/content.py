@@ -8,11 +8,11 @@ from html import escape
 from typing import Any
 
 from lastiterate.accounting.describe import promises
-from lastiterate.accounting.signed.charts import Curve, chart
-from lastiterate.accounting.signed.claimed import Claimed, above, below
+from lastiterate.accounting.signed.charts import ChartLine, chart
+from lastiterate.accounting.signed.claimed import THEOREMS, Claimed, above, below
 from lastiterate.accounting.signed.digests import digest_of
 from lastiterate.accounting.signed.label import NOT_STATED
-from lastiterate.accounting.signed.sheet import Sheet
+from lastiterate.accounting.signed.sheet import ReportSheet
 
 _RATES = (0.0, 0.001, 0.002, 0.005, *(count / 100 for count in range(1, 100)), 1.0)
 _GRADES = {
@@ -21,7 +21,7 @@ _GRADES = {
 }
 
 
-def content(sheet: Sheet) -> Iterator[str]:
+def content(sheet: ReportSheet) -> Iterator[str]:
     """From the claim down to what has to be believed, and to what was tried."""
     claimed = sheet.claimed
     yield "<h1>Differential privacy report</h1>"
@@ -73,7 +73,7 @@ def _claim(claimed: Claimed) -> Iterator[tuple[str, str, str]]:
     yield "grade", "Proof", f"{grade}. {_GRADES[grade]}"
 
 
-def _sandwich(sheet: Sheet) -> Iterator[str]:
+def _sandwich(sheet: ReportSheet) -> Iterator[str]:
     claimed, lower = sheet.claimed, sheet.shown["lower_bound"]
     yield "<h2>How far the truth can be from this</h2>"
     if lower["epsilon"] > 0:
@@ -90,7 +90,7 @@ def _sandwich(sheet: Sheet) -> Iterator[str]:
         yield f"<p>If every iterate were released, ε = {above(composed)} could be claimed.</p>"
 
 
-def _curves(sheet: Sheet) -> Iterator[str]:
+def _curves(sheet: ReportSheet) -> Iterator[str]:
     claimed = sheet.claimed
     if not math.isfinite(claimed.epsilon):
         return
@@ -100,12 +100,14 @@ def _curves(sheet: Sheet) -> Iterator[str]:
     if not claimed.caveats:
         yield from _chances(claimed)
     yield "</div>"
+    if sheet.shown["growth"] is None:
+        yield '<p class="note">There is no curve of ε along the training: it was left out, or is not known.</p>'
 
 
 def _chances(claimed: Claimed) -> list[str]:
     curves = [
-        Curve("by this claim", "best", _RATES, tuple(claimed.detected(rate) for rate in _RATES)),
-        Curve("by guessing", "guess", (0.0, 1.0), (0.0, 1.0)),
+        ChartLine("by this claim", "best", _RATES, tuple(claimed.detected(rate) for rate in _RATES)),
+        ChartLine("by guessing", "guess", (0.0, 1.0), (0.0, 1.0)),
     ]
     title = "An attacker's chance: at most so many changed records are detected."
     return chart(title, "false positives", "detected, at most", curves)
@@ -115,8 +117,8 @@ def _growth(claimed: Claimed, growth: dict[str, Any]) -> list[str]:
     along = tuple(map(float, growth["along"]))
     best, every = (tuple(map(_read, growth[name])) for name in ("hidden", "released"))
     curves = [
-        Curve("only what is released", "best", along, best),
-        Curve("every iterate released", "every", along, every),
+        ChartLine("only what is released", "best", along, best),
+        ChartLine("every iterate released", "every", along, every),
     ]
     return chart(f"ε at δ = {claimed.delta:g} as training goes on.", str(growth["unit"]), "ε", curves)
 
@@ -146,7 +148,7 @@ def _signature(claimed: Claimed) -> Iterator[str]:
     yield "</div>"
 
 
-def _identity(sheet: Sheet) -> Iterator[tuple[str, str, str]]:
+def _identity(sheet: ReportSheet) -> Iterator[tuple[str, str, str]]:
     yield "version", "Written by", f"lastiterate {sheet.version}"
     yield "date", "On", sheet.date
     yield "run-digest", "Run, SHA-256", digest_of(sheet.certificate["run"])
@@ -173,16 +175,17 @@ def _checking(claimed: Claimed) -> Iterator[str]:
     )
 
 
-def _tried(sheet: Sheet) -> Iterator[str]:
+def _tried(sheet: ReportSheet) -> Iterator[str]:
+    claimed = sheet.claimed
     yield "<section><h2>What else was tried</h2>"
     yield f"<details><summary>{len(sheet.shown['guarantees'])} theorems apply</summary>"
     yield "<table>"
-    for name, citation, epsilon in sheet.shown["guarantees"]:
-        found = "∞" if epsilon is None else f"{epsilon:.6g}"
-        yield f'<tr><td class="number">ε = {found}</td><td>{escape(name)}: {escape(citation)}</td></tr>'
+    for name, epsilon in sheet.shown["guarantees"]:
+        found, cited = "∞" if epsilon is None else f"{epsilon:.6g}", f"{name}: {THEOREMS[name].citation}"
+        yield f'<tr><td class="number">ε = {found}</td><td>{escape(cited)}</td></tr>'
     yield "</table></details>"
     yield "<details><summary>What does not apply, and why</summary>"
-    yield from _listed(sheet.shown["refusals"])
+    yield from _listed(claimed.refusals(sheet.shown["refusals"]))
     yield "</details></section>"
 
 

@@ -8,14 +8,14 @@ from typing import Any
 
 from lastiterate.accounting.signed.content import content
 from lastiterate.accounting.signed.layout import framed
-from lastiterate.accounting.signed.sheet import FORMAT, Sheet
+from lastiterate.accounting.signed.sheet import FORMAT, ReportSheet, checked_sheet
 from lastiterate.errors import InvalidInput
 
 _ELEMENT = '<script type="application/json" id="{}">'
 _UNSAFE = str.maketrans({letter: f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"})
 
 
-def page_of(sheet: Sheet) -> str:
+def page_of(sheet: ReportSheet) -> str:
     """The same text for the same sheet."""
     held = {"certificate": sheet.certificate, "label": sheet.label, "record": sheet.record}
     return framed(
@@ -28,13 +28,13 @@ def _element(name: str, value: Any) -> str:
     return f"{_ELEMENT.format(name)}{json.dumps(value).translate(_UNSAFE)}</script>"
 
 
-def sheet_in(page: str) -> Sheet:
+def sheet_in(page: str) -> ReportSheet:
     """What the page says that it is made of."""
     record = _held(page, "record")
     if record["format"] != FORMAT:
         raise InvalidInput(f"it is not a {FORMAT}: pages of other formats have to be made anew.")
     names = ("version", "date", "shown", "stated", "digests")
-    return Sheet(_held(page, "certificate"), **{name: record[name] for name in names})
+    return checked_sheet(ReportSheet(_held(page, "certificate"), **{name: record[name] for name in names}))
 
 
 def _held(page: str, name: str) -> Any:

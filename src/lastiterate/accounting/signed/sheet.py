@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from lastiterate.accounting.page import refusals
 from lastiterate.accounting.plain import finite
 from lastiterate.accounting.signed.claimed import Claimed
 from lastiterate.accounting.signed.label import label_of
+from lastiterate.errors import InvalidInput, shown
 
 if TYPE_CHECKING:
     from lastiterate.accounting.report import Report
 
 FORMAT = "lastiterate report 1"
+SAME = 1e-6  # of two computations of one number
 
 
 @dataclass(frozen=True, eq=False)
-class Sheet:
-    """`shown` was computed when the report was written; `stated` and `digests` are the owner's words."""
+class ReportSheet:
+    """`shown` was computed when the report was written; `stated` and `digests` are the owner's words.
+
+    There is no text but names of theorems, digests, and what is stated: no page can put in words what nothing proves.
+    """
 
     certificate: dict[str, Any]
     version: str
@@ -45,10 +51,10 @@ class Sheet:
         return {"format": FORMAT} | {name: getattr(self, name) for name in names}
 
 
-def sheet_of(report: Report, stated: dict[str, Any], digests: dict[str, str], curves: bool) -> Sheet:
+def sheet_of(report: Report, stated: dict[str, Any], digests: dict[str, str], curves: bool) -> ReportSheet:
     """What is to be written about a report, today."""
     certificate, now = report.certificate, datetime.now(UTC).date().isoformat()
-    return Sheet(certificate, version("lastiterate"), now, _shown(report, curves), stated, digests)
+    return ReportSheet(certificate, version("lastiterate"), now, _shown(report, curves), stated, digests)
 
 
 def _shown(report: Report, curves: bool) -> dict[str, Any]:
@@ -57,17 +63,33 @@ def _shown(report: Report, curves: bool) -> dict[str, Any]:
         "lower_bound": {"epsilon": lower.epsilon, "instance": lower.instance},
         "composition": finite(report.composition),
         "guarantees": [
-            [one.theorem.name, one.theorem.citation, finite(epsilon)]
-            for one, epsilon in zip(report.guarantees, report.epsilons, strict=True)
+            [one.theorem.name, finite(epsilon)] for one, epsilon in zip(report.guarantees, report.epsilons, strict=True)
         ],
-        "refusals": list(refusals(report)),
+        "refusals": [one.theorem.name for one in report.inapplicable],
         "growth": _growth(report) if curves else None,
     }
 
 
-def _growth(report: Report) -> dict[str, Any]:
+def _growth(report: Report) -> dict[str, Any] | None:
+    """Not where the report is by other theorems than those of the curve: of a run that released every iterate, say."""
     from lastiterate.accounting.growth import growth
 
     found = growth(report.run, report.delta, report.releases)
+    if not math.isclose(found.hidden[-1], report.epsilon, rel_tol=SAME):
+        return None
     along, unit = found.along(report.run.batches.per_epoch)
     return finite({"unit": unit, "along": along, "hidden": found.hidden, "released": found.released})
+
+
+def checked_sheet(sheet: ReportSheet) -> ReportSheet:
+    """One that was read, if its entries are what they should be."""
+    growth = sheet.shown["growth"]
+    for name, text, pattern in (
+        ("version", sheet.version, r"[\w.+!-]{1,40}"),
+        ("date", sheet.date, r"\d{4}-\d\d-\d\d"),
+        ("unit", growth["unit"] if growth else "steps", "epochs|steps"),
+        *((name, sheet.digests[name], r"(hmac-)?sha256:[0-9a-f]{64}") for name in sheet.digests),
+    ):
+        if not isinstance(text, str) or not re.fullmatch(pattern, text, re.ASCII):
+            raise InvalidInput(f"{name} of the page must match {pattern}. Got {shown(text):.60}.")
+    return sheet
