@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from lastiterate.accounting.account import account
 from lastiterate.accounting.each import RecordReport, account_each
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.files import read_run
-from lastiterate.cli.options import add_certificate, add_plot, add_releases, add_report, add_run, stated_in
+from lastiterate.cli.options import (
+    add_certificate,
+    add_data_key,
+    add_plot,
+    add_releases,
+    add_report,
+    add_run,
+    stated_in,
+)
 from lastiterate.cli.show import show
 from lastiterate.cli.written import a_certificate, a_plot, a_report, written
 
@@ -18,6 +27,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--each", action="store_true", help="every record's own epsilon, by its batch")
     add_certificate(parser)
     add_report(parser)
+    parser.add_argument("--model", metavar="FILE", help="with --report, what is released: its digest is written")
+    parser.add_argument(
+        "--data", metavar="FILE", help="with --report and --data-key, the data: a digest by the key is written"
+    )
+    add_data_key(parser)
     add_releases(parser)
     add_plot(parser, "epsilon against steps")
 
@@ -36,6 +50,11 @@ def answer(options: argparse.Namespace) -> int:
     return written(
         options,
         a_certificate(options.certificate, found.save_certificate),
-        a_report(options.report, lambda path: found.save(path, stated=stated_in(options))),
+        a_report(options.report, lambda path: found.save(path, **_about(options))),
         a_plot(options.plot, found.plot),
     )
+
+
+def _about(options: argparse.Namespace) -> dict[str, Any]:
+    """What the report says of its surroundings."""
+    return {name: getattr(options, name) for name in ("model", "data", "data_key")} | {"stated": stated_in(options)}

@@ -49,6 +49,14 @@ def add_report(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_data_key(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--data-key",
+        metavar="FILE",
+        help="with --report, a secret key (made if it is not there) for a digest of the data",
+    )
+
+
 def stated_in(options: argparse.Namespace) -> Any:
     """What the owner states, read when the report is written."""
     from lastiterate.algorithms.files import read_plain

@@ -9,7 +9,7 @@ from typing import Any
 from lastiterate.accounting.plain import finite
 from lastiterate.algorithms.files import write_text
 from lastiterate.cli.interrupt import ending_at_once
-from lastiterate.cli.options import add_adjacency, add_certificate, add_report, stated_in
+from lastiterate.cli.options import add_adjacency, add_certificate, add_data_key, add_report, stated_in
 from lastiterate.cli.show import printable, show
 from lastiterate.cli.written import CHECKED, Extra, a_certificate, a_report, written
 from lastiterate.errors import Unavailable

@@ -1,0 +1,26 @@
+"""Every journey of this folder reaches its end, in a few seconds, as a script does."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent
+JOURNEYS = sorted(
+    path.stem for path in FOLDER.glob("*.py") if path.stem != "steps" and not path.stem.startswith("test_")
+)
+
+
+def test_the_officer_and_the_auditor_are_among_them() -> None:
+    assert {"auditor", "officer"} <= set(JOURNEYS)
+
+
+@pytest.mark.parametrize("name", JOURNEYS)
+def test_each_journey_reaches_its_end(name: str) -> None:
+    done = subprocess.run([sys.executable, str(FOLDER / f"{name}.py")], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.fullmatch(rf"{name}: \d+ commands, [\d.]+ s", done.stdout.splitlines()[-1])
