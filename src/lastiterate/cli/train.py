@@ -50,11 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--write", metavar="FILE", help="write the model and its report, as JSON")
     add_certificate(parser)
     add_report(parser)
-    parser.add_argument(
-        "--data-key",
-        metavar="FILE",
-        help="with --report, a secret key (made if it is not there) for a digest of the data",
-    )
+    add_data_key(parser)
 
 
 def answer(options: argparse.Namespace) -> int:

@@ -15,6 +15,7 @@ from lastiterate.accounting.signed.label import NOT_STATED
 from lastiterate.accounting.signed.sheet import ReportSheet
 
 _RATES = (0.0, 0.001, 0.002, 0.005, *(count / 100 for count in range(1, 100)), 1.0)
+_SECTIONS = {"registry": "Registry of deployments", "nist_sp_800_226": "NIST SP 800-226"}
 _GRADES = {
     "replayed": "The certificate holds a schedule that a small checker replays.",
     "recomputed": "The certificate names the theorem, which is evaluated again from the run.",
@@ -196,9 +197,11 @@ def _label(label: dict[str, Any]) -> Iterator[str]:
         if not isinstance(groups, dict):
             continue
         flat = [pair for group, fields in groups.items() for pair in _flat(group, fields)]
-        yield f"<h3>{escape(section)}</h3>"
+        yield f"<h3>{_SECTIONS[section]}</h3>"
         yield "<table>"
-        yield from (f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in flat)
+        for name, text in flat:
+            style = ' class="note"' if text == NOT_STATED else ""
+            yield f"<tr><th>{escape(name.replace('_', ' '))}</th><td{style}>{escape(text)}</td></tr>"
         yield "</table>"
     yield "</details></section>"
 
@@ -206,7 +209,7 @@ def _label(label: dict[str, Any]) -> Iterator[str]:
 def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         for inside, one in value.items():
-            yield from _flat(f"{name}.{inside}", one)
+            yield from _flat(f"{name}: {inside}", one)
     else:
         yield name, ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
