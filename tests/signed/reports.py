@@ -11,6 +11,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import lastiterate as li
+from lastiterate.accounting.account import account_by
+from lastiterate.theorems.catalogue import OF_EVERY_ITERATE
 from when_asked import WhenAsked
 
 DELTA = 1e-5
@@ -40,6 +42,7 @@ MAKERS: dict[str, Callable[[], li.Report]] = {
     "average": lambda: li.account(run_of(released=li.EMA(decay=0.9)), DELTA),
     "beforehand": lambda: li.account(run_of(beforehand_mu=0.2), DELTA),
     "also assumed": lambda: replace(li.account(run_of(), DELTA), also_assumed=("</script><b>1</b> is < 2 & 'more'",)),
+    "every iterate": lambda: account_by(OF_EVERY_ITERATE, run_of(), DELTA),
     "trained": lambda: trained(None),
     "seeded": lambda: trained(3),
     "one step": lambda: li.account(run_of(li.FullBatch(40), 1), DELTA),

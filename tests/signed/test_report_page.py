@@ -193,6 +193,13 @@ def test_the_curve_ends_at_the_claim() -> None:
     assert li.verify(page).accepted
 
 
+def test_there_is_no_curve_of_another_claim() -> None:
+    """Where more than the last iterate was released, a curve of the last iterate alone would end too low."""
+    assert REPORTS["every iterate"].epsilon > 1.1 * REPORTS["replayed"].epsilon
+    assert held(PAGES["every iterate"])["record"]["shown"]["growth"] is None
+    assert "There is no curve" in PAGES["every iterate"]
+
+
 @pytest.mark.parametrize(
     "text", ["<", "<html></html>", "<script>", '<script type="application/json" id="record">{</script>']
 )
