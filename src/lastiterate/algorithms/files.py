@@ -96,6 +96,11 @@ def checked_path(path: str | Path) -> Path:
     return Path(path)
 
 
+def check_ending(path: str | Path) -> None:
+    """That a run can be written so: before somebody waits for it."""
+    _is_toml(checked_path(path))
+
+
 def _is_toml(file: Path) -> bool:
     if file.suffix not in (".toml", ".json"):
         raise InvalidInput(f"{file} must end in .toml or .json. Got {file.suffix or 'no ending'!r}.", field="path")

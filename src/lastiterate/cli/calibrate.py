@@ -7,7 +7,7 @@ from typing import Any
 
 from lastiterate.accounting.account import account
 from lastiterate.accounting.calibrate import STEPS, Free, calibrate
-from lastiterate.algorithms.files import read_run, run_to_toml, write_run
+from lastiterate.algorithms.files import check_ending, read_run, run_to_toml, write_run
 from lastiterate.algorithms.run import Run
 from lastiterate.cli.options import add_releases, add_run
 from lastiterate.cli.show import show
@@ -26,6 +26,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def answer(options: argparse.Namespace) -> int:
     run = read_run(options.run)
+    if options.write:
+        check_ending(options.write)
     free = Free.named(options.free)
     found = calibrate(
         run,
