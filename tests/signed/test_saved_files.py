@@ -137,6 +137,8 @@ def test_verify_compares_model_and_data(ending: str, tmp_path: Path, capsys: pyt
         ("account {run} --each", "--report x.html", "epsilon of a record"),
         ("compare {run}", "--plot x.png", "epsilon at delta"),
         ("calibrate {run} --epsilon 1", "--write x.toml", "meets epsilon = 1"),
+        ("plan --records 2000 --features 5 --epsilon 1", "--write x.toml", "noise"),
+        ("plan --records 2000 --features 5 --epsilon 1", "--plot x.png", "noise"),
         ("audit {run} --runs 40", "--plot x.png", "epsilon is at least"),
         ("budget {folder}/team.sqlite --create --epsilon 3 --delta 1e-5", "--certificate x.json", "Left: "),
         ("train {data} --target y --epsilon 5", "--certificate x.json", "releasing every iterate"),

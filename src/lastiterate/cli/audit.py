@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 
 from lastiterate.accounting.account import account
-from lastiterate.accounting.budget_terms import adjacency_named
 from lastiterate.algorithms.files import read_run
 from lastiterate.auditing.audit import Audit, audit
 from lastiterate.auditing.simulate import OPPOSITE, PUSHES, simulation
 from lastiterate.auditing.trainer import Trainer, read_trainer
-from lastiterate.cli.options import add_delta, add_plot
+from lastiterate.cli.options import ADJACENCIES, add_delta, add_plot
 from lastiterate.cli.show import show
 from lastiterate.cli.written import a_plot, written
 from lastiterate.errors import InvalidInput, LastIterateError
@@ -42,7 +41,7 @@ def answer(options: argparse.Namespace) -> int:
     chosen = {name: getattr(options, name) for name in _CHOSEN}
     if options.what.endswith(".py"):
         made = options.make_neighbour
-        trainer = read_trainer(options.what, adjacency_named(made) if made else None)
+        trainer = read_trainer(options.what, ADJACENCIES[made] if made else None)
         found, known = _audited(trainer, options), {}
     elif options.make_neighbour:
         raise InvalidInput("--make-neighbour is for the data of a .py file; the two data sets of a run are simulated.")

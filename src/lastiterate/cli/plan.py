@@ -8,11 +8,13 @@ import inspect
 from lastiterate.algorithms import losses
 from lastiterate.algorithms.files import write_run
 from lastiterate.cli.options import ADJACENCIES, add_adjacency, add_delta, add_plot
-from lastiterate.cli.show import add, show
+from lastiterate.cli.show import show
+from lastiterate.cli.written import Extra, a_plot, written
 from lastiterate.errors import InvalidInput
 from lastiterate.training.plans.planning import plan
 
 _LOSSES = ("logistic", "softmax", "smooth_hinge", "ridge", "huber")
+_PLAN = "plan 1: {0} (account for it with: lastiterate account {0})"
 _OF_THE_LOSS = ("feature_norm", "classes", "l2", "clip", "width", "threshold")
 
 
@@ -53,13 +55,11 @@ def answer(options: argparse.Namespace) -> int:
         step_size=options.step_size,
     )
     show(options, found.to_dict(), "" if options.json else str(found))
-    if options.write:
-        write_run(found.best.run, options.write)
-        add(options, f"\nplan 1: {options.write} (account for it with: lastiterate account {options.write})")
-    if options.plot:
-        found.plot(options.plot)
-        add(options, f"plot: {options.plot}")
-    return 0
+    return written(
+        options,
+        Extra(options.write, lambda path: write_run(found.best.run, path), _PLAN),
+        a_plot(options.plot, found.plot),
+    )
 
 
 def _loss(options: argparse.Namespace) -> losses.Loss:
