@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import re
 from contextlib import suppress
 from dataclasses import replace
@@ -184,6 +185,18 @@ def test_whoever_makes_the_page_anew_from_other_content_is_refused(change: Any, 
     assert said in verdict.reason
 
 
+@pytest.mark.parametrize("name", ["replayed", "checkpoints"])
+def test_no_letter_that_a_reader_sees_can_be_changed(name: str) -> None:
+    page, source = PAGES[name], random.Random(7)
+    seen = page.index('<script type="application/json"')
+    for _ in range(60):
+        first = source.randrange(seen)
+        last = source.choice([first, first + 1, source.randrange(first, seen)])
+        other = page[:first] + source.choice(["", "0", "9", ".", " ", "<b>", "\n"]) + page[last:]
+        if other != page:
+            assert not li.verify(other).accepted, page[first - 20 : last + 20]
+
+
 def test_the_curve_ends_at_the_claim() -> None:
     found = held(PAGES["replayed"])["record"]["shown"]["growth"]
     assert found["hidden"][-1] == pytest.approx(REPORTS["replayed"].epsilon, rel=1e-9)
@@ -206,7 +219,7 @@ def test_there_is_no_curve_of_another_claim() -> None:
 def test_other_html_is_rejected_in_a_sentence(text: str) -> None:
     verdict = li.verify(text)
     assert not verdict.accepted
-    assert verdict.reason.startswith("it is no ")
+    assert verdict.reason.startswith("it is no report page: ")
 
 
 def test_mail_may_change_how_lines_end(tmp_path: Path) -> None:

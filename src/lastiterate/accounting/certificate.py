@@ -136,19 +136,20 @@ def verify(certificate: dict[str, Any] | str, run: Run | None = None) -> Verdict
 
 def verified(certificate: dict[str, Any] | str, run: Run | None, called: str) -> Verdict:
     """The same, with a name for the run."""
+    kind = "report page" if isinstance(certificate, str) and is_page(certificate) else "certificate"
     try:
-        if isinstance(certificate, str) and is_page(certificate):
-            return _checked_page(certificate, run, called)
+        if kind == "report page":
+            return _checked_page(str(certificate), run, called)
         content = json.loads(certificate) if isinstance(certificate, str) else certificate
         return checked(content, run, called)
     except Refused as error:
         return rejected(str(error))
     except KeyError as error:
-        return rejected(f"it is no certificate: {error.args[0]} is missing")
+        return rejected(f"it is no {kind}: {error.args[0]} is missing")
     except (LastIterateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
-        return rejected(f"it is no certificate: {error}")
+        return rejected(f"it is no {kind}: {error}")
     except (RecursionError, MemoryError):
-        return rejected("it is no certificate: it is too large or too deep")
+        return rejected(f"it is no {kind}: it is too large or too deep")
 
 
 def is_page(text: str) -> bool:

@@ -32,7 +32,7 @@ def sheet_in(page: str) -> ReportSheet:
     """What the page says that it is made of."""
     record = _held(page, "record")
     if record["format"] != FORMAT:
-        raise InvalidInput(f"it is not a {FORMAT}: pages of other formats have to be made anew.")
+        raise InvalidInput(f"it is not a {FORMAT}; pages of other formats have to be made anew.")
     names = ("version", "date", "shown", "stated", "digests")
     return checked_sheet(ReportSheet(_held(page, "certificate"), **{name: record[name] for name in names}))
 
@@ -40,5 +40,5 @@ def sheet_in(page: str) -> ReportSheet:
 def _held(page: str, name: str) -> Any:
     found = re.findall(f"^{re.escape(_ELEMENT.format(name))}(.*)</script>\\r?$", page, re.MULTILINE)
     if len(found) != 1:
-        raise InvalidInput(f"it is no report page of lastiterate: it has {len(found)} elements named {name}, not one.")
+        raise InvalidInput(f"it has {len(found)} elements named {name}, not one.")
     return json.loads(found[0])
