@@ -13,11 +13,17 @@ from lastiterate.accounting.page import refusals
 from lastiterate.accounting.releases import released
 from lastiterate.algorithms.encode import run_from_dict
 from lastiterate.algorithms.run import Run
+from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.profile import Profile
 from lastiterate.theorems.catalogue import CATALOGUE
 
+_DIFFER = {
+    REPLACE_ONE: "that differ in one record, replaced by another",
+    ZERO_OUT: "that differ in one record, which contributes nothing to one of them",
+    ADD_OR_REMOVE_ONE: "of which one has one record more",
+}
 THEOREMS = {theorem.name: theorem for theorem in CATALOGUE}
 
 
@@ -77,14 +83,15 @@ class Claimed:
         """What leaves, for the middle of a sentence."""
         what = f"{self.run.released.called} of a training of {self.run.steps} steps"
         places = self.certificate["claim"]["releases"]
-        return f"{what}, with the {len(places)} checkpoints listed below," if places else what
+        more = [f"{len(places)} checkpoint{'s' if len(places) > 1 else ''} of it"] if places else []
+        more += ["what was released before training"] if self.run.beforehand_mu else []
+        return f"{what}, together with {' and '.join(more)}," if more else what
 
     @property
     def sentence(self) -> tuple[str, str, str]:
         """The claim: what stands before its number, the number, and what follows."""
         before = f"Releasing {self.released} is (ε, δ)-differentially private with ε = "
-        changed = self.run.adjacency.changed
-        after = f" and δ = {self.delta:g}, for neighbouring data sets in which one record is {changed}."
+        after = f" and δ = {self.delta:g}, for any two data sets {_DIFFER[self.run.adjacency]}."
         return before, above(self.epsilon), after
 
     @cached_property
@@ -102,8 +109,9 @@ class Claimed:
     def chance(self) -> str:
         """The claim, as what it leaves to an attacker."""
         found = above(100 * self.detected(0.01), digits=3)
+        who = "An attacker" if self.mu is not None else "By ε and δ alone, an attacker"
         return (
-            f"An attacker with a 1% false-positive rate detects that a record was {self.run.adjacency.changed} at most "
+            f"{who} with a 1% false-positive rate detects that a record was {self.run.adjacency.changed} at most "
             f"{found}% of the time."
         )
 
