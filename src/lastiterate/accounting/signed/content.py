@@ -15,6 +15,7 @@ from lastiterate.accounting.signed.label import NOT_STATED
 from lastiterate.accounting.signed.sheet import ReportSheet
 
 _RATES = (0.0, 0.001, 0.002, 0.005, *(count / 100 for count in range(1, 100)), 1.0)
+_PROMISE = "The assumptions that are initialled above hold, and nothing about these records was released but what this page names."
 _SECTIONS = {"registry": "Registry of deployments", "nist_sp_800_226": "NIST SP 800-226"}
 _GRADES = {
     "replayed": "The certificate holds a schedule that a small checker replays.",
@@ -142,7 +143,7 @@ def _signature(claimed: Claimed) -> Iterator[str]:
     if claimed.caveats:
         yield f"<p><strong>This page cannot be signed:</strong> {escape(claimed.caveats[0])}</p>"
     else:
-        yield "<p>The assumptions that are initialled above hold, and nothing else about these records was released.</p>"
+        yield f"<p>{_PROMISE}</p>"
         yield "<table>"
         yield from (f"<tr><th>{name}</th><td></td></tr>" for name in ("Name", "Role", "Date", "Signature"))
         yield "</table>"
@@ -160,6 +161,9 @@ def _identity(sheet: ReportSheet) -> Iterator[tuple[str, str, str]]:
 
 def _checking(claimed: Claimed) -> Iterator[str]:
     yield "<h2>Check it</h2>"
+    if claimed.caveats:
+        yield "<p><code>lastiterate verify report.html</code> rejects this page, because of what stands at its top.</p>"
+        return
     yield (
         "<p><code>lastiterate verify report.html --run run.toml</code> replays the certificate in this page, and rejects "
         "a page whose text is not what the certificate proves.</p>"
