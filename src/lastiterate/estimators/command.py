@@ -29,6 +29,7 @@ def train_table(options: argparse.Namespace) -> tuple[dict[str, Any], str, Repor
     _check(options)
     table = read_table(options.data, options.target)
     _check_labels(options, table)
+    test = _test_table(table, options)  # before the budget is spent
     scales = public_scales(table.names, options.bounds, options.scale)
     model = _model(options, scales)
     with warnings.catch_warnings(record=True) as said:
@@ -37,7 +38,6 @@ def train_table(options: argparse.Namespace) -> tuple[dict[str, Any], str, Repor
     for warning in said:
         print(f"warning: {warning.message}", file=sys.stderr)
     content = _content(model, table, scales, options)
-    test = _test_table(table, options)
     if test is not None:
         content["score_on_test"] = float(model.score(scales.rows(test.features), _targets(options, test)))
     _say_if_one_class(model, scales, test, options)

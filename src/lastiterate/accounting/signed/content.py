@@ -15,7 +15,9 @@ from lastiterate.accounting.signed.label import NOT_STATED
 from lastiterate.accounting.signed.sheet import ReportSheet
 
 _RATES = (0.0, 0.001, 0.002, 0.005, *(count / 100 for count in range(1, 100)), 1.0)
-_PROMISE = "The assumptions that are initialled above hold, and nothing about these records was released but what this page names."
+_PROMISE = (
+    "The assumptions that are initialled above hold. Nothing about these records was released but what this page names."
+)
 _SECTIONS = {"registry": "Registry of deployments", "nist_sp_800_226": "NIST SP 800-226"}
 _GRADES = {
     "replayed": "The certificate holds a schedule that a small checker replays.",
