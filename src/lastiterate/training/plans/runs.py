@@ -30,25 +30,25 @@ class Ingredients:
     beforehand_mu: float = 0.0
 
 
-def run_of(plan: Plan, setting: Ingredients) -> Run:
+def run_of(plan: Plan, ingredients: Ingredients) -> Run:
     """With about the noise that it will need, yet to be calibrated."""
     return Run(
-        setting.loss,
-        setting.batches,
+        ingredients.loss,
+        ingredients.batches,
         plan.step_size,
-        _noise(plan, setting),
+        _noise(plan, ingredients),
         plan.steps,
-        adjacency=setting.adjacency,
+        adjacency=ingredients.adjacency,
         optimizer=SGD(momentum=plan.momentum),
         released=AVERAGE(last=plan.averaged) if plan.averaged > 1 else LAST,
-        beforehand_mu=setting.beforehand_mu,
+        beforehand_mu=ingredients.beforehand_mu,
     )
 
 
-def _noise(plan: Plan, setting: Ingredients) -> Noise:
+def _noise(plan: Plan, ingredients: Ingredients) -> Noise:
     if plan.way is Way.PASSES:
         return OnMeanGradient(std=plan.noise)
-    return OnGradientSum(multiplier=plan.noise * setting.batches.divisor / setting.clip, clip=setting.clip)
+    return OnGradientSum(multiplier=plan.noise * ingredients.batches.divisor / ingredients.clip, clip=ingredients.clip)
 
 
 def batches_of(plan: Plan, records: int, adjacency: Adjacency) -> Batches:
