@@ -15,8 +15,8 @@ JOURNEYS = sorted(
 )
 
 
-def test_the_officer_and_the_auditor_are_among_them() -> None:
-    assert {"auditor", "officer"} <= set(JOURNEYS)
+def test_engineer_officer_and_auditor_are_among_them() -> None:
+    assert {"auditor", "engineer", "officer"} <= set(JOURNEYS)
 
 
 @pytest.mark.parametrize("name", JOURNEYS)
