@@ -1,4 +1,4 @@
-"""An ML engineer has records and a target: plans, trains, measures on public records, and hands over a model with its proof."""
+"""An ML engineer has records and a target: plans, trains, measures on public records, hands over a model and its proof."""
 
 from __future__ import annotations
 
