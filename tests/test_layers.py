@@ -37,7 +37,7 @@ ALLOWED = {
     "training": "accounting algorithms errors numerics plots privacy progress",  # privacy: the adjacency to protect
     "torch": "accounting algorithms errors numerics progress theorems training",  # theorems: those about every iterate
     "mechanisms": "accounting algorithms errors numerics plots privacy training",
-    "estimators": "accounting algorithms errors numerics privacy training",  # privacy: the adjacency to protect
+    "estimators": "accounting algorithms errors numerics privacy progress training",  # privacy: the adjacency to protect
     "reproduction": "accounting algorithms auditing errors kernel mechanisms numerics parallel plots privacy progress shift "
     "theorems training",
     "cli": "accounting algorithms auditing errors estimators privacy progress reproduction theorems training",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from numbers import Integral
@@ -46,6 +47,7 @@ from lastiterate.numerics.norms import row_norms_above
 from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import Adjacency
+from lastiterate.progress import progress_bar
 from lastiterate.training.data import check_unmasked
 from lastiterate.training.objectives import linear_arithmetic
 from lastiterate.training.plans import Plan, Problem, Wishes, chosen_plan
@@ -97,6 +99,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     clip: float
     fit_intercept: bool
     random_state: Any
+    verbose: bool
     intercept_: Any
     coef_: Any
 
@@ -133,6 +136,10 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _fit(self, features: Any, targets: Floats, columns: int, leaks: Leaks) -> Floats:
+        with progress_bar() if self.verbose else nullcontext():
+            return self._fitted(features, targets, columns, leaks)
+
+    def _fitted(self, features: Any, targets: Floats, columns: int, leaks: Leaks) -> Floats:
         """Choose, calibrate, prepare, train. Returns the weights, one row for each column of scores.
 
         All that can be wrong with the settings is found before the data are looked at.

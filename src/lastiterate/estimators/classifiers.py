@@ -120,6 +120,7 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
         pull: float = 0.3,
         fit_intercept: bool = True,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -136,6 +137,7 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
         self.pull = pull
         self.fit_intercept = fit_intercept
         self.random_state = random_state
+        self.verbose = verbose
 
     def _loss(self, shape: DataShape, way: Way, l2: float) -> Loss:
         norm, hidden, pull = shape.norm(way), way is Way.PASSES, checked_number("pull", self.pull, RATE)
@@ -180,6 +182,7 @@ class PrivateLinearSVC(_PrivateLinearClassifier):
         width: float = 1.0,
         fit_intercept: bool = True,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -196,6 +199,7 @@ class PrivateLinearSVC(_PrivateLinearClassifier):
         self.width = width
         self.fit_intercept = fit_intercept
         self.random_state = random_state
+        self.verbose = verbose
 
     def _loss(self, shape: DataShape, way: Way, l2: float) -> Loss:
         classes, clip = shape.columns if shape.columns > 1 else None, self.clip if way is Way.PASSES else None

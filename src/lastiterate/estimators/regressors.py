@@ -54,6 +54,7 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
         clip: float = 0.25,
         fit_intercept: bool = True,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -71,6 +72,7 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
         self.clip = clip
         self.fit_intercept = fit_intercept
         self.random_state = random_state
+        self.verbose = verbose
 
     def _loss(self, shape: DataShape, way: Way, l2: float) -> Loss:
         if self.loss not in REGRESSIONS:
