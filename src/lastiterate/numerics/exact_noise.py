@@ -8,7 +8,7 @@ nearest. What comes out is a function of what the ideal mechanism would give, so
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 
@@ -228,14 +228,36 @@ def nearest_multiples(
 
 def add_whole_noises(vector: Floats, law: NoiseLaw, scale: float, source: Source) -> None:
     """To a vector, in place, the whole numbers nearest to noises of this scale: `nearest_multiples` around 0, quicker."""
-    for first in range(0, vector.size, _WHOLE_AT_ONCE):
-        part = vector[first : first + _WHOLE_AT_ONCE]
-        drawn = law(part.size, source)
-        total = np.multiply(drawn.values, scale, out=drawn.values)
-        nearest = np.rint(total)
-        for place in _in_doubt(total, nearest, [(scale, drawn)]):
-            nearest[place] = _exactly(0.0, 1.0, 1.0, [(scale, drawn)], place)
-        part += nearest
+    for part in _parts(vector):
+        part += _whole_noises(part.size, law, scale, source)
+
+
+def make_noisy_multiples(vector: Floats, grid: float, law: NoiseLaw, scale: float, source: Source) -> None:
+    """In place: the multiples of `grid`, a power of two, nearest to the vector, and those nearest to noises of this scale.
+
+    Value and noise are rounded by themselves, in one pass: each part is divided, rounded and multiplied while it is in the
+    cache.
+    """
+    for part in _parts(vector):
+        with np.errstate(over="ignore"):  # far larger than any noise: whoever needs both has looked before
+            part *= 1 / grid
+        np.rint(part, out=part)
+        part += _whole_noises(part.size, law, scale / grid, source)
+        part *= grid
+
+
+def _parts(vector: Floats) -> Iterator[Floats]:
+    """Of a long vector, sharing its memory."""
+    return (vector[first : first + _WHOLE_AT_ONCE] for first in range(0, vector.size, _WHOLE_AT_ONCE))
+
+
+def _whole_noises(count: int, law: NoiseLaw, scale: float, source: Source) -> Floats:
+    drawn = law(count, source)
+    total = np.multiply(drawn.values, scale, out=drawn.values)
+    nearest = np.rint(total)
+    for place in _in_doubt(total, nearest, [(scale, drawn)]):
+        nearest[place] = _exactly(0.0, 1.0, 1.0, [(scale, drawn)], place)
+    return nearest
 
 
 def _nearest(

@@ -28,6 +28,18 @@ class ToldStep(OptimisedStep):
         return self.team.told(super().__call__(step, weights, chosen, seen))
 
 
+class MomentumStep(ToldStep):
+    """With momentum, in three vectors: what was remembered becomes the next iterate, in its place."""
+
+    def _noised(self, weights: Any, taken: Any, remembered: tuple[Any, ...], ratio: float) -> Any:
+        """As `SGD.noised`, to the last bit."""
+        moved, factor = remembered[0], self.optimizer.noise_factor
+        moved *= self.optimizer.momentum * ratio
+        moved += weights
+        moved += taken if factor == 1 else factor * taken
+        return moved
+
+
 class OptimizerStep(OptimisedStep):
     """The optimiser sees the noisy mean gradient, and nothing else."""
 
@@ -73,4 +85,5 @@ def step_of(run: Run, objective: NetworkObjective, source: Source, state: Networ
         return OptimizerStep(run, objective, source, state, optimizer)
     if run.process.update.plain:
         return TrainingStep(run, objective, source, objective.network.size)
-    return ToldStep(run, objective, source, state)
+    heavy = not run.optimizer.plain and not run.optimizer.nesterov
+    return (MomentumStep if heavy else ToldStep)(run, objective, source, state)
