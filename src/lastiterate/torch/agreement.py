@@ -138,7 +138,7 @@ def _agree(gradients: Gradients, inputs: Any, targets: Any, most: float, dropout
     is shorter still, it is computed again, since no two of them are held in memory.
     """
     network, records = gradients.network, list(pieces(inputs, targets, 1))
-    apart = torch.zeros(network.size, dtype=torch.float64, device=network.device)
+    apart = network.spare.zeros()
     totals = network.views(apart)
     norms = [_subtract_direction(_alone(network, record), totals) for record in records]
     most = _shorter(most, norms, tolerance_of(network))
@@ -148,7 +148,9 @@ def _agree(gradients: Gradients, inputs: Any, targets: Any, most: float, dropout
             _subtract(_alone(network, record), totals, 1 - most / max(norm, _TINY))
     with dropout:
         gradients.add(inputs, targets, totals, most)
-    return float(torch.linalg.vector_norm(apart)) <= tolerance_of(network) * most * len(records)
+    distance = float(torch.linalg.vector_norm(apart))
+    network.spare.keep(apart)
+    return distance <= tolerance_of(network) * most * len(records)
 
 
 def _shorter(most: float, norms: list[float], tolerance: float) -> float:

@@ -14,6 +14,7 @@ import torch
 from lastiterate.errors import InvalidInput
 from lastiterate.torch.columns import check_columns
 from lastiterate.torch.records import count_of
+from lastiterate.torch.spare import SpareVector
 from lastiterate.torch.whole import check_whole
 from lastiterate.torch.working_copy import buffers_of, check_buffers, working_copy
 
@@ -43,6 +44,7 @@ class Network:
         _check_layers(self.module)
         self.parameters = {name: one for name, one in self.module.named_parameters() if one.requires_grad}
         _check_parameters(self.parameters)
+        self.spare = SpareVector(self.size, self.device)
         self.renew()
 
     @property
@@ -119,9 +121,9 @@ class Network:
         """A copy of the parts of a vector, each in the precision of its parameter."""
         return {name: part.to(self.parameters[name].dtype, copy=True) for name, part in self.views(flat).items()}
 
-    def flat(self) -> Any:
-        """The trained parameters as one vector in double precision."""
-        found = torch.empty(self.size, dtype=torch.float64, device=self.device)
+    def flat(self, into: Any = None) -> Any:
+        """The trained parameters as one vector in double precision; a new one, or this."""
+        found = torch.empty(self.size, dtype=torch.float64, device=self.device) if into is None else into
         for name, part in self.views(found).items():
             part.copy_(self.parameters[name].detach())
         return found

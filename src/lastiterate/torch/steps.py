@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from lastiterate.algorithms.optimizers import SGD
+import torch
+
+from lastiterate.algorithms.optimizers import SGD, At
 from lastiterate.algorithms.run import Run
 from lastiterate.numerics.randomness import Source
 from lastiterate.torch.checkpoint import NetworkState
@@ -28,8 +30,20 @@ class ToldStep(OptimisedStep):
         return self.team.told(super().__call__(step, weights, chosen, seen))
 
 
+class PlainStep(TrainingStep):
+    """The iterate before is the vector for the next sum: whoever needs it longer has a copy."""
+
+    def __call__(self, step: int, weights: Any, chosen: Any, seen: bool) -> Any:
+        after = super().__call__(step, weights, chosen, seen)
+        self.objective.network.spare.keep(weights)
+        return after
+
+
 class MomentumStep(ToldStep):
-    """With momentum, in three vectors: what was remembered becomes the next iterate, in its place."""
+    """With momentum, in three vectors, which change places: whoever needs the iterate before has a copy.
+
+    What was remembered becomes the next iterate, and what is remembered next takes the place of the iterate before.
+    """
 
     def _noised(self, weights: Any, taken: Any, remembered: tuple[Any, ...], ratio: float) -> Any:
         """As `SGD.noised`, to the last bit."""
@@ -37,7 +51,12 @@ class MomentumStep(ToldStep):
         moved *= self.optimizer.momentum * ratio
         moved += weights
         moved += taken if factor == 1 else factor * taken
+        self.objective.network.spare.keep(taken)
         return moved
+
+    def _settled(self, weights: Any, moved: Any, remembered: tuple[Any, ...], at: At) -> tuple[Any, tuple[Any, ...]]:
+        """As `SGD.settled`."""
+        return moved, (torch.sub(moved, weights, out=weights),)
 
 
 class OptimizerStep(OptimisedStep):
@@ -59,7 +78,8 @@ class OptimizerStep(OptimisedStep):
         del mean  # before the optimiser takes memory of its own
         self.by.step()
         self.by.zero_grad(set_to_none=True)
-        after = self.team.told(self.vectors.settled(self.run, self.network.flat(), size))
+        flat = self.network.flat(weights if self.average.plain else None)
+        after = self.team.told(self.vectors.settled(self.run, flat, size))
         self.memory = self._averaged(step, after)
         return after
 
@@ -84,6 +104,6 @@ def step_of(run: Run, objective: NetworkObjective, source: Source, state: Networ
     if not isinstance(run.optimizer, SGD):
         return OptimizerStep(run, objective, source, state, optimizer)
     if run.process.update.plain:
-        return TrainingStep(run, objective, source, objective.network.size)
-    heavy = not run.optimizer.plain and not run.optimizer.nesterov
-    return (MomentumStep if heavy else ToldStep)(run, objective, source, state)
+        return PlainStep(run, objective, source, objective.network.size)
+    in_place = run.released.plain and not run.optimizer.nesterov
+    return (MomentumStep if in_place else ToldStep)(run, objective, source, state)

@@ -44,7 +44,7 @@ class OptimisedStep(TrainingStep):
             self._drawn = self._drawn_last(step, weights, mean, remembered, at, noise)
             return self._drawn
         moved = self._noisy(mean, noise, seen, length)
-        after, kept = self.optimizer.settled(weights, moved, remembered, at)
+        after, kept = self._settled(weights, moved, remembered, at)
         after = self.vectors.settled(self.run, after, size)
         self._last = after, self._length(after)
         self._check_range(self._last[1])
@@ -73,6 +73,10 @@ class OptimisedStep(TrainingStep):
     def _noised(self, weights: Floats, taken: Floats, remembered: tuple[Floats, ...], ratio: float) -> Floats:
         """What the noise is added to."""
         return self.optimizer.noised(weights, taken, remembered, ratio)
+
+    def _settled(self, weights: Floats, moved: Floats, remembered: tuple[Floats, ...], at: At) -> Any:
+        """The next iterate and what is remembered, from that with its noise."""
+        return self.optimizer.settled(weights, moved, remembered, at)
 
     def _taken(self, step: int, weights: Floats, chosen: Indices) -> Floats:
         """−step_size·(mean gradient, and the terms that make weights decay)."""
