@@ -35,7 +35,6 @@ _UNIT = 2.0**-63  # of 64 bits one is the sign
 _LONGEST = 13.4  # √(−2·log 2⁻¹²⁸) is less: no length that is known is larger
 _SHORTEST = 2.0**-60  # a shorter one, which is computed as 0, leaves a doubt of 2⁹: of all that it may be
 _AT_ONCE = 1 << 15  # numbers: what is computed of them stays in the cache, and calls are few
-_WHOLE_AT_ONCE = 1 << 14  # the same of long vectors, beside whatever else a training has in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,7 +247,7 @@ def make_noisy_multiples(vector: Floats, grid: float, law: NoiseLaw, scale: floa
 
 def _parts(vector: Floats) -> Iterator[Floats]:
     """Of a long vector, sharing its memory."""
-    return (vector[first : first + _WHOLE_AT_ONCE] for first in range(0, vector.size, _WHOLE_AT_ONCE))
+    return (vector[first : first + _AT_ONCE] for first in range(0, vector.size, _AT_ONCE))
 
 
 def _whole_noises(count: int, law: NoiseLaw, scale: float, source: Source) -> Floats:

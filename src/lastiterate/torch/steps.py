@@ -74,7 +74,9 @@ class OptimizerStep(OptimisedStep):
         clip = None if self.clips is None else float(self.clips[step])
         mean = self.objective.gradient_sum(weights, chosen, clip)
         mean /= self._divisor(chosen)
-        self._give(self._noisy(mean, noise / size, seen), weights)
+        length = self._length(mean)
+        self._check_range(length)
+        self._give(self._noisy(mean, noise / size, seen, length), weights)
         del mean  # before the optimiser takes memory of its own
         self.by.step()
         self.by.zero_grad(set_to_none=True)
@@ -85,7 +87,6 @@ class OptimizerStep(OptimisedStep):
 
     def _give(self, noisy: Any, weights: Any) -> None:
         """The optimiser this gradient, and that of the l2 term."""
-        self._check_range(self._length(noisy))
         gradient = noisy + self.run.loss.l2 * weights if self.run.loss.l2 else noisy
         self.by.zero_grad(set_to_none=True)  # also of frozen parameters, whose old gradients have no noise
         for name, part in self.network.views(gradient).items():
