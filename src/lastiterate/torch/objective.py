@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
 from lastiterate.algorithms.arithmetic import Arithmetic, Sums, lost_by_networks
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput

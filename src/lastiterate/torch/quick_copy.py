@@ -22,9 +22,10 @@ class NotSimple(Exception):
 def quick_copy(module: Any, known: dict[int, Any]) -> Any:
     """Of a module; what is `known`, by its id, is not copied but taken as it is, tensors and modules alike."""
     if id(module) not in known:
-        if not _is_usual(type(module)):
+        kind: Any = type(module)
+        if not _is_usual(kind):
             raise NotSimple
-        found = known[id(module)] = object.__new__(type(module))
+        found = known[id(module)] = object.__new__(kind)
         for name, value in vars(module).items():
             found.__dict__[name] = _named(value, known) if name in _NAMED else _copied(value, known)
     return known[id(module)]

@@ -33,9 +33,13 @@ class ToldStep(OptimisedStep):
 class PlainStep(TrainingStep):
     """The iterate before is the vector for the next sum: whoever needs it longer has a copy."""
 
+    def __init__(self, run: Run, objective: NetworkObjective, source: Source) -> None:
+        super().__init__(run, objective, source, objective.network.size)
+        self.spare = objective.network.spare
+
     def __call__(self, step: int, weights: Any, chosen: Any, seen: bool) -> Any:
         after = super().__call__(step, weights, chosen, seen)
-        self.objective.network.spare.keep(weights)
+        self.spare.keep(weights)
         return after
 
 
@@ -45,13 +49,19 @@ class MomentumStep(ToldStep):
     What was remembered becomes the next iterate, and what is remembered next takes the place of the iterate before.
     """
 
+    def __init__(
+        self, run: Run, optimizer: SGD, objective: NetworkObjective, source: Source, state: NetworkState
+    ) -> None:
+        super().__init__(run, objective, source, state)
+        self.momentum, self.spare = optimizer.momentum, objective.network.spare
+
     def _noised(self, weights: Any, taken: Any, remembered: tuple[Any, ...], ratio: float) -> Any:
         """As `SGD.noised`, to the last bit."""
         moved, factor = remembered[0], self.optimizer.noise_factor
-        moved *= self.optimizer.momentum * ratio
+        moved *= self.momentum * ratio
         moved += weights
         moved += taken if factor == 1 else factor * taken
-        self.objective.network.spare.keep(taken)
+        self.spare.keep(taken)
         return moved
 
     def _settled(self, weights: Any, moved: Any, remembered: tuple[Any, ...], at: At) -> tuple[Any, tuple[Any, ...]]:
@@ -105,6 +115,7 @@ def step_of(run: Run, objective: NetworkObjective, source: Source, state: Networ
     if not isinstance(run.optimizer, SGD):
         return OptimizerStep(run, objective, source, state, optimizer)
     if run.process.update.plain:
-        return PlainStep(run, objective, source, objective.network.size)
-    in_place = run.released.plain and not run.optimizer.nesterov
-    return (MomentumStep if in_place else ToldStep)(run, objective, source, state)
+        return PlainStep(run, objective, source)
+    if run.released.plain and not run.optimizer.nesterov:
+        return MomentumStep(run, run.optimizer, objective, source, state)
+    return ToldStep(run, objective, source, state)
