@@ -37,6 +37,7 @@ class Network:
                 f"loss must be a function of outputs and targets. Got {type(criterion).__name__}.", field="loss"
             )
         self.module = module.module if isinstance(module, torch.nn.parallel.DistributedDataParallel) else module
+        self._given = criterion
         self._criterion, self._summed = _unreduced(criterion)
         self._ignored = _setting(criterion, "ignore_index")
         self.autocast = autocast
@@ -65,6 +66,11 @@ class Network:
         self._buffers = buffers_of(self.working)
         stateful = isinstance(self._criterion, torch.nn.Module)
         self.criterion = working_copy(self._criterion) if stateful else self._criterion
+
+    def in_doubles(self) -> Network:
+        """A copy in double precision, with nothing in common."""
+        module, given = copy.deepcopy(self.module).double(), self._given
+        return Network(module, copy.deepcopy(given).double() if isinstance(given, torch.nn.Module) else given)
 
     @property
     def device(self) -> Any:
