@@ -132,7 +132,7 @@ class MixedRecords(NotByRecord):
 
 
 def _some_agree(gradients: Gradients, inputs: Any, targets: Any, most: float, dropout: WithoutDropout) -> bool:
-    """Some of these records. Where they do not, rounding may have switched a rectifier, which is on in a batch and off alone.
+    """Some of these records. Where they do not, rounding may have switched a rectifier: on in a batch, off alone.
 
     What mixes records does so in any precision, and whichever they are: the same ones have to agree in double precision,
     where such a switch is a thousand million times rarer, and others as they are.
