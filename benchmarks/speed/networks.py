@@ -2,7 +2,8 @@
 
 All train in this process, with the same threads, on the same data in memory that come in whole batches; they take turns, so
 that a busy machine slows all of them. Medians of warm epochs, wall and CPU seconds. Peak memory is of a process of its own
-for each, above what it held before. The ratios are what to look at; Opacus' noise is torch's, ours is exact.
+for each, above what it held before; the median of three. The ratios are what to look at; Opacus' noise is torch's, ours is
+exact.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from benchmarks.speed.network_models import NETWORKS, SMALL, Marked, made, param
 
 RATE, CLIP, MULTIPLIER = 0.1, 1.0, 1.0
 BATCHES, RECORDS, WARM = (256, 1024), 4_096, 4  # steps before the epoch that counts
+PEAKS = 3  # processes: memory that is given back is not always found again, so that they differ by a few MB
 HOPELESS = 8.0  # times the CPU seconds of the quickest: one turn will do
 Way = Callable[[str, int, int, int], Marked]
 """Train a network on so many records in batches of a size, for so many steps; the data know when batches were fetched."""
@@ -213,7 +215,8 @@ def _compared(row: Row, best: Row) -> Row:
 def _peak_alone(network: str, way: str, batch: int, arguments: Any) -> float:
     command = [sys.executable, "-m", "benchmarks.speed.networks", "--threads", str(arguments.threads), "--alone"]
     asked = [*command, network, way, str(batch), str(2 * batch)]
-    return float(subprocess.run(asked, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()[-1])
+    told = [subprocess.run(asked, cwd=ROOT, check=True, capture_output=True, text=True).stdout for _ in range(PEAKS)]
+    return statistics.median(float(one.split()[-1]) for one in told)
 
 
 def _peak(network: str, way: str, batch: int, records: int) -> float:

@@ -194,6 +194,7 @@ def test_a_report_is_composed_into_their_accountant() -> None:
 
 
 ROUNDED = replace(POISSON, arithmetic=li.training.Arithmetic(1.00001, 2.0**-15))
+FACTOR = li.training.Arithmetic(1.00001, 0.0)
 OWN_MEAN = replace(
     POISSON, batches=li.PoissonMean(records=400, rate=0.5), noise=li.OnMeanGradient(std=0.2), adjacency=li.REPLACE_ONE
 )
@@ -228,6 +229,34 @@ def test_every_other_report_is_an_event_that_carries_its_run(
     with pytest.raises(li.Unavailable, match="Compose it into a LastIterateAccountant") as refusal:
         compose_into(dp.pld.PLDAccountant(relation), report)
     assert not any(name in str(refusal.value) for name in ("Usual", "Slack", "Displaced", "Ladder"))
+
+
+@pytest.mark.parametrize("times", [2, 5])
+def test_rounded_runs_are_composed_as_what_is_proved_of_them(times: int) -> None:
+    """Twice the steps, and what rounding adds for all of them together: √times as far as for one, on either side."""
+    report, exact = li.account(ROUNDED, 1e-5), li.account(replace(ROUNDED, arithmetic=FACTOR), 1e-5)
+    longer = li.account(replace(ROUNDED, steps=times * ROUNDED.steps, arithmetic=FACTOR), 1e-5).epsilon
+    found = compose_into(LastIterateAccountant(ADD), report, times).get_epsilon(1e-5)
+    assert longer < found <= longer + 1.1 * 32 * times**0.5 * 2.0**-15
+    beside = LastIterateAccountant(ADD).compose(event_of(exact), times).get_epsilon(1e-5)
+    assert beside == pytest.approx(longer, rel=1e-7)
+    assert beside < found
+
+
+def test_a_rounded_run_is_composed_with_other_events() -> None:
+    """The same as the Gaussian event before the run, which the run knows by itself."""
+    accountant = compose_into(LastIterateAccountant(ADD), li.account(ROUNDED, 1e-5))
+    found = accountant.compose(dp.GaussianDpEvent(2.0)).get_epsilon(1e-5)
+    assert found == pytest.approx(li.account(replace(ROUNDED, beforehand_mu=0.5), 1e-5).epsilon, rel=1e-7)
+
+
+def test_a_rounded_run_composes_with_theirs_as_a_distribution() -> None:
+    exported = privacy_loss_distribution(li.account(ROUNDED, 1e-5), 1e-3)
+    theirs = dp.pld.privacy_loss_distribution.from_gaussian_mechanism(2.0, value_discretization_interval=1e-3)
+    together = exported.compose(theirs).get_epsilon_for_delta(1e-5)
+    ours = compose_into(LastIterateAccountant(ADD), li.account(ROUNDED, 1e-5)).compose(dp.GaussianDpEvent(2.0))
+    without = li.account(replace(POISSON, beforehand_mu=0.5), 1e-5).epsilon
+    assert without < together <= ours.get_epsilon(1e-5) * 1.01 + 1e-3
 
 
 def test_their_renyi_accountant_forgets_the_factor_two_under_replace_one_and_gets_no_export() -> None:

@@ -90,7 +90,7 @@ def test_hidden_weights_count_where_their_rounding_is_small_beside_the_noise(
     with registered(run):
         model = linear().double() if double else linear()
         training = set_up(model=model, optimizer=lambda weights: torch.optim.SGD(weights, lr=rate))
-        for features, targets in [*training.loader, *training.loader]:
+        for features, targets in (batch for _ in range(2) for batch in training.loader):
             training.one_step(*((features.double(), targets.double()) if double else (features, targets)))
         report = training.accountant.report(DELTA)
     assert report.run == (run if kept is None else rounded(run, kept))

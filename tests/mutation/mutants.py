@@ -473,8 +473,8 @@ MUTANTS = (
     Mutant(
         "noise as large as that of hidden iterates is added without a step size",
         "training/walk.py",
-        "self._noisy(moved, noise, seen)",
-        "self._noisy(moved, size * noise, seen)",
+        "self._noisy(moved, noise, seen, length)",
+        "self._noisy(moved, size * noise, seen, length)",
         "tests/training/test_papers_algorithms.py",
     ),
     Mutant(
@@ -634,8 +634,8 @@ MUTANTS = (
     Mutant(
         "noise drawn with 0.9 of its standard deviation",
         "training/walk.py",
-        "self._noisy(moved, noise, seen)",
-        "self._noisy(moved, 0.9 * noise, seen)",
+        "self._noisy(moved, noise, seen, length)",
+        "self._noisy(moved, 0.9 * noise, seen, length)",
         "tests/training/test_train.py tests/training/test_papers_algorithms.py",
     ),
     Mutant(
@@ -1151,6 +1151,38 @@ MUTANTS = (
         "return self._noisy(value, noise, seen=True)",
         "tests/training/test_optimisers.py",
         "accounted_for",
+    ),
+    Mutant(
+        "networks: iterates that are released are overwritten by later steps",
+        "torch/trainer.py",
+        "released.append(self.team.told(step_taken.leaving(weights)).clone())",
+        "released.append(self.team.told(step_taken.leaving(weights)))",
+        "tests/torch/test_in_place.py",
+        "formula",
+    ),
+    Mutant(
+        "networks: what mixes records in single precision alone is taken for rounding",
+        "torch/agreement.py",
+        "return _agree_in_doubles(gradients, *some, most) and any(",
+        "return _agree_in_doubles(gradients, *some, most) or any(",
+        "tests/torch/test_switched_rectifiers.py",
+        "mixed_in_single",
+    ),
+    Mutant(
+        "Opacus: passes that are left in the middle are not seen",
+        "adapters/opacus/accountant.py",
+        "self._watch.check(len(self))",
+        "pass",
+        "tests/adapters/test_opacus_passes.py",
+        "left_in_the_middle",
+    ),
+    Mutant(
+        "dp-accounting: what rounding adds is left out of compositions",
+        "adapters/dp_accounting/imported.py",
+        "if apart else whole",
+        "if not apart else whole",
+        "tests/adapters/test_dp_accounting_runs.py",
+        "rounded_runs_are_composed",
     ),
     Mutant(
         "optimisers: instances of plain steps for runs with momentum",

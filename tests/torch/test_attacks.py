@@ -231,9 +231,9 @@ def test_noise_beside_what_a_record_moves_is_that_of_the_account(
     units: list[float] = []
     add_noise, gradient_sum = Tensors.noisy, NetworkObjective.gradient_sum
 
-    def noisy(self: Any, value: Any, std: float, source: Any, finer: int) -> Any:
+    def noisy(self: Any, value: Any, std: float, *others: Any) -> Any:
         stds.append(std)
-        return add_noise(self, value, std, source, finer)
+        return add_noise(self, value, std, *others)
 
     def summed(self: Any, weights: Any, chosen: Any, clip: float) -> Any:
         units.append(clip / self.run.divisor_of(max(len(chosen), 1)))

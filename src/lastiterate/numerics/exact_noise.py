@@ -8,7 +8,7 @@ nearest. What comes out is a function of what the ideal mechanism would give, so
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 
@@ -35,7 +35,6 @@ _UNIT = 2.0**-63  # of 64 bits one is the sign
 _LONGEST = 13.4  # √(−2·log 2⁻¹²⁸) is less: no length that is known is larger
 _SHORTEST = 2.0**-60  # a shorter one, which is computed as 0, leaves a doubt of 2⁹: of all that it may be
 _AT_ONCE = 1 << 15  # numbers: what is computed of them stays in the cache, and calls are few
-_WHOLE_AT_ONCE = 1 << 14  # the same of long vectors, beside whatever else a training has in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,14 +227,36 @@ def nearest_multiples(
 
 def add_whole_noises(vector: Floats, law: NoiseLaw, scale: float, source: Source) -> None:
     """To a vector, in place, the whole numbers nearest to noises of this scale: `nearest_multiples` around 0, quicker."""
-    for first in range(0, vector.size, _WHOLE_AT_ONCE):
-        part = vector[first : first + _WHOLE_AT_ONCE]
-        drawn = law(part.size, source)
-        total = np.multiply(drawn.values, scale, out=drawn.values)
-        nearest = np.rint(total)
-        for place in _in_doubt(total, nearest, [(scale, drawn)]):
-            nearest[place] = _exactly(0.0, 1.0, 1.0, [(scale, drawn)], place)
-        part += nearest
+    for part in _parts(vector):
+        part += _whole_noises(part.size, law, scale, source)
+
+
+def make_noisy_multiples(vector: Floats, grid: float, law: NoiseLaw, scale: float, source: Source) -> None:
+    """In place: the multiples of `grid`, a power of two, nearest to the vector, and those nearest to noises of this scale.
+
+    Value and noise are rounded by themselves, in one pass: each part is divided, rounded and multiplied while it is in the
+    cache.
+    """
+    for part in _parts(vector):
+        with np.errstate(over="ignore"):  # far larger than any noise: whoever needs both has looked before
+            part *= 1 / grid
+        np.rint(part, out=part)
+        part += _whole_noises(part.size, law, scale / grid, source)
+        part *= grid
+
+
+def _parts(vector: Floats) -> Iterator[Floats]:
+    """Of a long vector, sharing its memory."""
+    return (vector[first : first + _AT_ONCE] for first in range(0, vector.size, _AT_ONCE))
+
+
+def _whole_noises(count: int, law: NoiseLaw, scale: float, source: Source) -> Floats:
+    drawn = law(count, source)
+    total = np.multiply(drawn.values, scale, out=drawn.values)
+    nearest = np.rint(total)
+    for place in _in_doubt(total, nearest, [(scale, drawn)]):
+        nearest[place] = _exactly(0.0, 1.0, 1.0, [(scale, drawn)], place)
+    return nearest
 
 
 def _nearest(

@@ -16,7 +16,7 @@ import torch
 
 from lastiterate.torch.gradients import ByVmap, Gradients, LayerByLayer, OneByOne, reaches_others
 from lastiterate.torch.network import Network, NotByRecord
-from lastiterate.torch.records import count_of, mapped, pieces
+from lastiterate.torch.records import count_of, mapped, moved, pieces
 from lastiterate.torch.without_dropout import WithoutDropout
 
 _RECORDS = 4
@@ -32,7 +32,7 @@ def agreeing(network: Network, inputs: Any, targets: Any, most: float) -> Gradie
     some = _at(_some_places(inputs, targets), inputs, targets)
     _check_separate(network, *some, torch.arange(count_of(some)))
     ways = (LayerByLayer, ByVmap, OneByOne)
-    found = next((one for way in ways if (one := _if_agreeing(way, network, some, most))), None)
+    found = next((one for way in ways if (one := _if_agreeing(way, network, (inputs, targets), most))), None)
     if found is None:
         raise MixedRecords()
     _check_among_all(found, inputs, targets)
@@ -42,7 +42,7 @@ def agreeing(network: Network, inputs: Any, targets: Any, most: float) -> Gradie
 def _if_agreeing(way: type[Gradients], network: Network, records: tuple[Any, Any], most: float) -> Gradients | None:
     with contextlib.suppress(NotByRecord):
         found = way(network)
-        return found if _agree(found, *records, most, WithoutDropout()) else None
+        return found if _some_agree(found, *records, most, WithoutDropout()) else None
     return None
 
 
@@ -53,7 +53,7 @@ def check_agreement(gradients: Gradients, inputs: Any, targets: Any, most: float
     there is a pass for that alone.
     """
     dropout = WithoutDropout()
-    if not _agree(gradients, *_at(_some_places(inputs, targets), inputs, targets), most, dropout):
+    if not _some_agree(gradients, inputs, targets, most, dropout):
         raise MixedRecords()
     if isinstance(gradients, LayerByLayer) and not dropout.met:
         gradients.look = partial(_check_seen, gradients.network)
@@ -131,6 +131,40 @@ class MixedRecords(NotByRecord):
         )
 
 
+def _some_agree(gradients: Gradients, inputs: Any, targets: Any, most: float, dropout: WithoutDropout) -> bool:
+    """Some of these records. Where they do not, rounding may have switched a rectifier: on in a batch, off alone.
+
+    What mixes records does so in any precision, and whichever they are: the same ones have to agree in double precision,
+    where such a switch is a thousand million times rarer, and others as they are.
+    """
+    some = _at(_some_places(inputs, targets), inputs, targets)
+    if _agree(gradients, *some, most, dropout):
+        return True
+    return _agree_in_doubles(gradients, *some, most) and any(
+        _agree(gradients, *_at(places, inputs, targets), most, dropout) for places in _other_places(inputs, targets)
+    )
+
+
+def _other_places(inputs: Any, targets: Any) -> list[Any]:
+    """Records to look at besides, at least two at once: other ones, or all but one of a few. Of two, none are left."""
+    count = count_of((inputs, targets))
+    if count > _RECORDS:
+        return [_some_places(inputs, targets)]
+    every = torch.arange(count)
+    return [every[every != without] for without in range(count)] if count > 2 else []
+
+
+def _agree_in_doubles(gradients: Gradients, inputs: Any, targets: Any, most: float) -> bool:
+    """Not where the model cannot be computed in double precision, or was."""
+    if gradients.network.dtype == torch.float64:
+        return False
+    with contextlib.suppress(RuntimeError, TypeError, ValueError):
+        network = gradients.network.in_doubles()
+        inputs, targets = (moved(part, network.device, network.dtype) for part in (inputs, targets))
+        return _agree(type(gradients)(network), inputs, targets, most, WithoutDropout())
+    return False
+
+
 def _agree(gradients: Gradients, inputs: Any, targets: Any, most: float, dropout: WithoutDropout) -> bool:
     """Cut so short that every one is: where all were shorter than the clip, nothing would tell what is clipped as one.
 
@@ -138,7 +172,7 @@ def _agree(gradients: Gradients, inputs: Any, targets: Any, most: float, dropout
     is shorter still, it is computed again, since no two of them are held in memory.
     """
     network, records = gradients.network, list(pieces(inputs, targets, 1))
-    apart = torch.zeros(network.size, dtype=torch.float64, device=network.device)
+    apart = network.spare.zeros()
     totals = network.views(apart)
     norms = [_subtract_direction(_alone(network, record), totals) for record in records]
     most = _shorter(most, norms, tolerance_of(network))
@@ -148,7 +182,9 @@ def _agree(gradients: Gradients, inputs: Any, targets: Any, most: float, dropout
             _subtract(_alone(network, record), totals, 1 - most / max(norm, _TINY))
     with dropout:
         gradients.add(inputs, targets, totals, most)
-    return float(torch.linalg.vector_norm(apart)) <= tolerance_of(network) * most * len(records)
+    distance = float(torch.linalg.vector_norm(apart))
+    network.spare.keep(apart)
+    return distance <= tolerance_of(network) * most * len(records)
 
 
 def _shorter(most: float, norms: list[float], tolerance: float) -> float:

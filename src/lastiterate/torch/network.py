@@ -14,6 +14,7 @@ import torch
 from lastiterate.errors import InvalidInput
 from lastiterate.torch.columns import check_columns
 from lastiterate.torch.records import count_of
+from lastiterate.torch.spare import SpareVector
 from lastiterate.torch.whole import check_whole
 from lastiterate.torch.working_copy import buffers_of, check_buffers, working_copy
 
@@ -36,6 +37,7 @@ class Network:
                 f"loss must be a function of outputs and targets. Got {type(criterion).__name__}.", field="loss"
             )
         self.module = module.module if isinstance(module, torch.nn.parallel.DistributedDataParallel) else module
+        self._given = criterion
         self._criterion, self._summed = _unreduced(criterion)
         self._ignored = _setting(criterion, "ignore_index")
         self.autocast = autocast
@@ -43,6 +45,7 @@ class Network:
         _check_layers(self.module)
         self.parameters = {name: one for name, one in self.module.named_parameters() if one.requires_grad}
         _check_parameters(self.parameters)
+        self.spare = SpareVector(self.size, self.device)
         self.renew()
 
     @property
@@ -63,6 +66,11 @@ class Network:
         self._buffers = buffers_of(self.working)
         stateful = isinstance(self._criterion, torch.nn.Module)
         self.criterion = working_copy(self._criterion) if stateful else self._criterion
+
+    def in_doubles(self) -> Network:
+        """A copy in double precision, with nothing in common."""
+        module, given = copy.deepcopy(self.module).double(), self._given
+        return Network(module, copy.deepcopy(given).double() if isinstance(given, torch.nn.Module) else given)
 
     @property
     def device(self) -> Any:
@@ -119,9 +127,9 @@ class Network:
         """A copy of the parts of a vector, each in the precision of its parameter."""
         return {name: part.to(self.parameters[name].dtype, copy=True) for name, part in self.views(flat).items()}
 
-    def flat(self) -> Any:
-        """The trained parameters as one vector in double precision."""
-        found = torch.empty(self.size, dtype=torch.float64, device=self.device)
+    def flat(self, into: Any = None) -> Any:
+        """The trained parameters as one vector in double precision; a new one, or this."""
+        found = torch.empty(self.size, dtype=torch.float64, device=self.device) if into is None else into
         for name, part in self.views(found).items():
             part.copy_(self.parameters[name].detach())
         return found

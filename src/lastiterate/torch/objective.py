@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
 from lastiterate.algorithms.arithmetic import Arithmetic, Sums, lost_by_networks
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
@@ -60,7 +58,7 @@ class NetworkObjective(Objective):
             self._total, self._count = None, 0
         self.taken += 1
         self._check_count(count, len(chosen))
-        return self.team.summed(torch.zeros_like(weights) if total is None else total)
+        return self.team.summed(self.network.spare.zeros() if total is None else total)
 
     def _added(self, chosen: Batch, clip: float | None) -> int:
         """The records of this process to the batch; how many of them it now has."""
@@ -103,10 +101,10 @@ class NetworkObjective(Objective):
         return moved(part, self.network.device, self.network.dtype)
 
     def _add(self, inputs: Any, targets: Any, most: float) -> None:
-        """The sum takes no memory before what is compared has left its own."""
+        """The sum takes the memory that what is compared has left."""
         gradients = self._checked(*next(pieces(inputs, targets, self.at_once)), most)
         if self._total is None:
-            self._total = torch.zeros(self.network.size, dtype=torch.float64, device=self.network.device)
+            self._total = self.network.spare.zeros()
         totals = self.network.views(self._total)
         at_once = max(1, min(self.at_once, _BYTES // max(1, gradients.formed)))
         for place, piece in enumerate(pieces(inputs, targets, at_once)):

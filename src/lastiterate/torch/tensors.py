@@ -16,7 +16,7 @@ import torch
 from lastiterate.algorithms.arithmetic import STRAYING_OF_NETWORKS
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
-from lastiterate.numerics.exact_noise import add_whole_noises, normal, public_grid
+from lastiterate.numerics.exact_noise import add_whole_noises, make_noisy_multiples, normal, public_grid
 from lastiterate.numerics.randomness import Source
 from lastiterate.torch.team import ALONE, Team
 from lastiterate.training.vectors import Vectors
@@ -38,17 +38,16 @@ class Tensors(Vectors):
     def length(self, vector: Any) -> float:
         return 0.0 if vector.is_meta else float(torch.linalg.vector_norm(vector))
 
-    def noisy(self, value: Any, std: float, source: Source, finer: int) -> Any:
-        grid = public_grid(std, finer)
-        if source.private and not self.length(value) / grid < _EXACT:
+    def noisy(self, value: Any, std: float, source: Source, finer: int, length: float | None = None) -> Any:
+        grid, length = public_grid(std, finer), self.length(value) if length is None else length
+        if source.private and not length / grid < _EXACT:
             raise InvalidInput(
-                f"noise of {std:.3g} is lost beside a value of length {self.length(value):.3g}: double precision has too "
-                "few digits for both. Take more noise, or smaller steps."
+                f"noise of {std:.3g} is lost beside a value of length {length:.3g}: double precision has too few digits for "
+                "both. Take more noise, or smaller steps."
             )
-        multiples = value.mul_(1 / grid).round_()
         if self.team.leads:
-            add_noise_multiples(multiples, std, grid, source)
-        return self.team.told(multiples.mul_(grid))
+            make_noisy(value, std, grid, source)
+        return self.team.told(value)
 
     def settled(self, run: Run, value: Any, step_size: float) -> Any:
         if run.prox is None and not math.isfinite(run.domain.diameter):
@@ -65,14 +64,22 @@ class Tensors(Vectors):
         return super().grid_of_hidden(apart, noises, 2 * roundings)
 
 
-def add_noise_multiples(vector: Any, std: float, grid: float, source: Source) -> None:
-    """Gaussian noise as whole numbers of steps of a grid, rounded exactly; drawn here, moved to the device."""
-    if vector.is_meta:
+def make_noisy(vector: Any, std: float, grid: float, source: Source) -> None:
+    """In place: the vector, and Gaussian noise, each rounded to the grid. Noise is drawn here, and moved to the device."""
+    if vector.device.type == "cpu":
+        make_noisy_multiples(vector.view(-1).numpy(), grid, normal, std, source)
         return
-    here = vector if vector.device.type == "cpu" else torch.zeros_like(vector, device="cpu")
-    add_whole_noises(here.view(-1).numpy(), normal, std / grid, source)
-    if here is not vector:
-        vector.add_(here.to(vector.device))
+    vector.mul_(1 / grid).round_()
+    if not vector.is_meta:
+        vector.add_(_noise_multiples(vector, std / grid, source).to(vector.device))
+    vector.mul_(grid)
+
+
+def _noise_multiples(vector: Any, scale: float, source: Source) -> Any:
+    """Gaussian noise as whole numbers, rounded exactly, for each coordinate of such a vector."""
+    noises = torch.zeros_like(vector, device="cpu")
+    add_whole_noises(noises.view(-1).numpy(), normal, scale, source)
+    return noises
 
 
 def _through_numpy(function: Any, value: Any) -> Any:

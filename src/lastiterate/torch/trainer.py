@@ -166,7 +166,7 @@ class PrivateTrainer:
                 if self.scheduler is not None:
                     self.scheduler.step()
                 if step + 1 in self.places:
-                    released.append(self.team.told(step_taken.leaving(weights)))
+                    released.append(self.team.told(step_taken.leaving(weights)).clone())
                 if keeper.due():
                     keeper.keep(self._state(step + 1, weights, released, sampler, step_taken))
         return self.team.told(step_taken.leaving(weights)), released

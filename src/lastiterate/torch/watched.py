@@ -13,19 +13,23 @@ from lastiterate.errors import InvalidInput
 
 
 class Watched(Sampler[int]):  # type: ignore[misc]
-    """The places that another sampler hands out, counted: passes that were begun, and records of the last of them."""
+    """The places that another sampler hands out, counted: which pass has handed out the last, and how many before.
+
+    Somebody may look at a batch, or at all of them, while a pass is under way that goes on afterwards.
+    """
 
     def __init__(self, inner: Any) -> None:
-        self.inner, self.passes, self.handed = inner, 0, 0
+        self.inner, self.latest, self.handed = inner, 0, 0
+        self._begun = 0
 
     def __len__(self) -> int:
         return len(self.inner)
 
     def __iter__(self) -> Iterator[int]:
-        self.passes, self.handed = self.passes + 1, 0
-        begun = self.passes
-        for place in self.inner:
-            self.handed += begun == self.passes
+        self._begun += 1
+        own = self._begun
+        for count, place in enumerate(self.inner, start=1):
+            self.latest, self.handed = own, count
             yield place
 
 
@@ -35,21 +39,25 @@ def unwatched(sampler: Any) -> Any:
 
 
 class PassWatch:
-    """Holds a loader of PyTorch to one step for each of its batches, pass after pass. `ahead`: what workers fetch early."""
+    """Holds a loader of PyTorch to one step for each of its batches, or for several, pass after pass.
+
+    `ahead`: how many batches workers fetch early.
+    """
 
     def __init__(self, batches: InBatches, said: Batches, ahead: int) -> None:
         batches.sampler = self.watched = Watched(unwatched(batches.sampler))
         self._size, self._per_epoch, self._ahead = batches.batch_size, said.per_epoch, ahead
+        self._together = max(1, said.largest // batches.batch_size)
         self._pass = 0
 
     def check(self, step: int) -> None:
-        """The batch of this step, counted from 0, is the next of the pass that was begun last."""
+        """The batch of this step, counted from 0, is the next of its pass, which has begun if it is the first."""
         place, fetched = step % self._per_epoch, -(-self.watched.handed // self._size)
-        new = self.watched.passes != self._pass
-        if new != (place == 0) or not place < fetched <= place + 1 + self._ahead:
+        new, used = self.watched.latest != self._pass, self._together * place
+        if new != (place == 0) or not used < fetched <= used + self._together + self._ahead:
             raise InvalidInput(
                 "this step has not the next batch of the loader: a pass was left in the middle, a batch was left out or "
                 "used twice, or came from elsewhere. Take one step for each batch of the loader, to the end of each pass.",
                 field="loader",
             )
-        self._pass = self.watched.passes
+        self._pass = self.watched.latest

@@ -6,12 +6,14 @@ see each other, nor the module that is released.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from typing import Any
 
 import torch
 
 from lastiterate.errors import InvalidInput
+from lastiterate.torch.quick_copy import NotSimple, quick_copy
 
 _PLAIN = (bool, int, float, str, tuple)
 
@@ -21,6 +23,8 @@ def working_copy(module: Any) -> Any:
     shared = {id(one): one for one in module.parameters()}
     held = [value for part in module.modules() for value in vars(part).values() if isinstance(value, torch.Tensor)]
     own = {id(one): one.detach().clone() for one in (*held, *module.buffers())}
+    with contextlib.suppress(NotSimple):
+        return quick_copy(module, {**own, **shared})
     try:
         return copy.deepcopy(module, {**own, **shared})
     except (TypeError, RuntimeError, copy.Error) as error:

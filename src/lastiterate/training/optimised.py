@@ -8,6 +8,7 @@ last: an average is not computed from the last iterate, but drawn in its place. 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from lastiterate.algorithms.optimizers import At
 from lastiterate.algorithms.run import Run
@@ -25,25 +26,28 @@ class OptimisedStep(TrainingStep):
     def __init__(self, run: Run, objective: Objective, source: Source, state: Standing) -> None:
         self.optimizer, self.average = run.optimizer, run.released
         super().__init__(run, objective, source, math.prod(state.weights.shape))
-        nothing = self.vectors.zeros_like(state.weights)
-        begun = (state.weights, nothing)[: self.average.slots]
-        self.memory = state.memory or ((nothing,) * self.optimizer.slots + begun)
+        begun = (state.weights, *self._nothing(state.weights, 1))[: self.average.slots]
+        self.memory = state.memory or (*self._nothing(state.weights, self.optimizer.slots), *begun)
         at_the_end = state.step == run.steps and self._linear  # then the state holds what was drawn last
         self._drawn: Floats | None = state.weights if at_the_end else None
+        self._last: tuple[Any, float] = (None, 0.0)  # the iterate, and its length
 
     def __call__(self, step: int, weights: Floats, chosen: Indices, seen: bool) -> Floats:
         size, remembered = float(self.sizes[step]), self.memory[: self.optimizer.slots]
         at = At(step, size, size / float(self.sizes[max(step - 1, 0)]), size * self._beside)
         noise = float(self.noises[step]) * self.optimizer.noise_factor
-        mean = self.optimizer.noised(weights, self._taken(step, weights, chosen), remembered, at.ratio)
-        self._check_lengths(noise, weights, mean, remembered)
+        lengths = self._lengths(weights, remembered)
+        mean = self._noised(weights, self._taken(step, weights, chosen), remembered, at.ratio)
+        length = self._length(mean)
+        self._check_lengths(noise, lengths + length, weights)
         if step + 1 == self.run.steps and self._linear:
             self._drawn = self._drawn_last(step, weights, mean, remembered, at, noise)
             return self._drawn
-        moved = self._noisy(mean, noise, seen)
-        after, kept = self.optimizer.settled(weights, moved, remembered, at)
+        moved = self._noisy(mean, noise, seen, length)
+        after, kept = self._settled(weights, moved, remembered, at)
         after = self.vectors.settled(self.run, after, size)
-        self._check_range(self._length(after))
+        self._last = after, self._length(after)
+        self._check_range(self._last[1])
         self.memory = (*kept, *self._averaged(step, after))
         return after
 
@@ -63,6 +67,17 @@ class OptimisedStep(TrainingStep):
     def _beside(self) -> float:
         return self.run.weight_decay if self.optimizer.decoupled else 0.0
 
+    def _nothing(self, like: Floats, count: int) -> tuple[Floats, ...]:
+        return tuple(self.vectors.zeros_like(like) for _ in range(count))
+
+    def _noised(self, weights: Floats, taken: Floats, remembered: tuple[Floats, ...], ratio: float) -> Floats:
+        """What the noise is added to."""
+        return self.optimizer.noised(weights, taken, remembered, ratio)
+
+    def _settled(self, weights: Floats, moved: Floats, remembered: tuple[Floats, ...], at: At) -> Any:
+        """The next iterate and what is remembered, from that with its noise."""
+        return self.optimizer.settled(weights, moved, remembered, at)
+
     def _taken(self, step: int, weights: Floats, chosen: Indices) -> Floats:
         """−step_size·(mean gradient, and the terms that make weights decay)."""
         size, clip = float(self.sizes[step]), None if self.clips is None else float(self.clips[step])
@@ -76,7 +91,7 @@ class OptimisedStep(TrainingStep):
     ) -> Floats:
         """What is released at the end, with the noise of the last step as it enters there."""
         factor, known = self.optimizer.as_released(weights, remembered, at.ratio)
-        value = factor * mean
+        value = mean if factor == 1 else factor * mean
         value += known
         if not self.average.plain:
             weight, (before, carried) = self.average.weight(step, self.run.steps), self.memory[-2:]
@@ -95,9 +110,12 @@ class OptimisedStep(TrainingStep):
         added = total - before
         return total, (before - (total - added)) + (more - added)
 
-    def _check_lengths(self, noise: float, weights: Floats, mean: Floats, remembered: tuple[Floats, ...]) -> None:
-        lengths = self._length(weights) + self._length(mean)
-        lengths += 2 * self._length(remembered[0]) if self.optimizer.linear is not None and remembered else 0.0
+    def _lengths(self, weights: Floats, remembered: tuple[Floats, ...]) -> float:
+        """Of what a step begins with; the iterate was measured when it was made."""
+        found = self._last[1] if weights is self._last[0] else self._length(weights)
+        return found + (2 * self._length(remembered[0]) if self.optimizer.linear is not None and remembered else 0.0)
+
+    def _check_lengths(self, noise: float, lengths: float, weights: Floats) -> None:
         self._check_range(lengths)
         roundings = 1.0 if self.run.prox is None else self.run.prox.roundings(weights.shape)
         self._check_heard(noise, lengths * roundings * (2.0 if self.optimizer.slots else 1.0))

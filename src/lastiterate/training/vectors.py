@@ -29,8 +29,11 @@ class Vectors:
     def length(self, vector: Any) -> float:
         return length(vector)
 
-    def noisy(self, value: Any, std: float, source: Source, finer: int) -> Any:
-        """With Gaussian noise, on a grid so many powers of two finer than the noise. The value may be used up."""
+    def noisy(self, value: Any, std: float, source: Source, finer: int, length: float | None = None) -> Any:
+        """With Gaussian noise, on a grid so many powers of two finer than the noise. The value may be used up.
+
+        `length`: that of the value, where it is known.
+        """
         return leaves_with_normal_noise(value, std, source, finer)
 
     def settled(self, run: Run, value: Any, step_size: float) -> Any:

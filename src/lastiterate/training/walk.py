@@ -86,15 +86,16 @@ class TrainingStep:
         kept = 1 - size * self.decay
         moved *= -size / self._divisor(chosen)
         moved += weights if kept == 1 else kept * weights
-        prox, lengths = self.run.prox, max(1.0, abs(kept)) * self._length(weights) + self._length(moved)
+        prox, length = self.run.prox, self._length(moved)
+        lengths = max(1.0, abs(kept)) * self._length(weights) + length
         self._check_range(lengths)
         self._check_heard(noise, lengths * (1.0 if prox is None else prox.roundings(weights.shape)))
-        return self.vectors.settled(self.run, self._noisy(moved, noise, seen), size)
+        return self.vectors.settled(self.run, self._noisy(moved, noise, seen, length), size)
 
-    def _noisy(self, value: Any, noise: float, seen: bool) -> Any:
+    def _noisy(self, value: Any, noise: float, seen: bool, length: float | None = None) -> Any:
         """What is seen is on the grid of what is released."""
         grid = self.vectors.grid_of_released(self.finer) if seen else self.finer
-        return self.vectors.noisy(value, noise, self.source, grid)
+        return self.vectors.noisy(value, noise, self.source, grid, length)
 
     def _length(self, vector: Any) -> float:
         return self.vectors.length(vector)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -17,11 +18,14 @@ from lastiterate.adapters.dp_accounting.relations import adjacency_of, relation_
 from lastiterate.adapters.dp_accounting.sampled import SAMPLED
 from lastiterate.adapters.dp_accounting.single import SINGLE
 from lastiterate.errors import INSIDE_UNIT, LastIterateError, checked_number
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import Adjacency
+from lastiterate.privacy.displaced import Displaced, as_computed
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.theorem import Guarantee
+from lastiterate.theorems.usual_sizes import without_exceptions
 
 _NOTIONS = {**SINGLE, **SAMPLED}
 _REPORTS = 64  # are kept: accountants ask for the same run and δ again
@@ -51,7 +55,20 @@ def composed(parts: Parts, adjacency: Adjacency, delta: float) -> Notion:
     notions = [(_notion(part, adjacency, delta), count) for part, count in counted(parts)]
     if any(isinstance(notion, NoPrivacy) for notion, _ in notions):
         return NoPrivacy(adjacency)
-    return compose_by_order(notions) if notions else GaussianDP(0.0, adjacency)
+    if len(notions) == 1 and notions[0][1] == 1:
+        return notions[0][0]
+    return _together(notions) if notions else GaussianDP(0.0, adjacency)
+
+
+def _together(notions: list[tuple[Notion, int]]) -> Notion:
+    """What is computed is composed as what is proved, and all of it is as far from that as its parts are together.
+
+    On each data set parts that are mu-GDP apart, one after the other, are √(Σ mu²)-GDP apart.
+    """
+    proved = [(without_exceptions(one.inner if isinstance(one, Displaced) else one), count) for one, count in notions]
+    apart = [math.sqrt(count) * one.displacement for one, count in notions if isinstance(one, Displaced)]
+    whole = compose_by_order(proved)
+    return as_computed(whole, up(math.hypot(*apart), operations=5)) if apart else whole
 
 
 def _notion(part: Any, adjacency: Adjacency, delta: float) -> Notion:

@@ -16,7 +16,7 @@ from lastiterate.adapters.opacus.caller import set_up_by_caller
 from lastiterate.adapters.opacus.circumstances import Dealer
 from lastiterate.adapters.opacus.covered import covered
 from lastiterate.adapters.opacus.hidden import COARSEST, Hiding, accounted, squared_straying
-from lastiterate.adapters.opacus.loaders import check_batches, dealer_of
+from lastiterate.adapters.opacus.loaders import check_batches, dealer_of, watch_of
 from lastiterate.adapters.opacus.plan import check_rate, planned_run, with_multiplier
 from lastiterate.adapters.opacus.regularity import too_regular
 from lastiterate.adapters.opacus.state import Span, StepHistory, history_from
@@ -26,6 +26,7 @@ from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, LastIterateError, PrivacyLeak, Unavailable
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.torch.loaders import generator_of
+from lastiterate.torch.watched import PassWatch
 
 
 def accountant_for(run: Run, *, mechanism: str = "lastiterate") -> type[Accountant]:
@@ -56,6 +57,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
         self._planned: tuple[Span, Run] | None = None
         self._optimizer: Callable[[], DPOptimizer | None] | None = None
         self._dealer: Dealer | None = None
+        self._watch: PassWatch | None = None
         self._equal_sizes = (-1, 0)
         self._reports: dict[tuple[Any, ...], tuple[Report, Hiding]] = {}
 
@@ -105,6 +107,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
             check_batches(self.described.batches, loader)
             random = self.described.batches.random or self.described.batches.reshuffled
             self._dealer = Dealer(random, generator_of(dealer_of(loader)))
+            self._watch = watch_of(loader, self.described.batches)
 
         return lambda optimizer: self._seen(optimizer, sample_rate)
 
@@ -159,6 +162,8 @@ class Accountant(IAccountant):  # type: ignore[misc]
         except LastIterateError as error:  # of other steps it is not known that they were not of this kind
             self._executed = replace(self._executed, refusal=str(error))
             raise
+        if self._watch is not None:  # what was executed before is the beginning of the run
+            self._watch.check(len(self))
         self._count(optimizer.noise_multiplier, rate, optimizer)
 
     def _check_training(self, optimizer: DPOptimizer) -> None:

@@ -11,7 +11,8 @@ from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, Rando
 from lastiterate.adapters.opacus.steps import same
 from lastiterate.algorithms.batches import Batches, Cyclic, FullBatch, Poisson, Shuffled
 from lastiterate.errors import InvalidInput
-from lastiterate.torch.loaders import in_passes, passes_of
+from lastiterate.torch.loaders import in_passes, lists_ahead, passes_of
+from lastiterate.torch.watched import PassWatch, unwatched
 
 
 def batches_of(loader: DataLoader[Any]) -> Batches:
@@ -26,7 +27,7 @@ def batches_of(loader: DataLoader[Any]) -> Batches:
         return Poisson(dealer.num_samples, dealer.sample_rate)
     if type(dealer) is not BatchSampler:
         raise _unknown(dealer)
-    sampler, size, records = dealer.sampler, dealer.batch_size, len(loader.dataset)
+    sampler, size, records = unwatched(dealer.sampler), dealer.batch_size, len(loader.dataset)
     if isinstance(sampler, DistributedSampler):
         raise _distributed(sampler)
     if type(sampler) not in (RandomSampler, SequentialSampler):
@@ -57,6 +58,12 @@ def check_batches(described: Batches, loader: DataLoader[Any]) -> None:
             f"{dealt.described} from the loader{_advice(dealt, described)}.",
             field="batches",
         )
+
+
+def watch_of(loader: DataLoader[Any], described: Batches) -> PassWatch | None:
+    """Sees to it that every pass through the loader goes to its end. Poisson batches are drawn anew for each step."""
+    dealer = dealer_of(loader)
+    return PassWatch(dealer, described, lists_ahead(loader)) if type(dealer) is BatchSampler else None
 
 
 def _deals(dealt: Batches, described: Batches) -> bool:
