@@ -32,6 +32,7 @@ from lastiterate.torch.steps import count_step, step_of
 from lastiterate.torch.team import Facts, Team
 from lastiterate.torch.trained import TrainedModel
 from lastiterate.training.checkpoint import Keeper
+from lastiterate.training.plans.plans import PlannedRun
 
 _CHUNKS = 200
 _AHEAD = 2  # lists that each worker asks for before they are needed
@@ -39,6 +40,8 @@ _AHEAD = 2  # lists that each worker asks for before they are needed
 
 class PrivateTrainer:
     """`PrivateTrainer(model, loss, run, dataset).fit()` executes the run on the model, and returns it with its account.
+
+    `run` may also be one of the plans of `li.plan`.
 
     `loss` takes outputs and targets, as torch.nn.functional.cross_entropy does; a mean or a sum over records is undone,
     since each record's gradient is clipped by itself. `dataset` is any of PyTorch's with a length: pairs of inputs and
@@ -55,12 +58,12 @@ class PrivateTrainer:
         self,
         model: Any,
         loss: Callable[..., Any],
-        run: Run,
+        run: Run | PlannedRun,
         dataset: Any,
         *,
         epsilon: float | None = None,
         delta: float | None = None,
-        free: Free = NOISE,
+        free: Free | str = NOISE,
         releases: Iterable[int] = (),
         optimizer: Any = None,
         scheduler: Any = None,
@@ -71,13 +74,16 @@ class PrivateTrainer:
         seed: int | None = None,
         team: Team | None = None,
     ) -> None:
+        described = run.run if isinstance(run, PlannedRun) else run
         self.team, releases = team_of() if team is None else team, tuple(releases)
         alike = {"seed": seed, "budget": (epsilon, delta, free)}
-        self.network = self.team.met(lambda: _begun(Network(model, loss, autocast), run, dataset, collate_fn, alike))
+        self.network = self.team.met(
+            lambda: _begun(Network(model, loss, autocast), described, dataset, collate_fn, alike)
+        )
         self.source, self.dataset = Source(seed), dataset
         self.scheduler, self.num_workers, self.collate_fn, self.at_once = scheduler, num_workers, collate_fn, at_once
-        run = with_groups(run, optimizer)
-        self.run = self.team.led(lambda: self._executed(run, epsilon, delta, free, releases))
+        planned = with_groups(described, optimizer)
+        self.run = self.team.led(lambda: self._executed(planned, epsilon, delta, free, releases))
         self.places = releases_before(self.run.steps, releases)
         self.objective = NetworkObjective(self.network, self.run, at_once, self.team)
         self.optimizer = optimizer_for(self.run, self.network) if optimizer is None else optimizer
@@ -127,7 +133,7 @@ class PrivateTrainer:
         return self.team.agreed(keeper.found(start))
 
     def _executed(
-        self, run: Run, epsilon: float | None, delta: float | None, free: Free, releases: Iterable[int]
+        self, run: Run, epsilon: float | None, delta: float | None, free: Free | str, releases: Iterable[int]
     ) -> Run:
         """With the arithmetic of this training, and as a budget wants it."""
         run = prepared(run, self.network, self.at_once, self.team)
