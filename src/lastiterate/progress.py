@@ -64,12 +64,21 @@ def progress_bar() -> Iterator[None]:
         yield
         return
     bar = _Bar()
-    token = _listener.set(bar)
+    try:
+        with heard(bar):
+            yield
+    finally:
+        bar.clear()
+
+
+@contextmanager
+def heard(listener: Listener) -> Iterator[None]:
+    """Whatever is tracked meanwhile tells this listener; what it raises ends the work."""
+    token = _listener.set(listener)
     try:
         yield
     finally:
         _listener.reset(token)
-        bar.clear()
 
 
 class _Bar:

@@ -33,11 +33,11 @@ class Growth:
         return [place / unit for place in self.steps], "epochs" if unit > 1 else "steps"
 
 
-def growth(run: Run, delta: float, releases: tuple[int, ...] = ()) -> Growth:
-    """At up to two dozen places along the run, after whole epochs where there are several."""
+def growth(run: Run, delta: float, releases: tuple[int, ...] = (), points: int = _POINTS) -> Growth:
+    """At up to so many places along the run, after whole epochs where there are several."""
     per_epoch = run.batches.per_epoch
     unit = per_epoch if run.steps % per_epoch == 0 and run.steps > per_epoch else 1
-    counts = np.unique(np.linspace(1, run.steps // unit, min(_POINTS, run.steps // unit)).astype(np.intp))
+    counts = np.unique(np.linspace(1, run.steps // unit, min(points, run.steps // unit)).astype(np.intp))
     places = tuple(unit * count for count in counts.tolist())
     known: dict[int, _Point] = {}
     for index in tracked(_halved(len(places)), "growth"):

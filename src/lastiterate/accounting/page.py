@@ -10,12 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lastiterate.accounting.describe import described
+from lastiterate.accounting.detection import detection_rates
 from lastiterate.algorithms.per_step import each, extremes
-from lastiterate.privacy.averaged import AveragedGaussianDP
-from lastiterate.privacy.chosen_slack import ChosenSlack
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.hidden_place import HiddenPlaceDP
-from lastiterate.privacy.profile import Profile
 from lastiterate.privacy.subsampled import subsampled_gaussian
 from lastiterate.theorems.assumptions import KindOfBatches
 from lastiterate.theorems.theorem import PLAIN_STEPS, Inapplicable, KindOfUpdate
@@ -52,22 +48,12 @@ def _between(sandwich: Sandwich) -> str:
     return f"some loss with these facts costs at least {lower.epsilon:.6g} ({exact}): {lower.instance}"
 
 
-def _type_ii_error(report: Report, type_i_error: float) -> float:
-    """At least this: by the best guarantee where that is quick, else by ε at `delta` alone."""
-    notion = report.best.notion
-    if not isinstance(notion, GaussianDP | AveragedGaussianDP | HiddenPlaceDP | ChosenSlack):
-        if not math.isfinite(report.epsilon):
-            return 0.0
-        notion = Profile(epsilons=[report.epsilon], deltas=[report.delta], adjacency=notion.adjacency)
-    return float(notion.tradeoff(type_i_error))
-
-
 def _meaning(report: Report) -> Iterator[str]:
     if math.isfinite(report.composition) and report.epsilon > 0:
         ratio = report.composition / report.epsilon
         less = f", {ratio:.3g} times as much" if ratio > 1.005 else ", no more than this"
         yield f"releasing every iterate would cost epsilon = {report.composition:.6g}{less}"
-    power = 1 - _type_ii_error(report, 0.01)
+    power = float(detection_rates(report, 0.01))
     yield (
         f"whoever wants to tell whether a record was {report.run.adjacency.changed}, and is wrong in 1% of the cases "
         f"where it was not, finds out in at most {100 * power:.3g}% of those where it was"

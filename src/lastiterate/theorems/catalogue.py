@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from lastiterate.theorems import (
     asoodeh2023,
     balle2019,
@@ -29,6 +31,8 @@ from lastiterate.theorems import (
 )
 from lastiterate.theorems.evidence import About
 from lastiterate.theorems.theorem import Theorem
+
+_PAPER = re.compile(r"[a-z]+\d{4}/")  # in names: the first author and the year
 
 CATALOGUE: tuple[Theorem, ...] = (
     shift_engine.SHIFT_ENGINE,
@@ -78,3 +82,5 @@ CATALOGUE: tuple[Theorem, ...] = (
 
 # Whatever is released of a run, these cover it.
 OF_EVERY_ITERATE: tuple[Theorem, ...] = tuple(one for one in CATALOGUE if one.about is About.EVERY_ITERATE)
+# As the papers have them, corrected where they are wrong; all others are this library's own.
+OF_PAPERS: tuple[Theorem, ...] = tuple(one for one in CATALOGUE if _PAPER.match(one.name))

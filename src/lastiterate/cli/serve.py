@@ -1,0 +1,34 @@
+"""`lastiterate serve`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from lastiterate.algorithms.files import read_run
+from lastiterate.cli.interrupt import ending_at_once
+from lastiterate.cli.options import add_delta
+from lastiterate.cli.show import show
+from lastiterate.errors import Unavailable
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", nargs="?", help="a run to begin with, as .toml or .json")
+    add_delta(parser)
+    parser.add_argument("--port", type=int, default=0, help="of 127.0.0.1; 0 is any that is free (default: 0)")
+    parser.add_argument("--no-browser", action="store_true", help="only print the address")
+
+
+def answer(options: argparse.Namespace) -> int:
+    """Starlette and uvicorn are loaded here only."""
+    try:
+        with ending_at_once():
+            from lastiterate.web.serve import planner
+    except ImportError as error:
+        raise Unavailable(str(error)) from error
+    run = read_run(options.run) if options.run else None
+    page = planner(run, options.delta, options.port)
+    show(options, {"address": page.address}, f"The planner is at {page.address} until Ctrl-C.")
+    sys.stdout.flush()
+    page.serve(browser=not options.no_browser)
+    return 0

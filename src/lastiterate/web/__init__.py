@@ -1,0 +1,1 @@
+"""`lastiterate serve`: a planner in the browser, for this machine alone."""

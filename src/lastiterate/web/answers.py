@@ -1,0 +1,134 @@
+"""What the page asks for: each question has a function here, which yields its answer in parts, the most wanted first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from lastiterate.accounting.account import account
+from lastiterate.accounting.calibrate import NOISE, STEPS, calibrate
+from lastiterate.accounting.describe import described
+from lastiterate.accounting.report import Report
+from lastiterate.algorithms.encode import run_from_dict
+from lastiterate.algorithms.files import run_from_text, run_to_toml
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import InvalidInput, shown
+from lastiterate.web.as_python import run_to_python
+from lastiterate.web.attacker import attack
+from lastiterate.web.curves import curves
+from lastiterate.web.form import as_form
+from lastiterate.web.sentences import calibrated_sentence, lower_sentence, rounded_up, sentences
+
+Part = dict[str, Any]
+_QUICK = 0.1  # seconds for an answer: curves then have as many points as can be seen
+_FREE = {"noise": NOISE, "steps": STEPS}
+
+
+def answered(question: Any) -> Iterator[Part]:
+    """The parts of the answer; what is wrong with the question is an error of the library, with the field to blame."""
+    if not isinstance(question, dict):
+        raise InvalidInput(f"a question must be a table. Got a {type(question).__name__}.")
+    return _chosen(QUESTIONS, "ask", question.get("ask"))(question)
+
+
+def _accounted(question: Mapping[str, Any]) -> Iterator[Part]:
+    begun = time.perf_counter()
+    report = _report(question)
+    yield {"part": "answer", **_summary(report)}
+    quick = time.perf_counter() - begun < _QUICK
+    yield {"part": "lower", "epsilon": report.sandwich.lower.epsilon, "sentence": lower_sentence(report)}
+    yield {"part": "attack", **attack(report, fine=quick)}
+    yield {"part": "report", **report.to_dict(), "described": described(report.run)}
+    yield from curves(report, fine=quick)
+
+
+def _summary(report: Report) -> Part:
+    return {
+        "epsilon": report.epsilon,
+        "shown": rounded_up(report.epsilon),
+        "delta": report.delta,
+        "mu": report.mu,
+        "theorem": report.best.theorem.name,
+        "citation": report.best.theorem.citation,
+        "composition": report.composition,
+        "adjacency": report.run.adjacency.said,
+        "sentences": sentences(report),
+    }
+
+
+def _calibrated(question: Mapping[str, Any]) -> Iterator[Part]:
+    free = _chosen(_FREE, "free", question.get("free"))
+    before, epsilon = _run(question), _given(question, "epsilon")
+    run = calibrate(before, epsilon=epsilon, delta=_given(question, "delta"), free=free)
+    yield {"part": "run", "run": as_form(run), "sentence": calibrated_sentence(before, run, epsilon)}
+
+
+def _opened(question: Mapping[str, Any]) -> Iterator[Part]:
+    """A run from the text of a file."""
+    name, text = _given(question, "name"), _given(question, "text")
+    if not isinstance(name, str) or not isinstance(text, str):
+        raise InvalidInput("a file must have a name and a text.", field="file")
+    yield {"part": "run", "run": as_form(run_from_text(text, name, toml=not name.endswith(".json")))}
+
+
+def _exported(question: Mapping[str, Any]) -> Iterator[Part]:
+    name, text = _chosen(_EXPORTS, "form", question.get("form"))(question)
+    yield {"part": "file", "name": name, "text": text}
+
+
+def _as_report(question: Mapping[str, Any]) -> tuple[str, str]:
+    return "report.txt", f"{_report(question)}\n"
+
+
+def _as_json(question: Mapping[str, Any]) -> tuple[str, str]:
+    return "report.json", f"{_report(question).to_json()}\n"
+
+
+def _as_certificate(question: Mapping[str, Any]) -> tuple[str, str]:
+    from json import dumps
+
+    return "certificate.json", f"{dumps(_report(question).certificate)}\n"
+
+
+def _as_toml(question: Mapping[str, Any]) -> tuple[str, str]:
+    return "run.toml", run_to_toml(_run(question))
+
+
+def _as_python(question: Mapping[str, Any]) -> tuple[str, str]:
+    return "run.py", run_to_python(_run(question), _given(question, "delta"))
+
+
+def _report(question: Mapping[str, Any]) -> Report:
+    return account(_run(question), _given(question, "delta"))
+
+
+def _run(question: Mapping[str, Any]) -> Run:
+    return run_from_dict(_given(question, "run"))
+
+
+def _given(question: Mapping[str, Any], name: str) -> Any:
+    if question.get(name) is None:
+        raise InvalidInput(f"{name} is missing. Give it a value.", field=name)
+    return question[name]
+
+
+def _chosen(choices: Mapping[str, Any], name: str, value: Any) -> Any:
+    if not isinstance(value, str) or value not in choices:
+        raise InvalidInput(f"{name} must be one of {', '.join(choices)}. Got {shown(value):.60}.", field=name)
+    return choices[value]
+
+
+_EXPORTS: Mapping[str, Callable[[Mapping[str, Any]], tuple[str, str]]] = {
+    "toml": _as_toml,
+    "python": _as_python,
+    "certificate": _as_certificate,
+    "report": _as_report,
+    "json": _as_json,
+}
+QUESTIONS: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Part]]] = {
+    "account": _accounted,
+    "calibrate": _calibrated,
+    "open": _opened,
+    "export": _exported,
+}

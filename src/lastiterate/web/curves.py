@@ -1,0 +1,62 @@
+"""ε as a run goes on: every iterate released, by the papers, by all theorems, and what no proof can go below."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from lastiterate.accounting.account import account_by
+from lastiterate.accounting.growth import growth
+from lastiterate.accounting.report import Report
+from lastiterate.accounting.sandwich import lower_bound
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import Unavailable
+from lastiterate.progress import tracked
+from lastiterate.theorems.catalogue import OF_PAPERS
+from lastiterate.theorems.evidence import About
+
+_FINE, _COARSE = 24, 7  # places along the run
+_EVERY = 3  # lower bounds at one place in so many: they are smooth, and take longest
+
+
+def curves(report: Report, *, fine: bool = True) -> Iterator[dict[str, Any]]:
+    """In three parts; places along the run are the same in all, and None stands where nothing is known."""
+    run, delta, releases = report.run, report.delta, report.releases
+    found = growth(run, delta, releases, points=_FINE if fine else _COARSE)
+    unit, name = _unit(run, found.steps)
+    along = [place / unit for place in found.steps]
+    yield {"part": "curves", "along": along, "unit": name, "ours": found.hidden, "composition": found.released}
+    yield {
+        "part": "curves",
+        "papers": [_by_papers(run.first(place), delta) for place in tracked(found.steps, "papers")],
+    }
+    lowers = [
+        lower_bound(run.first(place), delta, _before(releases, place)).epsilon if _looked_at(index, along) else None
+        for index, place in enumerate(tracked(found.steps, "lower bounds"))
+    ]
+    yield {"part": "curves", "lower": lowers}
+
+
+def _unit(run: Run, places: tuple[int, ...]) -> tuple[int, str]:
+    per_epoch = run.batches.per_epoch
+    whole = per_epoch > 1 and all(place % per_epoch == 0 for place in places)
+    return (per_epoch, "epochs") if whole else (1, "steps")
+
+
+def _by_papers(run: Run, delta: float) -> float | None:
+    """None where no theorem of theirs is about the last iterate of such a run, or none says anything finite."""
+    try:
+        report = account_by(OF_PAPERS, run, delta)
+    except Unavailable:
+        return None
+    hidden = any(one.theorem.about is not About.EVERY_ITERATE for one in report.guarantees)
+    return report.epsilon if hidden and math.isfinite(report.epsilon) else None
+
+
+def _before(releases: tuple[int, ...], place: int) -> tuple[int, ...]:
+    return tuple(release for release in releases if release < place)
+
+
+def _looked_at(index: int, along: list[float]) -> bool:
+    return index % _EVERY == 0 or index == len(along) - 1

@@ -1,0 +1,97 @@
+"""One page for one reader: on this machine alone, under an address that nobody can guess, until Ctrl-C."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import threading
+import webbrowser
+from contextlib import suppress
+from dataclasses import dataclass
+
+try:
+    import uvicorn
+
+    from lastiterate.web.app import application
+except ImportError as error:
+    raise ImportError(
+        "lastiterate serve needs Starlette and uvicorn. Install them with: pip install 'lastiterate[web]'."
+    ) from error
+
+from lastiterate.algorithms.batches import Cyclic
+from lastiterate.algorithms.losses import logistic
+from lastiterate.algorithms.noise import OnMeanGradient
+from lastiterate.algorithms.run import Run, epochs
+from lastiterate.errors import InvalidInput
+from lastiterate.web.form import start
+
+HOST = "127.0.0.1"
+_TOKEN_BYTES = 24
+_SECONDS_TO_END = 1
+
+
+def example() -> Run:
+    """What the page starts with if it is given nothing: every curve is there, and answers come at once."""
+    return Run(
+        loss=logistic(feature_norm=1.0, l2=0.01),
+        batches=Cyclic(records=60_000, batch_size=1_500),
+        step_size=0.5,
+        noise=OnMeanGradient(std=0.002),
+        steps=epochs(50),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Planner:
+    """A page that is about to be served: the socket listens already."""
+
+    listening: socket.socket
+    token: str
+    run: Run
+    delta: float
+
+    @property
+    def address(self) -> str:
+        return f"http://{HOST}:{self._port}/{self.token}/"
+
+    @property
+    def _port(self) -> int:
+        return int(self.listening.getsockname()[1])
+
+    def server(self) -> uvicorn.Server:
+        app = application(self.token, self._port, start(self.run, self.delta))
+        return uvicorn.Server(
+            uvicorn.Config(
+                app,
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                ws="none",
+                timeout_graceful_shutdown=_SECONDS_TO_END,
+            )
+        )
+
+    def serve(self, *, browser: bool) -> None:
+        """Until Ctrl-C, which is the usual end."""
+        if browser:
+            threading.Thread(target=webbrowser.open, args=(self.address,), daemon=True).start()
+        with suppress(KeyboardInterrupt):
+            self.server().run(sockets=[self.listening])
+
+
+def planner(run: Run | None, delta: float, port: int = 0) -> Planner:
+    """On this port, or on any that is free."""
+    if not 0 <= port < 2**16:
+        raise InvalidInput(f"port must be from 0 (any that is free) to 65535. Got {port}.", field="port")
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((HOST, port))
+    except OSError as error:
+        listening.close()
+        raise InvalidInput(
+            f"port {port} cannot be used: {error.strerror}. Take another, or --port 0 for any that is free.",
+            field="port",
+        ) from error
+    listening.listen()
+    return Planner(listening, secrets.token_urlsafe(_TOKEN_BYTES), run or example(), delta)

@@ -1,0 +1,109 @@
+"""A process that computes what the page asks for: questions are lines that come in, parts of answers are lines that go out.
+
+It ends when nobody is left to listen, and gives up a question when it hears `stop`. `python -m lastiterate.web.worker`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from json import dumps, loads
+from queue import SimpleQueue
+from threading import Event, Thread
+from typing import IO, Any
+
+from lastiterate.accounting.plain import finite
+from lastiterate.errors import LastIterateError
+from lastiterate.progress import heard
+from lastiterate.web.answers import answered
+
+END, READY, STOP = {"end": True}, {"ready": True}, b"stop\n"
+_PATIENCE = 0.2  # seconds before progress is told
+_BETWEEN = 0.1  # seconds between two reports of it
+_FIRST = {  # so that the first question of a reader does not wait for what is loaded when it is needed
+    "ask": "account",
+    "delta": 1e-5,
+    "run": {
+        "loss": {"kind": "logistic", "feature_norm": 1.0, "l2": 0.1},
+        "batches": {"kind": "shuffled", "records": 40, "batch_size": 10},
+        "step_size": 0.5,
+        "noise": {"kind": "on_mean_gradient", "std": 1.0},
+        "steps": 8,
+    },
+}
+
+
+class Stopped(BaseException):
+    """Nobody waits for the answer any more. No handler of errors keeps it."""
+
+
+def main() -> None:
+    """Ctrl-C is the server's to hear; what the library prints does not get among the answers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="ascii", buffering=1)
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    questions: SimpleQueue[bytes] = SimpleQueue()
+    stopped = Event()
+    Thread(target=_listen, args=(sys.stdin.buffer, questions, stopped), daemon=True).start()
+    work(dumps(_FIRST), lambda _: None, stopped)
+    _write(out, READY)
+    while True:
+        question = questions.get()
+        stopped.clear()
+        work(question, lambda part: _write(out, part), stopped)
+        _write(out, END)
+
+
+def _listen(lines: IO[bytes], questions: SimpleQueue[bytes], stopped: Event) -> None:
+    """Also while an answer is computed; the process ends with the one that started it."""
+    for line in lines:
+        stopped.set() if line == STOP else questions.put(line)
+    os._exit(0)
+
+
+def work(question: str | bytes, say: Callable[[dict[str, Any]], None], stopped: Event) -> None:
+    """Say every part of the answer, or in one sentence why there is none."""
+    try:
+        with heard(_Progress(say, stopped)):
+            for part in answered(loads(question)):
+                say(part)
+                _check(stopped)
+    except Stopped:
+        pass
+    except LastIterateError as error:
+        say({"error": str(error), "field": error.field})
+    except MemoryError:
+        say({"error": "There is not enough memory for this. Ask for fewer steps or records.", "field": "steps"})
+    except Exception as error:
+        print(f"lastiterate serve: {type(error).__name__}: {error}", file=sys.stderr)
+        say({"error": "Something went wrong inside lastiterate: the terminal says what.", "broken": True})
+
+
+class _Progress:
+    """Told now and then; the computation ends here if it is to stop."""
+
+    def __init__(self, say: Callable[[dict[str, Any]], None], stopped: Event) -> None:
+        self.say, self.stopped, self.last = say, stopped, time.monotonic() + _PATIENCE - _BETWEEN
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        _check(self.stopped)
+        now = time.monotonic()
+        if now - self.last >= _BETWEEN:
+            self.last = now
+            self.say({"progress": done / total, "what": what})
+
+
+def _check(stopped: Event) -> None:
+    if stopped.is_set():
+        raise Stopped
+
+
+def _write(out: IO[str], part: dict[str, Any]) -> None:
+    out.write(f"{dumps(finite(part))}\n")
+
+
+if __name__ == "__main__":
+    main()

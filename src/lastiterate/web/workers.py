@@ -1,0 +1,124 @@
+"""Processes that compute, so that the page stays awake and what nobody waits for really stops."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from asyncio.subprocess import PIPE, Process, create_subprocess_exec
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from lastiterate.errors import LastIterateError
+
+_COMMAND = (sys.executable, "-P", "-m", "lastiterate.web.worker")
+_END, _READY, _STOP = b'{"end": true}\n', b'{"ready": true}\n', b"stop\n"
+_LONGEST_LINE = 2**26  # bytes: a certificate with schedules is one line
+_PATIENCE = 0.3  # seconds for a computation to stop by itself
+_MOST_WAITING = 8
+_LONGEST_WAIT = 60.0  # seconds
+
+
+class TooBusy(LastIterateError):
+    """As many questions as are allowed are being answered, and as many wait."""
+
+
+class Workers:
+    """So many processes, each of which answers one question at a time. A question that finds none free waits."""
+
+    def __init__(self, count: int = 2) -> None:
+        self._count, self._waiting = count, 0
+        self._free: asyncio.LifoQueue[Process] = asyncio.LifoQueue()
+        self._all: set[Process] = set()
+        self._starting: set[asyncio.Task[None]] = set()
+
+    async def open(self) -> None:
+        for _ in range(self._count):
+            self._start_another()
+
+    async def close(self) -> None:
+        for task in self._starting:
+            task.cancel()
+        await asyncio.gather(*self._starting, return_exceptions=True)
+        await asyncio.gather(*(self._end(process) for process in list(self._all)))
+
+    @asynccontextmanager
+    async def answer(self, question: bytes) -> AsyncIterator[AnswerLines]:
+        """The lines of the answer. When the block is left before the last one, the computation stops."""
+        if self._waiting >= _MOST_WAITING:
+            raise TooBusy("Too many questions wait for an answer already. Close other windows of this page, or wait.")
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(_LONGEST_WAIT):
+                process = await self._free.get()
+        except TimeoutError:
+            raise TooBusy("Other computations did not end within a minute. Cancel them, and ask again.") from None
+        finally:
+            self._waiting -= 1
+        lines = AnswerLines(process)
+        try:
+            assert process.stdin is not None
+            process.stdin.write(question.replace(b"\n", b" ") + b"\n")
+            yield lines
+        finally:
+            await asyncio.shield(self._given_back(process, lines))
+
+    async def _given_back(self, process: Process, lines: AnswerLines) -> None:
+        """To the next question, if it is done or stops at once; if not, another process takes its place."""
+        if lines.ended or await _stopped(process, lines):
+            self._free.put_nowait(process)
+        else:
+            await self._end(process)
+            self._start_another()
+
+    def _start_another(self) -> None:
+        task = asyncio.create_task(self._start())
+        self._starting.add(task)
+        task.add_done_callback(self._starting.discard)
+
+    async def _start(self) -> None:
+        process = await create_subprocess_exec(*_COMMAND, stdin=PIPE, stdout=PIPE, limit=_LONGEST_LINE)
+        self._all.add(process)
+        assert process.stdout is not None
+        if await process.stdout.readline() == _READY:
+            self._free.put_nowait(process)
+
+    async def _end(self, process: Process) -> None:
+        self._all.discard(process)
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+class AnswerLines:
+    """What a process says, up to the end of its answer."""
+
+    def __init__(self, process: Process) -> None:
+        self.process, self.ended = process, False
+
+    def __aiter__(self) -> AnswerLines:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self.ended:
+            raise StopAsyncIteration
+        assert self.process.stdout is not None
+        line = await self.process.stdout.readline()
+        if line == _END:
+            self.ended = True
+            raise StopAsyncIteration
+        if not line:
+            raise StopAsyncIteration
+        return line
+
+
+async def _stopped(process: Process, lines: AnswerLines) -> bool:
+    """Whether it gave up in time."""
+    assert process.stdin is not None
+    try:
+        process.stdin.write(_STOP)
+        async with asyncio.timeout(_PATIENCE):
+            async for _ in lines:
+                pass
+    except (TimeoutError, ConnectionError):
+        return False
+    return lines.ended
