@@ -18,10 +18,10 @@ from lastiterate.web.as_python import run_to_python
 from lastiterate.web.attacker import attack
 from lastiterate.web.curves import curves
 from lastiterate.web.form import as_form
-from lastiterate.web.sentences import calibrated_sentence, lower_sentence, rounded_up, sentences
+from lastiterate.web.sentences import attack_sentence, calibrated_sentence, claim_sentences, lower_sentence, rounded_up
 
 Part = dict[str, Any]
-_QUICK = 0.1  # seconds for an answer: curves then have as many points as can be seen
+_QUICK = 0.1  # CPU seconds for an account: curves then have as many points as can be seen
 _FREE = {"noise": NOISE, "steps": STEPS}
 
 
@@ -33,18 +33,18 @@ def answered(question: Any) -> Iterator[Part]:
 
 
 def _accounted(question: Mapping[str, Any]) -> Iterator[Part]:
-    begun = time.perf_counter()
+    """All parts, or those that are asked for."""
+    wanted = question.get("parts") or list(PARTS)
+    begun = time.thread_time()
     report = _report(question)
-    yield {"part": "answer", **_summary(report)}
-    quick = time.perf_counter() - begun < _QUICK
-    yield {"part": "lower", "epsilon": report.sandwich.lower.epsilon, "sentence": lower_sentence(report)}
-    yield {"part": "attack", **attack(report, fine=quick)}
-    yield {"part": "report", **report.to_dict(), "described": described(report.run)}
-    yield from curves(report, fine=quick)
+    fine = time.thread_time() - begun < _QUICK
+    for name in PARTS:
+        if name in wanted:
+            yield from ({"part": name, **part} for part in PARTS[name](report, fine))
 
 
-def _summary(report: Report) -> Part:
-    return {
+def _claim(report: Report, _: bool) -> Iterator[Part]:
+    yield {
         "epsilon": report.epsilon,
         "shown": rounded_up(report.epsilon),
         "delta": report.delta,
@@ -53,8 +53,20 @@ def _summary(report: Report) -> Part:
         "citation": report.best.theorem.citation,
         "composition": report.composition,
         "adjacency": report.run.adjacency.said,
-        "sentences": sentences(report),
+        "sentences": claim_sentences(report),
     }
+
+
+def _lower(report: Report, _: bool) -> Iterator[Part]:
+    yield {"epsilon": report.sandwich.lower.epsilon, "sentence": lower_sentence(report)}
+
+
+def _attack(report: Report, _: bool) -> Iterator[Part]:
+    yield {**attack(report), "sentence": attack_sentence(report)}
+
+
+def _whole(report: Report, _: bool) -> Iterator[Part]:
+    yield {**report.to_dict(), "described": described(report.run)}
 
 
 def _calibrated(question: Mapping[str, Any]) -> Iterator[Part]:
@@ -131,4 +143,12 @@ QUESTIONS: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Part]]] = {
     "calibrate": _calibrated,
     "open": _opened,
     "export": _exported,
+}
+# In the order in which they are wanted.
+PARTS: Mapping[str, Callable[[Report, bool], Iterator[Part]]] = {
+    "answer": _claim,
+    "lower": _lower,
+    "attack": _attack,
+    "report": _whole,
+    "curves": curves,
 }

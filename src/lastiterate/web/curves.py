@@ -20,13 +20,13 @@ _FINE, _COARSE = 24, 7  # places along the run
 _EVERY = 3  # lower bounds at one place in so many: they are smooth, and take longest
 
 
-def curves(report: Report, *, fine: bool = True) -> Iterator[dict[str, Any]]:
-    """In three parts; places along the run are the same in all, and None stands where nothing is known."""
+def curves(report: Report, fine: bool) -> Iterator[dict[str, Any]]:
+    """In three parts, at many places along the run or at a few. None stands where nothing is known."""
     run, delta, releases = report.run, report.delta, report.releases
     found = growth(run, delta, releases, points=_FINE if fine else _COARSE)
     unit, name = _unit(run, found.steps)
     along = [place / unit for place in found.steps]
-    yield {"part": "curves", "along": along, "unit": name, "ours": found.hidden, "composition": found.released}
+    yield {"along": along, "unit": name, "ours": found.hidden, "composition": found.released}
     yield {
         "part": "curves",
         "papers": [_by_papers(run.first(place), delta) for place in tracked(found.steps, "papers")],
@@ -35,7 +35,7 @@ def curves(report: Report, *, fine: bool = True) -> Iterator[dict[str, Any]]:
         lower_bound(run.first(place), delta, _before(releases, place)).epsilon if _looked_at(index, along) else None
         for index, place in enumerate(tracked(found.steps, "lower bounds"))
     ]
-    yield {"part": "curves", "lower": lowers}
+    yield {"lower": lowers}
 
 
 def _unit(run: Run, places: tuple[int, ...]) -> tuple[int, str]:

@@ -24,22 +24,28 @@ _CHANGED = {
 _FALSE_POSITIVE_RATE = 0.01  # the 1 % of the sentence
 
 
-def sentences(report: Report) -> list[str]:
-    """What may be claimed, what it means, and what releasing everything would cost."""
+def claim_sentences(report: Report) -> list[str]:
+    """What may be claimed, and what releasing everything would cost."""
     run = report.run
     if not math.isfinite(report.epsilon):
-        return [f"No finite ε is proved for this run at δ = {report.delta:g}."]
+        return [f"No finite ε is proved for this run at δ = {_shown(report.delta)}."]
     said = [
-        f"Releasing only {run.released.called} has ε = {rounded_up(report.epsilon)} at δ = {report.delta:g}, "
-        f"when {_NEIGHBOURS[run.adjacency]}.",
-        f"An attacker with a 1 % false-positive rate detects {_CHANGED[run.adjacency]} at most "
-        f"{_percent(float(detection_rates(report, _FALSE_POSITIVE_RATE)))} of the time.",
+        f"Releasing only {run.released.called} has ε = {rounded_up(report.epsilon)} at δ = {_shown(report.delta)}, "
+        f"when {_NEIGHBOURS[run.adjacency]}."
     ]
     if math.isfinite(report.composition) and report.epsilon > 0:
         ratio = report.composition / report.epsilon
         much = f", {ratio:.3g} times as much" if ratio > 1.005 else ", no more"
         said.append(f"Releasing every iterate would cost ε = {rounded_up(report.composition)}{much}.")
     return said
+
+
+def attack_sentence(report: Report) -> str:
+    found = float(detection_rates(report, _FALSE_POSITIVE_RATE))
+    return (
+        f"An attacker with a 1 % false-positive rate detects {_CHANGED[report.run.adjacency]} at most "
+        f"{rounded_up(100 * found, 3)} % of the time."
+    )
 
 
 def lower_sentence(report: Report) -> str:
@@ -82,5 +88,5 @@ def _rounded(value: float, context: Context) -> str:
     return f"{float(context.create_decimal_from_float(value)):.{context.prec}g}" if math.isfinite(value) else "∞"
 
 
-def _percent(share: float) -> str:
-    return f"{rounded_up(100 * share, 3)} %"
+def _shown(delta: float) -> str:
+    return f"{delta:g}".replace("e-0", "e-")

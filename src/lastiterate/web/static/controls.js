@@ -1,10 +1,11 @@
 // The controls of the page, drawn from the run and from the list of kinds that the server knows.
 
-import { choiceField, numberField, sliderField, textField, tickField } from "./fields.js";
+import { choiceField, element, numberField, sliderField, textField, tickField } from "./fields.js";
 import { typed } from "./numbers.js";
 import { batchSize, noiseSize, withBatches, withEntry, withKind } from "./run.js";
 
 const SECTIONS = { loss: "loss", noise: "noise is added", domain: "projection after each step", optimizer: "optimiser", released: "released" };
+const NOUNS = { loss: "loss", batches: "batches", noise: "noise", domain: "projection", optimizer: "optimiser", released: "average" };
 const USUAL = { domain: { kind: "unbounded" }, optimizer: { kind: "sgd" }, released: { kind: "last" } };
 const OFFERED = ["loss", "batches", "noise", "domain", "optimizer", "released", "step_size", "steps", "weight_decay", "adjacency"];
 const NOISE = {
@@ -16,7 +17,7 @@ const BATCHES = { poisson: "batch size, expected", poisson_mean: "batch size, ex
 /** Draws every control into its place; `change(state)` hears of each new state. */
 export class Controls {
   constructor(form, adjacencies, state, change) {
-    Object.assign(this, { form, adjacencies, state, change });
+    Object.assign(this, { form, adjacencies, state, change, open: new Set() });
     this.draw();
   }
 
@@ -81,14 +82,20 @@ export class Controls {
   /** One input for each argument of the kind. */
   #arguments(section, entries, kind) {
     const set = (name) => (value) => this.#run({ [section]: withEntry(this.state.run[section] ?? USUAL[section], name, value) });
-    return kind.arguments.filter((one) => !(section === "batches" && one.name === "last" && !entries.last)).map((one) => {
+    const made = (one) => {
       const given = { field: one.name, label: one.label, unit: one.unit, value: entries[one.name], change: set(one.name) };
       if (one.yes_or_no) return tickField({ ...given, value: entries[one.name] ?? one.usual });
       if (one.choices) return choiceField({ ...given, unit: "", choices: one.choices.map((value) => ({ value, label: value })) });
       if (one.text) return textField(given);
       const plain = typeof given.value !== "object";
       return numberField({ ...given, unit: one.needed ? one.unit : `${one.unit}; may be empty`, value: plain ? given.value : "as in the file", disabled: !plain });
-    });
+    };
+    const asked = kind.arguments.filter((one) => !(section === "batches" && one.name === "last" && !entries.last));
+    const [first, more] = [asked.filter((one) => one.needed || entries[one.name] !== undefined), asked.filter((one) => !one.needed && entries[one.name] === undefined)];
+    if (more.length === 0) return first.map(made);
+    const folded = element("details", { open: this.open.has(section) }, element("summary", {}, `More about the ${NOUNS[section]}`), ...more.map(made));
+    folded.addEventListener("toggle", () => this.open[folded.open ? "add" : "delete"](section));
+    return [...first.map(made), folded];
   }
 
   #training() {

@@ -21,12 +21,15 @@ export function showAnswer({ epsilon, shown, theorem, citation, sentences }) {
   at("epsilon").dataset.value = epsilon === null ? "Infinity" : String(epsilon);
   at("theorem").textContent = `by ${theorem}`;
   at("theorem").title = citation;
-  at("sentences").replaceChildren(...sentences.map((one) => element("p", {}, one)));
+  at("sentences").replaceChildren(...sentences.map((one) => element("p", {}, together(one))));
   at("trouble").textContent = "";
   stale(false);
 }
 
-export const showLower = ({ sentence }) => { at("lower").textContent = sentence; };
+export const showLower = ({ sentence }) => { at("lower").textContent = together(sentence); };
+
+/** No line ends inside an equation. */
+const together = (sentence) => sentence.replace(/([εδ]) ([=≥≤]) /g, "$1\u00a0$2\u00a0").replace(/ %/g, "\u00a0%");
 
 export function showTrouble(sentence) {
   at("trouble").textContent = sentence;
@@ -34,7 +37,7 @@ export function showTrouble(sentence) {
   delete at("epsilon").dataset.value;
   at("theorem").textContent = "";
   at("sentences").replaceChildren();
-  at("lower").textContent = "";
+  at("lower").textContent = at("chance").textContent = "";
   document.body.classList.add("stale");
 }
 
@@ -74,18 +77,15 @@ export function showGrowth(part) {
   const all = values.flat().filter((one) => one !== null && one > 0);
   const log = all.length > 0 && Math.max(...all) > MUCH * Math.min(...all);
   growthChart.show([along, ...values], {
-    room: 112,
     curves: drawn.map(({ colour, dash, width, said, round }) => ({ colour, dash, width, name: (value) => `${said} ${round(value, 3)}` })),
     x: { label: unit, range: along.length > 1 ? undefined : [0, 2 * along[0]] },
-    y: { label: "ε", log, range: log ? undefined : [0, 1.08 * Math.max(...all, 1e-9)], values: log ? (_, splits) => splits.map(decade) : undefined },
+    y: { label: "ε", log, range: log ? [Math.min(...all) / 1.2, Math.max(...all) * 1.2] : [0, 1.08 * Math.max(...all, 1e-9)], values: (_, splits) => splits.map((one) => upper(one, 3)) },
     readout: (index) => readGrowth(drawn, index),
   });
   at("growth").setAttribute("aria-label", summary(drawn));
   at("growth-unit").textContent = `ε after so many ${unit}${log ? ", on a logarithmic scale" : ""}`;
   numbers(drawn);
 }
-
-const decade = (one) => (one !== null && Math.abs(Math.log10(one) - Math.round(Math.log10(one))) < 1e-9 ? String(Number(one.toPrecision(1))) : "");
 
 function readGrowth(drawn, index) {
   at("growth-readout").textContent = index === null ? "" : `${growth.along[index]} ${growth.unit}: ${each(drawn, index).join(" · ")}`;
@@ -102,13 +102,13 @@ function numbers(drawn) {
   fill("numbers", growth.along.map((place, index) => [...row(place, index)]));
 }
 
-export function showAttack({ false_positive_rates: rates, detection_rates: found }) {
+export function showAttack({ false_positive_rates: rates, detection_rates: found, sentence }) {
+  at("chance").textContent = together(sentence);
   const inPercent = (_, splits) => splits.map((one) => `${Math.round(100 * one)} %`);
   attackChart.show([rates, rates, found], {
-    room: 84,
     curves: [
-      { colour: "soft", dash: [4, 4], width: 1.5, name: () => "" },
-      { colour: "ours", width: 3, fill: "wash", name: () => "" },
+      { colour: "soft", dash: [4, 4], width: 1.5, spot: { text: "guessing", x: 0.5, y: 0.42, right: 6, align: "left" } },
+      { colour: "ours", width: 3, fill: "wash", spot: { text: "an attacker, at most", ...above(rates, found) } },
     ],
     x: { label: "false alarms", values: inPercent, range: [0, 1] },
     y: { label: "detected, at most", values: inPercent, range: [0, 1] },
@@ -117,6 +117,12 @@ export function showAttack({ false_positive_rates: rates, detection_rates: found
     },
   });
   at("attack").setAttribute("aria-label", `At ${percent(0.01)} false alarms, at most ${percent(near(rates, found, 0.01))} are detected.`);
+}
+
+/** Beside the curve, on the side where there is room. */
+function above(rates, found) {
+  const y = near(rates, found, 0.3);
+  return y < 0.8 ? { x: 0.03, y: 0.94, right: 0, align: "left" } : { x: 0.97, y: 0.08, right: 0, align: "right" };
 }
 
 function near(rates, found, rate) {
