@@ -68,6 +68,7 @@ def test_the_help_lists_every_command_and_loads_none(capsys: pytest.CaptureFixtu
         ["account", "examples/mnist.toml", "--certificate", "{folder}/certificate.json"],
         ["calibrate", "examples/mnist.toml", "--epsilon", "1"],
         ["compare", "examples/mnist.toml"],
+        ["serve", "{folder}/missing.toml"],
         ["verify", "{folder}/missing.json"],
         ["budget", "{folder}/team.sqlite", "--create", "--epsilon", "3", "--delta", "1e-5"],
         ["audit", "examples/mnist.toml", "--runs", "2"],
