@@ -8,6 +8,7 @@ import threading
 import webbrowser
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 try:
     import uvicorn
@@ -47,8 +48,7 @@ class Planner:
 
     listening: socket.socket
     token: str
-    run: Run
-    delta: float
+    begins_with: dict[str, Any]
 
     @property
     def address(self) -> str:
@@ -59,7 +59,7 @@ class Planner:
         return int(self.listening.getsockname()[1])
 
     def server(self) -> uvicorn.Server:
-        app = application(self.token, self._port, start(self.run, self.delta))
+        app = application(self.token, self._port, self.begins_with)
         return uvicorn.Server(
             uvicorn.Config(
                 app,
@@ -83,6 +83,7 @@ def planner(run: Run | None, delta: float, port: int = 0) -> Planner:
     """On this port, or on any that is free."""
     if not 0 <= port < 2**16:
         raise InvalidInput(f"port must be from 0 (any that is free) to 65535. Got {port}.", field="port")
+    begins_with = start(run or example(), delta)
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -94,4 +95,4 @@ def planner(run: Run | None, delta: float, port: int = 0) -> Planner:
             field="port",
         ) from error
     listening.listen()
-    return Planner(listening, secrets.token_urlsafe(_TOKEN_BYTES), run or example(), delta)
+    return Planner(listening, secrets.token_urlsafe(_TOKEN_BYTES), begins_with)

@@ -29,6 +29,7 @@ class Workers:
         self._count, self._waiting = count, 0
         self._free: asyncio.LifoQueue[Process] = asyncio.LifoQueue()
         self._all: set[Process] = set()
+        self.busy: list[Process] = []
         self._starting: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
@@ -55,6 +56,7 @@ class Workers:
         finally:
             self._waiting -= 1
         lines = AnswerLines(process)
+        self.busy.append(process)
         try:
             assert process.stdin is not None
             process.stdin.write(question.replace(b"\n", b" ") + b"\n")
@@ -64,7 +66,9 @@ class Workers:
 
     async def _given_back(self, process: Process, lines: AnswerLines) -> None:
         """To the next question, if it is done or stops at once; if not, another process takes its place."""
-        if lines.ended or await _stopped(process, lines):
+        reusable = lines.ended or await _stopped(process, lines)
+        self.busy.remove(process)
+        if reusable:
             self._free.put_nowait(process)
         else:
             await self._end(process)
