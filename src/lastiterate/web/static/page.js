@@ -88,11 +88,13 @@ function search(free) {
   const { run, delta, epsilon } = controls.state;
   accounting.stop();
   begin();
+  stale(true);
   at("found").textContent = "Searching…";
   let found = false;
   searching.ask({ ask: "calibrate", run, delta, epsilon, free }, (part) => {
     if ("error" in part) {
       at("found").textContent = "";
+      stale(false);
       forgive();
       if (!blame(part.field, part.error)) at("found").textContent = part.error;
     } else if ("progress" in part) progress(part.progress);
@@ -100,7 +102,6 @@ function search(free) {
       found = true;
       at("found").textContent = part.sentence;
       controls.show({ run: part.run });
-      stale(true);
       account();
     }
     if (part.done && !found) end();
@@ -133,10 +134,13 @@ function download({ name, text }) {
 at("file").addEventListener("change", async () => {
   const [file] = at("file").files;
   if (!file) return;
+  stale(true);
   const text = await file.text();
   searching.ask({ ask: "open", name: file.name, text }, (part) => {
-    if ("error" in part) blame("file", part.error);
-    else if ("run" in part) {
+    if ("error" in part) {
+      stale(false);
+      blame("file", part.error);
+    } else if ("run" in part) {
       forgive();
       controls.show({ run: part.run });
       changed();

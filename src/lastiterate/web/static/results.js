@@ -45,6 +45,7 @@ export const stale = (yes) => document.body.classList.toggle("stale", yes);
 
 export function showReport(report) {
   fill("theorems", report.guarantees.map((one) => [upper(one.epsilon, 5), times(one.epsilon, report.epsilon), named(one)]));
+  at("theorems").dataset.epsilon = String(report.epsilon);
   at("theorems").dataset.values = JSON.stringify(report.guarantees.map((one) => [one.theorem, one.epsilon]));
   list("assumptions", report.assumptions);
   list("described", report.described);
