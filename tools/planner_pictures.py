@@ -1,7 +1,7 @@
 """Pictures of the planner, as wide as a phone and as a desk, light and dark: `python tools/planner_pictures.py`.
 
-They go to out/planner; with --docs the one of the documents is made again, docs/images/planner.png. It needs the extra `web`,
-playwright, and a chromium on the path.
+They go to out/planner; with --docs, that of docs/planner.md is made again. It needs the extra `web`, playwright, and a
+chromium on the path.
 """
 
 from __future__ import annotations

@@ -19,7 +19,6 @@ from lastiterate.web.form import as_form, start
 from lastiterate.web.serve import example
 
 
-
 @pytest.fixture(scope="session")
 def client() -> Iterator[TestClient]:
     app = application(TOKEN, PORT, start(example(), 1e-5))

@@ -104,10 +104,17 @@ def test_calibrating_meets_the_target(ask: Ask, run: Table) -> None:
     expected = li.calibrate(example(), epsilon=1.0, delta=1e-5)
     assert status == 200
     assert run_from_dict(found["run"]) == expected
-    assert found["sentence"].startswith("A noise of standard deviation")
+    assert found["sentence"].startswith("To meet ε = 1: standard deviation of the noise 0.00")
     _, [found] = ask(ask="calibrate", run=run, delta=1e-5, epsilon=1.9, free="steps")
     assert 1 <= found["run"]["steps"]["epochs"] < 50
-    assert found["sentence"].endswith("there were 2000.")
+    assert found["sentence"].endswith(", instead of 50.")
+    _, [found] = ask(ask="calibrate", run=run, delta=1e-5, epsilon=1.5, free="batch_size")
+    assert found["run"]["batches"]["batch_size"] > 1_500
+    assert found["run"]["steps"] == {"epochs": 50}
+    _, [found] = ask(ask="calibrate", run=run, delta=1e-5, epsilon=2.17, free="step_size")
+    assert found["run"]["step_size"] < 0.5
+    status, [refused] = ask(ask="calibrate", run=run, delta=1e-5, epsilon=2.0, free="step_size")
+    assert "Calibrate the noise instead." in refused["error"]
 
 
 def test_a_file_is_opened_as_the_command_line_reads_it(ask: Ask) -> None:

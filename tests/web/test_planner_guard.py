@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 
 import pytest
 from planner_address import PORT, TOKEN
@@ -19,7 +20,9 @@ def test_the_address_is_answered(client: TestClient, path: str) -> None:
         assert client.get(f"/{TOKEN}/{path}", headers={"host": f"{name}:{PORT}"}).status_code == 200
 
 
-@pytest.mark.parametrize("path", [f"/{path}" for path in PATHS] + [f"/{TOKEN[:-1]}/", f"/{TOKEN}x/", "//", "/é/start", "/%00/"])
+@pytest.mark.parametrize(
+    "path", [f"/{path}" for path in PATHS] + [f"/{TOKEN[:-1]}/", f"/{TOKEN}x/", "//", "/é/start", "/%00/"]
+)
 def test_without_the_token_nothing_is(client: TestClient, path: str) -> None:
     response = client.get(path)
     assert response.status_code == 403
@@ -69,6 +72,15 @@ def test_what_is_no_json_is_said_in_one_sentence(client: TestClient, body: bytes
 def test_the_page_names_no_other_place_and_builds_no_html_from_text() -> None:
     for path in STATIC.glob("*.*"):
         text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
-        assert not re.search(r"https?:|@import|innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(", text), path
+        assert not re.search(
+            r"https?:|@import|innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(", text
+        ), path
         if path.suffix == ".html":
             assert not re.search(r"<script(?![^>]*src=)|\sstyle=|\son\w+=", text), path
+
+
+def test_the_charts_are_those_that_their_readme_names() -> None:
+    vendor = STATIC / "vendor"
+    named = re.findall(r"^\| `([\w.-]+)` \| .* \| `(\w{64})` \|$", (vendor / "README.md").read_text(), re.MULTILINE)
+    found = {path.name: sha256(path.read_bytes()).hexdigest() for path in vendor.iterdir() if path.name != "README.md"}
+    assert dict(named) == found

@@ -12,15 +12,16 @@ from typing import Any
 
 import pytest
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: the planner is not looked at")
+pytest.importorskip("playwright", reason="playwright is not installed: the planner is not looked at")
 
+from playwright import sync_api as playwright
+from test_planner_equals_command_line import RUNS
+
+import lastiterate as li
 from lastiterate.algorithms.encode import run_from_dict
 from lastiterate.algorithms.files import run_to_toml
 from lastiterate.cli import main
 from lastiterate.web.serve import example, planner
-from test_planner_equals_command_line import RUNS
-
-import lastiterate as li
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no chromium on PATH: the planner is not looked at")
@@ -147,12 +148,12 @@ def test_kinds_of_batches_and_losses_keep_what_they_share(seen: Seen) -> None:
 
 def test_the_noise_of_a_target_is_found(seen: Seen) -> None:
     page = seen.page
-    page.get_by_role("button", name="Find the noise").click()
+    page.get_by_role("button", name="the noise").click()
     seen.epsilon()
     expected = li.calibrate(example(), epsilon=1.0, delta=DELTA)
     assert float(page.get_by_label("noise standard deviation").input_value()) == expected.noise.std
     assert seen.epsilon() == li.account(expected, DELTA).epsilon <= 1
-    assert page.locator("#found").text_content().startswith("A noise of standard deviation")
+    assert page.locator("#found").text_content().startswith("To meet ε = 1: standard deviation of the noise")
 
 
 @pytest.mark.parametrize("name", ["shuffled, convex, momentum", "bins, convex, zero-out"])
@@ -181,7 +182,9 @@ def test_an_old_answer_never_follows_a_newer_one_and_cancel_ends_the_wait(seen: 
     epochs.fill("7")
     epochs.press("Tab")
     newer = seen.epsilon()
-    held[0].fulfill(status=200, body='{"part": "answer", "epsilon": 99, "shown": "99", "sentences": [], "theorem": ""}\n')
+    held[0].fulfill(
+        status=200, body='{"part": "answer", "epsilon": 99, "shown": "99", "sentences": [], "theorem": ""}\n'
+    )
     page.wait_for_timeout(200)
     assert seen.epsilon() == newer
     held.clear()

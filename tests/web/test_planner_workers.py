@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+import lastiterate as li
 from lastiterate.web import workers as module
 from lastiterate.web.form import as_form
 from lastiterate.web.serve import example
 from lastiterate.web.streaming import Answer
 from lastiterate.web.workers import TooBusy, Workers
-
-import lastiterate as li
 
 on_linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="CPU time is read from /proc")
 QUICK = json.dumps({"ask": "account", "run": as_form(example()), "delta": 1e-5, "parts": ["answer"]}).encode()

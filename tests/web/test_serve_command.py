@@ -19,7 +19,15 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_it_prints_its_address_answers_and_ends_at_ctrl_c() -> None:
-    command = [sys.executable, "-m", "lastiterate", "serve", str(ROOT / "examples" / "mnist.toml"), "--no-browser", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "lastiterate",
+        "serve",
+        str(ROOT / "examples" / "mnist.toml"),
+        "--no-browser",
+        "--json",
+    ]
     served = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert served.stdout is not None
     text = ""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from lastiterate.accounting.account import account
-from lastiterate.accounting.calibrate import NOISE, STEPS, calibrate
+from lastiterate.accounting.calibrate import Free, calibrate
 from lastiterate.accounting.describe import described
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.encode import run_from_dict
@@ -22,7 +22,6 @@ from lastiterate.web.sentences import attack_sentence, calibrated_sentence, clai
 
 Part = dict[str, Any]
 _QUICK = 0.1  # CPU seconds for an account: curves then have as many points as can be seen
-_FREE = {"noise": NOISE, "steps": STEPS}
 
 
 def answered(question: Any) -> Iterator[Part]:
@@ -70,10 +69,9 @@ def _whole(report: Report, _: bool) -> Iterator[Part]:
 
 
 def _calibrated(question: Mapping[str, Any]) -> Iterator[Part]:
-    free = _chosen(_FREE, "free", question.get("free"))
-    before, epsilon = _run(question), _given(question, "epsilon")
+    free, before, epsilon = Free.named(_given(question, "free")), _run(question), _given(question, "epsilon")
     run = calibrate(before, epsilon=epsilon, delta=_given(question, "delta"), free=free)
-    yield {"part": "run", "run": as_form(run), "sentence": calibrated_sentence(before, run, epsilon)}
+    yield {"part": "run", "run": as_form(run), "sentence": calibrated_sentence(before, run, free, epsilon)}
 
 
 def _opened(question: Mapping[str, Any]) -> Iterator[Part]:

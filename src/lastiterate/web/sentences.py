@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
-from typing import Any
 
+from lastiterate.accounting.calibrate import Free
 from lastiterate.accounting.detection import detection_rates
 from lastiterate.accounting.report import Report
+from lastiterate.algorithms.per_step import per_step_shown
 from lastiterate.algorithms.run import Run
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT
 
@@ -59,20 +60,25 @@ def lower_sentence(report: Report) -> str:
     return f"{known}, so this ε is at most {rounded_up(ratio, 3)} times too large."
 
 
-def calibrated_sentence(before: Run, run: Run, epsilon: float) -> str:
+def calibrated_sentence(before: Run, run: Run, free: Free, epsilon: float) -> str:
     """What was changed to meet the target."""
-    if run.steps != before.steps:
-        return f"{run.steps} steps meet ε = {epsilon:g}; there were {before.steps}."
-    if run.noise == before.noise:
-        return f"Nothing has to change to meet ε = {epsilon:g}."
-    name = run.noise.size
-    new, old = _largest(getattr(run.noise, name)), _largest(getattr(before.noise, name))
-    called = {"std": "A noise of standard deviation", "multiplier": "A noise multiplier of"}[name]
-    return f"{called} {new:.4g} meets ε = {epsilon:g}; it was {old:.4g}."
+    new, old = _changed(run, free), _changed(before, free)
+    if new == old:
+        return f"Nothing has to change to meet ε = {epsilon:g}: {new}."
+    return f"To meet ε = {epsilon:g}: {new}, instead of {old.rpartition(' ')[2]}."
 
 
-def _largest(size: Any) -> float:
-    return max(size) if isinstance(size, tuple) else float(size)
+def _changed(run: Run, free: Free) -> str:
+    """By its name and size."""
+    if free is Free.NOISE:
+        called = {"std": "standard deviation of the noise", "multiplier": "noise multiplier"}[run.noise.size]
+        return f"{called} {per_step_shown(getattr(run.noise, run.noise.size))}"
+    if free is Free.STEPS:
+        whole = run.steps % run.batches.per_epoch == 0
+        return f"epochs {run.steps // run.batches.per_epoch}" if whole else f"steps {run.steps}"
+    if free is Free.BATCH_SIZE:
+        return f"batch size {run.batches.divisor:.6g}"
+    return f"step size {per_step_shown(run.step_size)}"
 
 
 def rounded_up(value: float, digits: int = 4) -> str:

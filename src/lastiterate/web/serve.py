@@ -20,9 +20,10 @@ except ImportError as error:
     ) from error
 
 from lastiterate.algorithms.batches import Cyclic
+from lastiterate.algorithms.length import epochs
 from lastiterate.algorithms.losses import logistic
 from lastiterate.algorithms.noise import OnMeanGradient
-from lastiterate.algorithms.run import Run, epochs
+from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.web.form import start
 

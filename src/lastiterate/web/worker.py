@@ -93,7 +93,7 @@ class _Progress:
         now = time.monotonic()
         if now - self.last >= _BETWEEN:
             self.last = now
-            self.say({"progress": done / total, "what": what})
+            self.say({"progress": done / total if total else None, "what": what})
 
 
 def _check(stopped: Event) -> None:

@@ -61,7 +61,9 @@ function begin() {
   bar = setTimeout(() => { at("work").hidden = false; }, BAR);
 }
 
+/** Nobody knows how long a search takes: its share is null. */
 function progress(share) {
+  if (share === null) return;
   reached = Math.max(reached, (stage + share) / STAGES.length);
   at("progress").value = Math.min(reached, 1);
 }
