@@ -40,7 +40,7 @@ ALLOWED = {
     "estimators": "accounting algorithms errors numerics privacy progress training",  # privacy: the adjacency to protect
     "reproduction": "accounting algorithms auditing errors kernel mechanisms numerics parallel plots privacy progress shift "
     "theorems training",
-    "web": "accounting algorithms errors privacy progress theorems",  # privacy: the adjacency to protect
+    "web": "accounting algorithms errors privacy progress theorems training",  # privacy: the adjacency to protect
     "cli": "accounting algorithms auditing errors estimators privacy progress reproduction theorems training web",
     "__main__": "cli",
 }

@@ -58,3 +58,13 @@ def test_the_page_says_what_the_command_line_says(
     assert status == 200
     assert claim["epsilon"] == pytest.approx(said["epsilon"], rel=1e-12, abs=0)
     assert {entry: report[entry] for entry in said} == said
+
+
+def test_plans_are_those_of_the_command_line(ask: Ask, run: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--records", "60000", "--features", "20", "--epsilon", "1", "--passes", "40", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    status, [found] = ask(ask="plan", run=run, delta=1e-5, epsilon=1.0, features=20, passes=40)
+    assert status == 200
+    for one in (*said["plans"], *found["plans"]):
+        del one["run"]
+    assert {entry: found[entry] for entry in said} == said

@@ -172,6 +172,18 @@ def test_a_file_says_on_the_page_what_it_says_to_the_command_line(
     assert shown == {one["theorem"]: one["epsilon"] for one in said["guarantees"]}
 
 
+def test_a_plan_becomes_the_run(seen: Seen) -> None:
+    page = seen.page
+    page.get_by_label("passes over the data, at most").fill("40")
+    page.get_by_role("button", name="Compare plans").click()
+    page.get_by_role("button", name="Use plan 1").click()
+    assert seen.epsilon() <= 1
+    expected = li.plan(
+        loss=li.losses.logistic(feature_norm=1.0), records=60_000, features=20, epsilon=1.0, delta=DELTA, passes=40
+    )
+    assert seen.epsilon() == expected.best.epsilon
+
+
 def test_an_old_answer_never_follows_a_newer_one_and_cancel_ends_the_wait(seen: Seen) -> None:
     page, held = seen.page, []
     page.route("**/ask", lambda route: held.append(route) if not held else route.continue_())

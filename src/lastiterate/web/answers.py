@@ -14,6 +14,7 @@ from lastiterate.algorithms.encode import run_from_dict
 from lastiterate.algorithms.files import run_from_text, run_to_toml
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, shown
+from lastiterate.training.plans.planning import plan
 from lastiterate.web.as_python import run_to_python
 from lastiterate.web.attacker import attack
 from lastiterate.web.curves import curves
@@ -72,6 +73,28 @@ def _calibrated(question: Mapping[str, Any]) -> Iterator[Part]:
     free, before, epsilon = Free.named(_given(question, "free")), _run(question), _given(question, "epsilon")
     run = calibrate(before, epsilon=epsilon, delta=_given(question, "delta"), free=free)
     yield {"part": "run", "run": as_form(run), "sentence": calibrated_sentence(before, run, free, epsilon)}
+
+
+def _planned(question: Mapping[str, Any]) -> Iterator[Part]:
+    """For the records, the loss and the neighbours of the run; how it is trained is what is planned, and its l2 term."""
+    run = run_from_dict(_without_l2(_given(question, "run")))
+    found = plan(
+        loss=run.loss,
+        records=run.batches.records,
+        features=_given(question, "features"),
+        epsilon=_given(question, "epsilon"),
+        delta=_given(question, "delta"),
+        adjacency=run.adjacency,
+        passes=_given(question, "passes"),
+    )
+    plain = found.to_dict()
+    runs = [{**one, "run": as_form(planned.run)} for one, planned in zip(plain["plans"], found, strict=True)]
+    yield {"part": "plans", **plain, "plans": runs}
+
+
+def _without_l2(run: Any) -> Any:
+    loss = run.get("loss") if isinstance(run, dict) else None
+    return {**run, "loss": {name: loss[name] for name in loss if name != "l2"}} if isinstance(loss, dict) else run
 
 
 def _opened(question: Mapping[str, Any]) -> Iterator[Part]:
@@ -139,6 +162,7 @@ _EXPORTS: Mapping[str, Callable[[Mapping[str, Any]], tuple[str, str]]] = {
 QUESTIONS: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Part]]] = {
     "account": _accounted,
     "calibrate": _calibrated,
+    "plan": _planned,
     "open": _opened,
     "export": _exported,
 }

@@ -3,6 +3,7 @@
 import { Asking } from "./asking.js";
 import { Controls } from "./controls.js";
 import { blame, forgive } from "./fields.js";
+import { Plans } from "./plans.js";
 import { showAnswer, showAttack, showGrowth, showLower, showReport, showTrouble, stale } from "./results.js";
 
 const at = (id) => document.getElementById(id);
@@ -22,6 +23,7 @@ let reached = 0;
 const started = await (await fetch("start")).json();
 const state = { run: started.run, delta: started.delta, epsilon: USUAL_TARGET };
 const controls = new Controls(started.form, started.adjacencies, state, changed);
+new Plans(() => controls.state, (run) => { controls.show({ run }); changed(); at("bar").scrollIntoView(); });
 
 function changed() {
   stale(true);
