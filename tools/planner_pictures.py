@@ -44,6 +44,9 @@ def taken(browser: Any, address: str, size: tuple[int, int], scheme: str, path: 
     page = context.new_page()
     page.goto(address)
     page.wait_for_selector(READY, timeout=60_000)
+    if whole:
+        page.get_by_role("button", name="Compare plans").click()
+        page.wait_for_selector("#plans-found:not([hidden])", timeout=60_000)
     path.parent.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=str(path), full_page=whole)
     context.close()

@@ -146,6 +146,23 @@ def test_kinds_of_batches_and_losses_keep_what_they_share(seen: Seen) -> None:
     assert found == li.Run(loss, batches, 0.5, run.noise, li.epochs(50), adjacency=li.ZERO_OUT)
 
 
+def test_loss_and_noise_have_one_clip(seen: Seen) -> None:
+    page = seen.page
+    page.get_by_label("noise is added").select_option("on_gradient_sum")
+    page.get_by_label("loss", exact=True).select_option("network")
+    clip = page.locator("[data-place=noise]").get_by_label("clip gradients at")
+    clip.fill("2")
+    clip.press("Tab")
+    run = li.Run(
+        li.losses.network(clip=2.0, l2=0.01),
+        example().batches,
+        0.5,
+        li.OnGradientSum(multiplier=1.0, clip=2.0),
+        li.epochs(50),
+    )
+    assert seen.epsilon() == li.account(run, DELTA).epsilon
+
+
 def test_the_noise_of_a_target_is_found(seen: Seen) -> None:
     page = seen.page
     page.get_by_role("button", name="the noise").click()
@@ -174,7 +191,7 @@ def test_a_file_says_on_the_page_what_it_says_to_the_command_line(
 
 def test_a_plan_becomes_the_run(seen: Seen) -> None:
     page = seen.page
-    page.get_by_label("passes over the data, at most").fill("40")
+    page.get_by_label("most passes over the data").fill("40")
     page.get_by_role("button", name="Compare plans").click()
     page.get_by_role("button", name="Use plan 1").click()
     assert seen.epsilon() <= 1

@@ -88,8 +88,9 @@ def _planned(question: Mapping[str, Any]) -> Iterator[Part]:
         passes=_given(question, "passes"),
     )
     plain = found.to_dict()
-    runs = [{**one, "run": as_form(planned.run)} for one, planned in zip(plain["plans"], found, strict=True)]
-    yield {"part": "plans", **plain, "plans": runs}
+    more = [{"called": one.settings.way.called, "run": as_form(one.run)} for one in found]
+    plans = [{**one, **other} for one, other in zip(plain["plans"], more, strict=True)]
+    yield {"part": "plans", **plain, "plans": plans}
 
 
 def _without_l2(run: Any) -> Any:

@@ -47,8 +47,8 @@ KINDS = {
     "average": "the mean of iterates",
 }
 ARGUMENTS = {
-    "feature_norm": ("largest norm of a record's features", "length"),
-    "l2": ("l2 regularisation", "1/length²"),
+    "feature_norm": ("largest norm of a record’s features", "length"),
+    "l2": ("l2 regularisation", "gradient norm per length"),
     "clip": ("clip gradients at", "gradient norm"),
     "classes": ("classes", "count"),
     "pull": ("largest pull of a record", "share, up to 1"),

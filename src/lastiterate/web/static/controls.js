@@ -69,7 +69,9 @@ export class Controls {
     const kinds = this.form[section];
     const kind = kinds.find((one) => one.kind === before.kind);
     const choose = (chosen) => {
-      this.#run({ [section]: withKind(this.state.run[section] ?? USUAL[section], kinds.find((one) => one.kind === chosen)) });
+      const { run } = this.state;
+      const clip = run[section]?.clip ?? run.loss.clip ?? run.noise.clip;
+      this.#run({ [section]: withKind({ ...(run[section] ?? USUAL[section]), ...(clip === undefined ? {} : { clip }) }, kinds.find((one) => one.kind === chosen)) });
       if (section === "noise") this.#run({ noise: this.#sized(this.state.run.noise) });
       this.#section(section);
       if (section === "noise") this.#noise();
@@ -81,7 +83,10 @@ export class Controls {
 
   /** One input for each argument of the kind. */
   #arguments(section, entries, kind) {
-    const set = (name) => (value) => this.#run({ [section]: withEntry(this.state.run[section] ?? USUAL[section], name, value) });
+    const set = (name) => (value) => {
+      if (name === "clip") return this.#clip(section, value);
+      this.#run({ [section]: withEntry(this.state.run[section] ?? USUAL[section], name, value) });
+    };
     const made = (one) => {
       const given = { field: one.name, label: one.label, unit: one.unit, value: entries[one.name], change: set(one.name) };
       if (one.yes_or_no) return tickField({ ...given, value: entries[one.name] ?? one.usual });
@@ -98,6 +103,16 @@ export class Controls {
     return [...first.map(made), folded];
   }
 
+  /** Loss and noise may both say where gradients are clipped; it is one clip. */
+  #clip(section, value) {
+    const { loss, noise } = this.state.run;
+    const both = { loss, noise, [section]: withEntry(this.state.run[section], "clip", value) };
+    const other = section === "loss" ? "noise" : "loss";
+    if (both[other].clip !== undefined) both[other] = withEntry(both[other], "clip", value);
+    this.#run(both);
+    this.#section(other);
+  }
+
   #training() {
     const { run } = this.state;
     put("step_size", sliderField({
@@ -111,7 +126,7 @@ export class Controls {
       change: (count) => this.#run({ steps: epochs ? { epochs: count } : count }),
     }));
     put("weight_decay", numberField({
-      field: "weight_decay", label: "weight decay", unit: "1/length²", value: run.weight_decay ?? 0,
+      field: "weight_decay", label: "weight decay", unit: "gradient norm per length", value: run.weight_decay ?? 0,
       change: (weight_decay) => this.#run({ weight_decay: weight_decay ?? 0 }),
     }));
   }

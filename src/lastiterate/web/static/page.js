@@ -15,6 +15,7 @@ const USUAL_TARGET = 1;
 
 const accounting = new Asking();
 const searching = new Asking();
+const saving = new Asking();
 let waiting = 0;
 let bar = 0;
 let stage = 0;
@@ -77,8 +78,7 @@ function end() {
 }
 
 at("cancel").addEventListener("click", () => {
-  accounting.stop();
-  searching.stop();
+  for (const one of [accounting, searching, saving]) one.stop();
   at("found").textContent = "";
   end();
   if (document.body.classList.contains("stale")) at("trouble").textContent = "Cancelled. Change something to ask again.";
@@ -119,7 +119,7 @@ for (const button of document.querySelectorAll("[data-form]")) {
 function save(form) {
   const { run, delta } = controls.state;
   begin();
-  new Asking().ask({ ask: "export", run, delta, form }, (part) => {
+  saving.ask({ ask: "export", run, delta, form }, (part) => {
     if ("error" in part) trouble(part);
     else if ("text" in part) download(part);
     if (part.done) end();

@@ -15,8 +15,9 @@ export class Plans {
   constructor(state, use) {
     Object.assign(this, { state, use });
     this.#field("features", "features of a record", "count");
-    this.#field("passes", "passes over the data, at most", "count");
+    this.#field("passes", "most passes over the data", "count");
     at("plan").addEventListener("click", () => this.#ask());
+    at("plans-cancel").addEventListener("click", () => { this.#asking.stop(); this.#work(false); });
   }
 
   #field(field, label, unit) {
@@ -26,12 +27,19 @@ export class Plans {
 
   #ask() {
     const { run, delta, epsilon } = this.state();
-    at("plans-note").textContent = "Comparing…";
+    this.#work(true);
     at("plans-trouble").textContent = "";
     this.#asking.ask({ ask: "plan", run, delta, epsilon, ...this.#wishes }, (part) => {
       if ("error" in part) this.#refused(part);
       else if ("plans" in part) this.#show(part);
+      else if (part.progress) at("plans-progress").value = part.progress;
+      if (part.done) this.#work(false);
     });
+  }
+
+  #work(going) {
+    at("plans-work").hidden = !going;
+    if (going) at("plans-progress").removeAttribute("value");
   }
 
   #refused({ error, field }) {
@@ -58,6 +66,6 @@ export class Plans {
     const noise = `${one.noise_is === "std" ? "std" : "multiplier"} ${shown(typed(one.noise, 4))}`;
     const seconds = `${shown(typed(one.seconds, 2))} s`;
     const cells = [one.batches, one.epochs, shown(typed(one.step_size)), shown(typed(one.l2, 2)), noise, shown(typed(one.expected_error, 2)), upper(one.composed_epsilon, 3), seconds];
-    return [element("td", {}, one.way), ...cells.map((cell) => element("td", { className: "number" }, String(cell))), element("td", {}, button)];
+    return [element("td", { title: one.way }, one.called), ...cells.map((cell) => element("td", { className: "number" }, String(cell))), element("td", {}, button)];
   }
 }
