@@ -183,8 +183,9 @@ def test_what_is_shown_is_rounded_to_the_safe_side(value: float) -> None:
     assert (rounded_up(0.0), rounded_up(math.inf)) == ("0", "∞")
 
 
-def test_no_finite_bound_is_said_and_is_null(ask: Ask, run: Table) -> None:
+def test_a_bound_that_protects_nobody_is_said(ask: Ask, run: Table) -> None:
     changes = {"noise": {"kind": "on_mean_gradient", "std": 1e-9}}
-    status, [claim] = ask(ask="account", run={**run, **changes}, delta=1e-5, parts=["answer"])
+    status, [claim, attack] = ask(ask="account", run={**run, **changes}, delta=1e-5, parts=["answer", "attack"])
     assert status == 200
     assert claim["epsilon"] is None or claim["epsilon"] > 1e3
+    assert attack["sentence"].endswith("at most 100 % of the time. That is hardly any protection for a single record.")

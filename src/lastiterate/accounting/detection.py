@@ -14,6 +14,8 @@ from lastiterate.privacy.hidden_place import HiddenPlaceDP
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.profile import Profile
 
+HARDLY_ANY_PROTECTION = 0.5  # of those who look are right, at 1% of false alarms
+
 if TYPE_CHECKING:
     from lastiterate.accounting.report import Report
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lastiterate.accounting.describe import described
-from lastiterate.accounting.detection import detection_rates
+from lastiterate.accounting.detection import HARDLY_ANY_PROTECTION, detection_rates
 from lastiterate.algorithms.per_step import each, extremes
 from lastiterate.privacy.subsampled import subsampled_gaussian
 from lastiterate.theorems.assumptions import KindOfBatches
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from lastiterate.accounting.sandwich import Sandwich
 
 _WIDTH = 110
-_HARDLY_ANY_PROTECTION = 0.5  # of those who look are right, at 1% of false alarms
 
 
 def page(report: Report) -> Iterator[str]:
@@ -58,7 +57,7 @@ def _meaning(report: Report) -> Iterator[str]:
         f"whoever wants to tell whether a record was {report.run.adjacency.changed}, and is wrong in 1% of the cases "
         f"where it was not, finds out in at most {100 * power:.3g}% of those where it was"
     )
-    if power > _HARDLY_ANY_PROTECTION:
+    if power > HARDLY_ANY_PROTECTION:
         yield "that is hardly any protection for a single record"
     yield from _advice(report)
     if (poisson := _poisson_epsilon(report)) is not None:

@@ -32,7 +32,7 @@ KINDS = {
     "poisson_mean": "Poisson, divided by the batch's own size",
     "balls_and_bins": "balls and bins",
     "on_mean_gradient": "on the mean gradient",
-    "on_gradient_sum": "on the sum of clipped gradients (DP-SGD)",
+    "on_gradient_sum": "on the gradient sum (DP-SGD)",
     "on_iterate": "on the iterate",
     "langevin": "Langevin: √(2·step size) times the noise",
     "unbounded": "none",

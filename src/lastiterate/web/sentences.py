@@ -6,7 +6,7 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 from lastiterate.accounting.calibrate import Free
-from lastiterate.accounting.detection import detection_rates
+from lastiterate.accounting.detection import HARDLY_ANY_PROTECTION, detection_rates
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.per_step import per_step_shown
 from lastiterate.algorithms.run import Run
@@ -22,6 +22,7 @@ _CHANGED = {
     ZERO_OUT: "a record that was left out",
     ADD_OR_REMOVE_ONE: "a record that was added or removed",
 }
+_HARDLY_ANY = "That is hardly any protection for a single record."
 _FALSE_POSITIVE_RATE = 0.01  # the 1 % of the sentence
 
 
@@ -43,10 +44,11 @@ def claim_sentences(report: Report) -> list[str]:
 
 def attack_sentence(report: Report) -> str:
     found = float(detection_rates(report, _FALSE_POSITIVE_RATE))
-    return (
+    said = (
         f"An attacker with a 1 % false-positive rate detects {_CHANGED[report.run.adjacency]} at most "
         f"{rounded_up(100 * found, 3)} % of the time."
     )
+    return f"{said} {_HARDLY_ANY}" if found > HARDLY_ANY_PROTECTION else said
 
 
 def lower_sentence(report: Report) -> str:

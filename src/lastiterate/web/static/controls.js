@@ -93,7 +93,7 @@ export class Controls {
       if (one.choices) return choiceField({ ...given, unit: "", choices: one.choices.map((value) => ({ value, label: value })) });
       if (one.text) return textField(given);
       const plain = typeof given.value !== "object";
-      return numberField({ ...given, unit: one.needed ? one.unit : `${one.unit}; may be empty`, value: plain ? given.value : "as in the file", disabled: !plain });
+      return numberField({ ...given, optional: !one.needed, value: plain ? given.value : "as in the file", disabled: !plain });
     };
     const asked = kind.arguments.filter((one) => !(section === "batches" && one.name === "last" && !entries.last));
     const [first, more] = [asked.filter((one) => one.needed || entries[one.name] !== undefined), asked.filter((one) => !one.needed && entries[one.name] === undefined)];

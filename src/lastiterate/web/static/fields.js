@@ -24,8 +24,8 @@ function labelled(field, label, unit, input, ...before) {
 }
 
 /** A number, or whatever was typed instead of one; nothing is null. */
-export function numberField({ field, label, unit, value, change, disabled = false }) {
-  const input = element("input", { type: "text", inputMode: "decimal", value: shown(value), disabled, spellcheck: false });
+export function numberField({ field, label, unit, value, change, optional = false, disabled = false }) {
+  const input = element("input", { type: "text", inputMode: "decimal", value: shown(value), disabled, spellcheck: false, placeholder: optional ? "none" : "" });
   input.addEventListener("change", () => change(entered(input.value)));
   return labelled(field, label, unit, input);
 }
