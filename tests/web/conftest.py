@@ -17,11 +17,12 @@ from starlette.testclient import TestClient
 from lastiterate.web.app import application
 from lastiterate.web.form import as_form, start
 from lastiterate.web.serve import example
+from lastiterate.web.workers import Workers
 
 
 @pytest.fixture(scope="session")
 def client() -> Iterator[TestClient]:
-    app = application(TOKEN, PORT, start(example(), 1e-5))
+    app = application(TOKEN, PORT, start(example(), 1e-5), Workers())
     with TestClient(app, base_url=f"http://127.0.0.1:{PORT}") as client:
         yield client
 

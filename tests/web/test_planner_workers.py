@@ -7,6 +7,7 @@ import json
 import os
 import signal
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,24 +21,24 @@ from lastiterate.web.streaming import Answer
 from lastiterate.web.workers import TooBusy, Workers
 
 on_linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="CPU time is read from /proc")
-QUICK = json.dumps({"ask": "account", "run": as_form(example()), "delta": 1e-5, "parts": ["answer"]}).encode()
-LONG = json.dumps(
-    {
-        "ask": "account",
-        "delta": 1e-6,
-        "run": as_form(
-            li.Run(
-                li.losses.logistic(feature_norm=1.0),
-                li.Cyclic(1000, 50),
-                0.02,
-                li.OnMeanGradient(0.4),
-                2000,
-                optimizer=li.SGD(momentum=0.9),
-            )
-        ),
-        "parts": ["attack"],
-    }
-).encode()
+
+
+def question(run: li.Run, *parts: str) -> bytes:
+    return json.dumps({"ask": "account", "run": as_form(run), "delta": 1e-6, "parts": parts}).encode()
+
+
+QUICK = question(example(), "answer")
+TOLD = question(replace(example(), batches=li.Shuffled(60_000, 1_500)))  # seconds, and its progress is told
+UNTOLD = question(  # seconds in one piece
+    li.Run(
+        li.losses.logistic(feature_norm=1.0),
+        li.Cyclic(1000, 50),
+        0.02,
+        li.OnMeanGradient(0.4),
+        2000,
+        optimizer=li.SGD(momentum=0.9),
+    )
+)
 
 
 def run(work: Callable[[Workers], Awaitable[Any]]) -> Any:
@@ -71,9 +72,12 @@ async def answered(workers: Workers, question: bytes = QUICK) -> dict[str, Any]:
 
 
 @on_linux
-def test_a_computation_that_is_cancelled_burns_no_more_cpu() -> None:
+@pytest.mark.parametrize("long", [TOLD, UNTOLD], ids=["told", "untold"])
+def test_a_computation_that_is_cancelled_burns_no_more_cpu(long: bytes) -> None:
+    """It stops by itself where it tells its progress, and is ended where it does not."""
+
     async def work(workers: Workers) -> None:
-        async with workers.answer(LONG) as lines:
+        async with workers.answer(long) as lines:
             pid = lines.process.pid
             before = cpu_seconds(pid)
             await asyncio.sleep(0.4)
@@ -96,7 +100,7 @@ def test_a_process_that_dies_is_replaced_and_its_reader_is_told() -> None:
         async def receive() -> Any:
             await asyncio.sleep(3600)
 
-        answer = asyncio.create_task(Answer(workers, LONG)({"type": "http"}, receive, send))
+        answer = asyncio.create_task(Answer(workers, UNTOLD)({"type": "http"}, receive, send))
         while not workers.busy:
             await asyncio.sleep(0.02)
         await asyncio.sleep(0.05)
@@ -121,7 +125,7 @@ def test_a_reader_who_leaves_ends_the_computation() -> None:
         async def send(message: Any) -> None:
             assert message["type"] != "http.response.body" or b"progress" in message["body"]
 
-        answer = asyncio.create_task(Answer(workers, LONG)({"type": "http"}, receive, send))
+        answer = asyncio.create_task(Answer(workers, UNTOLD)({"type": "http"}, receive, send))
         while not workers.busy:
             await asyncio.sleep(0.02)
         await asyncio.sleep(0.05)

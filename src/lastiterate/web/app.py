@@ -25,9 +25,8 @@ _TOO_LARGE = (
 )
 
 
-def application(token: str, port: int, start: dict[str, Any]) -> Guard:
+def application(token: str, port: int, start: dict[str, Any], workers: Workers) -> Guard:
     """Under /token/: the page, what it starts with, and what it asks."""
-    workers = Workers()
 
     @asynccontextmanager
     async def alive(_: Starlette) -> AsyncIterator[None]:

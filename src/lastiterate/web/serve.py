@@ -14,6 +14,7 @@ try:
     import uvicorn
 
     from lastiterate.web.app import application
+    from lastiterate.web.workers import Workers
 except ImportError as error:
     raise ImportError(
         "lastiterate serve needs Starlette and uvicorn. Install them with: pip install 'lastiterate[web]'."
@@ -29,7 +30,13 @@ from lastiterate.web.form import start
 
 HOST = "127.0.0.1"
 _TOKEN_BYTES = 24
-_SECONDS_TO_END = 1
+_QUIET: dict[str, Any] = {
+    "log_level": "warning",
+    "access_log": False,
+    "server_header": False,
+    "ws": "none",
+    "timeout_graceful_shutdown": 2,  # seconds
+}
 
 
 def example() -> Run:
@@ -41,6 +48,18 @@ def example() -> Run:
         noise=OnMeanGradient(std=0.002),
         steps=epochs(50),
     )
+
+
+class _Server(uvicorn.Server):
+    """Its end is the end of every computation, so that no answer is waited for."""
+
+    def __init__(self, config: uvicorn.Config, workers: Workers) -> None:
+        super().__init__(config)
+        self.workers = workers
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self.workers.close()
+        await super().shutdown(sockets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,17 +79,9 @@ class Planner:
         return int(self.listening.getsockname()[1])
 
     def server(self) -> uvicorn.Server:
-        app = application(self.token, self._port, self.begins_with)
-        return uvicorn.Server(
-            uvicorn.Config(
-                app,
-                log_level="warning",
-                access_log=False,
-                server_header=False,
-                ws="none",
-                timeout_graceful_shutdown=_SECONDS_TO_END,
-            )
-        )
+        workers = Workers()
+        app = application(self.token, self._port, self.begins_with, workers)
+        return _Server(uvicorn.Config(app, **_QUIET), workers)
 
     def serve(self, *, browser: bool) -> None:
         """Until Ctrl-C, which is the usual end."""

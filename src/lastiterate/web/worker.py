@@ -28,7 +28,7 @@ _FIRST = {  # so that the first question of a reader does not wait for what is l
     "delta": 1e-5,
     "run": {
         "loss": {"kind": "logistic", "feature_norm": 1.0, "l2": 0.1},
-        "batches": {"kind": "shuffled", "records": 40, "batch_size": 10},
+        "batches": {"kind": "cyclic", "records": 40, "batch_size": 10},
         "step_size": 0.5,
         "noise": {"kind": "on_mean_gradient", "std": 1.0},
         "steps": 8,
@@ -36,7 +36,7 @@ _FIRST = {  # so that the first question of a reader does not wait for what is l
 }
 
 
-class Stopped(BaseException):
+class GivenUp(BaseException):
     """Nobody waits for the answer any more. No handler of errors keeps it."""
 
 
@@ -71,7 +71,7 @@ def work(question: str | bytes, say: Callable[[dict[str, Any]], None], stopped: 
             for part in answered(loads(question)):
                 say(part)
                 _check(stopped)
-    except Stopped:
+    except GivenUp:
         pass
     except LastIterateError as error:
         say({"error": str(error), "field": error.field})
@@ -98,7 +98,7 @@ class _Progress:
 
 def _check(stopped: Event) -> None:
     if stopped.is_set():
-        raise Stopped
+        raise GivenUp
 
 
 def _write(out: IO[str], part: dict[str, Any]) -> None:

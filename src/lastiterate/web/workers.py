@@ -27,9 +27,10 @@ class Workers:
 
     def __init__(self, count: int = 2) -> None:
         self._count, self._waiting = count, 0
-        self._free: asyncio.LifoQueue[Process] = asyncio.LifoQueue()
+        self._free: asyncio.LifoQueue[Process | None] = asyncio.LifoQueue()
         self._all: set[Process] = set()
         self.busy: list[Process] = []
+        self._closed = False
         self._starting: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
@@ -37,6 +38,10 @@ class Workers:
             self._start_another()
 
     async def close(self) -> None:
+        """Whoever waits is told that there will be no answer."""
+        self._closed = True
+        for _ in range(self._waiting):
+            self._free.put_nowait(None)
         for task in self._starting:
             task.cancel()
         await asyncio.gather(*self._starting, return_exceptions=True)
@@ -45,7 +50,7 @@ class Workers:
     @asynccontextmanager
     async def answer(self, question: bytes) -> AsyncIterator[AnswerLines]:
         """The lines of the answer. When the block is left before the last one, the computation stops."""
-        if self._waiting >= _MOST_WAITING:
+        if self._waiting >= _MOST_WAITING or self._closed:
             raise TooBusy("Too many questions wait for an answer already. Close other windows of this page, or wait.")
         self._waiting += 1
         try:
@@ -55,6 +60,8 @@ class Workers:
             raise TooBusy("Other computations did not end within a minute. Cancel them, and ask again.") from None
         finally:
             self._waiting -= 1
+        if process is None:
+            raise TooBusy("The planner has been ended in its terminal.")
         lines = AnswerLines(process)
         self.busy.append(process)
         try:
@@ -75,6 +82,8 @@ class Workers:
             self._start_another()
 
     def _start_another(self) -> None:
+        if self._closed:
+            return
         task = asyncio.create_task(self._start())
         self._starting.add(task)
         task.add_done_callback(self._starting.discard)
