@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import tomllib
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from lastiterate.web.as_python import run_to_python
 from lastiterate.web.form import ARGUMENTS, KINDS, OFFERED, as_form, form
 from lastiterate.web.sentences import rounded_down, rounded_up
 from lastiterate.web.serve import example
+from lastiterate.web.worker import work
 
 MNIST = Path(__file__).parents[2] / "examples" / "mnist.toml"
 Table = dict[str, Any]
@@ -83,6 +86,8 @@ def test_what_is_wrong_is_one_sentence_with_its_field(ask: Ask, run: Table, chan
         ({"delta": 0}, "delta"),
         ({"delta": None}, "delta"),
         ({"delta": "1e-5"}, "delta"),
+        ({"parts": 3}, "parts"),
+        ({"parts": ["answer", "all"]}, "parts"),
         ({"run": None}, "run"),
         ({"run": []}, None),
         ({"ask": "everything"}, "ask"),
@@ -189,3 +194,41 @@ def test_a_bound_that_protects_nobody_is_said(ask: Ask, run: Table) -> None:
     assert status == 200
     assert claim["epsilon"] is None or claim["epsilon"] > 1e3
     assert attack["sentence"].endswith("at most 100 % of the time. That is hardly any protection for a single record.")
+
+
+ODD = (
+    None,
+    True,
+    "",
+    "x",
+    -1,
+    0,
+    1e308,
+    5e-324,
+    2**70,
+    math.nan,
+    math.inf,
+    [],
+    [1],
+    {},
+    {"kind": "cosine"},
+    "\x00",
+    "９",
+)
+
+
+def test_whatever_is_asked_is_answered_or_refused(run: Table) -> None:
+    """One entry of a question is replaced by something odd; nothing breaks inside."""
+    source = random.Random(0)
+    small = {**run, "steps": 4, "batches": {"kind": "cyclic", "records": 40, "batch_size": 10}}
+    for _ in range(120):
+        asked = {"ask": source.choice(["account", "export"]), "run": small, "delta": 1e-5, "form": "python"}
+        question = json.loads(json.dumps({**asked, "parts": ["answer"]}))
+        parts = [question, question["run"], *(question["run"][name] for name in ("loss", "batches", "noise"))]
+        section = source.choice(parts)
+        name = source.choice([name for name in sorted(section) if name != "steps"])  # which may take for ever
+        section[name] = source.choice(ODD)
+        said: list[Table] = []
+        work(json.dumps(question), said.append, Event())
+        assert said
+        assert not [one for one in said if one.get("broken")], question

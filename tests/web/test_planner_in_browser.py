@@ -84,6 +84,10 @@ def test_the_page_is_whole_and_asks_nobody_else(browser: Any, address: str, size
     assert seen.said == []
     assert [url for url in seen.asked if not url.startswith(address)] == []
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    if size is PHONE:
+        page.set_viewport_size({"width": 320, "height": 568})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 320
+        page.set_viewport_size({"width": size[0], "height": size[1]})
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
     brightness = sum(map(int, paper.removeprefix("rgb(").rstrip(")").split(", "))) / 3 / 255
     assert brightness < 0.2 if scheme == "dark" else brightness > 0.9
@@ -114,6 +118,16 @@ def test_a_slider_changes_the_answer_with_the_keyboard_alone(seen: Seen) -> None
     run = example()
     expected = li.Run(run.loss, run.batches, run.step_size, li.OnMeanGradient(std), run.steps)
     assert seen.epsilon() == pytest.approx(li.account(expected, DELTA).epsilon, rel=1e-12)
+
+
+def test_whoever_is_at_a_control_stays_there(seen: Seen) -> None:
+    page = seen.page
+    page.get_by_label("batches", exact=True).focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate("document.activeElement.value") == "full"
+    assert seen.epsilon() > 0
 
 
 def test_what_is_wrong_is_said_beside_its_field(seen: Seen) -> None:

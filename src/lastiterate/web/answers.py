@@ -35,6 +35,8 @@ def answered(question: Any) -> Iterator[Part]:
 def _accounted(question: Mapping[str, Any]) -> Iterator[Part]:
     """All parts, or those that are asked for."""
     wanted = question.get("parts") or list(PARTS)
+    if not isinstance(wanted, list) or not all(name in PARTS for name in map(str, wanted)):
+        raise InvalidInput(f"parts must be a list of {', '.join(PARTS)}. Got {shown(wanted):.60}.", field="parts")
     begun = time.thread_time()
     report = _report(question)
     fine = time.thread_time() - begun < _QUICK

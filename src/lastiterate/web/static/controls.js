@@ -167,6 +167,11 @@ export class Controls {
   }
 }
 
+/** Whoever is at a control of this place stays there. */
 function put(place, ...fields) {
-  document.querySelector(`[data-place="${place}"]`).replaceChildren(...fields);
+  const slot = document.querySelector(`[data-place="${place}"]`);
+  const inputs = () => [...slot.querySelectorAll("input, select")];
+  const held = inputs().indexOf(document.activeElement);
+  slot.replaceChildren(...fields);
+  if (held >= 0) inputs().at(Math.min(held, inputs().length - 1))?.focus();
 }
