@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
+from json import dumps
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from lastiterate.accounting.account import account
 from lastiterate.accounting.calibrate import Free, calibrate
 from lastiterate.accounting.describe import described
 from lastiterate.accounting.report import Report
+from lastiterate.accounting.signed.claimed import above
 from lastiterate.algorithms.encode import run_from_dict
 from lastiterate.algorithms.files import run_from_text, run_to_toml
 from lastiterate.algorithms.run import Run
@@ -19,7 +24,7 @@ from lastiterate.web.as_python import run_to_python
 from lastiterate.web.attacker import attack
 from lastiterate.web.curves import curves
 from lastiterate.web.form import as_form
-from lastiterate.web.sentences import attack_sentence, calibrated_sentence, claim_sentences, lower_sentence, rounded_up
+from lastiterate.web.sentences import attack_sentence, calibrated_sentence, claim_sentences, lower_sentence
 
 Part = dict[str, Any]
 _QUICK = 0.1  # CPU seconds for an account: curves then have as many points as can be seen
@@ -48,7 +53,7 @@ def _accounted(question: Mapping[str, Any]) -> Iterator[Part]:
 def _claim(report: Report, _: bool) -> Iterator[Part]:
     yield {
         "epsilon": report.epsilon,
-        "shown": rounded_up(report.epsilon),
+        "shown": above(report.epsilon) if math.isfinite(report.epsilon) else "∞",
         "delta": report.delta,
         "mu": report.mu,
         "theorem": report.best.theorem.name,
@@ -113,17 +118,19 @@ def _exported(question: Mapping[str, Any]) -> Iterator[Part]:
     yield {"part": "file", "name": name, "text": text}
 
 
-def _as_report(question: Mapping[str, Any]) -> tuple[str, str]:
-    return "report.txt", f"{_report(question)}\n"
+def _saved(name: str) -> Callable[[Mapping[str, Any]], tuple[str, str]]:
+    """The report in a file of this name, as `report.save` writes it."""
 
+    def saved(question: Mapping[str, Any]) -> tuple[str, str]:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / name
+            _report(question).save(path)
+            return name, path.read_text(encoding="utf-8")
 
-def _as_json(question: Mapping[str, Any]) -> tuple[str, str]:
-    return "report.json", f"{_report(question).to_json()}\n"
+    return saved
 
 
 def _as_certificate(question: Mapping[str, Any]) -> tuple[str, str]:
-    from json import dumps
-
     return "certificate.json", f"{dumps(_report(question).certificate)}\n"
 
 
@@ -159,8 +166,9 @@ _EXPORTS: Mapping[str, Callable[[Mapping[str, Any]], tuple[str, str]]] = {
     "toml": _as_toml,
     "python": _as_python,
     "certificate": _as_certificate,
-    "report": _as_report,
-    "json": _as_json,
+    "page": _saved("report.html"),
+    "text": _saved("report.txt"),
+    "json": _saved("report.json"),
 }
 QUESTIONS: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Part]]] = {
     "account": _accounted,

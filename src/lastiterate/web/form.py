@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from lastiterate.accounting.plain import finite
 from lastiterate.algorithms.batches.passes import DROP, SMALLER
 from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.algorithms.kinds import SECTIONS, Kind
-from lastiterate.accounting.plain import finite
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import INSIDE_UNIT, checked_number
 from lastiterate.privacy.adjacency import Adjacency

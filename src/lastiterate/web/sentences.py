@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 from lastiterate.accounting.calibrate import Free
 from lastiterate.accounting.detection import HARDLY_ANY_PROTECTION, detection_rates
 from lastiterate.accounting.report import Report
+from lastiterate.accounting.signed.claimed import above, below
 from lastiterate.algorithms.per_step import per_step_shown
 from lastiterate.algorithms.run import Run
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT
@@ -17,13 +17,8 @@ _NEIGHBOURS = {
     ZERO_OUT: "one record contributes nothing",
     ADD_OR_REMOVE_ONE: "one record is added or removed",
 }
-_CHANGED = {
-    REPLACE_ONE: "a replaced record",
-    ZERO_OUT: "a record that was left out",
-    ADD_OR_REMOVE_ONE: "a record that was added or removed",
-}
 _HARDLY_ANY = "That is hardly any protection for a single record."
-_FALSE_POSITIVE_RATE = 0.01  # the 1 % of the sentence
+_FALSE_POSITIVE_RATE = 0.01  # the 1% of the sentence
 
 
 def claim_sentences(report: Report) -> list[str]:
@@ -32,21 +27,21 @@ def claim_sentences(report: Report) -> list[str]:
     if not math.isfinite(report.epsilon):
         return [f"No finite ε is proved for this run at δ = {_shown(report.delta)}."]
     said = [
-        f"Releasing only {run.released.called} has ε = {rounded_up(report.epsilon)} at δ = {_shown(report.delta)}, "
+        f"Releasing only {run.released.called} has ε = {above(report.epsilon)} at δ = {_shown(report.delta)}, "
         f"when {_NEIGHBOURS[run.adjacency]}."
     ]
     if math.isfinite(report.composition) and report.epsilon > 0:
         ratio = report.composition / report.epsilon
         much = f", {ratio:.3g} times as much" if ratio > 1.005 else ", no more"
-        said.append(f"Releasing every iterate would cost ε = {rounded_up(report.composition)}{much}.")
+        said.append(f"Releasing every iterate would cost ε = {above(report.composition)}{much}.")
     return said
 
 
 def attack_sentence(report: Report) -> str:
     found = float(detection_rates(report, _FALSE_POSITIVE_RATE))
     said = (
-        f"An attacker with a 1 % false-positive rate detects {_CHANGED[report.run.adjacency]} at most "
-        f"{rounded_up(100 * found, 3)} % of the time."
+        f"An attacker with a 1% false-positive rate detects that a record was {report.run.adjacency.changed} at most "
+        f"{above(100 * found, 3)}% of the time."
     )
     return f"{said} {_HARDLY_ANY}" if found > HARDLY_ANY_PROTECTION else said
 
@@ -58,8 +53,8 @@ def lower_sentence(report: Report) -> str:
         return "No lower bound is known for such a run."
     if ratio < 1 + 1e-6:
         return "This is exact: an allowed loss exists that costs as much."
-    known = f"Lower bound: an allowed loss exists with ε ≥ {rounded_down(lower)}"
-    return f"{known}, so this ε is at most {rounded_up(ratio, 3)} times too large."
+    known = f"Lower bound: an allowed loss exists with ε ≥ {below(lower)}"
+    return f"{known}, so this ε is at most {above(ratio, 3)} times too large."
 
 
 def calibrated_sentence(before: Run, run: Run, free: Free, epsilon: float) -> str:
@@ -81,19 +76,6 @@ def _changed(run: Run, free: Free) -> str:
     if free is Free.BATCH_SIZE:
         return f"batch size {run.batches.divisor:.6g}"
     return f"step size {per_step_shown(run.step_size)}"
-
-
-def rounded_up(value: float, digits: int = 4) -> str:
-    """An upper bound as it is shown: never less than it is."""
-    return _rounded(value, Context(digits, ROUND_CEILING))
-
-
-def rounded_down(value: float, digits: int = 4) -> str:
-    return _rounded(value, Context(digits, ROUND_FLOOR))
-
-
-def _rounded(value: float, context: Context) -> str:
-    return f"{float(context.create_decimal_from_float(value)):.{context.prec}g}" if math.isfinite(value) else "∞"
 
 
 def _shown(delta: float) -> str:

@@ -21,7 +21,7 @@ export const lower = (value, digits = DIGITS) => (value === null ? "" : value ==
 /** To what one would type, for a position of a slider. */
 export const typed = (value, digits = 3) => Number(value.toPrecision(digits));
 
-export const percent = (share) => (share === 0 ? "0 %" : `${upper(100 * share, 3)} %`);
+export const percent = (share) => (share === 0 ? "0%" : `${upper(100 * share, 3)}%`);
 
 /** What was typed, as a number where it is one: what is not, the library refuses in its own words. */
 export function entered(input) {

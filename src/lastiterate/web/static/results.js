@@ -29,7 +29,7 @@ export function showAnswer({ epsilon, shown, theorem, citation, sentences }) {
 export const showLower = ({ sentence }) => { at("lower").textContent = together(sentence); };
 
 /** No line ends inside an equation. */
-const together = (sentence) => sentence.replace(/([εδ]) ([=≥≤]) /g, "$1\u00a0$2\u00a0").replace(/ %/g, "\u00a0%");
+const together = (sentence) => sentence.replace(/([εδ]) ([=≥≤]) /g, "$1\u00a0$2\u00a0");
 
 export function showTrouble(sentence) {
   at("trouble").textContent = sentence;
@@ -105,7 +105,7 @@ function numbers(drawn) {
 
 export function showAttack({ false_positive_rates: rates, detection_rates: found, sentence }) {
   at("chance").textContent = together(sentence);
-  const inPercent = (_, splits) => splits.map((one) => `${Math.round(100 * one)} %`);
+  const inPercent = (_, splits) => splits.map((one) => `${Math.round(100 * one)}%`);
   attackChart.show([rates, rates, found], {
     curves: [
       { colour: "soft", dash: [4, 4], width: 1.5, spot: { text: "guessing", x: 0.5, y: 0.42, right: 6, align: "left" } },
