@@ -205,8 +205,11 @@ def test_a_file_says_on_the_page_what_it_says_to_the_command_line(
 
 def test_a_plan_becomes_the_run(seen: Seen) -> None:
     page = seen.page
+    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
     page.get_by_label("most passes over the data").fill("40")
     page.get_by_role("button", name="Compare plans").click()
+    page.wait_for_selector("#plans-found:not([hidden])")
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
     page.get_by_role("button", name="Use plan 1").click()
     assert seen.epsilon() <= 1
     expected = li.plan(
@@ -221,7 +224,8 @@ def test_an_old_answer_never_follows_a_newer_one_and_cancel_ends_the_wait(seen: 
     epochs = page.get_by_label("epochs passes over the data")
     epochs.fill("3")
     epochs.press("Tab")
-    page.wait_for_selector("#work:not([hidden])")
+    while not held:
+        page.wait_for_timeout(20)
     epochs.fill("7")
     epochs.press("Tab")
     newer = seen.epsilon()
@@ -233,7 +237,10 @@ def test_an_old_answer_never_follows_a_newer_one_and_cancel_ends_the_wait(seen: 
     held.clear()
     epochs.fill("4")
     epochs.press("Tab")
-    cancel = page.get_by_role("button", name="Cancel")
+    while not held:
+        page.wait_for_timeout(20)
+    page.wait_for_selector("#work:not([hidden])")
+    cancel = page.get_by_role("button", name="Cancel", exact=True)
     cancel.focus()
     page.keyboard.press("Enter")
     assert not cancel.is_visible()

@@ -23,10 +23,14 @@ class TooBusy(LastIterateError):
 
 
 class Workers:
-    """So many processes, each of which answers one question at a time. A question that finds none free waits."""
+    """So many questions are answered at a time, each by a process; others wait.
+
+    One process more is kept ready, so that nobody waits for the successor of one that had to be ended.
+    """
 
     def __init__(self, count: int = 2) -> None:
         self._count, self._waiting = count, 0
+        self._turns = asyncio.Semaphore(count)
         self._free: asyncio.LifoQueue[Process | None] = asyncio.LifoQueue()
         self._all: set[Process] = set()
         self.busy: list[Process] = []
@@ -34,7 +38,7 @@ class Workers:
         self._starting: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        for _ in range(self._count):
+        for _ in range(self._count + 1):
             self._start_another()
 
     async def close(self) -> None:
@@ -50,18 +54,7 @@ class Workers:
     @asynccontextmanager
     async def answer(self, question: bytes) -> AsyncIterator[AnswerLines]:
         """The lines of the answer. When the block is left before the last one, the computation stops."""
-        if self._waiting >= _MOST_WAITING or self._closed:
-            raise TooBusy("Too many questions wait for an answer already. Close other windows of this page, or wait.")
-        self._waiting += 1
-        try:
-            async with asyncio.timeout(_LONGEST_WAIT):
-                process = await self._free.get()
-        except TimeoutError:
-            raise TooBusy("Other computations did not end within a minute. Cancel them, and ask again.") from None
-        finally:
-            self._waiting -= 1
-        if process is None:
-            raise TooBusy("The planner has been ended in its terminal.")
+        process = await self._in_turn()
         lines = AnswerLines(process)
         self.busy.append(process)
         try:
@@ -70,6 +63,30 @@ class Workers:
             yield lines
         finally:
             await asyncio.shield(self._given_back(process, lines))
+
+    async def _in_turn(self) -> Process:
+        """A process, as soon as not too many compute."""
+        if self._waiting >= _MOST_WAITING or self._closed:
+            raise TooBusy("Too many questions wait for an answer already. Close other windows of this page, or wait.")
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(_LONGEST_WAIT):
+                return await self._next()
+        except TimeoutError:
+            raise TooBusy("Other computations did not end within a minute. Cancel them, and ask again.") from None
+        finally:
+            self._waiting -= 1
+
+    async def _next(self) -> Process:
+        await self._turns.acquire()
+        try:
+            process = await self._free.get()
+            if process is None:
+                raise TooBusy("The planner has been ended in its terminal.")
+        except BaseException:
+            self._turns.release()
+            raise
+        return process
 
     async def _given_back(self, process: Process, lines: AnswerLines) -> None:
         """To the next question, if it is done or stops at once; if not, another process takes its place."""
@@ -80,6 +97,7 @@ class Workers:
         else:
             await self._end(process)
             self._start_another()
+        self._turns.release()
 
     def _start_another(self) -> None:
         if self._closed:
