@@ -93,7 +93,7 @@ def test_the_page_is_whole_and_asks_nobody_else(browser: Any, address: str, size
     assert brightness < 0.2 if scheme == "dark" else brightness > 0.9
     assert page.evaluate("getComputedStyle(document.getElementById('epsilon')).transitionDuration") == "0s"
     for chart in ("growth", "attack"):
-        assert page.locator(f"#{chart} canvas").bounding_box()["width"] > 250
+        assert page.evaluate(f"document.querySelector('#{chart} canvas').clientWidth") > 250
     columns = page.locator("#controls").bounding_box()["x"] < page.locator("#answer").bounding_box()["x"]
     assert columns == (size is DESK)
     assert "2.17" in page.get_attribute("#growth", "aria-label")
