@@ -1445,4 +1445,28 @@ MUTANTS = (
         "self.claimed is not None and self.epsilon_if_gaussian > self.claimed",
         "tests/auditing/test_audited_claims.py",
     ),
+    Mutant(
+        "the planner answers without its token",
+        "web/guard.py",
+        "if not compare_digest(",
+        "if False and compare_digest(",
+        "tests/web/test_planner_guard.py",
+        "token",
+    ),
+    Mutant(
+        "the planner answers under any name",
+        "web/guard.py",
+        'if headers.get("host", "") not in self.hosts:',
+        'if "host" not in headers:',
+        "tests/web/test_planner_guard.py",
+        "another_name",
+    ),
+    Mutant(
+        "the planner rounds what it shows to the nearest number",
+        "web/answers.py",
+        '"shown": above(report.epsilon)',
+        '"shown": f"{report.epsilon:.4g}"',
+        "tests/web/test_planner_answers.py",
+        "sentences_say",
+    ),
 )

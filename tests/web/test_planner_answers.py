@@ -56,7 +56,10 @@ def test_the_sentences_say_what_the_numbers_are(ask: Ask, run: Table) -> None:
     assert claim["sentences"][0] == (
         f"Releasing only the last iterate has ε = {claim['shown']} at δ = 1e-5, when one record is replaced."
     )
-    assert float(claim["shown"]) >= claim["epsilon"]
+    for std in (0.0021, 0.0023, 0.0025, 0.0027, 0.0029):  # to the nearest number, some would be less
+        noise = {"kind": "on_mean_gradient", "std": std}
+        _, [other] = ask(ask="account", run={**run, "noise": noise}, delta=1e-5, parts=["answer"])
+        assert other["epsilon"] <= float(other["shown"]) <= 1.001 * other["epsilon"]
     assert "at most" in attack["sentence"]
     assert "times too large" in lower["sentence"]
 
