@@ -27,6 +27,7 @@ ALLOWED = {
     "privacy": "errors numerics",
     "notions": "privacy",
     "baselines": "privacy",
+    "trials": "privacy",
     "algorithms": "errors kernel numerics privacy",  # privacy: by which law batches are sampled
     "shift": "algorithms kernel numerics progress",
     "mixing": "numerics privacy",

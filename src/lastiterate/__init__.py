@@ -7,7 +7,18 @@ Names are loaded when they are first used, so that `import lastiterate` takes no
 TYPE_CHECKING = False  # as `typing` has it, which takes long to import
 
 if TYPE_CHECKING:
-    from lastiterate import accounting, adapters, auditing, baselines, mechanisms, notions, theorems, torch, training
+    from lastiterate import (
+        accounting,
+        adapters,
+        auditing,
+        baselines,
+        mechanisms,
+        notions,
+        theorems,
+        torch,
+        training,
+        trials,
+    )
     from lastiterate.accounting.account import account
     from lastiterate.accounting.budget import Budget
     from lastiterate.accounting.calibrate import BATCH_SIZE, NOISE, STEP_SIZE, STEPS, calibrate
@@ -46,6 +57,7 @@ if TYPE_CHECKING:
     from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT
     from lastiterate.privacy.compose import compose
     from lastiterate.privacy.gaussian import GaussianDP
+    from lastiterate.privacy.select import select
     from lastiterate.theorems.catalogue import CATALOGUE
     from lastiterate.training.plans.planning import plan
     from lastiterate.training.train import train
@@ -114,11 +126,13 @@ __all__ = [
     "notions",
     "plan",
     "read_run",
+    "select",
     "steps",
     "theorems",
     "torch",
     "train",
     "training",
+    "trials",
     "verify",
     "write_run",
 ]
@@ -147,11 +161,23 @@ _NAMES = {
     "privacy.adjacency": "ADD_OR_REMOVE_ONE REPLACE_ONE ZERO_OUT",
     "privacy.compose": "compose",
     "privacy.gaussian": "GaussianDP",
+    "privacy.select": "select",
     "theorems.catalogue": "CATALOGUE",
     "training.plans.planning": "plan",
     "training.train": "train",
 }
-_ROOMS = ("accounting", "adapters", "auditing", "baselines", "mechanisms", "notions", "theorems", "torch", "training")
+_ROOMS = (
+    "accounting",
+    "adapters",
+    "auditing",
+    "baselines",
+    "mechanisms",
+    "notions",
+    "theorems",
+    "torch",
+    "training",
+    "trials",
+)
 _MODULES = {name: f"lastiterate.{module}" for module, names in _NAMES.items() for name in names.split()}
 
 

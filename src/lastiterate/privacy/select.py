@@ -1,0 +1,82 @@
+"""`li.select`: the price of choosing the best of many trials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from lastiterate.errors import InvalidInput, shown
+from lastiterate.privacy.adjacency import Adjacency
+from lastiterate.privacy.best import best
+from lastiterate.privacy.chosen_slack import ForEachDepth
+from lastiterate.privacy.compose import checked_notions
+from lastiterate.privacy.dominated import tabled
+from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.profile import Profile
+from lastiterate.privacy.selected import Selected
+from lastiterate.privacy.selected_renyi import has_divergences, selected_renyi
+from lastiterate.privacy.trials import Trials
+from lastiterate.privacy.worst import worst
+
+# A table that is made for a power of ten ends a factor of 100 below it, and of the mean number of trials: what is below
+# that hardly counts. A table goes a billion times deeper than it is told.
+_ENDS = 1e7
+_LARGEST_DELTA = 0.5
+
+
+def select(guarantees: Any, *, trials: Trials) -> Notion:
+    """The guarantee of running a random number of trials and releasing the best one alone.
+
+    guarantees: that of one trial, a report of `li.account` or any guarantee; or a list, one for each setting, where every
+        trial draws its setting at random and without a look at the data. A trial is the model together with its score: if
+        the score is computed from private records, that belongs to the trial and is covered by its guarantee.
+    trials: how many are run, such as `li.trials.Geometric(mean=10)`. The number is drawn anew and is not released.
+
+    The better of two bounds: from the profile of a trial (docs/proofs.md), and from its Rényi divergences where these are
+    known (Papernot and Steinke 2022, Theorems 2 and 6).
+    """
+    if not isinstance(trials, Trials):
+        raise InvalidInput(
+            f"trials must be such as li.trials.Geometric(mean=10). Got {shown(trials):.60}.", field="trials"
+        )
+    one = worst(checked_notions("select", _listed(guarantees)))
+    by_profile = Selected(one, trials) if _is_quick(one) else SelectedByTables(one, trials)
+    return best([by_profile, selected_renyi(one, trials)]) if has_divergences(one) else by_profile
+
+
+def _listed(guarantees: Any) -> Any:
+    """One report or guarantee is a list of one."""
+    single = isinstance(guarantees, Notion) or hasattr(guarantees, "as_notion") or not isinstance(guarantees, Iterable)
+    return [guarantees] if single else guarantees
+
+
+def _is_quick(notion: Notion) -> bool:
+    """And has a convex trade-off function."""
+    return isinstance(notion, GaussianDP) or (isinstance(notion, Profile) and notion.points is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class SelectedByTables(ForEachDepth):
+    """Of the best of so many trials: by tables of one trial, each as deep as is asked."""
+
+    trial: Notion
+    trials: Trials
+    _known: dict[int, Notion] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def adjacency(self) -> Adjacency:  # type: ignore[override]
+        return self.trial.adjacency
+
+    def relabelled(self, adjacency: Adjacency) -> Notion:
+        return replace(self, trial=self.trial.relabelled(adjacency))
+
+    def member(self, power: int) -> Notion:
+        if power not in self._known:
+            depth = _ENDS * self.exception(power) / max(self.trials.mean, 1.0)
+            table = tabled(self.trial, min(depth, _LARGEST_DELTA), raised=0.0)
+            epsilons, deltas = ([0.0], [1.0]) if table is None else table
+            profile = Profile(epsilons=epsilons, deltas=deltas, adjacency=self.adjacency)
+            self._known[power] = Selected(profile, self.trials)
+        return self._known[power]

@@ -1,0 +1,143 @@
+"""How many trials are run before the best of them is released: a random number, drawn without a look at the data.
+
+With f(x) = E x^K, the best of K trials has the density f'(G) relative to one trial, G the probability that a trial is
+worse (docs/proofs.md). All that selection costs comes from f': its logarithm is convex for the laws of this file, and
+`fall` is by how much it has fallen where a trial is better with probability `tail`, from f'(1) = E K on.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+
+from lastiterate.errors import Interval, check_fields
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.randomness import Source
+from lastiterate.numerics.roots import decreasing_root
+
+_MOST = 1e6  # trials, on average: nobody trains more
+_MEAN = Interval(0.0, _MOST, high_included=True)
+_MORE_THAN_ONE = Interval(1.0, _MOST, high_included=True)
+# Nearer to −1, γ is no float; with a larger shape it is a Poisson law, all but in name.
+_SHAPE = Interval(-0.9, 1e3, low_included=True, high_included=True)
+_LARGEST_LOG = 700.0  # e to it is a float
+
+
+class Trials(ABC):
+    """The law of the number of trials."""
+
+    mean: float
+
+    @abstractmethod
+    def fall(self, tails: Floats) -> Floats:
+        """log f'(1) − log f'(1 − tail)."""
+
+    @abstractmethod
+    def tail(self, falls: Floats) -> Floats:
+        """Where it has fallen by so much."""
+
+    @abstractmethod
+    def _first(self) -> tuple[int, float]:
+        """The least number of trials, and its probability."""
+
+    @abstractmethod
+    def _ratio(self, count: int) -> float:
+        """The probability of one trial more, divided by that of this number."""
+
+    def drawn(self, source: Source) -> int:
+        """A number of trials."""
+        point = float(source.uniform())
+        count, chance = self._first()
+        total = chance
+        while total <= point and chance > 0:
+            chance *= self._ratio(count)
+            count, total = count + 1, total + chance
+        return count
+
+
+@dataclass(frozen=True)
+class PoissonTrials(Trials):
+    """A Poisson number with this `mean`. It may be 0: then nothing is released, which tells nothing about the data."""
+
+    mean: float
+
+    def __post_init__(self) -> None:
+        check_fields(self, _MEAN, "mean")
+
+    def fall(self, tails: Floats) -> Floats:
+        return self.mean * tails
+
+    def tail(self, falls: Floats) -> Floats:
+        return falls / self.mean
+
+    def _first(self) -> tuple[int, float]:
+        return 0, math.exp(-self.mean)
+
+    def _ratio(self, count: int) -> float:
+        return self.mean / (count + 1)
+
+
+@dataclass(frozen=True)
+class NegativeBinomial(Trials):
+    """The negative binomial law without 0, with this `mean` above 1. `shape` 1 is the geometric law, 0 the logarithmic one.
+
+    A smaller shape, down to −0.9, has more of its mass on few trials and on very many, and costs less.
+    """
+
+    mean: float
+    shape: float
+
+    def __post_init__(self) -> None:
+        check_fields(self, _MORE_THAN_ONE, "mean")
+        check_fields(self, _SHAPE, "shape")
+
+    @property
+    def stop(self) -> float:
+        """γ of Papernot and Steinke 2022; for the geometric law, the probability to stop after each trial."""
+        return _stop(self.mean, self.shape)
+
+    def fall(self, tails: Floats) -> Floats:
+        return (1 + self.shape) * np.log1p((1 - self.stop) / self.stop * tails)
+
+    def tail(self, falls: Floats) -> Floats:
+        return np.expm1(falls / (1 + self.shape)) * self.stop / (1 - self.stop)
+
+    def _first(self) -> tuple[int, float]:
+        """f'(0)."""
+        return 1, self.mean * self.stop ** (1 + self.shape)
+
+    def _ratio(self, count: int) -> float:
+        return (1 - self.stop) * (count + self.shape) / (count + 1)
+
+
+@dataclass(frozen=True)
+class Geometric(NegativeBinomial):
+    """After each trial it is decided by a coin whether there is another one; `mean` above 1."""
+
+    shape: float = field(default=1.0, init=False)
+
+
+@dataclass(frozen=True)
+class Logarithmic(NegativeBinomial):
+    """The logarithmic law, with this `mean` above 1: mostly few trials, now and then very many."""
+
+    shape: float = field(default=0.0, init=False)
+
+
+@lru_cache(maxsize=64)
+def _stop(mean: float, shape: float) -> float:
+    """γ with η(1 − γ)/(γ(1 − γ^η)) = mean, by its logarithm: e^{−L}."""
+    log = decreasing_root(lambda logs: mean - _mean(logs, shape), np.array([1e-12]), np.array([_LARGEST_LOG]))
+    return math.exp(-float(log[0]))
+
+
+def _mean(logs: Floats, shape: float) -> Floats:
+    """(e^L − 1)·η/(1 − e^{−ηL}), for η = 0 its limit."""
+    powers = shape * logs
+    with np.errstate(divide="ignore", invalid="ignore"):
+        quotients = np.where(np.abs(powers) < 1e-9, 1 + powers / 2, powers / -np.expm1(-powers))
+    return np.asarray(np.expm1(logs) / logs * quotients)
