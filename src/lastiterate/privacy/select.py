@@ -8,17 +8,16 @@ from typing import Any
 
 from lastiterate.errors import InvalidInput, shown
 from lastiterate.privacy.adjacency import Adjacency
-from lastiterate.privacy.best import best
 from lastiterate.privacy.chosen_slack import ForEachDepth
 from lastiterate.privacy.compose import checked_notions
 from lastiterate.privacy.dominated import tabled
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.pointwise import Least, worst
 from lastiterate.privacy.profile import Profile
 from lastiterate.privacy.selected import Selected
 from lastiterate.privacy.selected_renyi import has_divergences, selected_renyi
 from lastiterate.privacy.trials import Trials
-from lastiterate.privacy.worst import worst
 
 # A table that is made for a power of ten ends a factor of 100 below it, and of the mean number of trials: what is below
 # that hardly counts. A table goes a billion times deeper than it is told.
@@ -43,7 +42,9 @@ def select(guarantees: Any, *, trials: Trials) -> Notion:
         )
     one = worst(checked_notions("select", _listed(guarantees)))
     by_profile = Selected(one, trials) if _is_quick(one) else SelectedByTables(one, trials)
-    return best([by_profile, selected_renyi(one, trials)]) if has_divergences(one) else by_profile
+    if not has_divergences(one):
+        return by_profile
+    return Least((by_profile, selected_renyi(one, trials)), one.adjacency)
 
 
 def _listed(guarantees: Any) -> Any:

@@ -21,7 +21,7 @@ from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.trials import Trials
 
-_POINTS = 2049  # of f', a geometric grid: the error falls with their square
+_POINTS = 1025  # of f', a geometric grid: the error falls with their square
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Selected(Notion):
     def _heights(self) -> tuple[Floats, Floats]:
         """f' on one data set, increasing, and a lower bound on f' on the other; between two of them both are chords.
 
-        f' and T are convex, so that f'(T) lies above the continuation of the chord to its left.
+        f' and T are convex, so that f'(T) lies above the continuation of the chord to its left; and it increases.
         """
         falls = np.linspace(float(self.trials.fall(np.ones(1))[0]), 0.0, _POINTS)
         tails = np.clip(self.trials.tail(falls), 0.0, 1.0)
@@ -61,11 +61,10 @@ class Selected(Notion):
         other = self.trials.mean * np.exp(-self.trials.fall(1 - worse))
         steps = -np.diff(tails)
         continued = other[1:-1] + np.diff(other)[:-1] * steps[1:] / steps[:-1]
-        lower = np.concatenate([other[:1], other[:1], np.maximum(continued, other[1:-1])])
-        doubt = 1e-10 + 4 * float(
-            self.trials.fall(np.array([1e-14]))[0]
-        )  # worse is off by a few 1e-16, and differences of it
-        return self.trials.mean * np.exp(-falls), down(lower, by=doubt)
+        # `worse` is off by a few 1e-16, and so are its differences.
+        doubt = 1e-10 + 4 * float(self.trials.fall(np.array([1e-14]))[0])
+        lower = np.concatenate([other[:1], other[:1], np.maximum(down(continued, by=doubt), down(other[1:-1]))])
+        return self.trials.mean * np.exp(-falls), down(lower, by=1e-12)
 
     def _log_delta(self, epsilons: Floats) -> Floats:
         log_slopes, weights = self.pieces

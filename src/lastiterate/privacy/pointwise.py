@@ -1,4 +1,4 @@
-"""One of several releases, it is not said which: what holds for each of them."""
+"""The largest, or the least, of several profiles at each ε."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lastiterate.privacy.notion import Notion
 
 @dataclass(frozen=True, eq=False)
 class Worst(Notion):
-    """The pointwise maximum of profiles."""
+    """One of several releases, it is not said which: what holds for each of them."""
 
     members: tuple[Notion, ...]
     adjacency: Adjacency
@@ -31,6 +31,23 @@ class Worst(Notion):
 
     def _rdp(self, orders: Floats) -> Floats:
         return np.asarray(np.max([member._rdp(orders) for member in self.members], axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Least(Notion):
+    """All of these hold for one release. Unlike `best` it looks for no convex function below them, which takes a while."""
+
+    members: tuple[Notion, ...]
+    adjacency: Adjacency
+
+    def relabelled(self, adjacency: Adjacency) -> Notion:
+        return replace(self, members=tuple(one.relabelled(adjacency) for one in self.members), adjacency=adjacency)
+
+    def _log_delta(self, epsilons: Floats) -> Floats:
+        return np.asarray(np.min([member._log_delta(epsilons) for member in self.members], axis=0))
+
+    def _epsilon(self, log_deltas: Floats) -> Floats:
+        return np.asarray(np.min([member._epsilon(log_deltas) for member in self.members], axis=0))
 
 
 def worst(notions: Sequence[Notion]) -> Notion:
