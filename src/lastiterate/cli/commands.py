@@ -28,6 +28,7 @@ COMMANDS = (
     ),
     Command("compare", "every theorem side by side", "compare run.toml --plot out/compare.png"),
     Command("serve", "a planner in the browser, for this machine alone", "serve run.toml --no-browser"),
+    Command("select", "the price of releasing the best of many trials", "select run.toml --trials poisson --mean 10"),
     Command("budget", "a ledger of releases that a team shares", "budget team.sqlite --spend run.toml --what 'March'"),
     Command("verify", "replay a certificate", "verify certificate.json --run run.toml"),
     Command("audit", "train many times, bound epsilon from below", "audit run.toml --runs 2000 --delta 1e-5"),

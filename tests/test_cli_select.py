@@ -1,0 +1,70 @@
+"""`lastiterate select`: the price of releasing the best of many trials."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import lastiterate as li
+from lastiterate.cli import main
+
+RUN = li.Run(
+    loss=li.losses.logistic(feature_norm=1.0, l2=0.01),
+    batches=li.Cyclic(records=1000, batch_size=100),
+    step_size=0.5,
+    noise=li.OnMeanGradient(std=0.1),
+    steps=20,
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    written = tmp_path / "run.toml"
+    li.write_run(RUN, written)
+    return str(written)
+
+
+def outputs(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    try:
+        code = main(arguments)
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_the_same_number_as_in_python(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = outputs(["select", path, path, "--trials", "poisson", "--mean", "10", "--json"], capsys)
+    report = li.account(RUN, delta=1e-5)
+    said = json.loads(out)
+    assert code == 0
+    assert said["epsilon"] == li.select(report, trials=li.trials.Poisson(mean=10)).epsilon(1e-5)
+    assert said["trials"] == {"law": "poisson", "mean": 10.0, "shape": None}
+    assert [one["epsilon"] for one in said["each"]] == [report.epsilon] * 2
+    code, out, _ = outputs(["select", path, "--mean", "10", "--delta", "1e-6"], capsys)
+    assert code == 0
+    assert "at delta = 1e-06 (replace one record) for the best of a geometric number of trials, 10 on average" in out
+    assert "one trial of" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--mean", "0.5"], "mean must be a float in (1, 1e+06]. Got 0.5."),
+        (["--mean", "5", "--shape", "2"], "shape is a setting of a negative binomial number"),
+        (["--mean", "5", "--trials", "negative-binomial"], "shape is a setting of a negative binomial number"),
+        (["--mean", "5", "--trials", "negative-binomial", "--shape", "-1"], "shape must be a float in [-0.9, 1000]"),
+        (["--mean", "5", "--delta", "2"], "delta must be"),
+        (["--trials", "uniform", "--mean", "5"], "invalid choice: 'uniform'"),
+        ([], "the following arguments are required: --mean"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    path: str, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = outputs(["select", path, *options], capsys)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
