@@ -8,7 +8,14 @@ except ImportError as error:
     ) from error
 
 from lastiterate.estimators.classifiers import PrivateLinearSVC, PrivateLogisticRegression
+from lastiterate.estimators.grid_search import PrivateGridSearchCV
 from lastiterate.estimators.preparation import PrivatePreparation
 from lastiterate.estimators.regressors import PrivateLinearRegression
 
-__all__ = ["PrivateLinearRegression", "PrivateLinearSVC", "PrivateLogisticRegression", "PrivatePreparation"]
+__all__ = [
+    "PrivateGridSearchCV",
+    "PrivateLinearRegression",
+    "PrivateLinearSVC",
+    "PrivateLogisticRegression",
+    "PrivatePreparation",
+]

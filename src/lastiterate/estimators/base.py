@@ -123,6 +123,10 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         """As they are trained on."""
         return targets
 
+    def _columns(self) -> int:
+        """Of scores, as far as that is said before any data are seen."""
+        return 1
+
     def _validated(self, features: Any, targets: Any, **checks: Any) -> tuple[Floats, Any]:
         """Dense features and one target for each row, as scikit-learn has them."""
         check_unmasked(features)
@@ -148,14 +152,11 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         upstream = upstream_of_this_fit()
         upstream.say(leaks)
         seed = seed_of(self.random_state, leaks)
-        epsilon, delta = checked_number("epsilon", self.epsilon, POSITIVE), delta_of(self.delta, len(features), leaks)
-        norms = row_norms_above(features)
+        checked_number("epsilon", self.epsilon, POSITIVE)
+        delta, norms = delta_of(self.delta, len(features), leaks), row_norms_above(features)
         shape = self._shape(features.shape, columns, norms, leaks)
-        mu = float(shift_below(math.log(delta), epsilon))
-        spending = replace(self._spending(mu), before=upstream.mu(self._adjacency()))
         say_if_counted(self._adjacency(), len(features), leaks)
-        plan = chosen_plan(self._problem(shape, spending.left_of(mu)), self._wishes())
-        run = _calibrated(self._run(shape, plan, features.dtype, spending.mu), epsilon, delta)
+        spending, plan, run = self._planned(shape, features.dtype, delta, upstream.mu(self._adjacency()))
         warn_of_longer(norms, shape.feature_norm)
         used = slice(0, run.batches.records)
         rows, source = ShortRows(features[used], norms[used], shape.feature_norm), Source(seed)
@@ -168,6 +169,22 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         self.leaks_ = (*(() if trained.private else (SEEDED,)), *leaks.found)
         self.private_ = not self.leaks_
         return self._split(trained.weights, shape)
+
+    def _planned(
+        self, shape: DataShape, precision: Any, delta: float, before: float = 0.0
+    ) -> tuple[PreparationBudget, Plan, Run]:
+        """What will be run, from public numbers alone; `before` is the mu of what was learnt upstream."""
+        epsilon = checked_number("epsilon", self.epsilon, POSITIVE)
+        mu = float(shift_below(math.log(delta), epsilon))
+        spending = replace(self._spending(mu), before=before)
+        plan = chosen_plan(self._problem(shape, spending.left_of(mu)), self._wishes())
+        return spending, plan, _calibrated(self._run(shape, plan, precision, spending.mu), epsilon, delta)
+
+    def _run_for(self, records: int, features: int, precision: Any) -> Run:
+        """What will be run on so many records: delta, feature_norm and the classes have to be given."""
+        leaks = Leaks()
+        shape = self._shape((records, features), self._columns(), np.zeros(1), leaks)
+        return self._planned(shape, precision, delta_of(self.delta, records, leaks))[2]
 
     @property
     def report_(self) -> Report:

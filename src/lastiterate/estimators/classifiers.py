@@ -33,6 +33,10 @@ class _PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ig
         self.coef_ = self._fit(features, targets, count if count > 2 else 1, leaks)
         return self
 
+    def _columns(self) -> int:
+        count = len(_enough(_sorted(self.classes)))
+        return count if count > 2 else 1
+
     def _numbered(self, labels: Any, leaks: Leaks) -> tuple[Any, Any]:
         """The classes, and for each label the number of its class."""
         if self.classes is None:

@@ -31,7 +31,8 @@ class Leaks:
             self.say(
                 "This fit is one of several on the same data: epsilon is what each one costs, and scores that are compared "
                 "are not private at all.",
-                "Choose settings on public data, or add up the costs with li.compose and release scores with noise.",
+                "Use PrivateGridSearchCV, choose settings on public data, or add up the costs with li.compose and release "
+                "scores with noise.",
             )
 
 
