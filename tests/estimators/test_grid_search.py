@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
@@ -98,12 +99,16 @@ def test_the_better_settings_win() -> None:
     """A public score, so that nothing but the settings makes the difference."""
     public = FEATURES[:300], SIDES[:300]
     chosen = search(
-        param_grid={"epochs": [9], "step_size": [1e-6, 1.0]}, validation=public, trials=_of(8), random_state=1
+        param_grid={"epochs": [9], "step_size": [1e-6, 1.0]},
+        validation=public,
+        scoring="neg_log_loss",
+        trials=_of(8),
+        random_state=1,
     )
     with pytest.warns(PrivacyLeak, match="random_state is set"):
         chosen.fit(FEATURES, SIDES)
     assert chosen.best_params_["step_size"] == 1.0
-    assert chosen.best_score_ == pytest.approx(chosen.best_estimator_.score(*public))
+    assert chosen.best_score_ == pytest.approx(-log_loss(public[1], chosen.predict_proba(public[0])))
     assert not chosen.private_
 
 
