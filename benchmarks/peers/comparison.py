@@ -16,6 +16,7 @@ from benchmarks.peers.comparison_peers import STEPS
 from benchmarks.peers.settings import DELTA, MULTIPLIER, RATE, SMALL_DELTA
 from lastiterate import estimators
 from lastiterate.algorithms.noise import Noise
+from lastiterate.estimators.base import PrivateLinearModel
 
 ROWS = {
     "version": "version",
@@ -107,7 +108,7 @@ def _mechanisms() -> str:
 
 
 def _estimators() -> str:
-    models = [name for name in estimators.__all__ if hasattr(getattr(estimators, name), "predict")]
+    models = [name for name in estimators.__all__ if issubclass(getattr(estimators, name), PrivateLinearModel)]
     return f"{len(models)} models, (ε, δ)"
 
 
