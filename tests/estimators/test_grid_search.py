@@ -81,6 +81,12 @@ def test_nothing_tells_of_the_other_trials(found: PrivateGridSearchCV) -> None:
     assert fewer.epsilon_ == more.epsilon_
 
 
+def test_a_search_draws_no_bar(capsys: pytest.CaptureFixture[str]) -> None:
+    loud = search(estimator=clone(MODEL).set_params(verbose=True), trials=_of(2)).fit(FEATURES, SIDES)
+    assert not loud.best_estimator_.verbose
+    assert capsys.readouterr() == ("", "")
+
+
 def _of(count: int) -> Trials:
     law = Exactly(mean=3)
     object.__setattr__(law, "count", count)

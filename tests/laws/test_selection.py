@@ -38,7 +38,7 @@ def test_no_ranking_of_outcomes_costs_more_than_is_said(
     assert (worst_ranking(trials, p, q, epsilons) <= said + 1e-14).all()
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(laws, chances, chances)
 def test_divergences_are_never_below_those_of_any_ranking(
     trials: Trials, first: list[float], second: list[float]

@@ -145,3 +145,9 @@ def test_guarantees_of_selections_compose_and_change_their_neighbours() -> None:
     twice = li.compose([selected, selected]).epsilon(1e-5)
     assert selected.epsilon(1e-5) < twice < 2 * selected.epsilon(1e-5)
     assert 0.0 < selected.tradeoff(0.1) < 0.9
+
+
+def test_a_divergence_of_0_at_some_order_is_no_release_at_all() -> None:
+    nothing = li.notions.RenyiDP(orders=[2.0, 8.0], divergences=[0.0, 0.7])
+    assert nothing.delta([0.0, 0.5, 3.0]).tolist()[1:] == [0.0, 0.0]
+    assert li.select(nothing, trials=TEN).delta(1.0) < 1e-9

@@ -156,7 +156,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         delta, norms = delta_of(self.delta, len(features), leaks), row_norms_above(features)
         shape = self._shape(features.shape, columns, norms, leaks)
         say_if_counted(self._adjacency(), len(features), leaks)
-        spending, plan, run = self._planned(shape, features.dtype, delta, upstream.mu(self._adjacency()))
+        spending, plan, run = self._planned(shape, features.dtype, delta, before=upstream.mu(self._adjacency()))
         warn_of_longer(norms, shape.feature_norm)
         used = slice(0, run.batches.records)
         rows, source = ShortRows(features[used], norms[used], shape.feature_norm), Source(seed)

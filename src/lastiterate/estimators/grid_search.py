@@ -153,7 +153,9 @@ class PrivateGridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mi
         for _ in range(self._law.drawn(source)):
             setting, run = planned[int(choices(source, 1, len(planned))[0])]
             seed = None if source.private else int(source.bits()) >> 33
-            model = self._trial(setting).set_params(random_state=seed).fit(*training)
+            model = (
+                self._trial(setting).set_params(random_state=seed, verbose=False).fit(*training)
+            )  # bars can be counted
             if model.run_ != run:
                 raise Unavailable("a trial ran otherwise than it was accounted for, so nothing is released.")
             score = validation.score(model, source)

@@ -95,7 +95,7 @@ class RenyiDP(Notion):
         log_deltas = renyi_to_log_delta(orders, up(divergences, operations=500), epsilons).min(axis=0)
         if self.rho is not None:
             log_deltas = np.minimum(log_deltas, concentrated_to_log_delta(up(self.rho, operations=500), epsilons))
-        return np.minimum(log_deltas + 1e-13 * (1 + np.abs(log_deltas)), 0.0)
+        return np.minimum(log_deltas + 1e-13 * (1 + np.abs(np.maximum(log_deltas, -1e300))), 0.0)  # −∞ stays −∞
 
     def _epsilon(self, log_deltas: Floats) -> Floats:
         if self.rho is not None:
