@@ -55,7 +55,7 @@ def test_the_same_number_as_in_python(path: str, capsys: pytest.CaptureFixture[s
         (["--mean", "0.5"], "mean must be a float in (1, 1e+06]. Got 0.5."),
         (["--mean", "5", "--shape", "2"], "shape is a setting of a negative binomial number"),
         (["--mean", "5", "--trials", "negative-binomial"], "shape is a setting of a negative binomial number"),
-        (["--mean", "5", "--trials", "negative-binomial", "--shape", "-1"], "shape must be a float in [-0.9, 1000]"),
+        (["--mean", "5", "--trials", "negative-binomial", "--shape", "-1"], "shape must be a float in [-0.9, 50]"),
         (["--mean", "5", "--delta", "2"], "delta must be"),
         (["--trials", "uniform", "--mean", "5"], "invalid choice: 'uniform'"),
         ([], "the following arguments are required: --mean"),

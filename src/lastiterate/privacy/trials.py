@@ -20,10 +20,10 @@ from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.roots import decreasing_root
 
 _MOST = 1e6  # trials, on average: nobody trains more
-_MEAN = Interval(0.0, _MOST, high_included=True)
+_MEAN = Interval(0.0, 500.0, high_included=True)  # of Poisson numbers: f' falls by e to the mean, which must be a float
 _MORE_THAN_ONE = Interval(1.0, _MOST, high_included=True)
-# Nearer to −1, γ is no float; with a larger shape it is a Poisson law, all but in name.
-_SHAPE = Interval(-0.9, 1e3, low_included=True, high_included=True)
+# Nearer to −1, γ is no float; with a larger shape f' may fall below all floats, and it is a Poisson law, all but in name.
+_SHAPE = Interval(-0.9, 50.0, low_included=True, high_included=True)
 _LARGEST_LOG = 700.0  # e to it is a float
 
 
@@ -49,7 +49,7 @@ class Trials(ABC):
         """The probability of one trial more, divided by that of this number."""
 
     def drawn(self, source: Source) -> int:
-        """A number of trials."""
+        """A number of trials; its probabilities are right to about 1e-15."""
         point = float(source.uniform())
         count, chance = self._first()
         total = chance
