@@ -1299,7 +1299,7 @@ MUTANTS = (
     Mutant(
         "the data set without the record as curved as the one with it",
         "algorithms/quantities.py",
-        "np.maximum(share - 1 / by, 0.0)",
+        "np.maximum(share - self.missing / by, 0.0)",
         "share",
         "tests/laws/test_neighbours.py",
         "curvature",
