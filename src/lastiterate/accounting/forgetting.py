@@ -84,8 +84,8 @@ def check_covered(run: Run, removals: tuple[int, ...], steps: tuple[int, ...]) -
         )
     if count > 1 and any(one % batches.per_epoch for one in phases):
         raise Unavailable(
-            "to forget several records, cyclic batches must be trained on, before and after each request, in whole epochs of "
-            f"{batches.per_epoch} steps. Got {', '.join(map(str, phases[:6]))} steps.",
+            "to forget several records, cyclic batches must be trained on, before and after each request, in whole epochs "
+            f"of {batches.per_epoch} steps. Got {', '.join(map(str, phases[:6]))} steps.",
             field="steps",
         )
 
