@@ -85,6 +85,14 @@ def test_it_says_what_is_compared(plan: li.accounting.Forgetting, run: li.Run) -
     assert content["theorem"] == "shift-engine"
 
 
+def test_it_says_where_training_anew_is_no_longer(plan: li.accounting.Forgetting, run: li.Run) -> None:
+    assert max(plan.further) < run.steps
+    assert "anew" not in str(plan)
+    assert "to train anew, without these records, takes 5 steps" in str(
+        li.forget(run.first(5), epsilon=0.1, delta=DELTA)
+    )
+
+
 def test_certificates_are_replayed_for_every_request(plan: li.accounting.Forgetting, run: li.Run) -> None:
     for count in (1, 2):
         verdict = li.verify(json.dumps(plan.certificate_after(count)), run)

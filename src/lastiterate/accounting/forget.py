@@ -149,6 +149,8 @@ class Forgetting:
         )
         if len(self.removals) > 1:
             yield f"{len(self.removals)} requests, one after the other, with {_listed(self.further)} steps"
+        if max(self.further) >= self.run.steps:
+            yield f"to train anew, without these records, takes {self.run.steps} steps: no more, and nothing of them is left"
         yield f"by {self.guarantees[-1].theorem.name}: {self.guarantees[-1].theorem.citation}"
         yield compared(self.run, self.removals, self.further)
         yield from ("", "What you have to stand for")
