@@ -6,12 +6,14 @@ import copy
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import lastiterate as li
 from lastiterate.accounting.forgetting import forgetting_process, forgotten_by
+from lastiterate.accounting.signed.html import page_of, sheet_in
 
 DELTA = 1e-5
 
@@ -140,6 +142,14 @@ def test_it_is_no_guarantee_of_privacy_that_a_budget_would_take(plan: li.account
     renamed = {**plan.certificate, "format": "lastiterate certificate 3"}
     assert not li.verify(renamed).accepted
     assert li.verify(plan.certificate).adjacency != run.adjacency.said
+
+
+def test_a_page_about_a_run_is_not_made_of_it(plan: li.accounting.Forgetting, run: li.Run, tmp_path: Path) -> None:
+    li.account(run, DELTA).save(tmp_path / "report.html", curves=False)
+    text = (tmp_path / "report.html").read_text()
+    assert li.verify(text).accepted
+    forged = page_of(replace(sheet_in(text), certificate=plan.certificate))
+    assert li.verify(forged).reason == "its certificate is not that of a run"
 
 
 def test_several_records_of_a_pass_and_a_release_are_certified() -> None:
