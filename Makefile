@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # MNIST and Adult, which are not ours to give away: each in a folder of its name in the folder that this names.
 export LASTITERATE_DATA ?= $(abspath $(firstword $(wildcard data ../*/data) data))
 
-.PHONY: demo house test lint check quick bench bench-engine tables random-batches earlier-noise chain lower sandwich extremal mechanisms mutate attack mutation-study sharpness audits accuracy accuracy-held-out tried passes mnist speed papers study docs comparison as-people-train balls-and-bins clean bench-random bench-serve batch-sizes out-of-core
+.PHONY: demo house test lint check quick bench bench-engine tables random-batches earlier-noise chain lower sandwich extremal mechanisms mutate attack mutation-study sharpness audits accuracy accuracy-held-out tried passes mnist speed papers study docs comparison unlearning as-people-train balls-and-bins clean bench-random bench-serve batch-sizes out-of-core
 
 demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify, calibrate, plot; then a private model
 	$(BIN)/lastiterate account examples/mnist.toml --delta 1e-5 --certificate out/mnist-certificate.json --plot out/mnist.png
@@ -50,6 +50,9 @@ bench-serve: $(READY)  ## how long a reader of `lastiterate serve` waits, beside
 
 tables: $(READY)  ## Tables 1, 3 and 7 to 12 of Bok2024 beside ours
 	$(BIN)/python -m benchmarks.papers.bok2024_tables
+
+unlearning: $(READY)  ## unlearning by noisy steps: what two papers' code counts, beside li.forget (half a minute)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.papers.unlearning
 
 random-batches: $(READY)  ## random batches, bounded domains, non-convex losses: the papers, ours, a lower bound
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.random_batches

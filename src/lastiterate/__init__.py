@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lastiterate.accounting.calibrate import BATCH_SIZE, NOISE, STEP_SIZE, STEPS, calibrate
     from lastiterate.accounting.certificate import verify
     from lastiterate.accounting.each import account_each
+    from lastiterate.accounting.forget import forget
     from lastiterate.accounting.report import Report
     from lastiterate.accounting.sandwich import lower_bound
     from lastiterate.algorithms import losses
@@ -119,6 +120,7 @@ __all__ = [
     "compose",
     "cosine",
     "epochs",
+    "forget",
     "linear",
     "losses",
     "lower_bound",
@@ -144,6 +146,7 @@ _NAMES = {
     "accounting.calibrate": "BATCH_SIZE NOISE STEPS STEP_SIZE calibrate",
     "accounting.certificate": "verify",
     "accounting.each": "account_each",
+    "accounting.forget": "forget",
     "accounting.report": "Report",
     "accounting.sandwich": "lower_bound",
     "algorithms.batches": "BallsAndBins Cyclic FixedSize FullBatch Poisson PoissonMean Shuffled",

@@ -109,7 +109,7 @@ def _unbacked(entry: BudgetEntry, terms: Terms) -> str | None:
     verdict = verify(certificate)
     if not verdict.accepted:
         return verdict.reason
-    if isinstance(verdict, BudgetVerdict) or verdict.adjacency != terms.adjacency.said:
+    if type(verdict) is not Verdict or verdict.adjacency != terms.adjacency.said:
         return "its certificate is about other neighbours, or no run"
     return (
         None

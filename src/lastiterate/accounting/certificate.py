@@ -31,6 +31,7 @@ from lastiterate.theorems.theorem import Guarantee, Theorem
 
 FORMAT = "lastiterate certificate 3"
 BUDGET_FORMAT = "lastiterate budget certificate 1"
+FORGETTING_FORMAT = "lastiterate forgetting certificate 1"
 _DIGITS = 12
 _THEOREMS = {theorem.name: theorem for theorem in CATALOGUE}
 _HOW = {"replayed": "replayed by the kernel", "recomputed": "recomputed from the run"}
@@ -85,7 +86,7 @@ def certificate_of(
     """The certificate of a guarantee, as a dictionary that JSON can hold."""
     return {
         "format": FORMAT,
-        **_found(process, guarantee, delta),
+        **found_by(process, guarantee, delta),
         "assumptions": promises(run, process.releases),
         **({"also_assumed": list(also_assumed)} if also_assumed else {}),
         "caveats": list(caveats),
@@ -93,7 +94,7 @@ def certificate_of(
     }
 
 
-def _found(process: Process, guarantee: Guarantee, delta: float) -> dict[str, Any]:
+def found_by(process: Process, guarantee: Guarantee, delta: float) -> dict[str, Any]:
     """The grade, the claim, and what a search has found."""
     theorem, evidence, least = guarantee.theorem, guarantee.evidence.for_delta(delta), guarantee.epsilon(delta)
     epsilon = rounded_up(least)
@@ -172,6 +173,8 @@ def checked(content: dict[str, Any], run: Run | None = None, called: str = "the 
         content = content["certificate"]
     if content["format"] == BUDGET_FORMAT:
         return _checked_budget(content, run)
+    if content["format"] == FORGETTING_FORMAT:
+        return _checked_forgetting(content, run)
     if content["format"] != FORMAT:
         return rejected(f"it is not a {FORMAT}: certificates of other formats have to be made anew")
     claim, grade = content["claim"], content["grade"]
@@ -194,11 +197,13 @@ def checked(content: dict[str, Any], run: Run | None = None, called: str = "the 
     # Whether an average may be taken, or a run gone through, is the theorem's business, not the claimant's.
     if failed := next(theorem.failing(process), None):
         return rejected(failed[1])
-    if reason := (_not_replayed if grade == Grade.REPLAYED.value else _not_recomputed)(theorem, process, content):
+    if reason := (not_replayed if grade == Grade.REPLAYED.value else _not_recomputed)(theorem, process, content):
         return rejected(reason)
     delta = checked_number("delta", claim["delta"], INSIDE_UNIT)
     said = described.adjacency.said, "" if described.released.plain else described.released.called
-    return Verdict(True, _epsilon(claim), delta, len(process), process.releases, "", tuple(assumptions), grade, *said)
+    return Verdict(
+        True, claimed_epsilon(claim), delta, len(process), process.releases, "", tuple(assumptions), grade, *said
+    )
 
 
 def _which(described: dict[str, Any], run: Run, called: str) -> str:
@@ -231,12 +236,19 @@ def _checked_budget(content: dict[str, Any], run: Run | None) -> Verdict:
     return verify_budget(content) if run is None else rejected("it is about a budget, and not about one run")
 
 
-def _epsilon(claim: dict[str, Any]) -> float:
+def _checked_forgetting(content: dict[str, Any], run: Run | None) -> Verdict:
+    """Loaded here: it is built on this module."""
+    from lastiterate.accounting.forgetting_certificate import verify_forgetting
+
+    return verify_forgetting(content, run)
+
+
+def claimed_epsilon(claim: dict[str, Any]) -> float:
     """JSON knows no infinity; null stands for it."""
     return math.inf if claim["epsilon"] is None else checked_number("epsilon", claim["epsilon"], NON_NEGATIVE)
 
 
-def _not_replayed(theorem: Theorem, process: Process, content: dict[str, Any]) -> str | None:
+def not_replayed(theorem: Theorem, process: Process, content: dict[str, Any]) -> str | None:
     """Why the schedules do not prove the claim for this process."""
     if theorem.places is None:
         return f"{theorem.name} has no schedules that could be replayed"
@@ -260,7 +272,7 @@ def _not_recomputed(theorem: Theorem, process: Process, content: dict[str, Any])
     if claim["mu"] is not None:
         return "a claim of mu has to be replayed"
     rung = _checked_rung(content["rung"], process) if "rung" in content else None
-    epsilon, claimed = float(theorem.rebuilt(process, rung).epsilon(claim["delta"])), _epsilon(claim)
+    epsilon, claimed = float(theorem.rebuilt(process, rung).epsilon(claim["delta"])), claimed_epsilon(claim)
     return None if epsilon <= claimed else f"it claims epsilon = {claimed:.12g}, but proves {epsilon:.12g}"
 
 

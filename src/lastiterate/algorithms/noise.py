@@ -14,6 +14,7 @@ from lastiterate.algorithms.per_step import (
     PerStep,
     at_step,
     checked_per_step,
+    continued,
     each,
     first_steps,
     over_run,
@@ -81,6 +82,10 @@ class Noise(ABC):
         """The noise of the first so many steps."""
         count = checked_count("steps", steps)
         return self._changed(lambda _, value: first_steps(value, count))
+
+    def continued(self, more: int) -> Any:
+        """The noise of so many steps more, each like the last."""
+        return self._changed(lambda _, value: continued(value, more))
 
     def over(self, steps: int, per_epoch: int) -> Any:
         """The same in a run of so many steps, its schedules resolved."""

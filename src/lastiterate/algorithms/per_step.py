@@ -62,6 +62,11 @@ def first_steps(value: PerStep, steps: int) -> PerStep:
     return value if isinstance(value, float) else value[:steps]
 
 
+def continued(value: PerStep, more: int) -> PerStep:
+    """So many entries more, each like the last; a single number stands for any number of steps."""
+    return value if isinstance(value, float) else (*value, *[value[-1]] * more)
+
+
 def times(value: PerStep, factor: float) -> PerStep:
     if isinstance(value, NamedSchedule | Scheduled):
         return value.scaled(factor)

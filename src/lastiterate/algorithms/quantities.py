@@ -26,11 +26,13 @@ if TYPE_CHECKING:
 class Quantities:
     """Of each step of a run, as long as its batches have these sizes.
 
-    A contracting proximal map is counted into its own step, and `squeeze` is what it multiplies lengths by.
+    A contracting proximal map is counted into its own step, and `squeeze` is what it multiplies lengths by. Where a
+    neighbour's record contributes nothing, up to `missing` records do.
     """
 
     run: Run
     sizes: Sizes
+    missing: int = 1
 
     @property
     def process(self) -> Process:
@@ -68,11 +70,11 @@ class Quantities:
     def shares(self) -> tuple[Floats, Floats]:
         """The least and the greatest that a batch is of what its sum is divided by; numbers without unit.
 
-        The neighbour's may have one record less, or, where a record may be added, one more than the run counts.
+        The neighbour's may have `missing` records less, or, where a record may be added, one more than the run counts.
         """
         least, most = self._of_each("smallest_share"), self._of_each("largest_share")
         if not self.run.adjacency.replaces:
-            least = each(lambda share, by: np.maximum(share - 1 / by, 0.0), least, self.divisors)
+            least = each(lambda share, by: np.maximum(share - self.missing / by, 0.0), least, self.divisors)
         if self.run.adjacency is ADD_OR_REMOVE_ONE:
             most = each(lambda share, by: share + 1 / by, most, self.divisors)
         return least, most

@@ -21,6 +21,7 @@ from lastiterate.algorithms.per_step import (
     PerStep,
     at_step,
     checked_per_step,
+    continued,
     extremes,
     first_steps,
     is_constant,
@@ -187,6 +188,14 @@ class Run:
         sizes = first_steps(self.step_size, count)
         length = self.length.cut(count, self.batches.per_epoch)
         return replace(self, loss=loss, step_size=sizes, noise=self.noise.first(count), length=length)
+
+    def continued(self, more: int) -> Run:
+        """So many steps more, each with the numbers of the last."""
+        count = checked_count("more", more, least=0)
+        loss = self.loss if self.loss.clip is None else replace(self.loss, clip=continued(self.loss.clip, count))
+        length = self.length.cut(self.steps + count, self.batches.per_epoch)
+        sizes, noise = continued(self.step_size, count), self.noise.continued(count)
+        return replace(self, loss=loss, step_size=sizes, noise=noise, length=length)
 
     @property
     def decay(self) -> float:

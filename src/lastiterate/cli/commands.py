@@ -30,6 +30,7 @@ COMMANDS = (
     Command("serve", "a planner in the browser, for this machine alone", "serve run.toml --no-browser"),
     Command("select", "the price of releasing the best of many trials", "select run.toml --trials poisson --mean 10"),
     Command("budget", "a ledger of releases that a team shares", "budget team.sqlite --spend run.toml --what 'March'"),
+    Command("forget", "the further steps that make a model forget", "forget run.toml --epsilon 1 --removals 3"),
     Command("verify", "replay a certificate", "verify certificate.json --run run.toml"),
     Command("audit", "train many times, bound epsilon from below", "audit run.toml --runs 2000 --delta 1e-5"),
     Command("train", "a private linear model from a CSV file", "train data.csv --target y --epsilon 1"),

@@ -1,4 +1,4 @@
-"""Errors of the five papers that touch what the library computes: as printed, as corrected, and what comes of using them."""
+"""Errors of the papers that touch what the library computes: as printed, as corrected, and what comes of using them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 
-from lastiterate.reproduction import evidence
+from lastiterate.reproduction import evidence, unlearning
 from lastiterate.reproduction.evidence import Finding
 
 
@@ -48,6 +48,7 @@ _KERNELS = "tests/mechanisms/test_kernels.py"
 _LANGEVIN = "tests/theorems/test_langevin.py"
 _TABLES = "tests/theorems/test_bok2024_tables.py"
 _RANDOM = "tests/theorems/test_random_batches.py"
+_UNLEARNING = "tests/reproduction/test_unlearning.py"
 
 ERRATA = (
     Erratum(
@@ -375,6 +376,33 @@ ERRATA = (
         Effect.LOOSE,
         "tests/mechanisms/test_sampling.py",
         evidence.pure_exponential,
+    ),
+    Erratum(
+        "E6.1",
+        "Chien2024 (2403.17105), its code: epsilon_with_alpha_z",
+        "αz²/(2ησ²) times what the further steps leave",
+        "αz²/(4ησ²): the noise that it adds has variance 2ησ²",
+        Effect.LOOSE,
+        _UNLEARNING,
+        unlearning.twice_the_noise,
+    ),
+    Erratum(
+        "E6.2",
+        "Chien2024, its code: ten classes, one against the rest",
+        "a step whose gradient is clipped as one vector contracts by 1 − ηm",
+        "it need not, as for a softmax (E4.1). True for two classes, as in its totals, or with each class clipped alone",
+        Effect.UNSOUND,
+        _UNLEARNING,
+        unlearning.jointly_clipped,
+    ),
+    Erratum(
+        "E6.3",
+        "Koloskova2025 (2506.06985), its code: dp_accountant",
+        "ε(δ) from `epsilon_renyi`, the same at every order α",
+        "the divergence at α is α·`epsilon_renyi`, with weight decay; without, twice that",
+        Effect.UNSOUND,
+        _UNLEARNING,
+        unlearning.order_left_out,
     ),
     Erratum(
         "footnote 9",

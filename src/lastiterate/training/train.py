@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from lastiterate.accounting.account import account
-from lastiterate.accounting.releases import releases_before
+from lastiterate.accounting.forget import Forgetting, Removed
+from lastiterate.accounting.releases import checked_releases, releases_before
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.kinds import LOSSES
 from lastiterate.algorithms.losses import Loss
@@ -24,6 +25,7 @@ from lastiterate.numerics.rounding import up
 from lastiterate.training.checkpoint import Keeper
 from lastiterate.training.checkpoint_file import ArraysFile
 from lastiterate.training.data import Data, any_data, checked_float_type, linear_data
+from lastiterate.training.forget import as_forgotten, phases, run_to_forget
 from lastiterate.training.objectives import EachRecord, LinearModel, Objective, RecordGradients
 from lastiterate.training.sources import RecordSource, mapped_pair, on_disk
 from lastiterate.training.state import State, Training
@@ -38,7 +40,8 @@ class Trained:
     """The last iterate, and the run that made it, its arithmetic included. `private` is False if the noise came from a seed.
 
     `released` are the iterates after so many steps that were asked for. `shortened` rows were longer than the run declares;
-    that number was computed from the data, and is not private.
+    that number was computed from the data, and is not private. `forgotten` says what is proved of the records that were
+    removed; the report is about those that stayed.
     """
 
     weights: Floats
@@ -46,6 +49,7 @@ class Trained:
     released: dict[int, Floats]
     private: bool
     shortened: int
+    forgotten: Forgetting | None = None
 
     def report(self, delta: float) -> Report:
         """The account of what was run and of all that was released."""
@@ -69,6 +73,7 @@ def train(
     checkpoint_every: float = 30.0,
     seed: int | None = None,
     dtype: Any = None,
+    forget: Removed | None = None,
 ) -> Trained:
     """Noisy gradient descent on features and targets, every step as the run says; only the last iterate leaves.
 
@@ -80,8 +85,14 @@ def train(
     in that of the features; what rounding adds to the sensitivity is charged. Features in a numpy.memmap, and
     `li.training.ParquetRecords` or any other `RecordSource` in place of the pair, are read piece by piece and never copied
     as a whole; they must not change while they are trained on.
+
+    `forget`, such as li.forget(run, epsilon=1, delta=1e-5).of([17]): after training on all records it goes on without these
+    for the steps of that plan; what is returned has forgotten them.
     """
     checked_run(run)
+    if forget is not None:
+        releases = checked_releases(releases)
+        run = run_to_forget(run, forget, loss, checkpoint, releases)
     objective = _objective(run, data, loss, classes, dtype, checkpoint is not None)
     weights = _start(run, objective, start)
     arithmetic = run.arithmetic.and_also(objective.arithmetic(run, weights.size))
@@ -90,12 +101,17 @@ def train(
     source = Source(seed)
     training = Training(run, objective.data, weights, places, seed, loss, classes, objective.precision)
     with Keeper(checkpoint, checkpoint_every, ArraysFile(training)) as keeper:
-        start_state = keeper.found(State(0, weights, randomness=source.state()))
-        state = walked(run, objective, start_state, source, places, keeper)
+        state = keeper.found(State(0, weights, randomness=source.state()))
+        held = objective
+        for until, rest in phases(forget, data):
+            state = walked(run, held, state, source, places, until=until)
+            held = _objective(run, rest, loss, classes, dtype)
+        state = walked(run, held, state, source, places, keeper)
         keeper.remove()
     released = {place: one.astype(objective.precision) for place, one in zip(places, state.released, strict=True)}
     last = state.weights.astype(objective.precision)
-    return Trained(last, run, released, source.private, objective.data.shortened)
+    forgotten = None if forget is None else as_forgotten(forget.plan, run, () if source.private else (SEEDED,))
+    return Trained(last, run, released, source.private, objective.data.shortened, forgotten)
 
 
 def _objective(

@@ -31,15 +31,19 @@ def walked(
     releases: tuple[int, ...],
     keeper: Keeper | None = None,
     watch: Watch | None = None,
+    until: int | None = None,
 ) -> State:
-    """From this state to the end of the run. `watch` sees every iterate, so nothing it saw may be called private."""
+    """From this state to the end of the run, or `until` so many steps are done, to be gone on from.
+
+    `watch` sees every iterate, so nothing it saw may be called private.
+    """
     step_of = step_for(run, objective, source, state)
     source.go_on(state.randomness)
     sampler = Sampler(run.batches, source, state.order)
     weights, released = state.weights, list(state.released)
-    every = -(-run.steps // _CHUNKS)
-    for first in tracked(range(state.step, run.steps, every), "steps"):
-        for step in range(first, min(first + every, run.steps)):
+    every, end = -(-run.steps // _CHUNKS), run.steps if until is None else until
+    for first in tracked(range(state.step, end, every), "steps"):
+        for step in range(first, min(first + every, end)):
             seen = step + 1 == run.steps or step + 1 in releases
             weights = step_of(step, weights, sampler.batch(step), seen)
             if step + 1 in releases:
@@ -49,6 +53,8 @@ def walked(
             if keeper is not None and keeper.due():
                 now = (tuple(released), sampler.order, source.state(), step_of.memory)
                 keeper.keep(State(step + 1, weights, *now))
+    if until is not None:
+        return State(until, weights, tuple(released), sampler.order, source.state(), step_of.memory)
     return State(run.steps, step_of.leaving(weights), tuple(released))
 
 

@@ -42,6 +42,8 @@ def checked_page(page: str, run: Run | None, called: str) -> Verdict:
     verdict = checked(sheet.certificate, run, called)
     if not verdict.accepted:
         return verdict
+    if type(verdict) is not Verdict:
+        return rejected("its certificate is not that of a run")
     if reason := _otherwise(page, sheet) or _beyond(sheet):
         return rejected(reason)
     known = {name: value for name, value in vars(verdict).items() if name in Verdict.__dataclass_fields__}

@@ -1,0 +1,71 @@
+"""Training that goes on without records that it was asked to forget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from lastiterate.accounting.forget import Forgetting, Removed, forgetting_of
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import InvalidInput, Unavailable, shown
+from lastiterate.training.data import pair_of
+from lastiterate.training.sources import RecordSource, on_disk
+
+
+def run_to_forget(run: Run, forget: Any, loss: Any, checkpoint: Any, releases: Iterable[int]) -> Run:
+    """Training and further steps as one run; or why that is not what can be executed."""
+    if not isinstance(forget, Removed):
+        raise InvalidInput(
+            f"forget must be such as li.forget(run, epsilon=1, delta=1e-5).of([17]). Got {shown(forget):.60}.",
+            field="forget",
+        )
+    if forget.plan.run != run:
+        raise InvalidInput("forget must be planned for this very run. Got a plan for another one.", field="forget")
+    if run.adjacency.replaces:
+        raise InvalidInput(
+            "forget leaves records out, so the run must have adjacency=li.ZERO_OUT. Got li.REPLACE_ONE; plan it for "
+            "replace(run, adjacency=li.ZERO_OUT).",
+            field="adjacency",
+        )
+    if loss is not None or checkpoint is not None:
+        raise Unavailable(
+            "forget is for the losses that the library knows, and for a training without checkpoint. Leave "
+            f"{'checkpoint' if loss is None else 'loss'} out.",
+            field="forget",
+        )
+    if not set(releases) <= set(forget.plan.releases):
+        raise InvalidInput(
+            f"releases must be among those that forget is planned with: {list(forget.plan.releases)}. Got "
+            f"{shown(list(releases)):.60}.",
+            field="releases",
+        )
+    return forget.plan.whole
+
+
+def phases(forget: Removed | None, data: Any) -> Iterator[tuple[int, Any]]:
+    """After how many steps training goes on with which data: nothing changes where nothing is forgotten."""
+    if forget is None:
+        return
+    done = forget.plan.run.steps
+    for request, steps in enumerate(forget.plan.further, 1):
+        yield done, _without(data, forget.until(request))
+        done += steps
+
+
+def _without(data: Any, records: tuple[int, ...]) -> tuple[Any, Any]:
+    """These rows are 0: a linear model's gradient is 0 there, and every other record keeps its place in all sums."""
+    if isinstance(data, RecordSource) or on_disk(pair_of(data)[0]):
+        raise Unavailable("forget needs features in memory. Got records on disk; load them first.", field="data")
+    features, targets = pair_of(data)
+    kept = np.array(features)
+    kept[list(records)] = 0
+    return kept, targets
+
+
+def as_forgotten(plan: Forgetting, executed: Run, caveats: tuple[str, ...]) -> Forgetting:
+    """What is proved of the steps as they were executed, their rounding included."""
+    run = replace(plan.run, arithmetic=executed.arithmetic, start_norm=executed.start_norm)
+    return forgetting_of(run, plan.target, plan.delta, (plan.removals, plan.further), plan.releases, caveats)

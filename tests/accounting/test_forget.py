@@ -1,0 +1,226 @@
+"""Further steps that make a model forget: the least number, its certificate, and what is refused."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lastiterate as li
+from lastiterate.accounting.forgetting import forgetting_process, forgotten_by
+from lastiterate.accounting.signed.html import page_of, sheet_in
+
+DELTA = 1e-5
+
+
+@pytest.fixture(scope="module")
+def run() -> li.Run:
+    return li.Run(
+        loss=li.losses.logistic(feature_norm=1.0, l2=0.05),
+        batches=li.FullBatch(records=500),
+        step_size=1.0,
+        noise=li.OnMeanGradient(std=0.01),
+        steps=60,
+        adjacency=li.ZERO_OUT,
+    )
+
+
+@pytest.fixture(scope="module")
+def plan(run: li.Run) -> li.accounting.Forgetting:
+    return li.forget(run, epsilon=0.5, delta=DELTA, removals=[2, 1])
+
+
+def epsilon_after(run: li.Run, removals: tuple[int, ...], further: tuple[int, ...]) -> float:
+    return forgotten_by(forgetting_process(run, removals, further, ())).epsilon(DELTA)
+
+
+def test_it_is_the_least_number_of_steps(run: li.Run) -> None:
+    executed = replace(run, arithmetic=run.expected_arithmetic)
+    found = li.forget(executed, epsilon=0.5, delta=DELTA)
+    assert found.epsilon <= 0.5 < epsilon_after(executed, (1,), (found.steps - 1,))
+    assert li.forget(run, epsilon=0.5, delta=DELTA).steps == found.steps  # room is left for what rounding adds
+
+
+def test_a_run_that_is_private_enough_forgets_at_once(run: li.Run) -> None:
+    target = li.account(run, DELTA).epsilon * 1.01
+    assert li.forget(run, epsilon=target, delta=DELTA).steps == 0
+
+
+def test_more_records_a_smaller_epsilon_and_longer_training_take_no_fewer_steps(run: li.Run) -> None:
+    def steps(given: li.Run = run, epsilon: float = 0.5, removals: int = 1) -> int:
+        return li.forget(given, epsilon=epsilon, delta=DELTA, removals=removals).steps
+
+    assert steps() < steps(removals=3) < steps(removals=30)
+    assert steps(epsilon=1.0) < steps() < steps(epsilon=0.1)
+    assert steps(run.first(5)) <= steps()
+
+
+def test_requests_one_after_the_other_are_each_about_all_records_so_far(
+    plan: li.accounting.Forgetting, run: li.Run
+) -> None:
+    assert plan.removals == (2, 1)
+    assert max(plan.epsilons) == plan.epsilon <= 0.5
+    assert plan.epsilons[0] == epsilon_after(run, (2,), plan.further[:1])
+    assert plan.epsilons[1] == epsilon_after(run, (2, 1), plan.further)
+    assert plan.whole == run.continued(plan.steps) == replace(run, steps=60 + plan.steps)
+    assert plan.mu is not None
+    assert li.GaussianDP(plan.mu).epsilon(DELTA) == plan.epsilons[1]
+
+
+def test_it_says_what_is_compared(plan: li.accounting.Forgetting, run: li.Run) -> None:
+    text = str(plan)
+    assert text.startswith(f"{plan.steps} further steps forget 3 records: epsilon = ")
+    assert "2 requests, one after the other" in text
+    assert "by shift-engine: " in text
+    assert f"Compared are the model after 60 steps of training and {plan.steps} further ones" in text
+    assert "contributing nothing" in plan.assumptions[0]
+    assert not any("are neighbours" in one for one in plan.assumptions)
+    replaced = li.forget(replace(run, adjacency=li.REPLACE_ONE), epsilon=1, delta=DELTA)
+    assert "other records in the place of the removed record" in replaced.assumptions[0]
+    content = json.loads(plan.to_json())
+    assert content["steps"] == sum(one["steps"] for one in content["requests"]) == plan.steps
+    assert content["theorem"] == "shift-engine"
+
+
+def test_it_says_where_training_anew_is_no_longer(plan: li.accounting.Forgetting, run: li.Run) -> None:
+    assert max(plan.further) < run.steps
+    assert "anew" not in str(plan)
+    assert "to train anew, without these records, takes 5 steps" in str(
+        li.forget(run.first(5), epsilon=0.1, delta=DELTA)
+    )
+
+
+def test_certificates_are_replayed_for_every_request(plan: li.accounting.Forgetting, run: li.Run) -> None:
+    for count in (1, 2):
+        verdict = li.verify(json.dumps(plan.certificate_after(count)), run)
+        assert isinstance(verdict, li.accounting.ForgettingVerdict)
+        assert verdict.accepted
+        assert verdict.epsilon == pytest.approx(plan.epsilons[count - 1], rel=1e-9)
+        assert verdict.further == sum(plan.further[:count])
+    assert "3 records forgotten (left out)" in str(li.verify(plan.certificate))
+    assert not li.verify(plan.certificate, run.first(50)).accepted
+    with pytest.raises(li.InvalidInput, match="requests must be at most 2"):
+        plan.certificate_after(3)
+
+
+TAMPERED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+    "epsilon": (lambda one: one["claim"].update(epsilon=0.1), "it claims delta"),
+    "mu": (lambda one: one["claim"].update(mu=0.01), "it claims mu"),
+    "removals": (lambda one: one["claim"].update(removals=[3, 1]), "it must say: 4 records"),
+    "steps": (lambda one: one["claim"].update(steps=[10, 1]), "its assumptions"),
+    "requests": (lambda one: one["claim"].update(steps=[10]), "not one number of steps"),
+    "nothing removed": (lambda one: one["claim"].update(removals=[0, 3]), "no certificate"),
+    "neighbours": (lambda one: one["claim"].update(adjacency="zero-out"), "it must say"),
+    "pushes": (
+        lambda one: one["proof"]["steps"].update(sensitivity=[[1e-9, one["proof"]["steps"]["count"]]]),
+        "are not",
+    ),
+    "assumptions": (lambda one: one["assumptions"].pop(), "its assumptions"),
+    "theorem": (lambda one: one.update(theorem="composition"), "has to be replayed"),
+    "caveats": (lambda one: one.update(caveats=["seeded"]), "seeded"),
+    "endless": (lambda one: one["claim"].update(steps=[10**11, 1]), "at most 4e"),
+}
+
+
+@pytest.mark.parametrize("name", TAMPERED)
+def test_a_changed_certificate_is_rejected(name: str, plan: li.accounting.Forgetting) -> None:
+    change, reason = TAMPERED[name]
+    changed = copy.deepcopy(plan.certificate)
+    change(changed)
+    verdict = li.verify(changed)
+    assert not verdict.accepted
+    assert reason in verdict.reason
+
+
+def test_it_is_no_guarantee_of_privacy_that_a_budget_would_take(plan: li.accounting.Forgetting, run: li.Run) -> None:
+    """Neither as the certificate of a run, by another name, nor by its neighbours."""
+    renamed = {**plan.certificate, "format": "lastiterate certificate 3"}
+    assert not li.verify(renamed).accepted
+    assert li.verify(plan.certificate).adjacency != run.adjacency.said
+
+
+def test_a_page_about_a_run_is_not_made_of_it(plan: li.accounting.Forgetting, run: li.Run, tmp_path: Path) -> None:
+    li.account(run, DELTA).save(tmp_path / "report.html", curves=False)
+    text = (tmp_path / "report.html").read_text()
+    assert li.verify(text).accepted
+    forged = page_of(replace(sheet_in(text), certificate=plan.certificate))
+    assert li.verify(forged).reason == "its certificate is not that of a run"
+
+
+def test_several_records_of_a_pass_and_a_release_are_certified() -> None:
+    run = li.Run(
+        loss=li.losses.logistic(feature_norm=1.0, l2=0.1),
+        batches=li.Cyclic(records=100, batch_size=25),
+        step_size=0.5,
+        noise=li.OnGradientSum(multiplier=4.0, clip=1.0),
+        steps=li.epochs(5),
+        adjacency=li.ZERO_OUT,
+    )
+    for removals, releases, epsilon in ((1, (), 0.2), (2, (), 0.5), ([1, 1], (), 0.5), (1, (8,), 1.5)):
+        found = li.forget(run, epsilon=epsilon, delta=DELTA, removals=removals, releases=releases)
+        assert found.steps % 4 == 0
+        assert li.verify(found.certificate, run).accepted
+
+
+def test_what_was_released_beforehand_counts_once_for_each_record(run: li.Run) -> None:
+    before = replace(run, beforehand_mu=0.1)
+    alone, both = (forgotten_by(forgetting_process(one, (2,), (5,), ())).notion for one in (run, before))
+    assert isinstance(alone, li.GaussianDP)
+    assert isinstance(both, li.GaussianDP)
+    assert both.mu == pytest.approx((alone.mu**2 + 0.2**2) ** 0.5, rel=1e-9)
+    found = li.forget(before, epsilon=1.0, delta=DELTA)
+    assert li.verify(found.certificate).accepted
+
+
+REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
+    "random batches": (
+        {"batches": li.Poisson(records=500, rate=0.1)},
+        {},
+        "batches",
+        "full batches and for batches in a fixed",
+    ),
+    "shuffled": ({"batches": li.Shuffled(records=500, batch_size=50)}, {}, "batches", "Got shuffled batches"),
+    "momentum": ({"optimizer": li.SGD(momentum=0.9)}, {}, "run", "plain gradient steps"),
+    "no records": ({}, {"removals": 0}, "removals", "removals must be"),
+    "no requests": ({}, {"removals": []}, "removals", "Got none"),
+    "too many": ({}, {"removals": [400, 101]}, "removals", "from 1 to 500 records in all. Got 501"),
+    "a release while it forgets": ({}, {"releases": [61]}, "releases", "at most 60 steps. Got 61"),
+    "a model that was released": (
+        {},
+        {"releases": [60], "most_steps": 100},
+        "releases",
+        "even 100 further steps leave",
+    ),
+    "too few steps": ({}, {"most_steps": 3}, "epsilon", "even 3 further steps leave epsilon"),
+    "no target": ({}, {"epsilon": 0.0}, "epsilon", "epsilon must be"),
+    "too long": ({"steps": 10**9}, {}, "steps", "at most 4e+07"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_covered_is_refused_in_one_sentence(name: str, run: li.Run) -> None:
+    changed, asked, field, sentence = REFUSED[name]
+    with pytest.raises(li.LastIterateError) as caught:
+        li.forget(replace(run, **changed), **{"epsilon": 0.5, "delta": DELTA, **asked})
+    assert caught.value.field == field
+    assert sentence in str(caught.value)
+
+
+def test_growing_distances_are_not_forgotten_by_any_number_of_steps(run: li.Run) -> None:
+    loss = li.losses.general(smoothness=1.0, weak_convexity=0.5, gradient_sensitivity=2.0, gradient_norm=1.0)
+    with pytest.raises(li.Unavailable, match="further steps leave epsilon"):
+        li.forget(replace(run, loss=loss, steps=5), epsilon=0.05, delta=DELTA, most_steps=2000)
+
+
+def test_records_of_a_plan_are_checked(plan: li.accounting.Forgetting) -> None:
+    assert plan.of([3, 4], [7]).until(1) == (3, 4)
+    assert plan.of([3], []).until(2) == (3,)
+    for given in (([1],), ([1, 2, 3], [4]), ([1], [1]), ([1], [500]), (1, 2), ([-1], [2])):
+        with pytest.raises(li.InvalidInput) as caught:
+            plan.of(*given)  # type: ignore[arg-type]
+        assert caught.value.field == "records"

@@ -1,0 +1,59 @@
+"""`lastiterate forget`: what `li.forget` says, from a shell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import lastiterate as li
+from lastiterate.cli import main
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    run = li.Run(
+        loss=li.losses.logistic(feature_norm=1.0, l2=0.1),
+        batches=li.FullBatch(records=200),
+        step_size=1.0,
+        noise=li.OnMeanGradient(std=0.02),
+        steps=40,
+        adjacency=li.ZERO_OUT,
+    )
+    li.write_run(run, tmp_path / "run.toml")
+    return str(tmp_path / "run.toml")
+
+
+def test_the_plan_and_its_certificate(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written = str(tmp_path / "forget.json")
+    assert main(["forget", file, "--epsilon", "0.5", "--certificate", written]) == 0
+    plan = li.forget(li.read_run(file), epsilon=0.5, delta=1e-5)
+    said = capsys.readouterr().out
+    assert said.startswith(str(plan))
+    assert f"lastiterate verify {written}" in said
+    assert main(["verify", written, "--run", file]) == 0
+    assert "one record forgotten (left out)" in capsys.readouterr().out
+
+
+def test_requests_as_json(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["forget", file, "--epsilon", "0.5", "--removals", "2", "1", "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert [one["removals"] for one in content["requests"]] == [2, 1]
+    assert content["epsilon"] <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--epsilon 0.5 --removals 0", "removals must be"),
+        ("--epsilon 0.5 --removals 201", "from 1 to 200 records"),
+        ("--epsilon -1", "epsilon must be"),
+        ("--epsilon 0.01 --most-steps 2", "even 2 further steps leave epsilon"),
+    ],
+)
+def test_bad_input_is_one_sentence(file: str, words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["forget", file, *words.split()]) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert len(said.strip().splitlines()) == 1
