@@ -20,7 +20,7 @@ from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 
 _REQUIRED = ("loss", "batches", "step_size", "noise", "steps")
 _OPTIONAL = ("domain", "prox", "weight_decay", "arithmetic", "start_norm", "adjacency", "optimizer", "released")
-_KNOWN = (*_REQUIRED, *_OPTIONAL, "beforehand_mu")
+_KNOWN = (*_REQUIRED, *_OPTIONAL, "beforehand_mu", "user_records")
 
 
 class BadEntry(InvalidInput):
@@ -48,6 +48,8 @@ def run_to_dict(run: Run) -> dict[str, Any]:
     for name in ("start_norm", "beforehand_mu"):
         if getattr(run, name):
             plain[name] = getattr(run, name)
+    if run.user_records != 1:
+        plain["user_records"] = run.user_records
     for section, usual in (("optimizer", PLAIN), ("released", LAST)):
         if getattr(run, section) != usual:
             plain[section] = _section_to_dict(section, getattr(run, section))

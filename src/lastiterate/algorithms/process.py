@@ -34,6 +34,10 @@ class Process:
     `beforehand_mu`: what was released before, about the same records, is mu-GDP with this mu; all of the above may depend on
     its outcome, and holds for each.
 
+    `group`: so many records, anywhere in the data, may differ, of which `sensitivity` is about one, and all of the above
+    holds for each data set between two neighbours; 1 where `sensitivity` is about all of them together. `members`: how many
+    of them are at each place of an epoch, where that is known.
+
     `update`: what is made of the steps, and of the iterates; all of the above is about plain steps, whose noise and
     sensitivity are those of each noisy gradient, whatever is made of it.
 
@@ -61,6 +65,8 @@ class Process:
     levels: tuple[tuple[float, float], ...] = ((1.0, 1.0),)
     adjacency: Adjacency = REPLACE_ONE
     update: Update = PLAIN_UPDATE
+    group: int = 1
+    members: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.noise)

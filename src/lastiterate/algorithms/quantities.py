@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Sizes
+from lastiterate.algorithms.batches import Sizes, Turns
 from lastiterate.algorithms.lipschitz import step_lipschitz
 from lastiterate.algorithms.per_step import each, once_if_equal, spread
 from lastiterate.algorithms.process import Process
@@ -51,10 +51,16 @@ class Quantities:
             dimension=run.domain.dimension if run.prox is None else None,
             displacement=run.arithmetic.displacement,
             beforehand_mu=run.beforehand_mu,
-            smooth=smooth_push(self),
+            smooth=smooth_push(self) if self.at_once == 1 else "several records push at once",
             levels=self.sizes.levels,
             update=update_of(self),
+            group=run.user_records // self.at_once,
         )
+
+    @property
+    def at_once(self) -> int:
+        """So many records of a user push together at every step: all of them, where each batch has all records."""
+        return self.run.user_records if self.run.batches.turns is Turns.EVERY_STEP else 1
 
     @cached_property
     def step_sizes(self) -> Floats:
@@ -70,13 +76,15 @@ class Quantities:
     def shares(self) -> tuple[Floats, Floats]:
         """The least and the greatest that a batch is of what its sum is divided by; numbers without unit.
 
-        The neighbour's may have `missing` records less, or, where a record may be added, one more than the run counts.
+        The neighbour's may have `missing` records less, or, where a record may be added, one more than the run counts; so many
+        as a user has, if that is more.
         """
-        least, most = self._of_each("smallest_share"), self._of_each("largest_share")
+        least, most, user = self._of_each("smallest_share"), self._of_each("largest_share"), self.run.user_records
+        less = max(self.missing, user)
         if not self.run.adjacency.replaces:
-            least = each(lambda share, by: np.maximum(share - self.missing / by, 0.0), least, self.divisors)
+            least = each(lambda share, by: np.maximum(share - less / by, 0.0), least, self.divisors)
         if self.run.adjacency is ADD_OR_REMOVE_ONE:
-            most = each(lambda share, by: share + 1 / by, most, self.divisors)
+            most = each(lambda share, by: share + user / by, most, self.divisors)
         return least, most
 
     def _of_each(self, name: str) -> Floats:
@@ -95,7 +103,8 @@ class Quantities:
     @cached_property
     def gradient_change(self) -> Floats | float:
         """How far the neighbour's record moves the gradient sum of a batch that has it, in the unit of a gradient."""
-        return self.exchanged if self.run.adjacency.replaces else self.gradient_bound
+        of_one = self.exchanged if self.run.adjacency.replaces else self.gradient_bound
+        return of_one if self.at_once == 1 else each(lambda change: up(self.at_once * change), of_one)
 
     @cached_property
     def exchanged(self) -> Floats | float:

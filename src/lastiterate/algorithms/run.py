@@ -65,6 +65,10 @@ class Run:
     `beforehand_mu`: what was released about the same records before training, on which training may depend, such as private
     means and scales that features are prepared with. Together it is mu-GDP under `adjacency`, with this mu (of several, the
     root of the sum of squares). The account is then of both together.
+
+    `user_records`: no user has more than so many records, anywhere in the data, and the guarantee is for a whole user: up to
+    so many records are replaced, contribute nothing, or are added or removed, as `adjacency` says of one. `beforehand_mu`
+    stays that of one record.
     """
 
     loss: Loss
@@ -81,6 +85,7 @@ class Run:
     optimizer: Optimizer
     released: Released
     beforehand_mu: float
+    user_records: int
 
     def __init__(
         self,
@@ -99,6 +104,7 @@ class Run:
         released: Released = LAST,
         beforehand_mu: float = 0.0,
         length: Length | None = None,
+        user_records: int = 1,
     ) -> None:
         _checked_kind("loss", loss, Loss, "li.losses.logistic(feature_norm=1.0)")
         _checked_kind("batches", batches, Batches, "li.FullBatch(records=1000)")
@@ -126,12 +132,14 @@ class Run:
             "released": released,
             "adjacency": checked_choice("adjacency", adjacency, Adjacency),
             "beforehand_mu": checked_number("beforehand_mu", beforehand_mu, _BEFOREHAND),
+            "user_records": checked_count("user_records", user_records),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
         self._check_clip()
         self._check_mean()
         self._check_adjacency()
+        self._check_user()
         for name in ("sensitivity", "noise"):
             _checked_range(name, getattr(self.process, name))  # lists of the wrong length are refused here, too
 
@@ -171,6 +179,11 @@ class Run:
         bounded = self.clip is not None or math.isfinite(self.loss.gradient_bound)
         replaces, linear = self.adjacency.replaces, self.loss.linear
         return expected_arithmetic(self.batches.largest, self.batches.random, linear, bounded, replaces)
+
+    @property
+    def protected(self) -> str:
+        """Whom the guarantee is for, in reports and certificates."""
+        return self.adjacency.said_of(self.user_records)
 
     @property
     def convex(self) -> bool:
@@ -251,6 +264,13 @@ class Run:
                 f"under {self.adjacency!r} each record's gradient needs a bound. Clip it, or give li.losses.general its "
                 "gradient_norm.",
                 field="adjacency",
+            )
+
+    def _check_user(self) -> None:
+        if self.user_records > self.batches.records:
+            raise InvalidInput(
+                f"user_records must be at most records = {self.batches.records}. Got {self.user_records}.",
+                field="user_records",
             )
 
 

@@ -55,7 +55,7 @@ def _steps(process: Process) -> Steps:
 
 def _every(process: Process) -> int:
     """One turn in so many steps. In a random batch the record may be at every step, and more turns never help it."""
-    return process.batches.per_epoch if process.batches.passes else 1
+    return process.batches.per_epoch if process.batches.passes and not process.members else 1
 
 
 def most_places(places: Places) -> int:

@@ -25,6 +25,8 @@ from lastiterate.shift.one_block import from_anywhere
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, batches
 from lastiterate.theorems.evidence import About, Evidence, NoFiniteBound, RecordSchedules, Stretch
+from lastiterate.theorems.group_as_one import group_as_one
+from lastiterate.theorems.group_by_chance import placed_by_chance
 from lastiterate.theorems.places import new_orders, places_of, work, work_of_turns
 from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
 
@@ -158,6 +160,7 @@ SHIFT_ENGINE = Theorem(
     _worst,
     places=partial(places_of, averaged=False),
     adjacencies=ANY_NEIGHBOURS,
+    as_one=group_as_one,
 )
 RANDOM_ORDER = Theorem(
     "random-order",
@@ -167,4 +170,5 @@ RANDOM_ORDER = Theorem(
     _averaged,
     places=partial(places_of, averaged=True),
     adjacencies=ANY_NEIGHBOURS,
+    of_group=placed_by_chance,
 )

@@ -13,7 +13,9 @@ from lastiterate.algorithms.process import Process
 from lastiterate.errors import Unavailable
 from lastiterate.kernel.places import Places
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT, Adjacency
+from lastiterate.privacy.best import best
 from lastiterate.privacy.displaced import as_computed
+from lastiterate.privacy.group import of_group
 from lastiterate.privacy.ladder import Ladder
 from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.evidence import About, Evidence, Grade, NoFiniteBound
@@ -56,6 +58,9 @@ class Theorem:
     ones, unless the kernel replays them; `sees` is what then makes a difference to the bound. `adjacencies`: the neighbours
     that its proof is about, in both orders. `updates`: what may be made of the noisy gradients, plain steps unless it says
     otherwise. A theorem about every iterate holds for whatever is computed from them, and is not asked.
+
+    Where several records of a user may differ, its guarantee for one is turned into one for the group (privacy/group.py), or
+    by `of_group`, which says more; a theorem that is about one record that pushes like all of them may see them `as_one`.
     """
 
     name: str
@@ -73,6 +78,8 @@ class Theorem:
     sees: Callable[[Process], tuple[Any, ...]] = attrgetter(
         "sensitivity", "noise", "lipschitz", "drift", "retain", "sampled"
     )
+    of_group: Callable[[Process, Notion], Notion | None] | None = None
+    as_one: Callable[[Process], Process] | None = None
 
     @property
     def grade(self) -> Grade:
@@ -83,9 +90,13 @@ class Theorem:
         """The assumptions that do not hold, each with what is wrong."""
         return list(self.failing(process))
 
+    def seen(self, process: Process) -> Process:
+        """What it is asked about: all records of a user as one, if it can."""
+        return process if process.group == 1 or self.as_one is None else self.as_one(process)
+
     def failing(self, process: Process) -> Iterator[tuple[Assumption, str]]:
         """The same, one after the other: some take long to look at."""
-        given = process.but_for(0.0 if self.places else REFERENCE)
+        given = self.seen(process).but_for(0.0 if self.places else REFERENCE)
         updates = () if self.about is About.EVERY_ITERATE else (self.updates,)
         asked = (*updates, *self.assumptions, _proved_for(self.adjacencies))
         return ((one, reason) for one in asked if (reason := one.failure(given)) is not None)
@@ -96,6 +107,7 @@ class Theorem:
 
     def apply(self, process: Process) -> Guarantee | Inapplicable:
         """What the theorem says of this process, or why it says nothing."""
+        process = self.seen(process)
         if failed := self.failures(process):
             return self._refusal(process, failed)
         try:
@@ -104,6 +116,8 @@ class Theorem:
             return self._refusal(process, failed)
         whole = evidence.after(process.beforehand_mu)
         computed = as_computed(whole.notion, process.displacement).relabelled(process.adjacency)
+        if process.group > 1:
+            return Guarantee(self, Evidence(self._of_all(process, computed), about=self.about, at_least=whole.at_least))
         return Guarantee(self, replace(whole, notion=computed, about=self.about))
 
     def refusal(self, process: Process) -> Inapplicable:
@@ -115,6 +129,12 @@ class Theorem:
             return Inapplicable(self, (f"it finds no finite bound, because {process.reason}",))
         return Inapplicable(self, tuple(reason for _, reason in failed), tuple(one for one, _ in failed))
 
+    def _of_all(self, process: Process, one: Notion) -> Notion:
+        """For a whole group, from what holds for one record of it."""
+        found = of_group(one, process.group)
+        sharper = None if self.of_group is None else self.of_group(process, one)
+        return found if sharper is None else best([found, sharper])
+
     def notion(self, process: Process) -> Notion:
         """What the theorem proves of this process; an error if it says nothing."""
         answer = self.apply(process)
@@ -124,7 +144,7 @@ class Theorem:
 
     def rebuilt(self, process: Process, rung: int | None) -> Notion:
         """The same from what a certificate names: this rung, or all over again."""
-        if rung is None or self.rung is None:
+        if rung is None or self.rung is None or process.group > 1:
             return self.notion(process)
         found = (
             self.rung(process, rung)
