@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from lastiterate.accounting.groups import at_their_places, checked_group, run_for
 from lastiterate.accounting.ranked import Ranked
 from lastiterate.accounting.releases import released
 from lastiterate.accounting.report import Report
@@ -18,25 +19,30 @@ from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
 
 
 @names_arguments
-def account(run: Run, delta: float, releases: Iterable[int] = ()) -> Report:
+def account(run: Run, delta: float, releases: Iterable[int] = (), group: Iterable[int] = ()) -> Report:
     """What may be claimed of the last iterate of this run, and of the iterates after `releases` steps if these leave, too.
 
     Every theorem of the catalogue is asked; the least ε at `delta` comes first, of equal ones that with the better proof.
+
+    `group`: the indices of all records of one person, whom the guarantee is then for. Where batches are in a fixed order,
+    each record counts at its own turns; elsewhere any records would cost the same.
     """
-    return account_by(CATALOGUE, run, delta, releases)
+    return account_by(CATALOGUE, run, delta, releases, group)
 
 
-def account_by(theorems: Sequence[Theorem], run: Run, delta: float, releases: Iterable[int] = ()) -> Report:
+def account_by(
+    theorems: Sequence[Theorem], run: Run, delta: float, releases: Iterable[int] = (), group: Iterable[int] = ()
+) -> Report:
     """The same, where only these theorems are asked."""
-    checked_run(run)
-    target = checked_number("delta", delta, INSIDE_UNIT)
-    process = released(run.process, releases)
+    target, members = checked_number("delta", delta, INSIDE_UNIT), checked_group(checked_run(run), group)
+    run = run_for(run, members)
+    process = at_their_places(released(run.process, releases), members)
     answers = [theorem.apply(process) for theorem in tracked(theorems, "theorems")]
     refused = tuple(one for one in answers if isinstance(one, Inapplicable))
     if len(refused) == len(answers):
         raise Unavailable(f"no theorem says anything about this run. {_commonest(refused)}.")
     asked, later = _asked([one for one in answers if isinstance(one, Guarantee)], target)
-    return Report(run, target, process.releases, asked, later, refused)
+    return Report(run, target, process.releases, asked, later, refused, members=members)
 
 
 def _asked(guarantees: list[Guarantee], delta: float) -> tuple[tuple[Ranked, ...], tuple[Guarantee, ...]]:

@@ -38,11 +38,14 @@ def release_of(release: Any, terms: Terms, releases: Iterable[int]) -> Spending:
     """Checked against the budget's neighbours; a run is accounted for at the budget's δ."""
     places = checked_releases(releases)
     if isinstance(release, Run):
+        _check_single(release)
         _check_adjacency(release.adjacency, terms, run=True)
         return _of_report(account(release, terms.delta, places), terms)
     if places:
         raise InvalidInput("releases can be given with a run only. Give them to li.account.", field="releases")
     if isinstance(release, Report):
+        _check_single(release.run)
+        _check_everybody(release)
         _check_adjacency(release.run.adjacency, terms, run=True)
         return _of_report(release, terms)
     if isinstance(release, Notion):
@@ -74,6 +77,23 @@ def _curve(certificate: dict[str, Any], notion: Notion, terms: Terms) -> dict[st
         claimed = certificate["claim"]["mu"]
         notion = GaussianDP(up(notion.mu) if claimed is None else claimed, terms.adjacency)
     return guarantee_to_dict(notion, terms.delta)
+
+
+def _check_single(run: Run) -> None:
+    if run.user_records != 1:
+        raise Incompatible(
+            f"a budget is about single records. Got a run whose users have up to {run.user_records} records. Spend the "
+            "notion of its report (report.notion), which holds for each single record as well.",
+            field="user_records",
+        )
+
+
+def _check_everybody(report: Report) -> None:
+    if report.members:
+        raise InvalidInput(
+            f"a budget is about everybody. Got a report for one person ({report.protected}). Leave out group.",
+            field="release",
+        )
 
 
 def _check_adjacency(adjacency: Adjacency, terms: Terms, *, run: bool) -> None:

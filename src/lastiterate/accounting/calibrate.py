@@ -79,7 +79,7 @@ def calibrate(
     target, delta = _checked_target(epsilon), checked_number("delta", delta, INSIDE_UNIT)
     free, places = Free.named(free), checked_releases(releases)
     longest = most_steps if free is not STEPS else checked_count("most_steps", most_steps)
-    _check_beforehand(run.beforehand_mu, target, delta)
+    _check_beforehand(run.user_records * run.beforehand_mu, target, delta)
     with as_one("calibrating"):
         found = _found(run, free, Meets(target, delta, places), longest)
     return replace(found, arithmetic=run.arithmetic)

@@ -14,6 +14,7 @@ from typing import Any
 
 from lastiterate.accounting.describe import promises
 from lastiterate.accounting.difference import differences, first_other, told
+from lastiterate.accounting.groups import at_their_places, checked_group, protected
 from lastiterate.accounting.misreported import misreported
 from lastiterate.accounting.releases import released
 from lastiterate.accounting.replay import CHOSEN, proof_of, statement
@@ -82,20 +83,23 @@ def certificate_of(
     delta: float,
     caveats: tuple[str, ...] = (),
     also_assumed: tuple[str, ...] = (),
+    members: tuple[int, ...] = (),
 ) -> dict[str, Any]:
-    """The certificate of a guarantee, as a dictionary that JSON can hold."""
+    """The certificate of a guarantee, as a dictionary that JSON can hold; for the records of one person, if named."""
     return {
         "format": FORMAT,
-        **found_by(process, guarantee, delta),
-        "assumptions": promises(run, process.releases),
+        **found_by(process, guarantee, delta, protected(run, members)),
+        **({"group": list(members)} if members else {}),
+        "assumptions": promises(run, process.releases, members),
         **({"also_assumed": list(also_assumed)} if also_assumed else {}),
         "caveats": list(caveats),
         "run": run_to_dict(run),
     }
 
 
-def found_by(process: Process, guarantee: Guarantee, delta: float) -> dict[str, Any]:
+def found_by(process: Process, guarantee: Guarantee, delta: float, whom: str) -> dict[str, Any]:
     """The grade, the claim, and what a search has found."""
+    process = guarantee.theorem.seen(process)
     theorem, evidence, least = guarantee.theorem, guarantee.evidence.for_delta(delta), guarantee.epsilon(delta)
     epsilon = rounded_up(least)
     named = {"grade": evidence.grade.value, "theorem": theorem.name}
@@ -103,15 +107,15 @@ def found_by(process: Process, guarantee: Guarantee, delta: float) -> dict[str, 
         proof = proof_of(process, theorem.places(process), evidence, least)
         found = proved(proof)
         mu = None if found.averaged or found.slack else rounded_up(max(found.mus))
-        return {**named, "claim": _claim(process, _admitted(found, epsilon, delta), delta, mu), "proof": proof}
+        return {**named, "claim": _claim(whom, process, _admitted(found, epsilon, delta), delta, mu), "proof": proof}
     searched = evidence.ladder if theorem.rung is not None else None
     rung = {} if searched is None else {"rung": searched.best_rung(math.log(delta))}
-    return {**named, "claim": _claim(process, epsilon, delta, None), **rung}
+    return {**named, "claim": _claim(whom, process, epsilon, delta, None), **rung}
 
 
-def _claim(process: Process, epsilon: float, delta: float, mu: float | None) -> dict[str, Any]:
+def _claim(whom: str, process: Process, epsilon: float, delta: float, mu: float | None) -> dict[str, Any]:
     return {
-        "adjacency": process.adjacency.said,
+        "adjacency": whom,
         "delta": delta,
         "epsilon": epsilon if math.isfinite(epsilon) else None,
         "mu": mu,
@@ -185,10 +189,11 @@ def checked(content: dict[str, Any], run: Run | None = None, called: str = "the 
     described = run_from_dict(content["run"])
     if run is not None and described != run:
         return rejected(f"it is about another run{_which(content['run'], run, called)}")
-    if claim["adjacency"] != described.adjacency.said:
-        return rejected(f"its run is about other neighbours: {described.adjacency.said}")
-    process = released(described.process, claim["releases"])
-    assumptions = promises(described, process.releases)
+    members = _members(content, described)
+    if claim["adjacency"] != (whom := protected(described, members)):
+        return rejected(f"its run is about other neighbours: {whom}")
+    process = at_their_places(released(described.process, claim["releases"]), members)
+    assumptions = promises(described, process.releases, members)
     if content["assumptions"] != assumptions:
         which = first_other(content["assumptions"], assumptions)
         return rejected(f"its assumptions are not those of its run: {which}")
@@ -200,7 +205,7 @@ def checked(content: dict[str, Any], run: Run | None = None, called: str = "the 
     if reason := (not_replayed if grade == Grade.REPLAYED.value else _not_recomputed)(theorem, process, content):
         return rejected(reason)
     delta = checked_number("delta", claim["delta"], INSIDE_UNIT)
-    said = described.adjacency.said, "" if described.released.plain else described.released.called
+    said = whom, "" if described.released.plain else described.released.called
     return Verdict(
         True, claimed_epsilon(claim), delta, len(process), process.releases, "", tuple(assumptions), grade, *said
     )
@@ -210,6 +215,14 @@ def _which(described: dict[str, Any], run: Run, called: str) -> str:
     """In which entries the run of the certificate is another one."""
     found = told(differences(described, run_to_dict(run)), "the certificate", called)
     return f": {found}" if found else ""
+
+
+def _members(content: dict[str, Any], run: Run) -> tuple[int, ...]:
+    """The records of the person whom it is for, where they are named: as many as the run says."""
+    members = checked_group(run, content.get("group", ()))
+    if members and len(members) != run.user_records:
+        raise InvalidInput(f"group must be {run.user_records} records, as the run says. Got {len(members)}.")
+    return members
 
 
 def _also_assumed(content: dict[str, Any]) -> list[str]:
@@ -226,7 +239,8 @@ def proved_by(certificate: dict[str, Any]) -> Notion:
     described = run_from_dict(certificate["run"])
     if claim["mu"] is not None:
         return GaussianDP(claim["mu"], described.adjacency)
-    return _THEOREMS[certificate["theorem"]].notion(released(described.process, claim["releases"]))
+    process = at_their_places(released(described.process, claim["releases"]), _members(certificate, described))
+    return _THEOREMS[certificate["theorem"]].notion(process)
 
 
 def _checked_budget(content: dict[str, Any], run: Run | None) -> Verdict:
@@ -250,7 +264,8 @@ def claimed_epsilon(claim: dict[str, Any]) -> float:
 
 def not_replayed(theorem: Theorem, process: Process, content: dict[str, Any]) -> str | None:
     """Why the schedules do not prove the claim for this process."""
-    if theorem.places is None:
+    process = theorem.seen(process)
+    if theorem.places is None or process.group > 1:
         return f"{theorem.name} has no schedules that could be replayed"
     stated = statement(process, theorem.places(process), theorem.functions)
     if ("prepaid" in content["proof"]) != ("prepaid" in stated):

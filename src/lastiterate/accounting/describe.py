@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from lastiterate.accounting.groups import numbered
 from lastiterate.algorithms.arithmetic import EXACT
 from lastiterate.algorithms.per_step import extremes, per_step_shown
 from lastiterate.algorithms.run import Run
@@ -20,6 +21,16 @@ _NEIGHBOURS = {
     ADD_OR_REMOVE_ONE: (
         "Two data sets are neighbours if the second has one record more or less. What sums are divided by is public and "
         "does not depend on the number of records."
+    ),
+}
+_OF_USERS = {
+    REPLACE_ONE: "each may be replaced by another; the number of records is public.",
+    ZERO_OUT: (
+        "each may contribute nothing in the second, no gradient, and its slot stays; the number of records, the sizes of "
+        "batches and what sums are divided by are public."
+    ),
+    ADD_OR_REMOVE_ONE: (
+        "each may be added or removed; what sums are divided by is public and does not depend on the number of records."
     ),
 }
 _SECRECY = (
@@ -66,13 +77,18 @@ def described(run: Run) -> list[str]:
             f"released before training, about the same records: {run.beforehand_mu:g}-GDP (mu = {run.beforehand_mu:g}), "
             "which is included in epsilon"
         )
+    if run.user_records > 1:
+        lines.append(f"for one user: up to {run.user_records} records, all of which are included in epsilon")
     return lines
 
 
-def promises(run: Run, releases: tuple[int, ...]) -> list[str]:
-    """What no program can check, and what the guarantee rests on. Certificates hold these very sentences."""
+def promises(run: Run, releases: tuple[int, ...], members: tuple[int, ...] = ()) -> list[str]:
+    """What no program can check, and what the guarantee rests on. Certificates hold these very sentences.
+
+    `members`: the records of the person whom the guarantee is for, where they were named.
+    """
     released = _released_alone(run, releases)
-    lines = [_NEIGHBOURS[run.adjacency], f"{released} {_SECRECY}", _START, run.batches.promise, _NOISE]
+    lines = [_neighbours(run, members), f"{released} {_SECRECY}", _START, run.batches.promise, _NOISE]
     if run.beforehand_mu:
         lines[1:3] = [_beforehand(run.beforehand_mu), f"{released} {_SECRECY_AFTERWARDS}", _START_AFTERWARDS]
     lines.extend(run.batches.also_promised(run.noise.on_sum))
@@ -90,6 +106,18 @@ def promises(run: Run, releases: tuple[int, ...]) -> list[str]:
     if math.isfinite(run.domain.diameter):
         lines.append("Every step ends with the projection on the domain.")
     return lines
+
+
+def _neighbours(run: Run, members: tuple[int, ...]) -> str:
+    if run.user_records == 1 and not members:
+        return _NEIGHBOURS[run.adjacency]
+    if members:
+        whose = f"records {numbered(members)} of the data, counted from 0, which are all records of one person"
+        return f"Two data sets are neighbours if they differ in {whose}: {_OF_USERS[run.adjacency]}"
+    return (
+        "Two data sets are neighbours if they differ in records of one user, anywhere in the data: "
+        f"{_OF_USERS[run.adjacency]} No user has more than {run.user_records} records."
+    )
 
 
 def _beforehand(mu: float) -> str:
@@ -173,5 +201,4 @@ def _range(values: Floats) -> str:
 
 
 def _listed(releases: tuple[int, ...]) -> str:
-    shown = ", ".join(str(release) for release in releases[:6])
-    return f"{shown}{', …' if len(releases) > 6 else ''} steps"
+    return f"{numbered(releases)} steps"

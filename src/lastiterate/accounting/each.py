@@ -88,7 +88,12 @@ def account_each(run: Run, delta: float, releases: Iterable[int] = ()) -> Record
     A record that comes early in a pass is hidden by all the noise that follows; no record's ε is above that of `account`,
     which holds for all. With batches that are random or shuffled, all records are alike.
     """
-    checked_run(run)
+    if checked_run(run).user_records != 1:
+        raise InvalidInput(
+            f"account_each is about single records, but a user of this run has up to {run.user_records}. Use "
+            "li.account(run, delta, group=[...]) for the records of one person, with user_records=1.",
+            field="user_records",
+        )
     target = checked_number("delta", delta, INSIDE_UNIT)
     places = checked_releases(releases)
     report = account(run, target, places)

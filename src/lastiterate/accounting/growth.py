@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,15 +33,18 @@ class Growth:
         return [place / unit for place in self.steps], "epochs" if unit > 1 else "steps"
 
 
-def growth(run: Run, delta: float, releases: tuple[int, ...] = (), points: int = _POINTS) -> Growth:
-    """At up to so many places along the run, after whole epochs where there are several."""
+def growth(
+    run: Run, delta: float, releases: tuple[int, ...] = (), points: int = _POINTS, group: tuple[int, ...] = ()
+) -> Growth:
+    """At up to so many places along the run, after whole epochs where there are several; for these records, if named."""
+    run = replace(run, user_records=1) if group else run
     per_epoch = run.batches.per_epoch
     unit = per_epoch if run.steps % per_epoch == 0 and run.steps > per_epoch else 1
     counts = np.unique(np.linspace(1, run.steps // unit, min(points, run.steps // unit)).astype(np.intp))
     places = tuple(unit * count for count in counts.tolist())
     known: dict[int, _Point] = {}
     for index in tracked(_halved(len(places)), "growth"):
-        known[index] = _point(run, places[index], delta, releases, _around(known, index, len(places)))
+        known[index] = _point(run, places[index], delta, releases, group, _around(known, index, len(places)))
     found = [known[index] for index in range(len(places))]
     return Growth(places, tuple(one.hidden for one in found), tuple(one.released for one in found))
 
@@ -81,16 +84,21 @@ def _around(known: dict[int, _Point], index: int, count: int) -> tuple[_Point, _
 
 
 def _point(
-    run: Run, place: int, delta: float, releases: tuple[int, ...], sides: tuple[_Point, _Point] | None
+    run: Run,
+    place: int,
+    delta: float,
+    releases: tuple[int, ...],
+    group: tuple[int, ...],
+    sides: tuple[_Point, _Point] | None,
 ) -> _Point:
     """Between two points, what is best at one of them is asked, and composition; and only the rungs between theirs."""
     shorter, kept = run.first(place), [release for release in releases if release < place]
     if sides is None:
-        return _measured(place, account_by(CATALOGUE, shorter, delta, kept))
+        return _measured(place, account_by(CATALOGUE, shorter, delta, kept, group))
     rungs = _between(*sides, place)
     best = () if rungs else tuple(side.theorem for side in sides)
     asked = [one for one in CATALOGUE if one.about is About.EVERY_ITERATE or one in best]
-    report = account_by(asked, shorter, delta, kept)
+    report = account_by(asked, shorter, delta, kept, group)
     if not rungs:
         return _measured(place, report)
     theorem, process = sides[0].theorem, released(shorter.process, kept)

@@ -26,7 +26,7 @@ _WIDTH = 110
 def page(report: Report) -> Iterator[str]:
     """The lines."""
     yield from report.caveats
-    yield f"epsilon = {report.epsilon:.6g} at delta = {report.delta:g} ({report.run.adjacency.said})"
+    yield f"epsilon = {report.epsilon:.6g} at delta = {report.delta:g} ({report.protected})"
     if report.mu is not None:
         yield f"mu = {report.mu:.6g} (Gaussian differential privacy)"
     yield f"by {report.best.theorem.name}: {report.best.theorem.citation}"
@@ -53,12 +53,18 @@ def _meaning(report: Report) -> Iterator[str]:
         less = f", {ratio:.3g} times as much" if ratio > 1.005 else ", no more than this"
         yield f"releasing every iterate would cost epsilon = {report.composition:.6g}{less}"
     power = float(detection_rates(report, 0.01))
+    changed, whose = report.run.adjacency.changed, "single record"
+    if report.run.user_records == 1:
+        asked, absent, present = f"a record was {changed}", "it was not", "it was"
+    else:
+        whose, asked = "user", f"the {report.run.user_records} records of a user were {changed}"
+        absent, present = "they were not", "they were"
     yield (
-        f"whoever wants to tell whether a record was {report.run.adjacency.changed}, and is wrong in 1% of the cases "
-        f"where it was not, finds out in at most {100 * power:.3g}% of those where it was"
+        f"whoever wants to tell whether {asked}, and is wrong in 1% of the cases "
+        f"where {absent}, finds out in at most {100 * power:.3g}% of those where {present}"
     )
     if power > HARDLY_ANY_PROTECTION:
-        yield "that is hardly any protection for a single record"
+        yield f"that is hardly any protection for a {whose}"
     yield from _advice(report)
     if (poisson := _poisson_epsilon(report)) is not None:
         same = "" if report.run.adjacency.replaces else " (which with such batches is the same as zeroed out)"
@@ -95,7 +101,7 @@ def _advice(report: Report) -> Iterator[str]:
 def _poisson_epsilon(report: Report) -> float | None:
     """What a Poisson accountant would say of passes over the data, where it does not apply."""
     process, batches = report.run.process, report.run.batches
-    if not batches.passes or batches.per_epoch == 1:
+    if not batches.passes or batches.per_epoch == 1 or report.run.user_records > 1:
         return None
     low, high = extremes(each(np.divide, process.sensitivity, process.noise))
     if high > low * (1 + 1e-9):

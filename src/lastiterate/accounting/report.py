@@ -14,13 +14,15 @@ from numpy.typing import ArrayLike
 
 from lastiterate.accounting.certificate import certificate_of
 from lastiterate.accounting.describe import promises
+from lastiterate.accounting.groups import at_their_places, protected
 from lastiterate.accounting.page import page
 from lastiterate.accounting.ranked import Ranked
 from lastiterate.accounting.sandwich import Sandwich, lower_bound
 from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.algorithms.files import write_text
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import Incompatible, InvalidInput, checked_choice
+from lastiterate.auditing.lower import LowerBound
+from lastiterate.errors import Incompatible, InvalidInput, checked_choice, checked_count
 from lastiterate.plots import draw_comparison, draw_growth
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.best import best
@@ -41,6 +43,7 @@ class Report:
     """What may be claimed of a run. `guarantees` are in order, the least ε first; `epsilons` are theirs, at `delta`.
 
     `asked` are those of which one is the best; of `later` ones, which are not, ε is computed when somebody looks at it.
+    `members`: the records of the person whom it is for, where they were named; `run` then says how many they are.
     `caveats`: what is known to be wrong with one execution of it, such as noise from a seed; `also_assumed`: what else its
     owner has to guarantee.
     """
@@ -53,6 +56,7 @@ class Report:
     inapplicable: tuple[Inapplicable, ...]
     caveats: tuple[str, ...] = ()
     also_assumed: tuple[str, ...] = ()
+    members: tuple[int, ...] = ()
 
     @property
     def best(self) -> Guarantee:
@@ -81,6 +85,11 @@ class Report:
         return tuple(sorted((*self.asked, *later), key=Ranked.rank)) if later else self.asked
 
     @property
+    def protected(self) -> str:
+        """Whom it is for: which records may differ."""
+        return protected(self.run, self.members)
+
+    @property
     def mu(self) -> float | None:
         """μ, if the best guarantee is Gaussian differential privacy."""
         return self.best.notion.mu if isinstance(self.best.notion, GaussianDP) else None
@@ -94,14 +103,21 @@ class Report:
     @cached_property
     def sandwich(self) -> Sandwich:
         """The best exact instance, and this bound: the truth is between them. Computed when it is first asked for."""
+        if self.members:
+            return Sandwich(
+                LowerBound(0.0, self.delta, "no instance is known for records that are named"), self.epsilon
+            )
         return Sandwich(lower_bound(self.run, self.delta, self.releases), self.epsilon)
 
     @cached_property
     def alternatives(self) -> tuple[Alternative, ...]:
         """Where ε is nearly that of releasing every iterate: runs that differ in one respect and cost less, cheapest first.
 
-        Each keeps the neighbours, the steps and the noise per step. Computed when first asked for, in about a second.
+        Each keeps the neighbours, the steps and the noise per step. Computed when first asked for, in about a second; none
+        for records that are named, whose places other batches would change.
         """
+        if self.members:
+            return ()
         from lastiterate.accounting.alternatives import cheaper
 
         return cheaper(self)
@@ -118,7 +134,12 @@ class Report:
         return self.best.notion.epsilon_estimate(math.log(delta)) or self.best.epsilon(delta)
 
     def as_notion(self) -> Notion:
-        """The best guarantee, for whoever composes reports; not of an execution that leaked."""
+        """The best guarantee, for whoever composes reports; not of an execution that leaked, nor for one person alone."""
+        if self.members:
+            raise InvalidInput(
+                "a report for the records of one person cannot be composed as one for everybody. Leave out group.",
+                field="guarantees",
+            )
         if self.caveats:
             raise InvalidInput(
                 f"a report with a caveat cannot be composed. This one says: {self.caveats[0]}. Train again without it.",
@@ -137,6 +158,22 @@ class Report:
             )
         return of_two(self.best.notion, adjacency)
 
+    def group(self, size: int) -> Report:
+        """The same account for a person with up to `size` records, anywhere in the data: that of the run with
+        `user_records=size`. Where it is known which records they are, `li.account(run, delta, group=[...])` may say less.
+        """
+        from lastiterate.accounting.account import account
+
+        if self.run.user_records != 1:
+            raise InvalidInput(
+                f"group needs the report of a run about single records. This one is about users with up to "
+                f"{self.run.user_records} records. Give the run another user_records.",
+                field="size",
+            )
+        run = replace(self.run, user_records=checked_count("size", size))
+        found = account(run, self.delta, self.releases)
+        return replace(found, caveats=self.caveats, also_assumed=self.also_assumed)
+
     def profile(self, epsilons: ArrayLike) -> Any:
         """δ for each ε."""
         return self.notion.delta(epsilons)
@@ -148,7 +185,7 @@ class Report:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the owner of the run has to guarantee."""
-        return (*promises(self.run, self.releases), *self.also_assumed)
+        return (*promises(self.run, self.releases, self.members), *self.also_assumed)
 
     @property
     def certificate(self) -> dict[str, Any]:
@@ -160,8 +197,10 @@ class Report:
 
     @cached_property
     def _certificate(self) -> dict[str, Any]:
-        process = replace(self.run.process, releases=self.releases)
-        return certificate_of(self.run, process, self.best, self.delta, self.caveats, self.also_assumed)
+        process = at_their_places(replace(self.run.process, releases=self.releases), self.members)
+        return certificate_of(
+            self.run, process, self.best, self.delta, self.caveats, self.also_assumed, members=self.members
+        )
 
     def save_certificate(self, path: str | Path) -> None:
         """Write the certificate as JSON."""
@@ -206,10 +245,11 @@ class Report:
             "delta": self.delta,
             "mu": self.mu,
             "lower_bound": {"epsilon": self.sandwich.lower.epsilon, "instance": self.sandwich.lower.instance},
-            "adjacency": self.run.adjacency.said,
+            "adjacency": self.protected,
             "theorem": self.best.theorem.name,
             "citation": self.best.theorem.citation,
             "releases": list(self.releases),
+            **({"group": list(self.members)} if self.members else {}),
             "guarantees": [
                 {"theorem": one.theorem.name, "citation": one.theorem.citation, "epsilon": epsilon}
                 for one, epsilon in zip(self.guarantees, self.epsilons, strict=True)
@@ -231,7 +271,7 @@ class Report:
         """ε against steps, for the best bound and for composition; written to `path` if given. Returns the figure."""
         from lastiterate.accounting.growth import growth
 
-        found = growth(self.run, self.delta, self.releases)
+        found = growth(self.run, self.delta, self.releases, self.members)
         along, name = found.along(self.run.batches.per_epoch)
         what = (
             f"the last iterate and {len(self.releases)} more released"

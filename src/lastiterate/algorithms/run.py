@@ -183,7 +183,9 @@ class Run:
     @property
     def protected(self) -> str:
         """Whom the guarantee is for, in reports and certificates."""
-        return self.adjacency.said_of(self.user_records)
+        if self.user_records == 1:
+            return self.adjacency.said
+        return f"{self.adjacency.verb} up to {self.user_records} records of one user"
 
     @property
     def convex(self) -> bool:

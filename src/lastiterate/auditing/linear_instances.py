@@ -48,8 +48,15 @@ def two_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator
     mu, where = greatest(lambda hessian: exact_mu(run, hessian, releases), grid)
     # The factor 1 − η·hessian is rounded, once for each step that is not yet forgotten; 1 is exact.
     lost = 1 - extremes(steps_of(run, where).factor)[1]
-    rounded = min(run.steps, 1 / lost) if lost > 0 else 0.0
-    yield epsilon_of(run, mu * (1 - 1e-13 - 4e-16 * rounded), delta), losses_with(run, where)
+    rounded, together = min(run.steps, 1 / lost) if lost > 0 else 0.0, _together(run)
+    who = f"{together} records of a user in one batch, on " if together > 1 else ""
+    yield epsilon_of(run, together * mu * (1 - 1e-13 - 4e-16 * rounded), delta), who + losses_with(run, where)
+
+
+def _together(run: Run) -> int:
+    """So many records of a user may be in the last batch, all of them replaced in the same direction."""
+    size = run.batches.size_at(run.steps - 1) if run.adjacency.replaces else 1
+    return min(run.user_records, size or 1)
 
 
 def clipped_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, str]]:

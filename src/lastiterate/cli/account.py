@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Any
 
 from lastiterate.accounting.account import account
@@ -20,6 +21,7 @@ from lastiterate.cli.options import (
 )
 from lastiterate.cli.show import show
 from lastiterate.cli.written import a_certificate, a_plot, a_report, written
+from lastiterate.errors import InvalidInput
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +35,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add_data_key(parser)
     add_releases(parser)
+    groups = parser.add_mutually_exclusive_group()
+    groups.add_argument(
+        "--group", type=int, metavar="K", help="for a person with up to K records, anywhere in the data"
+    )
+    groups.add_argument(
+        "--group-records",
+        type=int,
+        nargs="+",
+        default=(),
+        metavar="I",
+        help="for the person with these records, from 0",
+    )
     add_plot(parser, "epsilon against steps")
 
 
@@ -40,11 +54,17 @@ def answer(options: argparse.Namespace) -> int:
     """The report comes first: what cannot be written afterwards does not lose it."""
     run = read_run(options.run)
     found: Report | RecordReport
+    if options.each and (options.group is not None or options.group_records):
+        raise InvalidInput(
+            "--each is about single records. Leave it out, or --group and --group-records.", field="each"
+        )
+    if options.group is not None:
+        run = replace(run, user_records=options.group)
     if options.each:
         found = account_each(run, options.delta, options.releases)
         content = {"delta": found.delta, "epsilons": found.batch_epsilons.tolist()}
     else:
-        found = account(run, options.delta, options.releases)
+        found = account(run, options.delta, options.releases, options.group_records)
         content = found.to_dict()
     show(options, content, "" if options.json else str(found))
     return written(

@@ -20,7 +20,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def answer(options: argparse.Namespace) -> int:
     report = account(read_run(options.run), options.delta, options.releases)
-    lines = [f"epsilon at delta = {report.delta:g}, {report.run.adjacency.said}", ""]
+    lines = [f"epsilon at delta = {report.delta:g}, {report.protected}", ""]
     for guarantee, epsilon in zip(report.guarantees, report.epsilons, strict=True):
         lines.append(f"{epsilon:12.6g}  {_times(epsilon, report.epsilon):8.3g}x  {guarantee.theorem.name}")
     lines += [f"{'-':>12}  {'':>9}  {one.theorem.name}: {'; '.join(one.reasons)}" for one in report.inapplicable]

@@ -23,16 +23,14 @@ class Adjacency(PublicEnum):
             Adjacency.ADD_OR_REMOVE_ONE: "add or remove one record",
         }[self]
 
-    def said_of(self, records: int) -> str:
-        """The same, of up to so many records of one user."""
-        if records == 1:
-            return self.said
-        what = {
+    @property
+    def verb(self) -> str:
+        """What happens to a record."""
+        return {
             Adjacency.REPLACE_ONE: "replace",
             Adjacency.ZERO_OUT: "zero out",
             Adjacency.ADD_OR_REMOVE_ONE: "add or remove",
         }[self]
-        return f"{what} up to {records} records of one user"
 
     @property
     def changed(self) -> str:

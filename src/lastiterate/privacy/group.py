@@ -64,7 +64,8 @@ class GroupDP(Notion):
     @cached_property
     def curve(self) -> Profile:
         """Points of f∘…∘f, as a profile."""
-        return Profile(**_points(self.one, self.size), adjacency=self.adjacency)
+        epsilons, deltas = _points(self.one, self.size)
+        return Profile(epsilons=epsilons, deltas=deltas, adjacency=self.adjacency)
 
     def _log_delta(self, epsilons: Floats) -> Floats:
         return np.minimum(self.curve._log_delta(epsilons), self._in_equal_parts(epsilons))
@@ -97,7 +98,7 @@ class GroupDP(Notion):
         return np.minimum(logs + _LOG_ROUNDED, 0.0)
 
 
-def _points(one: Notion, size: int) -> dict[str, Floats]:
+def _points(one: Notion, size: int) -> tuple[Floats, Floats]:
     """ε and δ of the best splits, for many type I errors to begin with."""
     epsilons, logs, turns = _lines(*_table(one, size))
     least = -min(size * float(epsilons[-1]) + 80.0, LARGEST_TABLED + 200.0)
@@ -111,7 +112,7 @@ def _points(one: Notion, size: int) -> dict[str, Floats]:
     kept = sums >= 0
     deltas = np.minimum(np.maximum(up(np.exp(totals[kept]), operations=2000), _SMALLEST_DELTA), 1.0)
     deltas = np.where(np.isneginf(totals[kept]), 0.0, deltas)
-    return {"epsilons": np.append(0.0, sums[kept]), "deltas": np.append(1.0, deltas)}
+    return np.append(0.0, sums[kept]), np.append(1.0, deltas)
 
 
 def _table(one: Notion, size: int) -> tuple[Floats, Floats]:

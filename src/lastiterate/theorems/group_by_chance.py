@@ -53,8 +53,8 @@ def _law_of_sum(mus: Floats, weights: Floats, count: int) -> tuple[Floats, Float
     """Of so many independent ones, each rounded up to a cell."""
     cells = _CELLS // count
     unit = float(mus.max()) / cells
-    law = np.bincount(np.ceil(mus / unit * (1 - 1e-15)).astype(np.intp), weights, cells + 1)
-    together = law
+    law: Floats = np.bincount(np.ceil(mus / unit * (1 - 1e-15)).astype(np.intp), weights, cells + 1)
+    together: Floats = law
     for _ in range(count - 1):
         together = np.convolve(together, law)
     return up(unit * np.arange(len(together)), operations=50), together

@@ -91,8 +91,10 @@ class Theorem:
         return list(self.failing(process))
 
     def seen(self, process: Process) -> Process:
-        """What it is asked about: all records of a user as one, if it can."""
-        return process if process.group == 1 or self.as_one is None else self.as_one(process)
+        """What it is asked about: all records of a user as one, if it can; else which they are makes no difference."""
+        if process.group == 1 and not process.members:
+            return process
+        return replace(process, members=()) if self.as_one is None else self.as_one(process)
 
     def failing(self, process: Process) -> Iterator[tuple[Assumption, str]]:
         """The same, one after the other: some take long to look at."""
@@ -107,9 +109,9 @@ class Theorem:
 
     def apply(self, process: Process) -> Guarantee | Inapplicable:
         """What the theorem says of this process, or why it says nothing."""
-        process = self.seen(process)
         if failed := self.failures(process):
             return self._refusal(process, failed)
+        process = self.seen(process)
         try:
             evidence = self._of_usual_sizes(process) if process.usual and not self.places else self.bound(process)
         except NoFiniteBound:

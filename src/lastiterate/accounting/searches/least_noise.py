@@ -54,7 +54,7 @@ class _Target:
 
 
 def least_noise(run: Run, target: float, delta: float, releases: tuple[int, ...]) -> Run:
-    aim = _Target(target, math.log(delta), run.beforehand_mu)
+    aim = _Target(target, math.log(delta), run.user_records * run.beforehand_mu)
 
     def accounted(log_factor: float) -> Report:
         return account(run.with_noise(math.exp(log_factor)), delta, releases)

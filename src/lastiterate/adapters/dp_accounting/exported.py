@@ -73,6 +73,10 @@ def compose_into(accountant: Any, guarantee: Notion | Report, count: int = 1) ->
 
 def best_notion(guarantee: Any) -> Notion:
     """Of a report, that of its best theorem."""
+    if isinstance(guarantee, Report) and guarantee.members:
+        raise InvalidInput(
+            "a report for the records of one person is no guarantee for everybody. Leave out group.", field="guarantee"
+        )
     notion = guarantee.best.notion if isinstance(guarantee, Report) else guarantee
     if not isinstance(notion, Notion):
         raise InvalidInput(

@@ -1,0 +1,66 @@
+"""The records of one person, by their indices in the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from lastiterate.algorithms.batches import Turns
+from lastiterate.algorithms.process import Process
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import InvalidInput, checked_count, shown
+
+
+def checked_group(run: Run, group: Iterable[int]) -> tuple[int, ...]:
+    """The indices in order, each once and in the data."""
+    try:
+        given = [checked_count("group", record, least=0) for record in group]
+    except TypeError as error:
+        raise InvalidInput(
+            f"group must be a list of indices of records. Got {shown(group):.60}.", field="group"
+        ) from error
+    members = tuple(sorted(set(given)))
+    if len(members) < len(given):
+        raise InvalidInput("group must name each record once.", field="group")
+    if members and members[-1] >= run.batches.records:
+        raise InvalidInput(
+            f"group must be indices of records, from 0 to {run.batches.records - 1}. Got {members[-1]}.", field="group"
+        )
+    return members
+
+
+def protected(run: Run, group: tuple[int, ...]) -> str:
+    """Whom the guarantee is for, in reports and certificates: everybody, or the person whose records these are."""
+    if not group:
+        return run.protected
+    named = f"record {group[0]}" if len(group) == 1 else f"the {len(group)} records {numbered(group)}"
+    return f"{run.adjacency.verb} {named} of one person"
+
+
+def numbered(values: tuple[int, ...]) -> str:
+    """The first of them."""
+    return f"{', '.join(str(value) for value in values[:6])}{', …' if len(values) > 6 else ''}"
+
+
+def run_for(run: Run, group: tuple[int, ...]) -> Run:
+    """The same run for a person with so many records."""
+    if not group:
+        return run
+    if run.user_records != 1:
+        raise InvalidInput(
+            f"group names all records of one person, but the run says that a user has up to {run.user_records} records. "
+            "Leave out one of the two.",
+            field="group",
+        )
+    return replace(run, user_records=len(group))
+
+
+def at_their_places(process: Process, group: tuple[int, ...]) -> Process:
+    """Which places of an epoch they have, where that is public; elsewhere it makes no difference which they are."""
+    if process.batches.turns is not Turns.FIXED_ORDER or not group:
+        return process
+    places = np.asarray(process.batches.place(np.array(group)))
+    used = places[places < process.batches.per_epoch]
+    return replace(process, members=tuple(np.bincount(used, minlength=process.batches.per_epoch).tolist()))
