@@ -53,7 +53,7 @@ def _law_of_sum(mus: Floats, weights: Floats, count: int) -> tuple[Floats, Float
     """Of so many independent ones, each rounded up to a cell."""
     cells = _CELLS // count
     unit = float(mus.max()) / cells
-    law: Floats = np.bincount(np.ceil(mus / unit * (1 - 1e-15)).astype(np.intp), weights, cells + 1)
+    law: Floats = np.asarray(np.bincount(np.ceil(mus / unit * (1 - 1e-15)).astype(np.intp), weights, cells + 1), float)
     together: Floats = law
     for _ in range(count - 1):
         together = np.convolve(together, law)
