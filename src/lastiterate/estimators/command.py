@@ -121,7 +121,7 @@ def _text(model: PrivateLinearModel, content: dict[str, Any], options: argparse.
     report, plan = model.report_, model.plan_
     lines = [
         *report.caveats,
-        f"epsilon = {report.epsilon:.6g} at delta = {report.delta:g} ({report.run.adjacency.said}), "
+        f"epsilon = {report.epsilon:.6g} at delta = {report.delta:g} ({report.protected}), "
         f"by {report.best.theorem.name}",
         f"releasing every iterate would cost epsilon = {report.composition:.6g}",
         f"trained with {plan}",

@@ -8,7 +8,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import cached_property
 from typing import Any
 
-from lastiterate.accounting.describe import described
+from lastiterate.accounting.describe import described, promises
+from lastiterate.accounting.groups import at_their_places, numbered
 from lastiterate.accounting.page import refusals
 from lastiterate.accounting.releases import released
 from lastiterate.algorithms.encode import run_from_dict
@@ -23,6 +24,11 @@ _DIFFER = {
     REPLACE_ONE: "that differ in one record, replaced by another",
     ZERO_OUT: "that differ in one record, which contributes nothing to one of them",
     ADD_OR_REMOVE_ONE: "of which one has one record more",
+}
+_EACH = {
+    REPLACE_ONE: "each replaced by another",
+    ZERO_OUT: "which contribute nothing to one of them",
+    ADD_OR_REMOVE_ONE: "which one of them does not have",
 }
 THEOREMS = {theorem.name: theorem for theorem in CATALOGUE}
 
@@ -75,7 +81,7 @@ class Claimed:
 
     def refusals(self, names: list[str]) -> list[str]:
         """Why these theorems say nothing of the run."""
-        process = released(self.run.process, self.certificate["claim"]["releases"])
+        process = at_their_places(released(self.run.process, self.certificate["claim"]["releases"]), self.members)
         return list(refusals([THEOREMS[name].refusal(process) for name in names], self.run.process.update.plain))
 
     @property
@@ -91,8 +97,34 @@ class Claimed:
     def sentence(self) -> tuple[str, str, str]:
         """The claim: what stands before its number, the number, and what follows."""
         before = f"Releasing {self.released} is (ε, δ)-differentially private with ε = "
-        after = f" and δ = {self.delta:g}, for any two data sets {_DIFFER[self.run.adjacency]}."
+        after = f" and δ = {self.delta:g}, for any two data sets {self._differ}."
         return before, above(self.epsilon), after
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """The records of the person whom it is for, where they are named."""
+        return tuple(self.certificate.get("group", ()))
+
+    @property
+    def neighbours(self) -> str:
+        """Which data sets are neighbours."""
+        return promises(self.run, (), self.members)[0]
+
+    @property
+    def _differ(self) -> str:
+        if self.run.user_records == 1 and not self.members:
+            return _DIFFER[self.run.adjacency]
+        whose = f"up to {self.run.user_records} records of one user"
+        if self.members:
+            whose = f"records {numbered(self.members)} of the data, those of one person"
+        return f"that differ in {whose}, {_EACH[self.run.adjacency]}"
+
+    @property
+    def _changed(self) -> str:
+        changed = self.run.adjacency.changed
+        if self.run.user_records == 1:
+            return f"a record was {changed}"
+        return f"the {self.run.user_records} records of a user were {changed}"
 
     @cached_property
     def notion(self) -> Notion:
@@ -110,10 +142,7 @@ class Claimed:
         """The claim, as what it leaves to an attacker."""
         found = above(100 * self.detected(0.01), digits=3)
         who = "An attacker" if self.mu is not None else "By ε and δ alone, an attacker"
-        return (
-            f"{who} with a 1% false-positive rate detects that a record was {self.run.adjacency.changed} at most "
-            f"{found}% of the time."
-        )
+        return f"{who} with a 1% false-positive rate detects that {self._changed} at most {found}% of the time."
 
 
 def above(value: float, digits: int = 4) -> str:

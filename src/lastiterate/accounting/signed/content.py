@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Any
 
-from lastiterate.accounting.describe import promises
 from lastiterate.accounting.signed.charts import ChartLine, chart
 from lastiterate.accounting.signed.claimed import THEOREMS, Claimed, above, below
 from lastiterate.accounting.signed.digests import digest_of
@@ -67,8 +66,8 @@ def _claim(claimed: Claimed) -> Iterator[tuple[str, str, str]]:
     yield "delta", "δ", f"{claimed.delta:g}"
     if claimed.mu is not None:
         yield "mu", "μ of Gaussian differential privacy", f"{claimed.mu:.12g}"
-    yield "adjacency", "Neighbouring data sets", claimed.run.adjacency.said
-    yield "neighbours", "In other words", promises(claimed.run, ())[0]
+    yield "adjacency", "Neighbouring data sets", claimed.certificate["claim"]["adjacency"]
+    yield "neighbours", "In other words", claimed.neighbours
     yield "released", "Released", f"{claimed.run.released.called}, after {claimed.run.steps} steps"
     if places := claimed.certificate["claim"]["releases"]:
         yield "checkpoints", "Checkpoints that are released as well", f"after {', '.join(map(str, places))} steps"

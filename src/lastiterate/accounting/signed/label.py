@@ -10,7 +10,6 @@ from copy import deepcopy
 from importlib.metadata import version
 from typing import Any
 
-from lastiterate.accounting.describe import promises
 from lastiterate.accounting.signed.claimed import Claimed, above
 from lastiterate.algorithms.arithmetic import EXACT
 from lastiterate.algorithms.hints import closest
@@ -108,7 +107,7 @@ _FIELDS: dict[str, dict[str, Any]] = {
 
 def _proved(claimed: Claimed, by: str) -> dict[str, Fields]:
     """What nobody may state otherwise."""
-    neighbours = promises(claimed.run, ())[0]
+    neighbours = claimed.neighbours
     parameters = {"epsilon": claimed.epsilon if claimed.epsilon < float("inf") else None, "delta": claimed.delta}
     mu = "" if claimed.mu is None else f" It is {above(claimed.mu, 6)}-GDP, which says more."
     details = f"By {claimed.theorem}: {claimed.citation}.{mu}"
