@@ -17,11 +17,10 @@ from lastiterate.accounting.describe import promises
 from lastiterate.accounting.groups import at_their_places, protected
 from lastiterate.accounting.page import page
 from lastiterate.accounting.ranked import Ranked
-from lastiterate.accounting.sandwich import Sandwich, lower_bound
+from lastiterate.accounting.sandwich import Sandwich, lower_bound_for
 from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.algorithms.files import write_text
 from lastiterate.algorithms.run import Run
-from lastiterate.auditing.lower import LowerBound
 from lastiterate.errors import Incompatible, InvalidInput, checked_choice, checked_count
 from lastiterate.plots import draw_comparison, draw_growth
 from lastiterate.privacy.adjacency import Adjacency
@@ -103,11 +102,7 @@ class Report:
     @cached_property
     def sandwich(self) -> Sandwich:
         """The best exact instance, and this bound: the truth is between them. Computed when it is first asked for."""
-        if self.members:
-            return Sandwich(
-                LowerBound(0.0, self.delta, "no instance is known for records that are named"), self.epsilon
-            )
-        return Sandwich(lower_bound(self.run, self.delta, self.releases), self.epsilon)
+        return Sandwich(lower_bound_for(self.run, self.delta, self.releases, self.members), self.epsilon)
 
     @cached_property
     def alternatives(self) -> tuple[Alternative, ...]:

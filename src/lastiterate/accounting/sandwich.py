@@ -6,21 +6,29 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from lastiterate.accounting.groups import at_their_places, checked_group, run_for
 from lastiterate.accounting.releases import released
 from lastiterate.algorithms.run import Run, checked_run
-from lastiterate.auditing.lower import LowerBound, worst_instance
+from lastiterate.auditing.lower import LowerBound, named_instance, worst_instance
 from lastiterate.errors import INSIDE_UNIT, checked_number
 
 
-def lower_bound(run: Run, delta: float, releases: Iterable[int] = ()) -> LowerBound:
+def lower_bound(run: Run, delta: float, releases: Iterable[int] = (), group: Iterable[int] = ()) -> LowerBound:
     """The best exact instance: whatever is proved of this run, its ε at `delta` is no less than this.
 
     Instances are those that the run's own assumptions allow: every loss with the facts it states, all data, every start. The
-    iterates after `releases` steps leave as well.
+    iterates after `releases` steps leave as well. `group`: the records of one person, all of whom may differ.
     """
-    checked_run(run)
-    target = checked_number("delta", delta, INSIDE_UNIT)
-    return worst_instance(run, target, released(run.process, releases).releases)
+    target, members = checked_number("delta", delta, INSIDE_UNIT), checked_group(checked_run(run), group)
+    return lower_bound_for(run_for(run, members), target, releases, members)
+
+
+def lower_bound_for(run: Run, delta: float, releases: Iterable[int], members: tuple[int, ...]) -> LowerBound:
+    """The same for a run that knows how many records these are."""
+    process = at_their_places(released(run.process, releases), members)
+    if process.members:
+        return named_instance(run, delta, process.releases, process.members)
+    return worst_instance(run, delta, process.releases)
 
 
 @dataclass(frozen=True)

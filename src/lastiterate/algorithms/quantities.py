@@ -50,7 +50,7 @@ class Quantities:
             reason=run.reason(self.lipschitz, self.sizes),
             dimension=run.domain.dimension if run.prox is None else None,
             displacement=run.arithmetic.displacement,
-            beforehand_mu=run.beforehand_mu,
+            beforehand_mu=run.beforehand_mu if self.at_once == 1 else up(self.at_once * run.beforehand_mu),
             smooth=smooth_push(self) if self.at_once == 1 else "several records push at once",
             levels=self.sizes.levels,
             update=update_of(self),

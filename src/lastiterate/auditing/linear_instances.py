@@ -23,7 +23,7 @@ from lastiterate.auditing.allowed import (
 )
 from lastiterate.auditing.counts import Counts, counts_of
 from lastiterate.auditing.laws import LARGEST
-from lastiterate.auditing.quadratic import QuadraticSteps, exact_mu, steps_of, weights_of
+from lastiterate.auditing.quadratic import QuadraticSteps, exact_mu, exact_mu_of, steps_of, weights_of
 from lastiterate.auditing.search import greatest
 from lastiterate.auditing.sums import Pushed, RandomSum
 from lastiterate.numerics.arrays import Floats
@@ -51,6 +51,19 @@ def two_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator
     rounded, together = min(run.steps, 1 / lost) if lost > 0 else 0.0, _together(run)
     who = f"{together} records of a user in one batch, on " if together > 1 else ""
     yield epsilon_of(run, together * mu * (1 - 1e-13 - 4e-16 * rounded), delta), who + losses_with(run, where)
+
+
+def named_gaussians(
+    run: Run, delta: float, releases: tuple[int, ...], members: tuple[int, ...]
+) -> Iterator[tuple[float, str]]:
+    """For records that are named, so many at each place of an epoch, all replaced in the same direction."""
+    hessians = allowed_hessians(run)
+    if hessians is None or math.isfinite(run.domain.diameter) or not run.adjacency.replaces or run.steps > _MOST_CLIPPED:
+        return
+    counts = np.resize(np.array(members, float), run.steps)
+    grid = np.linspace(*hessians, _GRID).tolist() if hessians[1] > hessians[0] else hessians[:1]
+    mu, where = greatest(lambda hessian: exact_mu_of(steps_of(run, hessian), counts, releases), grid)
+    yield epsilon_of(run, mu * (1 - 1e-13 - 4e-16 * run.steps), delta), f"these records, on {losses_with(run, where)}"
 
 
 def _together(run: Run) -> int:

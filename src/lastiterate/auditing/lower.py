@@ -12,7 +12,13 @@ from lastiterate.algorithms.run import Run
 from lastiterate.auditing.changing_instances import best_gaussians, last_step_apart
 from lastiterate.auditing.filtered import filtered_gaussians
 from lastiterate.auditing.interval_instances import on_an_interval
-from lastiterate.auditing.linear_instances import clipped_gaussians, epsilon_of, random_pushes, two_gaussians
+from lastiterate.auditing.linear_instances import (
+    clipped_gaussians,
+    epsilon_of,
+    named_gaussians,
+    random_pushes,
+    two_gaussians,
+)
 from lastiterate.auditing.wells import two_wells
 from lastiterate.progress import tracked
 
@@ -43,6 +49,14 @@ class LowerBound:
 
     def __str__(self) -> str:
         return f"epsilon is at least {self.epsilon:.6g} at delta = {self.delta:g}: {self.instance}"
+
+
+def named_instance(run: Run, delta: float, releases: tuple[int, ...], members: tuple[int, ...]) -> LowerBound:
+    """The same for the records of one person, in a fixed order: so many at each place of an epoch."""
+    found = [LowerBound(0.0, delta, _NONE)]
+    if run.process.update.plain:
+        found += [LowerBound(epsilon, delta, one) for epsilon, one in named_gaussians(run, delta, releases, members)]
+    return max(found, key=lambda one: one.epsilon)
 
 
 def worst_instance(run: Run, delta: float, releases: tuple[int, ...]) -> LowerBound:

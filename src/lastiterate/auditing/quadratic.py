@@ -84,8 +84,12 @@ def exact_mu(run: Run, hessian: float, releases: tuple[int, ...] = ()) -> float:
     every = run.batches.per_epoch if run.batches.turns is Turns.FIXED_ORDER else 1
     if steps.alike and not releases:
         return _mu_alike(steps, every, run.steps)
-    seen = run.batches.inclusion(run.steps)
-    ends = (0, *releases, run.steps)
+    return exact_mu_of(steps, run.batches.inclusion(run.steps), releases)
+
+
+def exact_mu_of(steps: QuadraticSteps, seen: Floats, releases: tuple[int, ...] = ()) -> float:
+    """The same of records of which each step sees so many, all pushing in one direction."""
+    ends = (0, *releases, len(seen))
     squares = [_mu_of_part(steps, seen, ends[k], ends[k + 1]) ** 2 for k in range(len(ends) - 1)]
     return math.sqrt(math.fsum(squares))
 

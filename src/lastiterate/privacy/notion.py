@@ -116,6 +116,16 @@ class Notion(ABC):
 
         return AfterGaussian(self, mu)
 
+    def group(self, size: int) -> Notion:
+        """For up to `size` records that differ, one neighbour after the other: size·μ for μ-GDP, and exact for the others.
+
+        It holds if this guarantee does for all data sets in between: where a record is left out, for those with up to
+        `size` records less. A run with `user_records` sees to that.
+        """
+        from lastiterate.privacy.group import of_group
+
+        return of_group(self, size)
+
     def compose(self, times: int) -> Notion:
         """This guarantee `times` times over, adaptively."""
         from lastiterate.privacy.compose import compose_counted

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Any
 
 from lastiterate.accounting.certificate import Verdict, checked, rejected
-from lastiterate.accounting.sandwich import lower_bound
+from lastiterate.accounting.sandwich import lower_bound_for
 from lastiterate.accounting.signed.html import page_of, sheet_in
 from lastiterate.accounting.signed.sheet import SAME, ReportSheet
 from lastiterate.algorithms.run import Run
@@ -69,7 +69,8 @@ def _otherwise(page: str, sheet: ReportSheet) -> str:
 def _beyond(sheet: ReportSheet) -> str:
     """What is shown beside the claim and is not so: the lower bound is computed again."""
     epsilon, given = sheet.claimed.epsilon, sheet.shown["lower_bound"]
-    found = lower_bound(sheet.claimed.run, sheet.claimed.delta, sheet.certificate["claim"]["releases"])
+    claimed = sheet.claimed
+    found = lower_bound_for(claimed.run, claimed.delta, sheet.certificate["claim"]["releases"], claimed.members)
     if not math.isclose(float(given["epsilon"]), found.epsilon, rel_tol=SAME):
         return f"the page says that epsilon is at least {given['epsilon']:.6g}, its run gives {found.epsilon:.6g}"
     if given["instance"] != found.instance:

@@ -106,6 +106,13 @@ class Claimed:
         return tuple(self.certificate.get("group", ()))
 
     @property
+    def unit(self) -> str:
+        """What is protected, in a few words."""
+        if self.members:
+            return f"records {numbered(self.members)}, those of one person"
+        return "one record" if self.run.user_records == 1 else f"one user with up to {self.run.user_records} records"
+
+    @property
     def neighbours(self) -> str:
         """Which data sets are neighbours."""
         return promises(self.run, (), self.members)[0]

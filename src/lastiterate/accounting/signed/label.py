@@ -145,7 +145,7 @@ def _usual(claimed: Claimed) -> dict[str, Fields]:
         "registry": {
             "basic": product,
             "dp_variant": {"unprotected_quantities": _public(claimed)},
-            "privacy_loss": {"privacy_unit": "Record-level"},
+            "privacy_loss": {"privacy_unit": "Record-level" if claimed.run.user_records == 1 else "User-level"},
             "deployment_model": {
                 "model_name": "Central",
                 "release_type": "Many releases" if many else "One release",
@@ -153,7 +153,7 @@ def _usual(claimed: Claimed) -> dict[str, Fields]:
             },
             "implementation": prepared,
         },
-        "nist_sp_800_226": {"unit_of_privacy": "one record", "trust_model": trust},
+        "nist_sp_800_226": {"unit_of_privacy": claimed.unit, "trust_model": trust},
     }
 
 
