@@ -77,9 +77,10 @@ def test_named_records_count_at_their_own_turns() -> None:
     assert engine(CYCLIC, [5]).mu == pytest.approx(early_mu(5), rel=1e-9)
     assert engine(CYCLIC, [1001, 1049]).mu == 0  # no step uses them
     assert engine(CYCLIC, [1001, 3]).mu == pytest.approx(early_mu(3), rel=1e-9)
-    assert account_by([RANDOM_ORDER], SHUFFLED, DELTA, group=[1, 2]).epsilon == by_theorem(
-        "random-order", of_users(SHUFFLED, 2), DELTA
-    ).epsilon
+    assert (
+        account_by([RANDOM_ORDER], SHUFFLED, DELTA, group=[1, 2]).epsilon
+        == by_theorem("random-order", of_users(SHUFFLED, 2), DELTA).epsilon
+    )
 
 
 def early_mu(record: int) -> float:
@@ -100,7 +101,9 @@ def certificates() -> list[li.accounting.Report]:
     return [
         li.account(of_users(FULL), DELTA),
         li.account(of_users(CYCLIC), DELTA),
-        by_theorem("shift-engine", replace(of_users(CYCLIC), domain=li.Ball(radius=0.1), arithmetic=rounded), DELTA, [7]),
+        by_theorem(
+            "shift-engine", replace(of_users(CYCLIC), domain=li.Ball(radius=0.1), arithmetic=rounded), DELTA, [7]
+        ),
         engine(replace(CYCLIC, arithmetic=rounded, beforehand_mu=0.1), [0, 1, 300, 999], releases=[13]),
         by_theorem("random-order", of_users(SHUFFLED), DELTA),
     ]

@@ -58,7 +58,12 @@ def named_gaussians(
 ) -> Iterator[tuple[float, str]]:
     """For records that are named, so many at each place of an epoch, all replaced in the same direction."""
     hessians = allowed_hessians(run)
-    if hessians is None or math.isfinite(run.domain.diameter) or not run.adjacency.replaces or run.steps > _MOST_CLIPPED:
+    if (
+        hessians is None
+        or math.isfinite(run.domain.diameter)
+        or not run.adjacency.replaces
+        or run.steps > _MOST_CLIPPED
+    ):
         return
     counts = np.resize(np.array(members, float), run.steps)
     grid = np.linspace(*hessians, _GRID).tolist() if hessians[1] > hessians[0] else hessians[:1]
