@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -82,9 +83,9 @@ def test_above_chains_of_laws(size: int) -> None:
     closest = 0.0
     for seed in range(12):
         chain = laws(seed, size)
-        ratios = [np.abs(np.log(one / two)) for one, two in zip(chain, chain[1:], strict=False)]
+        ratios = [np.abs(np.log(one / two)) for one, two in pairwise(chain)]
         corners = np.unique(np.append(0.0, np.concatenate(ratios)))
-        links = [exceeds(one, two, corners) for one, two in zip(chain, chain[1:], strict=False)]
+        links = [exceeds(one, two, corners) for one, two in pairwise(chain)]
         one = Profile(epsilons=corners, deltas=np.minimum(np.max(links, axis=0) * (1 + 1e-12), 1.0))
         exact = exceeds(chain[0], chain[-1], EPSILONS)
         said = of_group(one, size).delta(EPSILONS)
@@ -104,7 +105,7 @@ def test_it_is_the_trade_off_function_composed_with_itself(size: int) -> None:
     said = GroupDP(Profile(epsilons=[epsilon], deltas=[0.0]), size).delta(EPSILONS)
     assert (said >= exact * (1 - 1e-9)).all()
     assert said == pytest.approx(exact, abs=1e-3)
-    assert said[EPSILONS > size * epsilon + 1e-9].max() == 0
+    assert said[size * epsilon + 1e-9 < EPSILONS].max() == 0
 
 
 def test_what_says_nothing_says_nothing_of_more() -> None:
