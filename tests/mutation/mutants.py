@@ -1383,14 +1383,6 @@ MUTANTS = (
         "density",
     ),
     Mutant(
-        "a group: a certificate for others is accepted",
-        "accounting/certificate.py",
-        "if members and len(members) != run.user_records:",
-        "if False:",
-        "tests/accounting/test_groups.py",
-        "tampering",
-    ),
-    Mutant(
         "optimisers: a push with momentum does not turn",
         "theorems/prepaid_momentum.py",
         "up(smooth.turning * (way + by_chance))",
