@@ -266,7 +266,7 @@ class Report:
         """ε against steps, for the best bound and for composition; written to `path` if given. Returns the figure."""
         from lastiterate.accounting.growth import growth
 
-        found = growth(self.run, self.delta, self.releases, self.members)
+        found = growth(self.run, self.delta, self.releases, group=self.members)
         along, name = found.along(self.run.batches.per_epoch)
         what = (
             f"the last iterate and {len(self.releases)} more released"

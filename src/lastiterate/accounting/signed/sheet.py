@@ -74,7 +74,7 @@ def _growth(report: Report) -> dict[str, Any] | None:
     """Not where the report is by other theorems than those of the curve: of a run that released every iterate, say."""
     from lastiterate.accounting.growth import growth
 
-    found = growth(report.run, report.delta, report.releases)
+    found = growth(report.run, report.delta, report.releases, group=report.members)
     if not math.isclose(found.hidden[-1], report.epsilon, rel_tol=SAME):
         return None
     along, unit = found.along(report.run.batches.per_epoch)
