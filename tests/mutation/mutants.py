@@ -1355,7 +1355,7 @@ MUTANTS = (
         "theorems/group_as_one.py",
         "up(process.sensitivity * counts)",
         "up(process.sensitivity)",
-        "tests/laws/test_groups.py",
+        "tests/laws/test_laws_of_groups.py",
         "named",
     ),
     Mutant(
@@ -1379,7 +1379,7 @@ MUTANTS = (
         "theorems/group_by_chance.py",
         "(1.0 + _ROUNDED) * math.exp(-math.fsum(np.log(left).tolist()))",
         "1.0 + _ROUNDED",
-        "tests/laws/test_groups.py",
+        "tests/laws/test_laws_of_groups.py",
         "density",
     ),
     Mutant(
