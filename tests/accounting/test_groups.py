@@ -202,6 +202,9 @@ def test_refusals() -> None:
     with pytest.raises(li.InvalidInput) as caught:
         li.account_each(of_users(CYCLIC), DELTA)
     assert caught.value.field == "user_records"
+    with pytest.raises(li.InvalidInput, match="single records") as caught:
+        li.forget(of_users(FULL), epsilon=1.0, delta=DELTA)
+    assert caught.value.field == "user_records"
     named = engine(CYCLIC, [3])
     with pytest.raises(li.InvalidInput, match="one person"):
         li.compose([named])

@@ -66,6 +66,12 @@ def checked_forgetting_releases(run: Run, releases: Iterable[int]) -> tuple[int,
 def check_covered(run: Run, removals: tuple[int, ...], steps: tuple[int, ...]) -> None:
     """Batches whose order is no secret, and in passes whole ones where there are several records."""
     batches, count, phases = run.batches, sum(removals), (run.steps, *steps)
+    if run.user_records != 1:
+        raise InvalidInput(
+            f"forgetting counts single records, but a user of this run has up to {run.user_records}. Give removals all "
+            "records that are removed, and the run user_records=1.",
+            field="user_records",
+        )
     if batches.turns not in (Turns.EVERY_STEP, Turns.FIXED_ORDER):
         raise Unavailable(
             f"forgetting is proved for full batches and for batches in a fixed order. Got {batches.called}. Use "

@@ -50,9 +50,9 @@ def forgetting_certificate(
     caveats: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """`requests`: how many records each removes, and how many steps follow it."""
-    found = found_by(process, guarantee, delta)
     removals, steps = requests
-    about = {"adjacency": said_of(run, sum(removals)), "removals": list(removals), "steps": list(steps)}
+    found = found_by(process, guarantee, delta, said_of(run, sum(removals)))
+    about = {"removals": list(removals), "steps": list(steps)}
     return {
         "format": FORGETTING_FORMAT,
         **found,

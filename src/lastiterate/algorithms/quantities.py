@@ -76,8 +76,8 @@ class Quantities:
     def shares(self) -> tuple[Floats, Floats]:
         """The least and the greatest that a batch is of what its sum is divided by; numbers without unit.
 
-        The neighbour's may have `missing` records less, or, where a record may be added, one more than the run counts; so many
-        as a user has, if that is more.
+        The neighbour's may have `missing` records less, or, where a record may be added, one more than the run counts; as
+        many as a user has, if that is more.
         """
         least, most, user = self._of_each("smallest_share"), self._of_each("largest_share"), self.run.user_records
         less = max(self.missing, user)
