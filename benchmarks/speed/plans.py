@@ -30,8 +30,8 @@ def main() -> None:
 
 
 def _planned(records: int, features: int, classes: int) -> li.training.Plans:
-    several = li.losses.softmax(feature_norm=1.0, classes=classes)
-    loss = several if classes > 1 else li.losses.logistic(feature_norm=1.0)
+    logistic, softmax = li.losses.logistic, li.losses.softmax
+    loss = softmax(feature_norm=1.0, classes=classes) if classes > 1 else logistic(feature_norm=1.0)
     return li.plan(loss=loss, records=records, features=features, epsilon=2.0, delta=1e-5)
 
 
