@@ -6,8 +6,9 @@ import argparse
 
 from lastiterate.accounting.forget import forget
 from lastiterate.algorithms.files import read_run
-from lastiterate.cli.options import add_releases, add_run
-from lastiterate.cli.show import add, show
+from lastiterate.cli.options import add_certificate, add_releases, add_run
+from lastiterate.cli.show import show
+from lastiterate.cli.written import a_certificate, written
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +23,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="records that are removed at once; several numbers are requests, one after the other (default: 1)",
     )
     parser.add_argument("--most-steps", type=int, default=1_000_000, help="never more than these, for one request")
-    parser.add_argument("--certificate", metavar="FILE", help="write the proof, for `lastiterate verify`")
+    add_certificate(parser)
     add_releases(parser)
 
 
@@ -36,7 +37,4 @@ def answer(options: argparse.Namespace) -> int:
         most_steps=options.most_steps,
     )
     show(options, found.to_dict(), str(found))
-    if options.certificate:
-        found.save_certificate(options.certificate)
-        add(options, f"\ncertificate: {options.certificate} (check it with: lastiterate verify {options.certificate})")
-    return 0
+    return written(options, a_certificate(options.certificate, found.save_certificate))

@@ -11,6 +11,7 @@ from lastiterate.cli.options import ADJACENCIES, add_adjacency, add_delta, add_p
 from lastiterate.cli.show import show
 from lastiterate.cli.written import Extra, a_plot, written
 from lastiterate.errors import InvalidInput
+from lastiterate.training.plans.plan import MOST_PASSES
 from lastiterate.training.plans.planning import plan
 
 _LOSSES = ("logistic", "softmax", "smooth_hinge", "ridge", "huber")
@@ -34,7 +35,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batches", type=int, help="in an epoch")
     parser.add_argument("--epochs", type=int, help="passes over the data")
     parser.add_argument("--step-size", type=float, metavar="SIZE", help="of gradient descent")
-    parser.add_argument("--passes", type=int, default=250, metavar="MOST", help="over the data, at most (default: 250)")
+    parser.add_argument(
+        "--passes",
+        type=int,
+        default=MOST_PASSES,
+        metavar="MOST",
+        help=f"over the data, at most (default: {MOST_PASSES})",
+    )
     parser.add_argument("--width", type=float, help="of the round corner of a smooth hinge")
     parser.add_argument("--threshold", type=float, help="of a Huber loss")
     parser.add_argument("--write", metavar="FILE", help="write the best plan's run, as .toml or .json")

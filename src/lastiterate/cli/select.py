@@ -67,7 +67,7 @@ def _content(options: argparse.Namespace, trials: Trials, reports: list[Report],
 
 def _text(options: argparse.Namespace, reports: list[Report], epsilon: float) -> str:
     lines = [
-        f"epsilon = {epsilon:.6g} at delta = {options.delta:g} ({reports[0].run.adjacency.said}) for the best of a "
+        f"epsilon = {epsilon:.6g} at delta = {options.delta:g} ({reports[0].protected}) for the best of a "
         f"{options.trials} number of trials, {options.mean:g} on average; the number and the other trials are not released",
         *(
             f"one trial of {path}: epsilon = {report.epsilon:.6g}, by {report.best.theorem.name}"
