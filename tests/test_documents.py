@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import inspect
-import io
 import os
 import re
 import subprocess
@@ -14,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tools.document_outputs import BLOCK, printed_and_shown
 
 import lastiterate as li
 from lastiterate import _ROOMS, estimators
@@ -21,7 +20,6 @@ from lastiterate import _ROOMS, estimators
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 DOCUMENTS = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
-BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 FENCED = re.compile(r"```.*?```", re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)(?:#[^)\s]*)?\)")
 each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -31,20 +29,8 @@ each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: 
 def test_examples_print_what_the_document_says(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     (ROOT / "out").mkdir(exist_ok=True)
-    # Without a name, whoever pickles a function of it would look for the function in all modules that are loaded.
-    namespace: dict[str, object] = {"__name__": "__main__"}
-    printed: str | None = None
-    for language, body in BLOCK.findall(document.read_text()):
-        if language == "python":
-            assert not printed, f"this output is not shown: {printed}"
-            output = io.StringIO()
-            with contextlib.redirect_stdout(output):
-                exec(compile(body, document.name, "exec"), namespace)
-            printed = output.getvalue()
-        elif language == "text" and printed is not None:
-            assert printed == body
-            printed = None
-    assert not printed, f"this output is not shown: {printed}"
+    for printed, shown, _ in printed_and_shown(document.read_text()):
+        assert printed == (shown or "")
 
 
 @each_document
