@@ -20,24 +20,25 @@ SURFACE = "the surface"  # `import lastiterate`, or a public name from it: for u
 ALLOWED = {
     "kernel": "",
     "errors": "",
+    "display": "",
     "progress": "",
     "parallel": "errors",
     "plots": "errors",
     "numerics": "errors",
-    "privacy": "errors numerics",
+    "privacy": "display errors numerics",
     "notions": "privacy",
     "baselines": "privacy",
     "trials": "privacy",
-    "algorithms": "errors kernel numerics privacy",  # privacy: by which law batches are sampled
+    "algorithms": "display errors kernel numerics privacy",  # privacy: by which law batches are sampled
     "shift": "algorithms kernel numerics progress",
     "mixing": "numerics privacy",
-    "theorems": "algorithms errors kernel mixing numerics privacy progress shift",
-    "auditing": "algorithms errors kernel numerics parallel plots privacy progress shift",
-    "accounting": "algorithms auditing errors kernel numerics plots privacy progress shift theorems",
+    "theorems": "algorithms display errors kernel mixing numerics privacy progress shift",
+    "auditing": "algorithms display errors kernel numerics parallel plots privacy progress shift",
+    "accounting": "algorithms auditing display errors kernel numerics plots privacy progress shift theorems",
     "adapters": "accounting algorithms errors numerics privacy theorems torch",
-    "training": "accounting algorithms errors numerics plots privacy progress",  # privacy: the adjacency to protect
-    "torch": "accounting algorithms errors numerics progress theorems training",  # theorems: those about every iterate
-    "mechanisms": "accounting algorithms errors numerics plots privacy training",
+    "training": "accounting algorithms display errors numerics plots privacy progress",  # privacy: the adjacency to protect
+    "torch": "accounting algorithms display errors numerics progress theorems training",  # theorems: those of every iterate
+    "mechanisms": "accounting algorithms display errors numerics plots privacy training",
     "estimators": "accounting algorithms errors numerics privacy progress training",  # privacy: the adjacency to protect
     "reproduction": "accounting algorithms auditing errors kernel mechanisms numerics parallel plots privacy progress shift "
     "theorems training",

@@ -20,6 +20,7 @@ from lastiterate.algorithms.kinds import kind_named
 from lastiterate.algorithms.optimizers import PLAIN
 from lastiterate.algorithms.per_step import PerStep, per_step_shown, times
 from lastiterate.algorithms.run import Run
+from lastiterate.display import summary
 from lastiterate.errors import LastIterateError
 from lastiterate.theorems.block_mixing import BLOCK_MIXING
 from lastiterate.theorems.catalogue import CATALOGUE, OF_EVERY_ITERATE
@@ -57,6 +58,9 @@ class Alternative:
     run: Run
     epsilon: float
     theorem: str
+
+    def __repr__(self) -> str:
+        return summary(self, repr(self.change), f"epsilon={self.epsilon:.4g}", f"by {self.theorem!r}")
 
     def __str__(self) -> str:
         return f"{self.change}: epsilon = {self.epsilon:.4g}, by {self.theorem}"

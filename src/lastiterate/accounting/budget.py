@@ -21,6 +21,7 @@ from lastiterate.accounting.budget_terms import Terms, checked_line
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.files import write_text
 from lastiterate.algorithms.run import Run
+from lastiterate.display import card, folded, headline, lines, preformatted, summary
 from lastiterate.errors import NON_NEGATIVE, BudgetExceeded, Incompatible, InvalidInput, checked_number, shown
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
@@ -205,6 +206,15 @@ class Budget:
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=2)
+
+    def __repr__(self) -> str:
+        kept = "in memory" if self.file is None else f"in {self.file.name!r}"
+        return summary(self, self.terms.said(), "adaptive" if self.terms.adaptive else "decided beforehand", kept)
+
+    def _repr_html_(self) -> str:
+        first, *others = budget_page(self.terms, self._rule, self._read())
+        end = others.index("") if "" in others else len(others)
+        return card(headline(first), lines(others[:end]), folded("Ledger", preformatted("\n".join(others[end + 1 :]))))
 
     def __str__(self) -> str:
         past = self._read()

@@ -21,6 +21,7 @@ from lastiterate.accounting.replay import CHOSEN, proof_of, statement
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run
+from lastiterate.display import summary
 from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, InvalidInput, LastIterateError, checked_count, checked_number
 from lastiterate.kernel.check import Proved, check, proved
 from lastiterate.kernel.steps import Refused
@@ -52,6 +53,9 @@ class Verdict:
     grade: str = ""
     adjacency: str = ""
     released: str = ""
+
+    def __repr__(self) -> str:
+        return summary(self, str(self))
 
     def __str__(self) -> str:
         if not self.accepted:

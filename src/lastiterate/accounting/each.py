@@ -17,6 +17,7 @@ from lastiterate.accounting.report import Report
 from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run, checked_run
+from lastiterate.display import card, folded, headline, preformatted, summary
 from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import threshold_above
@@ -73,6 +74,13 @@ class RecordReport:
     def plot(self, path: str | Path | None = None) -> Any:
         """ε against the batch; written to `path` if given. Returns the figure."""
         return draw_records(self.batch_epsilons.tolist(), self.delta, path)
+
+    def __repr__(self) -> str:
+        low, count = float(self.batch_epsilons.min()), len(self.batch_epsilons)
+        return summary(self, f"epsilon from {low:.4g} to {self.worst:.4g}", f"delta={self.delta:g}", f"{count} places")
+
+    def _repr_html_(self) -> str:
+        return card(headline(str(self)), folded("For everybody", preformatted(str(self.for_everybody))))
 
     def __str__(self) -> str:
         low, middle = float(self.batch_epsilons.min()), float(np.median(self.batch_epsilons))

@@ -23,6 +23,7 @@ from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.algorithms.files import write_text
 from lastiterate.algorithms.named import names_arguments
 from lastiterate.algorithms.run import Run, checked_run
+from lastiterate.display import alerts, card, folded, headline, preformatted, summary
 from lastiterate.errors import (
     INSIDE_UNIT,
     POSITIVE,
@@ -139,6 +140,14 @@ class Forgetting:
     def __str__(self) -> str:
         return "\n".join(self._lines())
 
+    def __repr__(self) -> str:
+        claim = f"epsilon={self.epsilon:.4g}", f"delta={self.delta:g}"
+        return summary(self, *self.caveats[:1], *claim, f"{self.steps} further steps", f"{sum(self.removals)} removed")
+
+    def _repr_html_(self) -> str:
+        first, *others = list(self._lines())[len(self.caveats) :]
+        return card(alerts(self.caveats), headline(first), folded("Details", preformatted("\n".join(others))))
+
     def _lines(self) -> Iterator[str]:
         yield from self.caveats
         count = sum(self.removals)
@@ -177,6 +186,9 @@ class Removed:
                 f"records must be different, from 0 to {self.plan.run.batches.records - 1}. Got {shown(every):.60}.",
                 field="records",
             )
+
+    def __repr__(self) -> str:
+        return summary(self, repr(self.plan), f"{sum(map(len, self.records))} records")
 
     def until(self, request: int) -> tuple[int, ...]:
         """Those that are gone after so many requests."""

@@ -20,23 +20,42 @@ if TYPE_CHECKING:
     from lastiterate.accounting.report import Report
     from lastiterate.accounting.sandwich import Sandwich
 
+Entries = list[str] | list[tuple[str, str]]
+
 _WIDTH = 110
 
 
 def page(report: Report) -> Iterator[str]:
     """The lines."""
     yield from report.caveats
+    *first, between = claim(report)
+    yield from (*first, *textwrap.wrap(between, _WIDTH, subsequent_indent="  "))
+    for title, entries in sections(report):
+        yield from _section(title, entries)
+
+
+def claim(report: Report) -> Iterator[str]:
+    """What is claimed, by which theorem, and how far it can be from the truth: a line each."""
     yield f"epsilon = {report.epsilon:.6g} at delta = {report.delta:g} ({report.protected})"
     if report.mu is not None:
         yield f"mu = {report.mu:.6g} (Gaussian differential privacy)"
     yield f"by {report.best.theorem.name}: {report.best.theorem.citation}"
-    yield from textwrap.wrap(_between(report.sandwich), _WIDTH, subsequent_indent="  ")
-    yield from _section("What was run", described(report.run))
-    yield from _section("What it means", _meaning(report))
-    yield from _section("What would be cheaper", _alternatives(report))
-    yield from _section("All guarantees", _table(report), indent="")
-    yield from _section("What does not apply", refusals(report.inapplicable, report.run.process.update.plain))
-    yield from _section("What you have to stand for", report.assumptions)
+    yield _between(report.sandwich)
+
+
+def sections(report: Report) -> Iterator[tuple[str, Entries]]:
+    """A title and what stands under it, sentences or rows of a table; none is empty."""
+    titled: dict[str, Iterable[str] | Iterable[tuple[str, str]]] = {
+        "What was run": described(report.run),
+        "What it means": _meaning(report),
+        "What would be cheaper": _alternatives(report),
+        "All guarantees": _table(report),
+        "What does not apply": refusals(report.inapplicable, report.run.process.update.plain),
+        "What you have to stand for": report.assumptions,
+    }
+    for title, entries in titled.items():
+        if listed := list(entries):
+            yield title, listed  # type: ignore[misc]
 
 
 def _between(sandwich: Sandwich) -> str:
@@ -128,14 +147,13 @@ def _of_other_steps(one: Inapplicable, plain: bool) -> bool:
     return any(isinstance(failed, KindOfUpdate) and (plain or failed is PLAIN_STEPS) for failed in one.failed)
 
 
-def _table(report: Report) -> Iterator[str]:
+def _table(report: Report) -> Iterator[tuple[str, str]]:
     for guarantee, epsilon in zip(report.guarantees, report.epsilons, strict=True):
-        yield f"  {epsilon:>12.6g}  {guarantee.theorem.name} ({guarantee.theorem.citation})"
+        yield f"{epsilon:.6g}", f"{guarantee.theorem.name} ({guarantee.theorem.citation})"
 
 
-def _section(title: str, lines: Iterable[str], indent: str = "  - ") -> Iterator[str]:
-    listed = list(lines)
-    if listed:
-        yield from ("", title)
-    for line in listed:
+def _section(title: str, entries: Entries) -> Iterator[str]:
+    yield from ("", title)
+    for one in entries:
+        line, indent = (one, "  - ") if isinstance(one, str) else (f"  {one[0]:>12}  {one[1]}", "")
         yield from textwrap.wrap(line, _WIDTH, initial_indent=indent, subsequent_indent="    ")

@@ -17,10 +17,12 @@ from lastiterate.accounting.describe import promises
 from lastiterate.accounting.groups import at_their_places, protected
 from lastiterate.accounting.page import page
 from lastiterate.accounting.ranked import Ranked
+from lastiterate.accounting.report_html import report_html
 from lastiterate.accounting.sandwich import Sandwich, lower_bound_for
 from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.algorithms.files import write_text
 from lastiterate.algorithms.run import Run
+from lastiterate.display import summary
 from lastiterate.errors import Incompatible, InvalidInput, checked_choice, checked_count
 from lastiterate.plots import draw_comparison, draw_growth
 from lastiterate.privacy.adjacency import Adjacency
@@ -282,3 +284,17 @@ class Report:
 
     def __str__(self) -> str:
         return "\n".join(page(self))
+
+    def __repr__(self) -> str:
+        return summary(
+            self,
+            *self.caveats[:1],
+            f"epsilon={self.epsilon:.4g}",
+            f"delta={self.delta:g}",
+            f"by {self.best.theorem.name!r}",
+            f"{self.run.steps} steps",
+            self.protected,
+        )
+
+    def _repr_html_(self) -> str:
+        return report_html(self)

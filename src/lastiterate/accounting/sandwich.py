@@ -10,6 +10,7 @@ from lastiterate.accounting.groups import at_their_places, checked_group, run_fo
 from lastiterate.accounting.releases import released
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.auditing.lower import LowerBound, named_instance, worst_instance
+from lastiterate.display import summary
 from lastiterate.errors import INSIDE_UNIT, checked_number
 
 
@@ -44,6 +45,9 @@ class Sandwich:
         if self.upper == 0:
             return 1.0
         return self.upper / self.lower.epsilon if self.lower.epsilon > 0 else math.inf
+
+    def __repr__(self) -> str:
+        return summary(self, f"lower={self.lower.epsilon:.4g}", f"upper={self.upper:.4g}", self.lower.instance)
 
     def __str__(self) -> str:
         known = f", ratio {self.ratio:.4g}" if math.isfinite(self.ratio) else ""

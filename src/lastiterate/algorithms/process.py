@@ -12,6 +12,7 @@ import numpy as np
 from lastiterate.algorithms.batches import Batches
 from lastiterate.algorithms.per_step import extremes, is_constant
 from lastiterate.algorithms.updates import PLAIN_UPDATE, Update
+from lastiterate.display import summary
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
@@ -67,6 +68,11 @@ class Process:
     update: Update = PLAIN_UPDATE
     group: int = 1
     members: tuple[int, ...] = ()
+
+    def __repr__(self) -> str:
+        sizes = {"sensitivity": self.sensitivity, "noise": self.noise, "lipschitz": self.lipschitz}
+        said = (f"{name} {_between(values)}" for name, values in sizes.items())
+        return summary(self, f"{len(self)} steps", self.batches.described, *said)
 
     def __len__(self) -> int:
         return len(self.noise)
@@ -132,3 +138,8 @@ class Process:
         """From one released iterate to the next."""
         ends = (0, *self.releases, len(self))
         return list(pairwise(ends))
+
+
+def _between(values: Floats) -> str:
+    low, high = extremes(values)
+    return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"

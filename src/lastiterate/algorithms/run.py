@@ -31,6 +31,7 @@ from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.prox import Prox
 from lastiterate.algorithms.quantities import Quantities
 from lastiterate.algorithms.released import LAST, Released
+from lastiterate.algorithms.shown import run_html, run_line
 from lastiterate.errors import (
     NON_NEGATIVE,
     POSITIVE,
@@ -163,6 +164,12 @@ class Run:
         """As long as batches have these sizes; what leaves the range of floats is refused, or infinite."""
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             return Quantities(self, sizes).process
+
+    def __repr__(self) -> str:
+        return run_line(self)
+
+    def _repr_html_(self) -> str:
+        return run_html(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what was computed: numbers that are stored once for all steps would come back as many."""

@@ -18,6 +18,7 @@ import numpy as np
 
 from lastiterate.auditing.confidence import Rates, rate_above, rate_below
 from lastiterate.auditing.trainer import check_signature
+from lastiterate.display import alerts, card, headline, lines, summary
 from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, InvalidInput, checked_count, checked_number, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.parallel import in_parallel
@@ -84,6 +85,15 @@ class Audit:
         names = ("epsilon", "epsilon_if_gaussian", "mu", "delta", "confidence", "runs", "threshold")
         judged = {} if self.claimed is None else {"claimed": self.claimed, "refuted": self.refuted}
         return {name: getattr(self, name) for name in names} | judged
+
+    def __repr__(self) -> str:
+        sure = f"{100 * self.confidence:g}% confidence", f"{self.runs} runs"
+        claim = () if self.claimed is None else (f"claimed {self.claimed:g} {'' if self.refuted else 'not '}refuted",)
+        return summary(self, f"epsilon >= {self.epsilon:.4g}", f"delta={self.delta:g}", *sure, *claim)
+
+    def _repr_html_(self) -> str:
+        first, *others = (line for line in str(self).splitlines() if line != self.verdict or not self.refuted)
+        return card(alerts([self.verdict] if self.refuted else []), headline(first), lines(others))
 
     def __str__(self) -> str:
         sure = f"with {100 * self.confidence:g}% confidence, from {self.runs} runs on each data set"

@@ -22,6 +22,7 @@ from lastiterate.algorithms.per_step import extremes
 from lastiterate.auditing.kernels import Convolution, GridKernel, Matrices
 from lastiterate.auditing.laws import LARGEST, largest_epsilon, worse_order
 from lastiterate.auditing.maps import Map, branches
+from lastiterate.display import summary
 from lastiterate.errors import (
     FINITE,
     POSITIVE,
@@ -71,6 +72,9 @@ class Chain:
     changes: tuple[tuple[Map, Map, Map], ...] = ()
     which: tuple[int, ...] | None = None
     left_out: float = 0.0
+
+    def __repr__(self) -> str:
+        return summary(self, f"{len(self.noise)} steps on [{self.low:g}, {self.high:g}]", f"{self.cells} cells")
 
     def __post_init__(self) -> None:
         for name in ("without", "record", "neighbour"):

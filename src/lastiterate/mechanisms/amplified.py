@@ -40,7 +40,7 @@ class Mixing:
     ultra_mixing: float = 1.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Amplified(Notion):
     """A guarantee after post-processing; `clause(epsilon)` says which clause is the best there."""
 

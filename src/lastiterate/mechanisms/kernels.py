@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import issparse
 from scipy.spatial.distance import cdist
 
+from lastiterate.display import summary
 from lastiterate.errors import (
     NON_NEGATIVE,
     POSITIVE,
@@ -79,6 +80,9 @@ class FiniteKernel(Kernel):
 
     matrix: Floats
     rounding: float  # of every entry, relative
+
+    def __repr__(self) -> str:
+        return summary(self, f"{' by '.join(map(str, self.matrix.shape))} states")
 
     def __init__(self, matrix: Any, rounding: float = 0.0) -> None:
         given = matrix.toarray() if issparse(matrix) and _fits(matrix.shape) else matrix

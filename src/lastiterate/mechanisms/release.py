@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lastiterate.display import summary
 from lastiterate.errors import FINITE, InvalidInput, checked_array, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.exact_noise import NoiseLaw
@@ -21,6 +22,9 @@ class Release:
 
     value: np.ndarray
     private: bool
+
+    def __repr__(self) -> str:
+        return summary(self, f"value of shape {self.value.shape}", f"private={self.private}")
 
 
 def released(value: Any, noises: Sequence[tuple[NoiseLaw, float]], source: Source, factor: float = 1.0) -> Release:

@@ -20,6 +20,7 @@ from lastiterate.algorithms.domains import Ball, Unbounded
 from lastiterate.algorithms.losses import general
 from lastiterate.algorithms.noise import Langevin
 from lastiterate.algorithms.run import Run
+from lastiterate.display import summary
 from lastiterate.errors import FINITE, NON_NEGATIVE, POSITIVE, InvalidInput, checked_array, checked_number
 from lastiterate.mechanisms.release import checked_function
 from lastiterate.mechanisms.rounded import LEAST, gaussian
@@ -74,6 +75,9 @@ class Sample:
     run: Run
     caveats: tuple[str, ...] = ()
     trace: Floats | None = None
+
+    def __repr__(self) -> str:
+        return summary(self, *self.caveats[:1], f"value of shape {self.value.shape}", repr(self.run))
 
     @property
     def private(self) -> bool:

@@ -79,7 +79,7 @@ class AfterGaussian(ForEachDepth):
         return found
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AfterLosses(AfterGaussian):
     """`losses` are those of `inner`, in both orders of the data sets; `otherwise` holds for the same release, too.
 
@@ -112,7 +112,7 @@ class AfterLosses(AfterGaussian):
         return np.min([worse, *(other._epsilon(log_deltas) for other in self._other)], axis=0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AtomsAndGaussian(Notion):
     """Mass masses[i] at the loss losses[i], `infinite` at +∞; and the loss of a Gaussian mechanism with this mu."""
 

@@ -18,7 +18,7 @@ from lastiterate.privacy.notion import Notion
 _SMALLEST_LOG = -1e300  # stands for −∞, which minus itself would be NaN; below every log δ that is computed
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class AveragedGaussianDP(Notion):
     """δ(ε) = Σ weight·θ_ε(μ): with this probability the mechanism is one that is μ-GDP (joint convexity).
 
@@ -38,6 +38,9 @@ class AveragedGaussianDP(Notion):
         object.__setattr__(self, "mus", tuple(mu_array[kept].tolist()))
         object.__setattr__(self, "weights", tuple(weight_array[kept].tolist()))
         object.__setattr__(self, "adjacency", adjacency)
+
+    def _said(self) -> str:
+        return f"{len(self.mus)} values of mu up to {max(self.mus, default=0.0):.4g}"
 
     def _log_delta(self, epsilons: Floats) -> Floats:
         if not self.mus:

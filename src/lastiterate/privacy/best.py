@@ -21,12 +21,15 @@ _EVERY = 8
 _BEYOND = 2.0  # times the ε where the first is below every δ: chords that end farther off gain nothing
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Best(Notion):
     """The pointwise minimum of valid profiles, and the greatest minorant of it that is convex in e^ε."""
 
     members: tuple[Notion, ...]
     adjacency: Adjacency
+
+    def _said(self) -> str:
+        return f"of {len(self.members)} guarantees"
 
     def _log_delta(self, epsilons: Floats) -> Floats:
         least = np.min([member._log_delta(epsilons) for member in self.members], axis=0)

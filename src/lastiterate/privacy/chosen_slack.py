@@ -60,7 +60,7 @@ class ForEachDepth(Notion):
         return float(found.min()) < math.log(2 * self.exception(power))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ChosenSlack(ForEachDepth):
     """`with_exception(p)` holds but for a probability p, which is added to δ; p is a power of ten that fits."""
 

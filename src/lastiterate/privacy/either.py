@@ -14,7 +14,7 @@ from lastiterate.privacy.notion import Notion
 _TYPICAL_LOG_DELTA = math.log(1e-6)  # where the two are compared, by estimates: either is valid
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Either(Notion):
     """`rough` is about what `slow` would be, or better, and steers searches alone."""
 

@@ -35,7 +35,7 @@ _TABLED = 65  # points of a table for trade-offs
 _NEAR = 1e-12  # of ε: closer, the choice itself would have to be known better
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class HiddenPlaceDP(Notion):
     """δ(ε) ≤ Σ_k w_k·Σ_j (W_kj/y_k)·θ_{log y_k}(μ_kj), for W ≥ 0 with Σ_k w_k·W_kj ≤ e^ε·w_j, and y_k = Σ_j W_kj.
 
@@ -61,6 +61,9 @@ class HiddenPlaceDP(Notion):
         object.__setattr__(self, "pair_mus", np.maximum(pairs, pairs.T))
         object.__setattr__(self, "weights", chances)
         object.__setattr__(self, "adjacency", adjacency)
+
+    def _said(self) -> str:
+        return f"{len(self.mus)} places, mu up to {float(self.mus.max()):.4g}"
 
     @cached_property
     def _sorted(self) -> HardestFirst:

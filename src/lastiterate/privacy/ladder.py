@@ -25,7 +25,7 @@ _FOLLOWED = 2  # if so many rungs one way are better and better, the other way i
 _SPOTS = [0.1, 0.5, 0.9]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Ladder(Notion):
     """One guarantee per rung; every rung is valid, so where the search ends is a matter of tightness only.
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from lastiterate.display import summary
 from lastiterate.errors import (
     ABOVE_ONE,
     INSIDE_UNIT,
@@ -37,6 +38,13 @@ class Notion(ABC):
     """
 
     adjacency: Adjacency
+
+    def __repr__(self) -> str:
+        return summary(self, self._said(), self.adjacency.said)
+
+    def _said(self) -> str:
+        """Its numbers in a few words, where there are few."""
+        return ""
 
     @abstractmethod
     def _log_delta(self, epsilons: Floats) -> Floats:

@@ -13,7 +13,7 @@ from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Worst(Notion):
     """One of several releases, it is not said which: what holds for each of them."""
 
@@ -33,7 +33,7 @@ class Worst(Notion):
         return np.asarray(np.max([member._rdp(orders) for member in self.members], axis=0))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Least(Notion):
     """All of these hold for one release. Unlike `best` it looks for no convex function below them, which takes a while."""
 

@@ -29,7 +29,7 @@ _NEAR = np.linspace(0.5, 1.5, 401)  # times Mironov's best order: steps of 0.25 
 _LARGEST_EPSILON = 1e60  # squares, and products with orders ε/2ρ, stay floats; a larger ε has no larger δ
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class RenyiDP(Notion):
     """`RenyiDP(rho=0.5)`: ρ·order at every order. `RenyiDP(orders=[2, 8], divergences=[0.1, 0.7])`: a curve.
 
@@ -58,6 +58,9 @@ class RenyiDP(Notion):
         sorted_orders, sorted_divergences = _sorted_curve(orders, divergences) if rho is None else ((), ())
         object.__setattr__(self, "orders", sorted_orders)
         object.__setattr__(self, "divergences", sorted_divergences)
+
+    def _said(self) -> str:
+        return f"{len(self.orders)} orders" if self.rho is None else f"rho={self.rho!r}"
 
     def _rdp(self, orders: Floats) -> Floats:
         if self.rho is not None:

@@ -65,7 +65,7 @@ _MANY_QUESTIONS, _LOG_DEEP = 40, -45.0
 _LOG_SMALLEST = -800.0  # far below the log of the smallest float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SubsampledGaussians(Notion):
     """Each step `count` times; at inclusion 1 a step is the plain Gaussian mechanism."""
 
@@ -79,6 +79,9 @@ class SubsampledGaussians(Notion):
             raise InvalidInput(_NO_FIXED_SIZE)
         if sum(count for _, count in self.steps) > MOST_STEPS:
             raise InvalidInput(f"a composition must have 1 to {MOST_STEPS:.0e} steps. Compose fewer.")
+
+    def _said(self) -> str:
+        return f"{sum(count for _, count in self.steps)} steps"
 
     def relabelled(self, adjacency: Adjacency) -> Notion:
         """Only where the law of sampling stays the same: it depends on what the neighbour has instead of the record."""

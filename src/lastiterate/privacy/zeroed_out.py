@@ -75,13 +75,16 @@ def _absent(step: Step) -> Notion:
     return subsampled_gaussian(mu=near, inclusion=inclusion, sampling=FIXED_SIZE, adjacency=ZERO_OUT)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ZeroedOut(Notion):
     """Such steps composed: the worse of both orders, or `replaced`, as if the record were replaced by any other."""
 
     steps: tuple[tuple[Step, int], ...]
     replaced: Notion
     adjacency: Adjacency = ZERO_OUT
+
+    def _said(self) -> str:
+        return f"{sum(count for _, count in self.steps)} steps"
 
     @cached_property
     def _orders(self) -> tuple[PrivacyLoss, PrivacyLoss]:

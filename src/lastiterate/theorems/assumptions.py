@@ -12,7 +12,7 @@ from lastiterate.algorithms.process import Process
 from lastiterate.theorems.theorem import Assumption
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class KindOfBatches(Assumption):
     """A record's turns come like this; otherwise the theorem is about something else."""
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from lastiterate.display import summary
 from lastiterate.errors import Unavailable
 from lastiterate.kernel.prepaid import Segment
 from lastiterate.numerics.rounding import up
@@ -110,6 +111,9 @@ class Evidence:
     prepaying: Prepaying | None = None
     at_delta: Callable[[float], Evidence] | None = None
     at_least: Callable[[float, float], float] | None = None
+
+    def __repr__(self) -> str:
+        return summary(self, repr(self.notion), f"about {self.about.value}", self.grade.value)
 
     @property
     def grade(self) -> Grade:

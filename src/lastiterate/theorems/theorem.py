@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 from lastiterate.algorithms.process import Process
+from lastiterate.display import summary
 from lastiterate.errors import Unavailable
 from lastiterate.kernel.places import Places
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT, Adjacency
@@ -32,8 +33,11 @@ class Assumption:
     statement: str
     failure: Callable[[Process], str | None]
 
+    def __repr__(self) -> str:
+        return summary(self, repr(self.statement))
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class KindOfUpdate(Assumption):
     """The steps are of this kind; otherwise the theorem is about something else."""
 
@@ -80,6 +84,9 @@ class Theorem:
     )
     of_group: Callable[[Process, Notion], Notion | None] | None = None
     as_one: Callable[[Process], Process] | None = None
+
+    def __repr__(self) -> str:
+        return summary(self, repr(self.name), self.citation)
 
     @property
     def grade(self) -> Grade:
@@ -191,6 +198,9 @@ class Guarantee:
     theorem: Theorem
     evidence: Evidence
 
+    def __repr__(self) -> str:
+        return summary(self, f"by {self.theorem.name!r}", f"about {self.evidence.about.value}", repr(self.notion))
+
     @property
     def notion(self) -> Notion:
         return self.evidence.notion
@@ -210,6 +220,9 @@ class Inapplicable:
     theorem: Theorem
     reasons: tuple[str, ...]
     failed: tuple[Assumption, ...] = ()
+
+    def __repr__(self) -> str:
+        return summary(self, repr(self.theorem.name), *self.reasons)
 
     def __str__(self) -> str:
         return f"{self.theorem.name} does not apply: {'; '.join(self.reasons)}."

@@ -84,7 +84,7 @@ def _apart(*seen: Any) -> float:
         return float(np.max(np.where(one == other, 0.0, np.abs(one - other) / np.maximum(np.abs(other), 1e-300))))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OfUsualSizes(Notion):
     """`bound` of the process of usual batches, their complement added to δ: the best choice for what is asked."""
 

@@ -8,6 +8,8 @@ from typing import Any
 from lastiterate.accounting.account import account_by
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.run import Run
+from lastiterate.algorithms.shown import run_rows
+from lastiterate.display import alerts, card, folded, headline, summary, table
 from lastiterate.theorems.catalogue import CATALOGUE, OF_EVERY_ITERATE
 from lastiterate.torch.releases import Releases
 from lastiterate.training.train import SEEDED
@@ -36,10 +38,20 @@ class TrainedModel:
     every: bool = False
     caveats: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return summary(self, *self._caveats, type(self.model).__name__, repr(self.run))
+
+    def _repr_html_(self) -> str:
+        model = f"{type(self.model).__name__}, after {self.run.steps} steps"
+        return card(alerts(self._caveats), headline(model), folded("Run", table(run_rows(self.run))))
+
+    @property
+    def _caveats(self) -> tuple[str, ...]:
+        return (*(() if self.private else (SEEDED,)), *self.caveats, *self.releases.caveats)
+
     def report(self, delta: float) -> Report:
         """The account of what was run and of all that was released."""
-        caveats = (*(() if self.private else (SEEDED,)), *self.caveats, *self.releases.caveats)
         places = (*self.released, *self.releases.steps)
         every = self.every or self.releases.show_iterates_of(self.run)
         found = account_by(OF_EVERY_ITERATE if every else CATALOGUE, self.run, delta, places)
-        return replace(found, caveats=caveats, also_assumed=(*ASSUMED, *self.assumed, *self.releases.kept))
+        return replace(found, caveats=self._caveats, also_assumed=(*ASSUMED, *self.assumed, *self.releases.kept))

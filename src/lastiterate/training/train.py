@@ -17,6 +17,8 @@ from lastiterate.algorithms.kinds import LOSSES
 from lastiterate.algorithms.losses import Loss
 from lastiterate.algorithms.losses.model import Model
 from lastiterate.algorithms.run import Run, checked_run
+from lastiterate.algorithms.shown import run_rows
+from lastiterate.display import alerts, card, folded, headline, lines, summary, table
 from lastiterate.errors import FINITE, InvalidInput, checked_array, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.norms import length
@@ -51,9 +53,24 @@ class Trained:
     shortened: int
     forgotten: Forgetting | None = None
 
+    def __repr__(self) -> str:
+        return summary(self, *self._caveats, f"weights of shape {self.weights.shape}", repr(self.run))
+
+    def _repr_html_(self) -> str:
+        count = f"{self.weights.size} weights of shape {self.weights.shape}, after {self.run.steps} steps"
+        released = (
+            f"Also released: the iterates after {', '.join(map(str, self.released))} steps" if self.released else ""
+        )
+        parts = lines([released] if released else []), folded("Run", table(run_rows(self.run)))
+        return card(alerts(self._caveats), headline(count), *parts)
+
+    @property
+    def _caveats(self) -> tuple[str, ...]:
+        return () if self.private else (SEEDED,)
+
     def report(self, delta: float) -> Report:
         """The account of what was run and of all that was released."""
-        return report_of(self.run, delta, self.released, () if self.private else (SEEDED,))
+        return report_of(self.run, delta, self.released, self._caveats)
 
 
 def report_of(run: Run, delta: float, releases: Iterable[int], caveats: tuple[str, ...]) -> Report:

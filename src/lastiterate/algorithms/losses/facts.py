@@ -9,6 +9,7 @@ from typing import Any
 
 from lastiterate.algorithms.losses.model import Model
 from lastiterate.algorithms.per_step import PerStep, checked_per_step, per_step_shown
+from lastiterate.display import summary
 from lastiterate.errors import NON_NEGATIVE, POSITIVE, checked_number
 
 
@@ -34,6 +35,10 @@ class Loss:
     given: tuple[tuple[str, Any], ...] = ()
     model: Model | None = None
     declared: bool = False
+
+    def __repr__(self) -> str:
+        clip = "" if self.clip is None else f"clip={per_step_shown(self.clip)}"
+        return summary(self, repr(self.kind), *(f"{name}={value!r}" for name, value in self.given), clip)
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from lastiterate.display import card, lines, summary
+
 MOST_PASSES = 250
 
 
@@ -62,9 +64,21 @@ class Plan:
     def steps(self) -> int:
         return self.batches * self.epochs
 
+    def __repr__(self) -> str:
+        return summary(
+            self, self.way.called, self.length, f"step size {self.step_size:.3g}", f"expected error {self.error:.2g}"
+        )
+
+    def _repr_html_(self) -> str:
+        return card(lines([str(self)]))
+
     def __str__(self) -> str:
-        count = f"{self.epochs} epochs of {self.batches} batches" if self.batches > 1 else f"{self.epochs} full batches"
-        return f"{self.way.value}: {count}, step size {self.step_size:.4g}, l2 {self.l2:g}. {self.why}"
+        return f"{self.way.value}: {self.length}, step size {self.step_size:.4g}, l2 {self.l2:g}. {self.why}"
+
+    @property
+    def length(self) -> str:
+        """In words."""
+        return f"{self.epochs} epochs of {self.batches} batches" if self.batches > 1 else f"{self.epochs} full batches"
 
     @property
     def why(self) -> str:

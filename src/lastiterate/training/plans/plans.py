@@ -11,6 +11,7 @@ from typing import Any, overload
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.algorithms.run import Run
+from lastiterate.display import bullets, card, folded, headline, lines, summary, table
 from lastiterate.errors import POSITIVE, checked_number
 from lastiterate.plots import draw_frontier
 from lastiterate.training.plans.advice import advice
@@ -53,6 +54,21 @@ class PlannedRun:
     def composed_epsilon(self) -> float:
         """If every iterate were released."""
         return self.report.composition
+
+    def __repr__(self) -> str:
+        settings = self.settings
+        return summary(
+            self,
+            settings.way.called,
+            settings.length,
+            f"step size {settings.step_size:.3g}",
+            f"expected error {self.expected_error:.2g}",
+            f"epsilon={self.epsilon:.4g}",
+            f"delta={self.report.delta:g}",
+        )
+
+    def _repr_html_(self) -> str:
+        return card(headline(str(self.settings)), table(zip(_HEADS[1:], _row(0, self)[1:], strict=True)))
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -124,6 +140,14 @@ class Plans(Sequence[PlannedRun]):
         points = [(one.expected_error, one.way) for one in self.planned]
         return draw_frontier(self.frontier(), self.goal.epsilon, points, self.goal.delta, path)
 
+    def __repr__(self) -> str:
+        return summary(self, f"{len(self)} plans", self.goal.described)
+
+    def _repr_html_(self) -> str:
+        rows = table([_row(place, one) for place, one in enumerate(self.planned, 1)], _HEADS)
+        helps = (folded("What else would help", bullets(self.advice)),) if self.advice else ()
+        return card(headline(f"Plans for {self.goal.described}"), rows, lines([" ".join(_LEGEND)]), *helps)
+
     def __str__(self) -> str:
         helps = ["", "What else would help:", *(f"  {line}" for line in self.advice)] if self.advice else []
         return "\n".join([f"Plans for {self.goal.described}:", "", *_table(self.planned), *helps])
@@ -141,19 +165,18 @@ _HEADS = (
     "all released",
     "time",
 )
+_LEGEND = (
+    "Expected error: the loss beyond the best on the reference problem, to compare plans by; beside it, by what it is",
+    "multiplied with half and with twice the step size. All released: epsilon, if every iterate were released. Time:",
+    "about, on one core. Hidden passes: plain steps, only the last iterate released.",
+)
 
 
 def _table(planned: Sequence[PlannedRun]) -> list[str]:
     rows = [_HEADS, *(_row(place, one) for place, one in enumerate(planned, 1))]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return [
-        *lines,
-        "",
-        "Expected error: the loss beyond the best on the reference problem, to compare plans by; beside it, by what it is",
-        "multiplied with half and with twice the step size. All released: epsilon, if every iterate were released. Time:",
-        "about, on one core. Hidden passes: plain steps, only the last iterate released.",
-    ]
+    told = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [*told, "", *_LEGEND]
 
 
 def _row(place: int, one: PlannedRun) -> tuple[str, ...]:
