@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # MNIST and Adult, which are not ours to give away: each in a folder of its name in the folder that this names.
 export LASTITERATE_DATA ?= $(abspath $(firstword $(wildcard data ../*/data) data))
 
-.PHONY: demo house test lint check quick bench bench-engine tables random-batches earlier-noise chain lower sandwich extremal mechanisms mutate attack mutation-study sharpness audits accuracy accuracy-held-out tried passes mnist speed papers study docs comparison unlearning as-people-train balls-and-bins clean bench-random bench-serve batch-sizes out-of-core
+.PHONY: demo notebooks house test lint check quick bench bench-engine tables random-batches earlier-noise chain lower sandwich extremal mechanisms mutate attack mutation-study sharpness audits accuracy accuracy-held-out tried passes mnist speed papers study docs comparison unlearning as-people-train balls-and-bins clean bench-random bench-serve batch-sizes out-of-core
 
 demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify, calibrate, plot; then a private model
 	$(BIN)/lastiterate account examples/mnist.toml --delta 1e-5 --certificate out/mnist-certificate.json --plot out/mnist.png
@@ -114,8 +114,12 @@ out-of-core: $(READY)  ## 10⁷ rows that stay on disk, mapped or as Parquet, be
 papers: $(READY)  ## every figure and table of the five papers, into out/papers (under half an hour; QUICK=--quick: two minutes)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/lastiterate reproduce all $(QUICK)
 
+notebooks: $(READY)  ## executes the notebooks of the site and writes their outputs into docs/notebooks
+	$(BIN)/python tools/notebooks.py
+
 docs: $(READY)  ## the site, into out/site; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python tools/broken_links.py out/site
 	@echo "open out/site/index.html"
 
 as-people-train: $(READY)  ## sixteen trainings from tutorials and papers: epsilon under each adjacency, and what is said of them (a minute)

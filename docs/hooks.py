@@ -16,6 +16,7 @@ from mkdocs.structure.pages import Page
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import notebook_pages
 import theorem_pages
 
 import lastiterate as li
@@ -28,6 +29,7 @@ COPIED = {
     "examples/mnist.toml": "examples/mnist.toml",
 }
 BY_THEOREM = "Theorem by theorem"
+NOTEBOOKS = sorted((Path(__file__).parent / "notebooks").glob("*.ipynb"))
 
 
 class Underscore(InlineProcessor):
@@ -57,6 +59,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path, text in theorem_pages.pages().items():
         files.append(File.generated(config, path, content=text))
+    for notebook in NOTEBOOKS:
+        for path, content in notebook_pages.pages(notebook).items():
+            files.append(File.generated(config, f"notebooks/{path}", content=content))
     for source, path in COPIED.items():
         files.append(File.generated(config, path, content=(ROOT / source).read_text()))
     return files

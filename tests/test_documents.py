@@ -12,7 +12,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tools.broken_links import broken
 from tools.document_outputs import BLOCK, printed_and_shown
+from tools.notebooks import NOTEBOOKS
 
 import lastiterate as li
 from lastiterate import _ROOMS, estimators
@@ -79,7 +81,7 @@ def test_our_column_of_the_comparison_is_what_its_command_prints() -> None:
 
 def test_the_nav_lists_every_page() -> None:
     nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[2]
-    copied = ["changes.md", "contributing.md"]
+    copied = ["changes.md", "contributing.md", *(f"notebooks/{path.stem}.md" for path in NOTEBOOKS)]
     assert sorted(re.findall(r": ([\w/-]+\.md)$", nav, re.MULTILINE)) == sorted(
         [*(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")), *copied]
     )
@@ -123,7 +125,14 @@ def theorem_pages() -> ModuleType:
     return module
 
 
-def test_the_site_builds_without_warnings_and_fetches_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_print_what_they_show(notebook: Path) -> None:
+    command = [sys.executable, str(ROOT / "tools" / "notebooks.py"), "--check", str(notebook)]
+    compared = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert compared.returncode == 0, compared.stderr
+
+
+def test_the_site_builds_without_warnings_fetches_nothing_and_has_no_broken_link(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
     quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
@@ -131,3 +140,4 @@ def test_the_site_builds_without_warnings_and_fetches_nothing(tmp_path: Path) ->
     assert built.returncode == 0, built.stderr
     fetched = re.compile(r"<(?:script|link|img|iframe)\b[^>]*(?:src|href)=\"https?:")
     assert [page.name for page in tmp_path.rglob("*.html") if fetched.search(page.read_text())] == []
+    assert broken(tmp_path) == []
