@@ -1,4 +1,4 @@
-"""Links of the built site that lead nowhere: `python tools/broken_links.py out/site` lists them, pages, pictures and anchors alike."""
+"""Links of the built site that lead nowhere, anchors included: `python tools/broken_links.py out/site` lists them."""
 
 from __future__ import annotations
 
