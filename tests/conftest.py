@@ -3,6 +3,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ gc.disable()  # until everything is loaded: nothing of it is garbage
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import browsing  # noqa: E402
 from sampling import sampled  # noqa: E402
 
 settings.register_profile("lastiterate", deadline=None, derandomize=True, print_blob=True)
@@ -53,6 +55,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for part, group in SHARED.items():
             if part in item.nodeid:
                 item.add_marker(pytest.mark.xdist_group(group))
+
+
+@pytest.fixture(scope="module")  # while it runs, nothing else in its process can run an event loop
+def browser() -> Iterator[Any]:
+    with browsing.started() as browser:
+        yield browser
 
 
 @pytest.hookimpl(optionalhook=True)

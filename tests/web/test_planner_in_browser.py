@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import threading
 import tomllib
 from collections.abc import Iterator
@@ -18,14 +17,13 @@ from playwright import sync_api as playwright
 from test_planner_equals_command_line import RUNS
 
 import lastiterate as li
+from browsing import DESK, PHONE, needs_browser
 from lastiterate.algorithms.encode import run_from_dict
 from lastiterate.algorithms.files import run_to_toml
 from lastiterate.cli import main
 from lastiterate.web.serve import example, planner
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no chromium on PATH: the planner is not looked at")
-PHONE, DESK = (390, 844), (1280, 900)
+pytestmark = needs_browser
 DELTA = 1e-5
 
 
@@ -38,14 +36,6 @@ def address() -> Iterator[str]:
     yield page.address
     server.should_exit = True
     thread.join()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 class Seen:
