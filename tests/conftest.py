@@ -36,6 +36,7 @@ SHARED = {
     "tests/kernel/test_second_checker.py": "second checker",
     "tests/laws/test_refusals.py": "refusals",
     "tests/test_benchmarks.py::test_the_": "benchmarks",
+    "tests/test_site.py": "site",
     "tests/web/": "planner",
 }
 
