@@ -1,8 +1,8 @@
-"""`make as-people-train`: sixteen trainings as people run them, what they cost under each adjacency, and what is said.
+"""`make as-people-train`: sixteen trainings as people run them: ε under each adjacency, and the ε that is printed.
 
-"ours" is the least ε that a theorem proves of the last iterate, "all" that of releasing every iterate. "printed" is what the
-accountant of the source prints, and "covers" whether that number is about the batches that were drawn. The last columns
-are what other batches would cost under zero-out. Also written to out/as-people-train.json; the peers' numbers are kept
+"ours" is the smallest ε that a theorem proves for the last iterate, "all" that of releasing every iterate. "printed" is
+what the accountant of the source prints, and "covers" whether that number is about the batches that were drawn. The last
+columns are ε with other batches under zero-out. Also written to out/as-people-train.json; the peers' numbers are kept
 beside it.
 """
 
@@ -41,7 +41,7 @@ def main() -> None:
         row["printed"] = printed
     OUT.parent.mkdir(exist_ok=True)
     OUT.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
-    print(table(rows))
+    print(table(rows), table_of_others(rows), sep="\n\n")
     print()
     for row in rows:
         print(f"- **{row['name']}** ({row['source']}): {row['sentence']}")
@@ -145,22 +145,35 @@ def _asked(questions: list[Row]) -> list[float | str]:
 
 
 def table(rows: list[Row]) -> str:
-    """As Markdown."""
+    """Our numbers, as Markdown."""
     titles = ["training", "batches", "replace: ours", "all", "zero-out: ours", "all", "add or remove"]
-    titles += ["printed", "covers", *(name for name in INSTEAD if any(row[name] is not None for row in rows))]
-    lines = ["| " + " | ".join(titles) + " |", "|" + "---|" * len(titles)]
-    for row in rows:
-        replaced, zeroed, removed = (row[one.said] for one in ADJACENCIES)
-        cells = [row["name"], row["drawn"], _cell(replaced, "ours"), _cell(replaced, "all"), _cell(zeroed, "ours")]
-        cells += [
-            _cell(zeroed, "all"),
-            _cell(removed, "ours"),
+    return _markdown(titles, [_proved(row) for row in rows])
+
+
+def table_of_others(rows: list[Row]) -> str:
+    """What is printed, and what other batches would give, as Markdown."""
+    instead = [name for name in INSTEAD if any(row[name] is not None for row in rows)]
+    cells = [
+        [
+            row["name"],
             _number(row["printed"]),
             "yes" if row["covers"] else "no",
+            *(_number(row[name]) for name in instead),
         ]
-        cells += [_number(row[name]) for name in titles[9:]]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        for row in rows
+    ]
+    return _markdown(["training", "printed", "covers", *instead], cells)
+
+
+def _proved(row: Row) -> list[str]:
+    replaced, zeroed, removed = (row[one.said] for one in ADJACENCIES)
+    both = [_cell(priced, which) for priced in (replaced, zeroed) for which in ("ours", "all")]
+    return [row["name"], row["drawn"], *both, _cell(removed, "ours")]
+
+
+def _markdown(titles: list[str], rows: list[list[str]]) -> str:
+    lines = [titles, ["---"] * len(titles), *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
 def _cell(priced: Row | None, which: str) -> str:

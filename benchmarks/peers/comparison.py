@@ -1,6 +1,6 @@
-"""`make comparison`: the table of docs/comparison.md, every cell computed here, each peer in an environment of its own.
+"""`make comparison`: the tables of docs/comparison.md, every cell computed here, each peer in an environment of its own.
 
-`--ours` leaves the peers out. The table is also written to out/comparison.md.
+`--ours` leaves the peers out. They are also written to out/comparison.md.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ ROWS = {
     "version": "version",
     "epsilon": "ε of 10⁴ Poisson steps, multiplier 1, rate 0.01, δ = 1e-5; exact: 6.187712",
     "small delta": "the same at δ = 1e-14; exact: 11.303559",
-    "both sides": "both sides of the first number",
-    "shuffled": "a shuffled loader: 1000 records, batches of 50, 2 epochs, multiplier 1",
-    "last iterate": "only the last iterate leaves",
-    "certificate": "a certificate that another program checks",
-    "lower": "a lower bound: exact instances, audits",
+    "both sides": "lower and upper bound on the first number",
+    "shuffled": "ε with a shuffled loader: 1000 records, batches of 50, 2 epochs, multiplier 1",
+    "last iterate": "ε if only the last iterate is released",
+    "certificate": "a certificate that another program can check",
+    "lower": "lower bounds on ε: exact instances, audits",
     "calibrate": "noise for a target ε",
     "mechanisms": "mechanisms it accounts for",
     "networks": "trains networks",
-    "estimators": "estimators with scikit-learn's habits",
+    "estimators": "scikit-learn estimators",
 }
 PEERS = {
     "dp-accounting": "peers",
@@ -49,7 +49,10 @@ def main() -> None:
     for peer, where in {} if arguments.ours else PEERS.items():
         print(f"asking {peer} …", file=sys.stderr, flush=True)
         columns[peer] = theirs(peer, where)
-    text = table(columns)
+    names = list(columns)
+    text = "\n\n".join(
+        table({name: columns[name] for name in names[place : place + 3]}) for place in range(0, len(names), 3)
+    )
     print(text)
     out = ROOT / "out" / "comparison.md"
     out.parent.mkdir(exist_ok=True)

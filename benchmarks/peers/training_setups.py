@@ -88,8 +88,8 @@ def rmsprop() -> Any:
 _MNIST_TUTORIAL = "tensorflow/privacy tutorials/README.md, mnist_dpsgd_tutorial.py"
 _LI2022 = "lxuechen/private-transformers examples/classification/run_wrapper.py (Li et al. 2022)"
 _SHUFFLE_BUFFER = (
-    "The data set is shuffled and repeated before it is cut into batches, so batches may span two epochs: described as "
-    "whole epochs; the number printed is that of Poisson batches, which were not drawn."
+    "The data set is shuffled and repeated before batching, so a batch may span two epochs; we describe whole "
+    "epochs. The printed number is for Poisson batches, which were not drawn."
 )
 
 SETUPS = (
@@ -108,19 +108,19 @@ SETUPS = (
     Setup(
         "Opacus, CIFAR-10 tutorial",
         "pytorch/opacus tutorials/building_image_classifier.ipynb",
-        "Poisson batches for a target of 50 under add-or-remove; that a record is replaced costs more.",
+        "Poisson batches for a target of 50 under add-or-remove; the replace-one ε is larger.",
         POISSON, 50_000, 512, 20, 1e-3, 1.2, target=50.0, optimizer=rmsprop, peer=OPACUS, covers=True,
     ),
     Setup(
         "Opacus, IMDb example",
         "pytorch/opacus examples/imdb.py",
-        "poisson_sampling=False: a shuffled loader, whose last batch is smaller, under an accountant for Poisson batches.",
+        "poisson_sampling=False: a shuffled loader with a smaller last batch, but an accountant for Poisson batches.",
         SHUFFLED, 25_000, 64, 10, 0.02, 1.0, noise=0.56, last=SMALLER, optimizer=adam, peer=OPACUS,
     ),
     Setup(
         "Opacus, names tutorial",
         "pytorch/opacus tutorials/building_lstm_name_classifier.ipynb (16,059 names)",
-        "Poisson batches and plain steps: composition, because nothing is known of the network but its clip.",
+        "Poisson batches and plain SGD: composition, because only the clip of the network is known.",
         POISSON, 16_059, 800, 50, 2.0, 1.5, target=12.0, delta=8e-5, peer=OPACUS, covers=True,
     ),
     Setup(
@@ -134,39 +134,40 @@ SETUPS = (
     Setup(
         "TF Privacy, MNIST notebook",
         "tensorflow/privacy g3doc/tutorials/classification_privacy.ipynb",
-        "Keras shuffles each epoch; compute_dp_sgd_privacy prints the number of Poisson batches.",
+        "Keras shuffles each epoch; compute_dp_sgd_privacy prints the number for Poisson batches.",
         SHUFFLED, 60_000, 250, 3, 0.25, 1.5, noise=1.3, peer=RDP,
     ),
     Setup(
         "TF Privacy, logistic regression",
         "tensorflow/privacy tutorials/mnist_lr_tutorial.py",
-        "A convex loss in a fixed order: hiding the iterates pays; the number that it prints for Poisson batches, beside an "
-        "analysis like ours, is for noise on a sum of five gradients where it was added to their mean.",
+        "A convex loss in a fixed order: hiding the iterates lowers ε. The script has an analysis like ours. Its number "
+        "for Poisson batches assumes noise on the sum of five gradients, but the noise was added to their mean.",
         CYCLIC, 60_000, 5, 5, 0.001, math.sqrt(130.0), noise=0.25, told_noise=0.05,
         loss=li.losses.softmax(feature_norm=math.sqrt(65.0)), peer=RDP,
     ),
     Setup(
         "TF Privacy, MovieLens",
         "tensorflow/privacy tutorials/movielens_tutorial.py",
-        "Poisson batches by hand, but sums are divided by the size that was drawn, which tells it: described as divided by "
-        "10,000, which no printed number is about.",
+        "Poisson batches drawn by hand, but sums are divided by the drawn batch size, which reveals it. We describe "
+        "division by 10,000; no printed number is about that.",
         POISSON, 800_167, 10_000, 25, 0.01, 5.0, noise=0.55, delta=1e-6, optimizer=adam, peer=PLD,
     ),
     Setup(
         "RoBERTa on SST-2, ε = 8", _LI2022,
-        "AdamW with gradient accumulation over a shuffled loader; the noise is that of Poisson batches.",
+        "AdamW with gradient accumulation over a shuffled loader; the noise was calibrated for Poisson batches.",
         SHUFFLED, 67_349, 1000, 3, 5e-4, 0.1, target=8.0, delta=1 / (2 * 67_349), last=DROP, optimizer=adam,
     ),
     Setup(
         "RoBERTa on MNLI, ε = 3", _LI2022,
-        "The same with larger batches and more epochs: the more epochs, the farther shuffled composition is from Poisson's.",
+        "The same with larger batches and more epochs: with more epochs, composition for shuffled batches is further "
+        "from Poisson's.",
         SHUFFLED, 392_702, 6000, 18, 5e-4, 0.1, target=3.0, delta=1 / (2 * 392_702), last=DROP, optimizer=adam,
     ),
     Setup(
         "WRN-16-4 on CIFAR-10, ε = 1",
         "google-deepmind/jax_privacy configs/cifar10_wrn_16_4_eps1.py (De et al. 2022)",
-        "A buffer of ten batches shuffles a repeated data set: described as whole epochs in new orders, its average of "
-        "iterates as the last one; the stopping rule is a Poisson accountant's.",
+        "A buffer of ten batches shuffles a repeated data set; we describe whole epochs in new orders, and the average "
+        "of iterates as the last one. The stopping rule uses a Poisson accountant.",
         SHUFFLED, 50_000, 4096, 60, 2.0, 1.0, noise=10.0, steps=725, last=DROP, peer=RDP,
     ),
     Setup(
@@ -178,14 +179,14 @@ SETUPS = (
     Setup(
         "logistic regression in passes",
         "README.md: 50 epochs of batches of 1,500, l2 0.01",
-        "Convex and shuffled: hiding the iterates costs a fraction of composition, and less than Poisson batches; balls "
-        "and bins would cost less still.",
+        "Convex and shuffled: with hidden iterates ε is a fraction of composition's, and below that of Poisson batches; "
+        "balls and bins would give less still.",
         SHUFFLED, 60_000, 1500, 50, 0.5, 1.0, noise=3.0, loss=li.losses.logistic(feature_norm=1.0, l2=0.01),
     ),
     Setup(
         "ridge regression, full batches",
         "the loss of PrivateLinearRegression(loss='ridge'), 16,512 rows (California housing), l2 0.05",
-        "Strongly convex: ours stops growing with the steps; the number of accountants, which holds as well, does not.",
+        "Strongly convex: our ε stops growing with the steps. The accountant's number also holds, but keeps growing.",
         FULL, 16_512, 16_512, 200, 0.5, 1.0, noise=20.0, covers=True,
         loss=li.losses.ridge(feature_norm=1.0, l2=0.05, clip=1.0),
     ),

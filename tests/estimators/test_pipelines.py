@@ -15,8 +15,10 @@ from sklearn.preprocessing import (
     FunctionTransformer,
     Normalizer,
     OneHotEncoder,
+    OrdinalEncoder,
     PolynomialFeatures,
     StandardScaler,
+    TargetEncoder,
 )
 
 import lastiterate as li
@@ -27,6 +29,8 @@ FEATURES = SOURCE.normal(size=(400, 3))
 SIDES = np.where(FEATURES[:, 0] > 0, "yes", "no")
 DELTA = 1e-5
 LEARNT = "in this pipeline"
+SIGNS = FunctionTransformer(np.sign)
+GIVEN = [[-1.0, 1.0]] * 3
 
 
 def model(epsilon: float = 1.0, **given: Any) -> PrivateLogisticRegression:
@@ -55,6 +59,10 @@ def warned(*steps: Any) -> list[str]:
             "OneHotEncoder",
         ),
         (SimpleImputer(), "SimpleImputer"),
+        (SimpleImputer(strategy="constant", add_indicator=True), "SimpleImputer"),
+        (make_pipeline(SIGNS, TargetEncoder(categories=GIVEN)), "TargetEncoder"),
+        (make_pipeline(SIGNS, OneHotEncoder(categories=GIVEN, min_frequency=0.5)), "OneHotEncoder"),
+        (make_pipeline(SIGNS, OrdinalEncoder(categories=GIVEN, max_categories=1)), "OrdinalEncoder"),
     ],
     ids=lambda one: one if isinstance(one, str) else type(one).__name__,
 )
@@ -81,6 +89,7 @@ def test_the_warning_is_at_the_users_line() -> None:
         FunctionTransformer(np.tanh),
         PolynomialFeatures(2),
         SimpleImputer(strategy="constant"),
+        make_pipeline(SIGNS, OrdinalEncoder(categories=GIVEN)),
         ColumnTransformer([("one", OneHotEncoder(categories=[[-1.0, 1.0]], handle_unknown="ignore"), [0])]),
         "passthrough",
     ],

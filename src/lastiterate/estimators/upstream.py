@@ -11,7 +11,9 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.utils import get_tags
 
 from lastiterate.errors import InvalidInput
@@ -100,6 +102,10 @@ def _learns(step: BaseEstimator) -> bool:
 
 
 def _told(step: BaseEstimator) -> bool:
-    """Encoders that were given all categories learn none, and what is filled with a constant neither."""
+    """Encoders with all categories given learn none, unless rare ones are put together; nor does filling with a constant,
+    unless columns with gaps are marked."""
     settings = step.get_params(deep=False)
-    return not isinstance(settings.get("categories", "auto"), str) or settings.get("strategy") == "constant"
+    if type(step) in (OneHotEncoder, OrdinalEncoder):
+        counted = settings["min_frequency"] is not None or settings["max_categories"] is not None
+        return not isinstance(settings["categories"], str) and not counted
+    return type(step) is SimpleImputer and settings["strategy"] == "constant" and not settings["add_indicator"]
