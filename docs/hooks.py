@@ -69,6 +69,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     text = markdown.replace("](../examples/mnist.toml)", "](examples/mnist.toml)").replace("](docs/", "](")
+    text = text.replace("](../CONTRIBUTING.md", "](contributing.md")
     path = page.file.src_uri
     if path == "proofs.md":
         return _under_one_title(text)
