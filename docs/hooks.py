@@ -91,8 +91,9 @@ def _with_anchors(text: str) -> str:
 
 
 def _with_links(text: str, path: str) -> str:
-    """Names of theorems in tables lead to their pages."""
+    """Names of theorems in tables lead to their pages, and the file of the proofs to its page."""
     up = "../" * path.count("/")
+    text = text.replace("docs/proofs.md", f"[Proofs]({up}proofs.md)")
     names = {one.name for one in li.CATALOGUE}
 
     def link(found: re.Match[str]) -> str:
