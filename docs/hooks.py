@@ -69,6 +69,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     text = markdown.replace("](../examples/mnist.toml)", "](examples/mnist.toml)").replace("](docs/", "](")
+    text = text.replace("](../CONTRIBUTING.md", "](contributing.md")
     path = page.file.src_uri
     if path == "proofs.md":
         return _under_one_title(text)
@@ -90,8 +91,9 @@ def _with_anchors(text: str) -> str:
 
 
 def _with_links(text: str, path: str) -> str:
-    """Names of theorems in tables lead to their pages."""
+    """Names of theorems in tables lead to their pages, and the file of the proofs to its page."""
     up = "../" * path.count("/")
+    text = text.replace("docs/proofs.md", f"[Proofs]({up}proofs.md)")
     names = {one.name for one in li.CATALOGUE}
 
     def link(found: re.Match[str]) -> str:

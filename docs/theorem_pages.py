@@ -44,13 +44,14 @@ def _page(theorem: li.theorems.Theorem, runs: dict[str, Ranking]) -> str:
     up = "../" * (theorem.name.count("/") + 1)
     lines = [
         f"# {theorem.name}",
-        f"**{theorem.citation}.** Covers: {theorem.covers}.",
+        f"**{theorem.citation}.** Covers: {theorem.covers}. This page has its bound, its assumptions, and the example runs "
+        "for which it gives the smallest ε.",
         *_statement(theorem, up),
         *_where_best(theorem.name, runs, up),
         *_errata(theorem, up),
-        "## In the library",
-        f"Module `{theorem.bound.__module__}`, listed in `lastiterate.theorems.catalogue`. [Proofs]({up}proofs.md) of what "
-        f"is in no paper; [all theorems]({up}theorems.md) side by side.",
+        "## Code and proof",
+        f"The code is in `{theorem.bound.__module__}`. Results that are in no paper are proved in [Proofs]({up}proofs.md). "
+        f"Compare with [all theorems]({up}theorems.md).",
     ]
     return "\n\n".join(lines) + "\n"
 
@@ -64,31 +65,33 @@ def sections(text: str) -> dict[str, str]:
 def _statement(theorem: li.theorems.Theorem, up: str) -> Iterator[str]:
     yield "## Statement"
     said = sections(inspect.getdoc(theorem.bound))
+    yield f"**Update:** {said['Update']}"
+    yield f"**Bound:** {said['Bound']}"
+    yield f"**Neighbours:** {'; '.join(one.said for one in theorem.adjacencies)}."
     yield (
-        f"**Update.** {said['Update']} One record is replaced. "
-        f"[Notation]({up}notation.md): s, ν, L are a step's sensitivity, noise and Lipschitz constant on the iterate, "
-        "D the diameter, p the inclusion, T steps, E epochs of l batches."
+        f"**Symbols** ([notation]({up}notation.md)): s, ν and L are the sensitivity, noise and Lipschitz constant of a "
+        "step, on the iterate. D is the diameter of the domain. p is the probability that the record is in a batch. There "
+        "are T steps, or E epochs of l batches."
     )
-    yield f"**Bound.** {said['Bound']}"
-    yield f"**Assumes.** {said['Assumes']} Each is evaluated on the run, and refused with the number that failed:"
+    yield f"**Assumes:** {said['Assumes']} The library checks on your run:"
     yield "\n".join(f"- {assumption.statement}" for assumption in theorem.assumptions)
-    yield f"**Attained by.** {said['Attained by']} (`make sharpness`)"
-    yield f"**Reference.** {said['Reference']}"
+    yield f"**Attained by:** {said['Attained by']} (`make sharpness` shows how closely.)"
+    yield f"**Reference:** {said['Reference']}"
     about, *notes = inspect.getdoc(sys.modules[theorem.bound.__module__]).split("\n\n")
-    yield f"**Where it comes from.** {about}"
+    yield f"**Background:** {about}"
     yield from notes
 
 
 def _where_best(name: str, runs: dict[str, Ranking], up: str) -> Iterator[str]:
-    yield "## Where it is best"
+    yield "## When it gives the smallest ε"
     found = [(run, *_standing(name, ranking)) for run, ranking in runs.items() if name in dict(_named(ranking))]
     best = sum(ratio <= AS_GOOD for _, _, ratio, _ in found)
     yield (
-        f"It applies to {len(found)} of the {len(runs)} runs of [how to choose]({up}choose.md) (δ = 1e-6). "
-        f"{f'In {best} of them it is the best, or as good as the best' if best else 'In none of them it is the best'}."
+        f"It applies to {len(found)} of the {len(runs)} runs of [how to choose]({up}choose.md), at δ = 1e-6. "
+        f"Of these, its ε is the smallest, or equal to it, in {best or 'none'}."
     )
     if found:
-        rows = ["| run | ε | times the best | the best other |", "|---|---|---|---|"]
+        rows = ["| run | ε | times the smallest | best other theorem |", "|---|---|---|---|"]
         for run, epsilon, ratio, other in sorted(found, key=lambda one: one[2]):
             times = "**1**" if ratio <= AS_GOOD else f"{ratio:.4g}"
             rows.append(f"| {run} | {epsilon:.5g} | {times} | {other} |")

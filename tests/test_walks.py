@@ -1,4 +1,4 @@
-"""The walks of CONTRIBUTING.md, word for word, in a copy of the library: one file, one line, and the laws hold."""
+"""The examples of CONTRIBUTING.md, word for word, in a copy of the library: one file, one line, and the laws hold."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 import lastiterate as li
 
 ROOT = Path(__file__).parent.parent
-SECTION = (ROOT / "CONTRIBUTING.md").read_text().split("## Four walks")[-1]
+SECTION = (ROOT / "CONTRIBUTING.md").read_text().split("## Extend the library")[-1]
 BLOCKS = [block.split("\n", 1) for block in re.findall(r"```python\n(.*?)```", SECTION, re.S)]
 
 
