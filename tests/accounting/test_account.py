@@ -44,11 +44,11 @@ def test_the_page_can_be_read() -> None:
     page = str(report)
     assert page.startswith(f"epsilon = {report.epsilon:.6g} at delta = 1e-05")
     for heading in (
-        "What was run",
-        "What it means",
-        "All guarantees",
-        "What does not apply",
-        "What you have to stand for",
+        "\nRun\n",
+        "\nInterpretation\n",
+        "\nAll guarantees, smallest ε first\n",
+        "\nTheorems that do not apply\n",
+        "\nAssumptions you must guarantee\n",
     ):
         assert heading in page
     for guarantee in report.guarantees:
@@ -191,7 +191,7 @@ def test_too_long_for_the_engine_is_left_to_the_closed_form() -> None:
     run = convex_run(batches=li.FullBatch(records=1000), steps=10**9)
     report = li.account(run, delta=1e-5)
     assert report.best.theorem.name == "bok2024/full-batch/strongly-convex"
-    assert "1e+09 steps of single records, more than 4e+07" in str(
+    assert "takes at most 4e+07 steps times batches; this run has 1e+09" in str(
         next(one for one in report.inapplicable if one.theorem.name == "shift-engine")
     )
     assert report.certificate["grade"] == "recomputed"
@@ -222,7 +222,7 @@ def test_what_a_theorem_cannot_bound_does_not_stop_the_others() -> None:
         convex_run(loss=loss, batches=li.Shuffled(records=1000, batch_size=1), domain=li.Unbounded()), delta=1e-5
     )
     assert report.best.theorem.name == "bok2024/cyclic/composition"
-    assert "use step_size <" in str(report)
+    assert "Use step_size <" in str(report)
     contracting_in_one_step = li.losses.general(smoothness=2.0, strong_convexity=2.0, gradient_sensitivity=1.0)
     assert li.account(convex_run(loss=contracting_in_one_step), delta=1e-5).epsilon > 0
 
@@ -237,7 +237,7 @@ def test_growth_that_comes_back_is_followed() -> None:
 def test_an_unfinished_epoch_is_pointed_out() -> None:
     page = " ".join(str(li.account(convex_run(steps=203), delta=1e-5)).split())
     assert "ends 3 steps into an epoch" in page
-    assert "200 or 210 steps would end with one" in page
+    assert "With 200 or 210 steps it would end with an epoch." in page
 
 
 def test_a_closed_form_next_to_one_does_not_cancel() -> None:

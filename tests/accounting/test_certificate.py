@@ -172,7 +172,7 @@ def test_an_average_may_be_taken_only_over_a_random_order() -> None:
     evidence = shift_evidence(run.process, averaged=True)
     averaged = certificate_of(run, run.process, li.theorems.Guarantee(RANDOM_ORDER, evidence), DELTA)
     assert averaged["claim"]["epsilon"] < SHIFT_ENGINE.notion(run.process).epsilon(DELTA)
-    assert "it is about shuffled batches" in li.verify(averaged).reason
+    assert "covers shuffled batches" in li.verify(averaged).reason
     reason = li.verify({**averaged, "theorem": SHIFT_ENGINE.name}).reason
     assert reason == "its turns are not those of its run: turns.averaged is True in the proof and False in the run"
 

@@ -172,8 +172,8 @@ def test_nonlinear_contraction_says_what_it_checks() -> None:
     ball = li.Ball(radius=1.0)
     far = a_run(LOSSES["network"], batches=li.FixedSize(40, 10), noise=li.OnIterate(0.01), domain=ball)
     (reason,) = theorem.apply(far.process).reasons  # type: ignore[union-attr]
-    assert reason.startswith("it needs two iterates within 30 times the noise after a step")
+    assert reason.startswith("needs any two iterates within 30 times the noise after a step")
     unknown = li.losses.general(gradient_sensitivity=1.0)
     run = a_run(unknown, batches=li.FixedSize(40, 10), noise=li.OnIterate(1.0), domain=ball)
     (reason,) = theorem.apply(run.process).reasons  # type: ignore[union-attr]
-    assert reason == "it needs bounded gradients or a known smoothness, but the run has neither; clip"
+    assert reason == "needs clipped gradients or a known smoothness; this run has neither"

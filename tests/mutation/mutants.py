@@ -1479,7 +1479,7 @@ MUTANTS = (
     ),
     Mutant(
         "a claim on paper is rounded to the nearest number",
-        "accounting/signed/claimed.py",
+        "accounting/digits.py",
         "_rounded(value, digits, ROUND_CEILING)",
         'f"{value:.{digits}g}"',
         "tests/signed/test_report_page.py",

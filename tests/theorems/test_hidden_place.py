@@ -158,11 +158,11 @@ def test_a_few_places_stand_for_all(batches: int, steps: int, each_epoch: bool) 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"batches": li.Cyclic(records=40, batch_size=1)}, "it is about shuffled batches"),
-        ({"lipschitz": 1.01}, "at most 24 batches an epoch"),
-        ({"sensitivity": np.linspace(1.0, 0.5, 80)}, "at most 24 batches an epoch"),
-        ({"lipschitz": math.inf}, "it needs a finite lipschitz constant"),
-        ({"batches": li.Shuffled(records=20, batch_size=1), "steps": 40 * 10**6}, "steps of pairs of places"),
+        ({"batches": li.Cyclic(records=40, batch_size=1)}, "covers shuffled batches"),
+        ({"lipschitz": 1.01}, "more than 24 batches per epoch"),
+        ({"sensitivity": np.linspace(1.0, 0.5, 80)}, "more than 24 batches per epoch"),
+        ({"lipschitz": math.inf}, "needs a finite Lipschitz constant"),
+        ({"batches": li.Shuffled(records=20, batch_size=1), "steps": 40 * 10**6}, "steps times pairs of batches"),
     ],
 )
 def test_refusals(change: dict[str, object], said: str) -> None:

@@ -72,7 +72,7 @@ def test_composition_holds_for_all_and_no_other_theorem_says_anything(
 def test_a_theorem_that_says_nothing_of_optimisers_is_about_plain_steps() -> None:
     silent = li.theorems.Theorem("silent", "nobody", "nothing", (), lambda process: 1 / 0)  # type: ignore[arg-type, return-value]
     answer = silent.apply(a_run(li.SGD(momentum=0.9)).process)
-    assert "it is about plain gradient steps" in str(answer)
+    assert "covers plain gradient steps" in str(answer)
     assert "momentum 0.9" in str(answer)
 
 

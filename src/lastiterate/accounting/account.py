@@ -20,12 +20,11 @@ from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
 
 @names_arguments
 def account(run: Run, delta: float, releases: Iterable[int] = (), group: Iterable[int] = ()) -> Report:
-    """What may be claimed of the last iterate of this run, and of the iterates after `releases` steps if these leave, too.
+    """Smallest provable ε for releasing the final iterate, plus any checkpoints in `releases`.
 
-    Every theorem of the catalogue is asked; the least ε at `delta` comes first, of equal ones that with the better proof.
-
-    `group`: the indices of all records of one person, whom the guarantee is then for. Where batches are in a fixed order,
-    each record counts at its own turns; elsewhere any records would cost the same.
+    Tries every catalogued theorem; the smallest ε at `delta` comes first. `releases`: the steps after which a checkpoint is
+    released as well. `group`: the indices of all records of one person, to get a guarantee for that person. With batches in
+    a fixed order it matters which records they are; otherwise only how many.
     """
     return account_by(CATALOGUE, run, delta, releases, group)
 
@@ -33,20 +32,20 @@ def account(run: Run, delta: float, releases: Iterable[int] = (), group: Iterabl
 def account_by(
     theorems: Sequence[Theorem], run: Run, delta: float, releases: Iterable[int] = (), group: Iterable[int] = ()
 ) -> Report:
-    """The same, where only these theorems are asked."""
+    """The same, with only these theorems."""
     target, members = checked_number("delta", delta, INSIDE_UNIT), checked_group(checked_run(run), group)
     run = run_for(run, members)
     process = at_their_places(released(run.process, releases), members)
     answers = [theorem.apply(process) for theorem in tracked(theorems, "theorems")]
     refused = tuple(one for one in answers if isinstance(one, Inapplicable))
     if len(refused) == len(answers):
-        raise Unavailable(f"no theorem says anything about this run. {_commonest(refused)}.")
+        raise Unavailable(f"no theorem applies to this run. {_commonest(refused)}.")
     asked, later = _asked([one for one in answers if isinstance(one, Guarantee)], target)
     return Report(run, target, process.releases, asked, later, refused, members=members)
 
 
 def _asked(guarantees: list[Guarantee], delta: float) -> tuple[tuple[Ranked, ...], tuple[Guarantee, ...]]:
-    """Those of which one is the best, in order, and those that need not be asked to know that they are not."""
+    """Those of which one is the best, in order, and those that are surely not, whose ε is left for later."""
     least, found, later = math.inf, [], []
     for one in sorted(guarantees, key=lambda one: one.evidence.at_least is not None):
         if one.evidence.hopeless(delta, least):
@@ -58,7 +57,7 @@ def _asked(guarantees: list[Guarantee], delta: float) -> tuple[tuple[Ranked, ...
 
 
 def _commonest(refused: Sequence[Inapplicable]) -> str:
-    """What keeps most theorems away, in one sentence of bearable length."""
+    """The most frequent reason, in one short sentence."""
     counts = Counter(reason for answer in refused for reason in answer.reasons)
     reason, count = max(counts.items(), key=lambda pair: (pair[1], -len(pair[0]), pair[0]))
-    return f"What {count} of {len(refused)} lack: {reason}"
+    return f"The most frequent reason, for {count} of {len(refused)} theorems: each {reason}"

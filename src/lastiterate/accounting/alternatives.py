@@ -1,4 +1,4 @@
-"""Where the price is nearly that of releasing every iterate: what would be cheaper, and how much.
+"""Runs with a smaller ε, for a run whose ε is nearly that of releasing every iterate.
 
 Each alternative changes the run in one respect, and keeps its neighbours, its number of steps and its noise per step.
 Another adjacency is another claim, and no alternative.
@@ -52,7 +52,7 @@ Change = tuple[str, Run]
 
 @dataclass(frozen=True)
 class Alternative:
-    """`change`: in what the run differs. `epsilon`: of that run, for the same neighbours, δ and releases."""
+    """A run that differs in one `change`, and its `epsilon` for the same neighbours, δ and releases."""
 
     change: str
     run: Run
@@ -63,11 +63,11 @@ class Alternative:
         return summary(self, repr(self.change), f"epsilon={self.epsilon:.4g}", f"by {self.theorem!r}")
 
     def __str__(self) -> str:
-        return f"{self.change}: epsilon = {self.epsilon:.4g}, by {self.theorem}"
+        return f"{self.change}: ε = {self.epsilon:.4g} ({self.theorem})"
 
 
 def cheaper(report: Report) -> tuple[Alternative, ...]:
-    """The least ε first; nothing where hiding the iterates is worth something already."""
+    """The smallest ε first; none where releasing only the last iterate already helps."""
     if report.composition > _LITTLE_BETTER * report.epsilon:
         return ()
     end = time.thread_time() + _PATIENCE

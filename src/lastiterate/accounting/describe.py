@@ -1,4 +1,4 @@
-"""A run, and what its owner has to guarantee, in plain words."""
+"""A run in words, and the assumptions that its owner must guarantee."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _SAME = "A record has the same features and target at each of its turns: no augm
 
 
 def described(run: Run) -> list[str]:
-    """What was run, line by line."""
+    """The run, line by line."""
     process = run.process
     lines = [
         f"{run.steps} steps{_epochs(run)}, {run.batches.described}",
@@ -59,7 +59,7 @@ def described(run: Run) -> list[str]:
         f"step size {per_step_shown(run.step_size)}, noise {run.noise.described}",
         f"domain: {run.domain.described}",
         f"per step, on the iterate: sensitivity {_range(process.sensitivity)}, noise {_range(process.noise)}"
-        + (f", Lipschitz constant {_range(process.lipschitz)}" if process.update.plain else " (of a plain step)"),
+        + (f", Lipschitz constant {_range(process.lipschitz)}" if process.update.plain else " (for a plain step)"),
     ]
     if not process.update.plain:
         lines.insert(3, f"optimiser: {process.update.described}")
@@ -69,23 +69,23 @@ def described(run: Run) -> list[str]:
         lines.insert(3, f"weight decay {run.weight_decay:g}")
     if run.arithmetic != EXACT:
         lines.append(
-            f"rounding: a record moves a computed sum by up to {run.arithmetic.factor:.9g} times its sensitivity, and the "
-            f"rounding of iterates adds {2 * run.arithmetic.displacement:.2g} to mu; both are included"
+            f"floating-point rounding: the sensitivity is multiplied by up to {run.arithmetic.factor:.9g}, and rounding of "
+            f"iterates adds {2 * run.arithmetic.displacement:.2g} to mu; both are included in epsilon"
         )
     if run.beforehand_mu:
         lines.append(
-            f"released before training, about the same records: {run.beforehand_mu:g}-GDP (mu = {run.beforehand_mu:g}), "
-            "which is included in epsilon"
+            f"released before training, about the same records: mu = {run.beforehand_mu:g} of Gaussian differential "
+            "privacy, included in epsilon"
         )
     if run.user_records > 1:
-        lines.append(f"for one user: up to {run.user_records} records, all of which are included in epsilon")
+        lines.append(f"privacy unit: one user with up to {run.user_records} records, all included in epsilon")
     return lines
 
 
 def promises(run: Run, releases: tuple[int, ...], members: tuple[int, ...] = ()) -> list[str]:
-    """What no program can check, and what the guarantee rests on. Certificates hold these very sentences.
+    """The assumptions that no program can check. Certificates hold these very sentences.
 
-    `members`: the records of the person whom the guarantee is for, where they were named.
+    `members`: the records of the person whom the guarantee is for, if they were named.
     """
     released = _released_alone(run, releases)
     lines = [_neighbours(run, members), f"{released} {_SECRECY}", _START, run.batches.promise, _NOISE]

@@ -1,4 +1,4 @@
-"""The page that a report prints: for a privacy officer, from the number down to what has to be believed."""
+"""The text of a report: ε, the run, what ε means, every theorem that was tried, and the assumptions."""
 
 from __future__ import annotations
 
@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lastiterate.accounting.describe import described
-from lastiterate.accounting.detection import HARDLY_ANY_PROTECTION, detection_rates
+from lastiterate.accounting.detection import (
+    FALSE_POSITIVE_RATE,
+    HARDLY_ANY_PROTECTION,
+    attack_sentence,
+    detection_rates,
+)
+from lastiterate.accounting.digits import above, below
 from lastiterate.algorithms.per_step import each, extremes
 from lastiterate.privacy.subsampled import subsampled_gaussian
-from lastiterate.theorems.assumptions import KindOfBatches
+from lastiterate.theorems.assumptions import ONE_PASS, KindOfBatches
 from lastiterate.theorems.theorem import PLAIN_STEPS, Inapplicable, KindOfUpdate
 
 if TYPE_CHECKING:
@@ -39,19 +45,19 @@ def claim(report: Report) -> Iterator[str]:
     yield f"epsilon = {report.epsilon:.6g} at delta = {report.delta:g} ({report.protected})"
     if report.mu is not None:
         yield f"mu = {report.mu:.6g} (Gaussian differential privacy)"
-    yield f"by {report.best.theorem.name}: {report.best.theorem.citation}"
+    yield f"Theorem: {report.best.theorem.name} ({report.best.theorem.citation})"
     yield _between(report.sandwich)
 
 
 def sections(report: Report) -> Iterator[tuple[str, Entries]]:
     """A title and what stands under it, sentences or rows of a table; none is empty."""
     titled: dict[str, Iterable[str] | Iterable[tuple[str, str]]] = {
-        "What was run": described(report.run),
-        "What it means": _meaning(report),
-        "What would be cheaper": _alternatives(report),
-        "All guarantees": _table(report),
-        "What does not apply": refusals(report.inapplicable, report.run.process.update.plain),
-        "What you have to stand for": report.assumptions,
+        "Run": described(report.run),
+        "Interpretation": _meaning(report),
+        "Changes that lower ε": _alternatives(report),
+        "All guarantees, smallest ε first": _table(report),
+        "Theorems that do not apply": refusals(report.inapplicable, report.run.process.update.plain),
+        "Assumptions you must guarantee": report.assumptions,
     }
     for title, entries in titled.items():
         if listed := list(entries):
@@ -61,46 +67,38 @@ def sections(report: Report) -> Iterator[tuple[str, Entries]]:
 def _between(sandwich: Sandwich) -> str:
     lower, ratio = sandwich.lower, sandwich.ratio
     if not lower.epsilon > 0:
-        return "no lower bound: either no instance is known, or none costs anything at this delta"
-    exact = "exact" if ratio < 1 + 1e-6 else f"{ratio:.4g} times less"
-    return f"some loss with these facts costs at least {lower.epsilon:.6g} ({exact}): {lower.instance}"
+        return "Lower bound: no allowed loss is known with ε > 0 at this δ."
+    close = "exact" if ratio < 1 + 1e-6 else f"at most {above(ratio, 3)} times too large"
+    found = f"Lower bound: an allowed loss exists with ε ≥ {below(lower.epsilon)}, so this ε is {close}."
+    return f"{found} Worst case found: {lower.instance}."
 
 
 def _meaning(report: Report) -> Iterator[str]:
     if math.isfinite(report.composition) and report.epsilon > 0:
         ratio = report.composition / report.epsilon
-        less = f", {ratio:.3g} times as much" if ratio > 1.005 else ", no more than this"
-        yield f"releasing every iterate would cost epsilon = {report.composition:.6g}{less}"
-    power = float(detection_rates(report, 0.01))
-    changed, whose = report.run.adjacency.changed, "single record"
-    if report.run.user_records == 1:
-        asked, absent, present = f"a record was {changed}", "it was not", "it was"
-    else:
-        whose, asked = "user", f"the {report.run.user_records} records of a user were {changed}"
-        absent, present = "they were not", "they were"
-    yield (
-        f"whoever wants to tell whether {asked}, and is wrong in 1% of the cases "
-        f"where {absent}, finds out in at most {100 * power:.3g}% of those where {present}"
-    )
+        larger = f"ε = {above(report.composition)}, {ratio:.3g} times as large"
+        yield f"Releasing every iterate would give {larger if ratio > 1.005 else 'the same ε'}."
+    power = float(detection_rates(report, FALSE_POSITIVE_RATE))
+    yield attack_sentence(report.run, power)
     if power > HARDLY_ANY_PROTECTION:
-        yield f"that is hardly any protection for a {whose}"
+        yield f"This is hardly any protection for a {'single record' if report.run.user_records == 1 else 'user'}."
     yield from _advice(report)
     if (poisson := _poisson_epsilon(report)) is not None:
-        same = "" if report.run.adjacency.replaces else " (which with such batches is the same as zeroed out)"
+        same = "" if report.run.adjacency.replaces else ", which for Poisson batches is the same as zeroing it out"
         yield (
-            f"an accountant for Poisson batches (as in Opacus with a shuffled loader) would print {poisson:.4g}, for "
-            f"one record added or removed{same}: no such batches were drawn, so this number says nothing about this run"
+            f"A Poisson accountant, as in Opacus with a shuffled loader, would print ε = {poisson:.4g} for adding or "
+            f"removing one record{same}. That number does not apply: this run draws no Poisson batches."
         )
     if report.delta * report.run.batches.records > 1:
-        yield f"delta is larger than 1/records = {1 / report.run.batches.records:.3g}: it allows to betray a record"
+        yield f"δ is above 1/records = {1 / report.run.batches.records:.3g}. A δ this large allows revealing a whole record."
 
 
 def _alternatives(report: Report) -> Iterator[str]:
     """Other runs: never a claim about this one."""
     if report.alternatives:
         yield (
-            "hiding all iterates but the last brings little here; each of these is another run, with the same neighbours, "
-            "steps and noise per step"
+            "Releasing only the last iterate helps little here. Each line is a different run, with the same neighbouring "
+            "data sets, number of steps and noise per step."
         )
     yield from map(str, report.alternatives)
 
@@ -108,17 +106,18 @@ def _alternatives(report: Report) -> Iterator[str]:
 def _advice(report: Report) -> Iterator[str]:
     run = report.run
     if 1 < run.process.contraction < math.inf and run.process.update.plain:
-        yield f"steps move iterates apart, which costs privacy: {run.process.reason}"
+        yield f"Steps may move two iterates apart, which raises ε: {run.process.reason}."
     left = run.steps % run.batches.per_epoch
     if left and run.batches.passes:
         yield (
-            f"the run ends {left} step{'s' if left > 1 else ''} into an epoch, whose records are hidden by less noise "
-            f"than others; {run.steps - left} or {run.steps - left + run.batches.per_epoch} steps would end with one"
+            f"The run ends {left} step{'s' if left > 1 else ''} into an epoch, whose records are hidden by less noise "
+            f"than others. With {run.steps - left} or {run.steps - left + run.batches.per_epoch} steps it would end with "
+            "an epoch."
         )
 
 
 def _poisson_epsilon(report: Report) -> float | None:
-    """What a Poisson accountant would say of passes over the data, where it does not apply."""
+    """What a Poisson accountant would print for passes over the data, to which it does not apply."""
     process, batches = report.run.process, report.run.batches
     if not batches.passes or batches.per_epoch == 1 or report.run.user_records > 1:
         return None
@@ -131,15 +130,27 @@ def _poisson_epsilon(report: Report) -> float | None:
 
 
 def refusals(inapplicable: Sequence[Inapplicable], plain: bool) -> Iterator[str]:
-    """Theorems about other kinds of batches, or of steps than the run's, which are `plain` or not, are only counted."""
-    other = [one for one in inapplicable if any(isinstance(failed, KindOfBatches) for failed in one.failed)]
-    steps = [one for one in inapplicable if one not in other and _of_other_steps(one, plain)]
-    yield from (str(one) for one in inapplicable if one not in other and one not in steps)
-    if steps:
-        which = "momentum or averages of iterates" if plain else "plain gradient steps whose last iterate is released"
-        yield f"{len(steps)} theorems are about {which}"
-    if other:
-        yield f"{len(other)} theorems are about other kinds of batches"
+    """Theorems that no small change of the run would make apply are only counted.
+
+    They cover other batches, other steps than those of the run, which are `plain` or not, or a single pass.
+    """
+    counted: dict[str, int] = {}
+    for one in inapplicable:
+        if (covered := _other_runs(one, plain)) is None:
+            yield f"{one.theorem.name}: {one.because}."
+        else:
+            counted[covered] = counted.get(covered, 0) + 1
+    for covered, count in counted.items():
+        yield f"{count} theorem{'s cover' if count > 1 else ' covers'} {covered}."
+
+
+def _other_runs(one: Inapplicable, plain: bool) -> str | None:
+    """What the theorem covers, if that is far from the run."""
+    if any(isinstance(failed, KindOfBatches) for failed in one.failed):
+        return "other kinds of batches"
+    if _of_other_steps(one, plain):
+        return "momentum or averages of iterates" if plain else "plain gradient steps whose last iterate is released"
+    return "a single pass over the data" if ONE_PASS in one.failed else None
 
 
 def _of_other_steps(one: Inapplicable, plain: bool) -> bool:

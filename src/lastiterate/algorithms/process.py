@@ -61,7 +61,7 @@ class Process:
     dimension: int | None = None
     displacement: float = 0.0
     beforehand_mu: float = 0.0
-    smooth: Smooth | str = "it is not known how a push turns"
+    smooth: Smooth | str = "the smoothness of the loss is unknown"
     usual: Callable[[float], Process] | None = None
     levels: tuple[tuple[float, float], ...] = ((1.0, 1.0),)
     adjacency: Adjacency = REPLACE_ONE
@@ -129,7 +129,7 @@ class Process:
             retain=change(self.retain, 1),
             sampled=change(self.sampled, 1),
             releases=(),
-            smooth="its steps are counted as the worst of them",
+            smooth="every step counts as the worst one",
             usual=None,
         )
 

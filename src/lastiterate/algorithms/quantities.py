@@ -51,7 +51,7 @@ class Quantities:
             dimension=run.domain.dimension if run.prox is None else None,
             displacement=run.arithmetic.displacement,
             beforehand_mu=run.beforehand_mu if self.at_once == 1 else up(self.at_once * run.beforehand_mu),
-            smooth=smooth_push(self) if self.at_once == 1 else "several records push at once",
+            smooth=smooth_push(self) if self.at_once == 1 else "several records of a user are in one batch",
             levels=self.sizes.levels,
             update=update_of(self),
             group=run.user_records // self.at_once,

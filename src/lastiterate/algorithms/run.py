@@ -229,21 +229,24 @@ class Run:
         return self.batches.divisor if self.noise.on_sum else self.batches.divisor_of(count)
 
     def reason(self, lipschitz: Floats, sizes: Sizes) -> str:
-        """How the largest Lipschitz constant came about, for refusals: in the words of the run, with what to do."""
+        """Where the largest Lipschitz constant comes from, for refusals: in the words of the run, with advice."""
+        if not math.isfinite(self.loss.smoothness):
+            return "the smoothness of the loss is unknown. Give the loss its smoothness"
         worst = 0 if is_constant(lipschitz) else int(np.argmax(lipschitz))
         size = at_step(self.step_size, worst)
         loss, share = self.loss, sizes.largest_share
-        facts = [f"step_size {size:g} with a Hessian between {loss.curvature:g} and {loss.smoothness:g}"]
-        if self.clip is not None:
-            facts.append("clipped" if loss.keeps_convexity else "clipped (which keeps no convexity)")
+        causes = [f"step_size {size:g}", f"a Hessian between {loss.curvature:g} and {loss.smoothness:g}"]
+        if self.clip is not None and not loss.keeps_convexity:
+            causes.append("clipping, which loses convexity,")
         if self.decay > 0:
-            facts.append(f"l2 {self.decay:g}")
+            causes.append(f"l2 or weight_decay {self.decay:g}")
         if share > 1:
             which = "batches" if sizes == self.batches.sizes else "all but unusual batches"
-            facts.append(f"{which} of up to {share:.4g} times the expected size")
+            causes.append(f"{which} of up to {share:.4g} times the expected size")
         limit = 2 / (loss.smoothness * share + self.decay or math.inf)
-        advice = f"; use step_size < {limit:.4g}" if self.convex and size > limit > 0 else ""
-        return f"{', '.join(facts)} gives {float(lipschitz[worst]):.6g}{advice}"
+        advice = f". Use step_size < {limit:.4g}" if self.convex and size > limit > 0 else ""
+        made = f"{', '.join(causes[:-1])} and {causes[-1]}"
+        return f"{made} give a Lipschitz constant of {float(lipschitz[worst]):.6g}{advice}"
 
     def _check_clip(self) -> None:
         implied = self.noise.implied_clip

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from lastiterate.algorithms.run import Run
 
 _ROUNDED = 2.0**-49  # of numbers around 1: what the centre of a ball may be off by, and its radius
-_UNCOUNTED = "the number of parameters is not known; give domain=li.Unbounded(dimension=...)"
+_UNCOUNTED = "the number of parameters is unknown. Use domain=li.Unbounded(dimension=...)"
+UNBOUNDED_GRADIENTS = "gradients are not bounded. Clip them"
 
 
 def smooth_push(given: Quantities) -> Smooth | str:
@@ -50,11 +51,11 @@ def smooth_push(given: Quantities) -> Smooth | str:
 def not_smooth(run: Run) -> str | None:
     """Why a step is no smooth map of the iterate before it, or not known to be."""
     if math.isfinite(run.domain.diameter):
-        return "iterates are projected; leave out the domain"
+        return "this run projects on a bounded domain. Leave out domain"
     if run.prox is not None:
-        return "a proximal map follows the noise; leave out prox"
+        return "this run has a proximal map. Leave out prox"
     if not math.isfinite(run.loss.smoothness):
-        return "the loss has no known smoothness; give the loss its smoothness, or use a smoothed loss"
+        return "the smoothness of the loss is unknown. Give the loss its smoothness, or use a smooth loss"
     return None
 
 
@@ -63,17 +64,17 @@ def _missing(given: Quantities, rank: int | None) -> str | None:
     if (reason := not_smooth(run)) is not None:
         return reason
     if not math.isfinite(extremes(np.asarray(given.gradient_bound))[1]):
-        return "gradients have no bound; clip them"
+        return UNBOUNDED_GRADIENTS
     if run.clip is not None and not isinstance(run.clip, float):
-        return "the clip changes from step to step; use one clip"
+        return "clip changes from step to step. Use one clip"
     if rank is None:
         return _UNCOUNTED
     low, high, _ = hessians(given)
     largest = extremes(given.step_sizes)[1]
     if not largest * run.decay <= 1:
-        return f"step_size times the l2 term is {largest * run.decay:g}, above 1; use a smaller step_size"
+        return f"step_size times l2 or weight_decay is {largest * run.decay:g}, above 1. Use a smaller step_size"
     if not extremes(each(lambda a, b: 1 - largest * (run.decay + (a + b) / 2), low, high))[0] > 0:
-        return f"step_size {largest:g} turns the iterate round; use a smaller step_size"
+        return f"step_size {largest:g} is too large for the smoothness of the loss. Use a smaller step_size"
     return None
 
 

@@ -30,7 +30,7 @@ class Update:
 
     optimizer: Optimizer = PLAIN
     released: Released = LAST
-    curvature: tuple[float, float] | str = "steps are plain"
+    curvature: tuple[float, float] | str = "this run has plain gradient steps"
 
     @property
     def plain(self) -> bool:
@@ -39,7 +39,7 @@ class Update:
 
     @property
     def described(self) -> str:
-        return f"{self.optimizer.described}; {self.released.called} is released"
+        return f"{self.optimizer.described}, with {self.released.called} released"
 
 
 PLAIN_UPDATE = Update()
@@ -56,18 +56,18 @@ def update_of(given: Quantities) -> Update:
 def _curvature(given: Quantities) -> tuple[float, float] | str:
     run = given.run
     if run.optimizer.linear is None:
-        return f"{run.optimizer.described} is no linear filter of noisy gradients"
+        return f"{run.optimizer.described} is not linear in the noisy gradients"
     if (reason := not_smooth(run)) is not None:
         return reason
     if not is_constant(given.step_sizes):
-        return "step sizes differ; use one for all steps"
+        return "step_size changes from step to step. Use one step_size"
     lowest, highest, _ = hessians(given)
     low, high = extremes(lowest)[0], extremes(highest)[1]
     size = float(given.step_sizes[0])
     middle, half = size * (run.decay + (low + high) / 2), size * (high - low) / 2
     if half > _LONGEST:
         return (
-            f"step_size times smoothness is {2 * half:.3g}: a step may move two iterates so far apart that nothing is "
-            "gained by hiding the first"
+            f"step_size times smoothness is {2 * half:.3g}, so large that releasing only the last iterate gains nothing. "
+            "Use a smaller step_size"
         )
     return middle, up(half + _ROUNDED * (abs(middle) + half))

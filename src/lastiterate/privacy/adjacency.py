@@ -34,11 +34,11 @@ class Adjacency(PublicEnum):
 
     @property
     def changed(self) -> str:
-        """What happens to a record, in sentences: 'a record was …'."""
+        """What happens to a record, in sentences: 'a record was …', 'the … records of a user'."""
         return {
             Adjacency.REPLACE_ONE: "replaced",
-            Adjacency.ZERO_OUT: "left out",
-            Adjacency.ADD_OR_REMOVE_ONE: "left out or added",
+            Adjacency.ZERO_OUT: "zeroed out",
+            Adjacency.ADD_OR_REMOVE_ONE: "added or removed",
         }[self]
 
     @property

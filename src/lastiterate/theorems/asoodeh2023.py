@@ -24,6 +24,7 @@ from lastiterate.numerics.rounding import up
 from lastiterate.privacy.profile import Profile
 from lastiterate.theorems.assumptions import ALIKE, BOUNDED, ONLY_THE_LAST, batches
 from lastiterate.theorems.evidence import Evidence
+from lastiterate.theorems.lacking import Lacks
 from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
 
 # Of the ball of one step's noise beyond √dimension, in units of the noise. Any is valid; 40 is left with probability
@@ -145,24 +146,26 @@ def _inside_ball(process: Process, rate: float, ratios: Floats, epsilons: Floats
 def _bounded_gradients(process: Process) -> str | None:
     if math.isfinite(extremes(process.drift)[1]):
         return None
-    return "it needs bounded gradients, but drift is inf; clip"
+    return Lacks("clipped gradients")
 
 
 def _decaying(process: Process) -> str | None:
     least, most = extremes(process.retain)
     if least >= 0 and most < 1:
         return None
-    return f"it needs weight decay (retain < 1), but retain is {most:.6g}"
+    if most == 1:
+        return Lacks("weight decay")
+    return f"needs weight decay that shrinks the weights; a step of this run multiplies them by up to {most:.6g}"
 
 
 def _known_dimension(process: Process) -> str | None:
     if process.dimension is not None:
         return None
-    return "it needs the number of parameters and no proximal map; say li.Unbounded(dimension=...)"
+    return Lacks("a known number of parameters", "Use domain=li.Unbounded(dimension=...), without prox")
 
 
 def _unbounded(process: Process) -> str | None:
-    return None if math.isinf(process.diameter) else "it is about unbounded domains"
+    return None if math.isinf(process.diameter) else "covers unbounded domains; this run has a bounded one"
 
 
 def _some_reach(process: Process) -> str | None:
@@ -172,8 +175,11 @@ def _some_reach(process: Process) -> str | None:
     if ratio <= _LARGEST_RATIO:
         return None
     if math.isinf(ratio):
-        return "it needs bounded gradients or a known smoothness, but the run has neither; clip"
-    return f"it needs two iterates within {_LARGEST_RATIO:g} times the noise after a step, but they may be {ratio:.3g} apart"
+        return "needs clipped gradients or a known smoothness; this run has neither"
+    return (
+        f"needs any two iterates within {_LARGEST_RATIO:g} times the noise after a step; in this run they may be "
+        f"{ratio:.3g} times the noise apart"
+    )
 
 
 INDEPENDENT = batches("batches that are drawn afresh at each step", Turns.EVERY_STEP, Turns.FRESH)

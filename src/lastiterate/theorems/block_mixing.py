@@ -172,8 +172,8 @@ def _forgetful(process: Process) -> str | None:
     if not math.isfinite(process.diameter) or lengths(process.worst_alike):
         return None
     return (
-        f"it needs blocks that hide a distance of {process.diameter:.6g} to within {_LARGEST_APART:g} times the noise, "
-        f"but the noise is {extremes(process.noise)[0]:.6g} and {process.reason}"
+        f"needs blocks of steps that hide a distance of {process.diameter:.6g} up to {_LARGEST_APART:g} times the noise; "
+        f"the noise is {extremes(process.noise)[0]:.6g}, and {process.reason}"
     )
 
 
@@ -185,9 +185,9 @@ def _whole_epochs_if_shuffled(process: Process) -> str | None:
     return WHOLE_EPOCHS.failure(process) if process.batches.shuffled else None
 
 
-WHOLE_EPOCHS_IF_SHUFFLED = Assumption("where the order is secret, whole epochs", _whole_epochs_if_shuffled)
-WHOLE_EPOCHS_IF_NEW = Assumption("where each epoch has a new order, whole epochs", _whole_epochs)
-FORGETFUL = Assumption("some block of steps hides the diameter", _forgetful)
+WHOLE_EPOCHS_IF_SHUFFLED = Assumption("whole epochs, if the order is secret", _whole_epochs_if_shuffled)
+WHOLE_EPOCHS_IF_NEW = Assumption("whole epochs, if each epoch has a new order", _whole_epochs)
+FORGETFUL = Assumption("the noise of some block of steps hides the diameter of the domain", _forgetful)
 
 BLOCK_MIXING = Theorem(
     "block-mixing",

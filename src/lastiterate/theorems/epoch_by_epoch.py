@@ -161,7 +161,7 @@ def _average(process: Process, mus: Floats) -> AveragedGaussianDP:
 
 def _new_orders(process: Process) -> str | None:
     if process.batches.turns is Turns.ONE_ORDER:
-        return "it needs a new order each epoch, but there is one order for the whole run"
+        return "needs a new order each epoch; this run has one order. Use li.Shuffled(..., each_epoch=True)"
     return None
 
 
@@ -169,19 +169,24 @@ def _released_with_epochs(process: Process) -> str | None:
     cut = [release for release in process.releases if release % process.batches.per_epoch]
     if not cut:
         return None
-    return f"it needs releases after whole epochs of {process.batches.per_epoch} steps, but one is at {cut[0]}"
+    return (
+        f"needs releases at the end of epochs of {process.batches.per_epoch} steps; this run has one at step {cut[0]}"
+    )
 
 
 def _growing(process: Process) -> str | None:
     if process.contraction > 1:
         return None
-    return f"no step moves iterates apart (lipschitz at most {process.contraction:.6g}), so that random-order is better"
+    return (
+        "covers steps that may move iterates apart; here their Lipschitz constant is at most "
+        f"{process.contraction:.6g}, and random-order is better"
+    )
 
 
 def _some_protection(process: Process) -> str | None:
     """With less, composing takes long and is worth little."""
     if len(process) > _MOST_STEPS:
-        return f"it needs at most {_MOST_STEPS:g} steps, but there are {len(process):g}"
+        return f"takes at most {_MOST_STEPS:g} steps; this run has {len(process):g}"
     places = min(process.batches.per_epoch, len(process))
     epochs = len(process) // places
     shown = places if process.constant else epochs * places
@@ -189,22 +194,20 @@ def _some_protection(process: Process) -> str | None:
     worst = max(float(mus.max()), math.sqrt(epochs * float(np.square(mus).mean())))
     if worst <= _LARGEST_MU:
         return None
-    return f"it needs a mu of {_LARGEST_MU:g} at most, of a turn and in all, but there is {worst:.3g}: hardly any protection"
+    return f"needs mu <= {_LARGEST_MU:g}, per step and in all; this run has mu = {worst:.3g}, which is hardly any protection"
 
 
 def _growing_or_released(process: Process) -> str | None:
     if process.releases or process.contraction > 1:
         return None
-    return f"{_growing(process)}; nothing is released on the way"
+    return f"{_growing(process)}, because no checkpoints are released"
 
 
 NEW_ORDERS = Assumption("each epoch has a new order", _new_orders)
 RELEASED_WITH_EPOCHS = Assumption("releases at the end of epochs", _released_with_epochs)
 GROWING = Assumption("some step moves iterates apart", _growing)
-GROWING_OR_RELEASED = Assumption(
-    "some step moves iterates apart, or iterates are released on the way", _growing_or_released
-)
-SOME_PROTECTION = Assumption("some protection", _some_protection)
+GROWING_OR_RELEASED = Assumption("some step moves iterates apart, or checkpoints are released", _growing_or_released)
+SOME_PROTECTION = Assumption("mu is small enough for some protection", _some_protection)
 
 EPOCH_BY_EPOCH = Theorem(
     "random-order/epoch-by-epoch",

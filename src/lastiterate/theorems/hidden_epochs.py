@@ -136,10 +136,10 @@ def _composed(process: Process) -> Evidence:
 def _few_enough(process: Process) -> str | None:
     if process.batches.per_epoch <= _MOST_PLACES:
         return None
-    return f"it needs at most {_MOST_PLACES} batches an epoch, but there are {process.batches.per_epoch}"
+    return f"takes at most {_MOST_PLACES} batches per epoch; this run has {process.batches.per_epoch}"
 
 
-FEW_ENOUGH = Assumption("few enough batches an epoch", _few_enough)
+FEW_ENOUGH = Assumption("few enough batches per epoch", _few_enough)
 
 HIDDEN_EPOCHS = Theorem(
     "hidden-place/epoch-by-epoch",

@@ -109,17 +109,14 @@ def worth_hiding(process: Process) -> bool:
 def _replaced(process: Process) -> str | None:
     if process.batches.sampling is not POISSON or not process.adjacency.replaces:
         return None
-    return (
-        "it is about batches where another record takes its place, or nothing; for sums over a public divisor with a record "
-        "that is replaced composition is better"
-    )
+    return "does not cover Poisson batches with a fixed divisor when a record is replaced; composition is better there"
 
 
 def _wide(process: Process) -> str | None:
     width = process.diameter / extremes(process.noise)[0]
     if width > _NARROW:
         return None
-    return f"it is not worth its time where the diameter is {width:.3g} times the noise: reflection is better"
+    return f"is skipped on small domains: the diameter is {width:.3g} times the noise, where reflection is better"
 
 
 HIDDEN_PARTICIPATION = Theorem(
@@ -128,8 +125,8 @@ HIDDEN_PARTICIPATION = Theorem(
     "random batches, convex: steps with the record are compared with steps without it",
     (
         RANDOM,
-        Assumption("another record in its place, or nothing", _replaced),
-        Assumption("no narrow domain", _wide),
+        Assumption("no Poisson batches with a fixed divisor when a record is replaced", _replaced),
+        Assumption("no small domain", _wide),
         NONEXPANSIVE,
     ),
     _bound,

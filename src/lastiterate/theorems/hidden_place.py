@@ -74,7 +74,7 @@ def _pairs(places: Places, most: int = MOST_REPRESENTED) -> tuple[PairSchedules,
 def _notion(places: Places, own: tuple[RecordSchedules, ...], pairs: tuple[PairSchedules, ...]) -> HiddenPlaceDP:
     mus = {one.place: one.mu for one in own}
     if not all(map(math.isfinite, mus.values())):
-        raise NoFiniteBound("no schedule has a finite cost.")
+        raise NoFiniteBound("the shift engine finds no finite bound.")
     found = np.minimum(pair_mus(places, mus, {pair.places: pair.mu for pair in pairs}), _NOT_COMPARED)
     return HiddenPlaceDP(mus=list(mus.values()), pair_mus=found, weights=[one.weight for one in own])
 
@@ -143,9 +143,9 @@ def _comparable(process: Process) -> str | None:
     if places.later_is_no_better or places.count <= MOST_REPRESENTED:
         return None
     return (
-        "it needs epochs in which nothing grows and no push is smaller than the one before, without releases, or at most "
-        f"{MOST_REPRESENTED} batches an epoch, but there are {places.count}, and lipschitz is at most "
-        f"{process.contraction:.6g}"
+        f"takes more than {MOST_REPRESENTED} batches per epoch only without checkpoints, with steps that never move "
+        "iterates apart and with sensitivities that do not fall within an epoch; this run has "
+        f"{places.count} batches per epoch and a Lipschitz constant of at most {process.contraction:.6g}"
     )
 
 
@@ -156,7 +156,7 @@ def _little_enough(process: Process) -> str | None:
     needed = work(places) + 2 * work_of_turns(places, len(representative_pairs(places)))
     if needed <= MOST_WORK:
         return None
-    return f"it would have to look at {needed:.3g} steps of pairs of places, more than {MOST_WORK:.3g}"
+    return f"takes at most {MOST_WORK:.3g} steps times pairs of batches; this run has {needed:.3g}"
 
 
 def _little_enough_to_prepay(process: Process) -> str | None:
@@ -166,7 +166,7 @@ def _little_enough_to_prepay(process: Process) -> str | None:
     return too_much_to_prepay(process, len(places.wanted) + len(representative_pairs(places, _MOST_PREPAID)))
 
 
-_COMPARABLE = Assumption("places that can stand for others, or few of them", _comparable)
+_COMPARABLE = Assumption("few batches per epoch, or steps alike enough that a few batches represent all", _comparable)
 
 HIDDEN_PLACE = Theorem(
     "hidden-place",
@@ -177,7 +177,7 @@ HIDDEN_PLACE = Theorem(
         FINITE_LIPSCHITZ,
         TAME,
         _COMPARABLE,
-        Assumption("the run is short enough to go through", _little_enough),
+        Assumption("the run is short enough to compute step by step", _little_enough),
     ),
     _bound,
     places=partial(places_of, averaged=True),
@@ -194,7 +194,7 @@ PREPAID_HIDDEN_PLACE = Theorem(
         ALIKE_IF_NEW,
         TAME,
         _COMPARABLE,
-        Assumption("the run is short enough to go through", _little_enough_to_prepay),
+        Assumption("the run is short enough to compute step by step", _little_enough_to_prepay),
     ),
     _prepaid_bound,
     places=partial(prepaid_places_of, averaged=True),

@@ -46,7 +46,7 @@ def _unbounded(process: Process) -> Evidence:
 def _some_bound(process: Process) -> str | None:
     if math.isfinite(float(process.lipschitz[-1])) or math.isfinite(float(process.drift[-1])):
         return None
-    return "it needs a known smoothness or a clip, but both lipschitz and drift are inf"
+    return "needs clipped gradients or a known smoothness; this run has neither"
 
 
 BOUNDED_DOMAIN = Theorem(

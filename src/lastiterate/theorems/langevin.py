@@ -102,15 +102,15 @@ def _repeated(factor: float, times: int) -> float:
 def _few_steps(process: Process) -> str | None:
     if len(process) <= _MOST_STEPS:
         return None
-    return f"it is gone through step by step, {_MOST_STEPS} at most, but there are {len(process)}"
+    return f"takes at most {_MOST_STEPS} steps; this run has {len(process)}"
 
 
 def _several_batches(process: Process) -> str | None:
-    return None if process.batches.per_epoch > 1 else "it needs two batches or more in an epoch, but there is one"
+    return None if process.batches.per_epoch > 1 else "needs at least two batches per epoch; this run has one"
 
 
 def _one_order(process: Process) -> str | None:
-    return "it needs one order, but each epoch has its own" if process.batches.reshuffled else None
+    return "needs one order for all epochs; this run has a new order each epoch" if process.batches.reshuffled else None
 
 
 FULL_BATCH = Theorem(
@@ -130,7 +130,7 @@ RANDOM_BATCHES = Theorem(
         batches("random batches", Turns.FRESH),
         ALIKE,
         CONTRACTING,
-        Assumption("short enough to go through", _few_steps),
+        Assumption("the run is short enough to compute step by step", _few_steps),
         ONLY_THE_LAST,
     ),
     _random,
@@ -145,7 +145,7 @@ PASSES = Theorem(
     (
         batches("passes in one order", *ONCE_AN_EPOCH),
         Assumption("one order for the whole run", _one_order),
-        Assumption("two batches or more in an epoch", _several_batches),
+        Assumption("at least two batches per epoch", _several_batches),
         ALIKE,
         CONTRACTING,
         WHOLE_EPOCHS,

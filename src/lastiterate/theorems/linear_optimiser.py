@@ -152,10 +152,10 @@ def _hidden_state(process: Process) -> str | None:
     update = process.update
     if update.plain:
         return (
-            "it is about momentum and averages of iterates, but the run has plain steps whose last iterate is released"
+            "covers momentum and averages of iterates; this run has plain gradient steps whose last iterate is released"
         )
     return (
-        f"it needs a linear filter and a known curvature: {update.curvature}"
+        f"needs an optimiser that is linear in the noisy gradients, and a smooth loss; {update.curvature}"
         if isinstance(update.curvature, str)
         else None
     )
@@ -163,12 +163,10 @@ def _hidden_state(process: Process) -> str | None:
 
 def _short(process: Process) -> str | None:
     if len(process) > _MOST_STEPS:
-        return f"it is gone through turn by turn, {_MOST_STEPS:g} steps at most, but there are {len(process):g}"
+        return f"takes at most {_MOST_STEPS:g} steps; this run has {len(process):g}"
     every = _every(process)
     if process.update.released.begins(len(process)) and every > _MOST_PLACES:
-        return (
-            f"where a part of the run is averaged it looks at each place, {_MOST_PLACES} at most, but there are {every}"
-        )
+        return f"takes at most {_MOST_PLACES} batches per epoch if part of the run is averaged; this run has {every}"
     return None
 
 
@@ -181,13 +179,11 @@ def _some_protection(process: Process) -> str | None:
     worst = process.step_mu * max(1.0, math.sqrt(mean * len(process) / places))
     if worst <= _LARGEST_MU:
         return None
-    return f"it needs a mu of {_LARGEST_MU:g} at most, of a turn and in all, but there is {worst:.3g}: hardly any protection"
+    return f"needs mu <= {_LARGEST_MU:g}, per step and in all; this run has mu = {worst:.3g}, which is hardly any protection"
 
 
-LINEAR = KindOfUpdate(
-    "momentum, or an average of iterates, on losses of known smoothness, nothing projected", _hidden_state
-)
-_SHORT = Assumption("the run is short enough to go through", _short)
+LINEAR = KindOfUpdate("momentum or an average of iterates, a smooth loss, no projection", _hidden_state)
+_SHORT = Assumption("the run is short enough to compute step by step", _short)
 
 LINEAR_OPTIMISER = Theorem(
     "linear-optimiser",
@@ -212,7 +208,7 @@ RANDOM_LINEAR_OPTIMISER = Theorem(
         ALIKE,
         ONLY_THE_LAST,
         _SHORT,
-        Assumption("some protection", _some_protection),
+        Assumption("mu is small enough for some protection", _some_protection),
     ),
     _averaged,
     adjacencies=ANY_NEIGHBOURS,

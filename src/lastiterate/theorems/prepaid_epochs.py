@@ -55,7 +55,7 @@ def _bound(process: Process) -> Evidence:
 def _no_decay(process: Process) -> str | None:
     if not isinstance(process.smooth, Smooth) or not process.smooth.decay.any():
         return None
-    return "it needs steps without weight decay and l2, but there is some"
+    return "covers runs without weight_decay and l2; this run has some"
 
 
 def _little_enough(process: Process) -> str | None:
@@ -81,7 +81,7 @@ PREPAID_EPOCHS = Theorem(
         SMOOTH,
         ALIKE_IF_NEW,
         Assumption("no weight decay", _no_decay),
-        Assumption("the run is short enough to go through", _little_enough),
+        Assumption("the run is short enough to compute step by step", _little_enough),
         SOME_PROTECTION,
     ),
     _bound,

@@ -76,7 +76,7 @@ def _mus(process: Process, slack: float) -> list[float]:
         found = [square for square in squares if square is not None]
         if len(found) == every:
             return [mu_of_square(process, square) + up(rough) if square else 0.0 for square in found]
-    raise Unavailable("no payments are small enough for prepayment.")
+    raise Unavailable("prepayment finds no finite bound.")
 
 
 def _bound(process: Process) -> Evidence:
@@ -109,20 +109,23 @@ def _heavy_ball(process: Process) -> str | None:
         and released.plain
     ):
         return None
-    return f"it needs momentum without dampening or look ahead, but here: {process.update.described}"
+    return (
+        f"covers momentum without dampening or Nesterov and the last iterate; this run has {process.update.described}"
+    )
 
 
 def _no_decay(process: Process) -> str | None:
     if isinstance(process.smooth, str) or not process.smooth.decay.any():
         return None
-    return f"it needs weights that do not decay, but a step takes {float(process.smooth.decay.max()):.3g} of them"
+    shrinks = float(process.smooth.decay.max())
+    return f"covers runs without weight_decay and l2; a step of this run shrinks the weights by {shrinks:.3g}"
 
 
 def _short(process: Process) -> str | None:
     needed = len(process) * process.batches.per_epoch
     if needed <= _MOST_WORK:
         return None
-    return f"it would have to look at {needed:.3g} steps of single records, more than {_MOST_WORK:.3g}"
+    return f"takes at most {_MOST_WORK:.3g} steps times batches per epoch; this run has {needed:.3g}"
 
 
 PREPAID_MOMENTUM = Theorem(
@@ -134,10 +137,10 @@ PREPAID_MOMENTUM = Theorem(
         SEVERAL,
         Assumption("momentum, and the last iterate is released", _heavy_ball),
         SMOOTH,
-        Assumption("weights that do not decay", _no_decay),
+        Assumption("no weight decay", _no_decay),
         ALIKE,
         ONLY_THE_LAST,
-        Assumption("the run is short enough to go through", _short),
+        Assumption("the run is short enough to compute step by step", _short),
     ),
     _bound,
     functions=1,

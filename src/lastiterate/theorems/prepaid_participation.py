@@ -138,17 +138,17 @@ def _lengths(process: Process) -> tuple[int, ...]:
 def _one_place(process: Process) -> str | None:
     batches = process.batches
     if process.adjacency.replaces:
-        needed = None if batches.constant_size else "batches of one size, where another record takes the record's place"
+        needed = None if batches.constant_size else "batches of fixed size"
     else:
-        needed = None if batches.sampling is POISSON else "sums over a public divisor, where nothing takes its place"
-    return needed and f"under {process.adjacency!r} it needs {needed}, but the run has {batches.called}"
+        needed = None if batches.sampling is POISSON else "Poisson batches with a fixed divisor"
+    return needed and f"needs {needed} under {process.adjacency!r}; this run has {batches.called}"
 
 
 def _worth_hiding(process: Process) -> str | None:
     mu = float(process.sampled[0]) / float(process.noise[0])
     if mu >= _LEAST_MU:
         return None
-    return f"it is not worth its time where the sensitivity is {mu:.3g} times the noise: composition is as good"
+    return f"is skipped where composition is as good: the sensitivity is {mu:.3g} times the noise"
 
 
 def _little_lost(process: Process) -> str | None:
@@ -157,17 +157,20 @@ def _little_lost(process: Process) -> str | None:
     least = kept_at_least(process, _TYPICAL_SLACK)
     if _SHORTEST * (1 - least) <= _LOSSES[0] and Steady(_SHORTEST, 0.5, least).payable:
         return None
-    return f"it needs steps that keep what is prepaid, but a step keeps {max(least, 0.0):.3g} of it; use a smaller step_size"
+    keeps = f"here a step keeps {max(least, 0.0):.3g} of it"
+    return f"needs steps that keep most of an earlier difference; {keeps}. Use a smaller step_size"
 
 
 def _alike_smooth(process: Process) -> str | None:
     if not isinstance(process.smooth, str) and not (process.constant and process.smooth.alike):
-        return "it needs all steps alike, but step sizes or noise change"
+        return "needs identical steps; step sizes or noise change"
     return None
 
 
-ONE_PLACE = Assumption("batches of one size if the record is replaced, Poisson sums if it is not there", _one_place)
-ALIKE_SMOOTH = Assumption("all steps alike, also in how pushes turn", _alike_smooth)
+ONE_PLACE = Assumption(
+    "batches of fixed size if a record is replaced, Poisson batches with a fixed divisor otherwise", _one_place
+)
+ALIKE_SMOOTH = Assumption("all steps are identical, also in step size and clip", _alike_smooth)
 
 PREPAID_PARTICIPATION = Theorem(
     "hidden-participation/prepaid",
@@ -179,8 +182,8 @@ PREPAID_PARTICIPATION = Theorem(
         SMOOTH,
         ALIKE_SMOOTH,
         NONEXPANSIVE,
-        Assumption("a sensitivity that is worth hiding", _worth_hiding),
-        Assumption("steps that keep what is prepaid", _little_lost),
+        Assumption("a sensitivity that is not tiny beside the noise", _worth_hiding),
+        Assumption("small steps, which keep most of an earlier difference", _little_lost),
     ),
     _bound,
     rung=prepaid_windows_of,

@@ -14,6 +14,7 @@ import numpy as np
 
 from lastiterate.algorithms.batches import ONCE_AN_EPOCH, SECRET_PLACES
 from lastiterate.algorithms.process import Process
+from lastiterate.algorithms.smooth_push import UNBOUNDED_GRADIENTS
 from lastiterate.errors import Unavailable
 from lastiterate.kernel.places import Places
 from lastiterate.kernel.prepaid import (
@@ -42,6 +43,7 @@ from lastiterate.theorems.evidence import (
     Stretch,
     together,
 )
+from lastiterate.theorems.lacking import Lacks
 from lastiterate.theorems.places import places_of
 from lastiterate.theorems.shift_engine import TAME
 from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
@@ -89,7 +91,7 @@ def prepaid_stretches(
             return found, Prepaying(functions, slack, largest)
         except TooLarge:
             continue
-    raise Unavailable("no payments are small enough for prepayment.")
+    raise Unavailable("prepayment finds no finite bound.")
 
 
 def _stretches(
@@ -162,18 +164,23 @@ def _averaged(process: Process) -> Evidence:
 
 
 def _smooth(process: Process) -> str | None:
-    return None if isinstance(process.smooth, Smooth) else f"it needs a push that turns slowly, but {process.smooth}"
+    return None if isinstance(process.smooth, Smooth) else _not_smooth(process.smooth)
+
+
+def _not_smooth(reason: str) -> str:
+    """Gradients without a bound are told together with what else is lacking."""
+    return Lacks("clipped gradients") if reason is UNBOUNDED_GRADIENTS else f"needs smooth, unprojected steps; {reason}"
 
 
 def _alike_if_new(process: Process) -> str | None:
     if not process.batches.reshuffled or not isinstance(process.smooth, Smooth):
         return None
     alike = process.constant and process.smooth.alike
-    return None if alike else "with a new order each epoch it needs all steps alike, but step sizes or noise change"
+    return None if alike else "needs identical steps if each epoch has a new order; step sizes or noise change"
 
 
 def _several(process: Process) -> str | None:
-    return None if process.batches.per_epoch > 1 else "it needs several batches in an epoch, but there is one"
+    return None if process.batches.per_epoch > 1 else "needs several batches per epoch; this run has one"
 
 
 def _little_enough(averaged: bool) -> Assumption:
@@ -183,14 +190,14 @@ def _little_enough(averaged: bool) -> Assumption:
         one_for_all = not averaged and _quick(process)
         return too_much_to_prepay(process, 1 if one_for_all else process.batches.per_epoch)
 
-    return Assumption("the run is short enough to go through", failure)
+    return Assumption("the run is short enough to compute step by step", failure)
 
 
 def too_much_to_prepay(process: Process, records: int) -> str | None:
     needed, most = len(process) * records, _MOST_ALIKE if _quick(process) else _MOST_DIFFERENT
     if needed <= most:
         return None
-    return f"it would have to look at {needed:.3g} steps of single records, more than {most:.3g}"
+    return f"takes at most {most:.3g} steps times batches; this run has {needed:.3g}"
 
 
 def _quick(process: Process) -> bool:
@@ -199,9 +206,9 @@ def _quick(process: Process) -> bool:
     return alike and process.contraction <= 1
 
 
-SMOOTH = Assumption("a smooth push: no projection, no proximal map, bounded gradients, known smoothness", _smooth)
-ALIKE_IF_NEW = Assumption("where each epoch has a new order, all steps alike", _alike_if_new)
-SEVERAL = Assumption("several batches in an epoch", _several)
+SMOOTH = Assumption("a smooth loss with bounded gradients, no projection, no proximal map", _smooth)
+ALIKE_IF_NEW = Assumption("all steps are identical, if each epoch has a new order", _alike_if_new)
+SEVERAL = Assumption("several batches per epoch", _several)
 LITTLE_TO_PREPAY = _little_enough(averaged=True)
 
 PREPAYMENT = Theorem(

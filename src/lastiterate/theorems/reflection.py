@@ -237,14 +237,14 @@ def _narrow(process: Process) -> str | None:
     width = process.diameter / float(process.worst_alike.noise[0])
     if width <= _WIDEST:
         return None
-    return f"it needs a domain of at most {_WIDEST:g} times the noise, but the diameter is {width:.6g} times the noise"
+    return f"needs a domain at most {_WIDEST:g} times as wide as the noise; its diameter is {width:.6g} times the noise"
 
 
 def _some_protection(process: Process) -> str | None:
     ratio = extremes(process.sensitivity)[1] / extremes(process.noise)[0]
     if ratio <= _LARGEST_PUSH:
         return None
-    return f"it needs a sensitivity of at most {_LARGEST_PUSH:g} times the noise, but it is {ratio:.3g}; add noise"
+    return f"needs a sensitivity of at most {_LARGEST_PUSH:g} times the noise; it is {ratio:.3g} times the noise. Add noise"
 
 
 def _few_enough(process: Process) -> str | None:
@@ -255,7 +255,7 @@ def _few_enough(process: Process) -> str | None:
     most = limit // len(Bounded(process.worst_alike).scale.rows)
     if batches.per_epoch <= most:
         return None
-    return f"it needs at most {most} batches an epoch on so wide a domain, but there are {batches.per_epoch}"
+    return f"takes at most {most} batches per epoch on a domain this wide; this run has {batches.per_epoch}"
 
 
 REFLECTION = Theorem(
@@ -267,7 +267,7 @@ REFLECTION = Theorem(
         BOUNDED_RECORDS,
         Assumption("the domain is at most 16 times as wide as the noise", _narrow),
         Assumption("a sensitivity that noise can hide", _some_protection),
-        Assumption("few enough batches an epoch", _few_enough),
+        Assumption("few enough batches per epoch", _few_enough),
         WHOLE_EPOCHS_IF_SHUFFLED,
         ONLY_THE_LAST,
     ),

@@ -84,7 +84,10 @@ def _few_steps(process: Process, near: Floats, far: Floats) -> tuple[tuple[Step,
 def _bounded_records(process: Process) -> str | None:
     if process.batches.constant_size or math.isfinite(extremes(process.sampled)[1]):
         return None
-    return "with Poisson batches it needs a bound on each record's gradient, but only its change is bounded; clip"
+    return (
+        "needs a bound on each record's gradient for Poisson batches; only its change is bounded. Use clip, or "
+        "gradient_norm of li.losses.general"
+    )
 
 
-BOUNDED_RECORDS = Assumption("with Poisson batches, bounded gradients", _bounded_records)
+BOUNDED_RECORDS = Assumption("bounded gradients, if batches are Poisson", _bounded_records)

@@ -41,7 +41,7 @@ def shift_evidence(process: Process, averaged: bool) -> Evidence:
     found = schedules_of(places, places.wanted)
     mus = [record.mu for record in found]
     if not all(map(math.isfinite, mus)):
-        raise NoFiniteBound("no schedule has a finite cost.")
+        raise NoFiniteBound("the shift engine finds no finite bound.")
     weights = [record.weight for record in found]
     notion = AveragedGaussianDP(mus=mus, weights=weights) if averaged else GaussianDP(max(mus))
     return Evidence(notion, schedules=found)
@@ -69,13 +69,13 @@ def own_evidence(process: Process) -> Evidence:
     places = places_of(process, averaged=False)
     if (needed := work_of_turns(places, places.every)) > MOST_WORK:
         raise InvalidInput(
-            f"the run must be shorter, or have fewer batches: every record's own guarantee would take {needed:.3g} "
-            f"steps, more than {MOST_WORK:.3g}."
+            f"steps times batches per epoch must be at most {MOST_WORK:.3g} to account for every record. Got {needed:.3g}. "
+            "Use fewer steps or larger batches."
         )
     found = schedules_of(places, dict.fromkeys(range(places.every), 0.0))
     worst = max(record.mu for record in found)
     if not math.isfinite(worst):
-        raise NoFiniteBound(f"no schedule has a finite cost, because {process.reason}.")
+        raise NoFiniteBound(f"the shift engine finds no finite bound: {process.reason}.")
     return Evidence(GaussianDP(worst), schedules=found, about=About.EACH_RECORD)
 
 
@@ -126,9 +126,9 @@ def _little_enough(averaged: bool) -> Assumption:
         needed = work(places_of(process, averaged))
         if needed <= MOST_WORK:
             return None
-        return f"it would have to look at {needed:.3g} steps of single records, more than {MOST_WORK:.3g}"
+        return f"takes at most {MOST_WORK:.3g} steps times batches; this run has {needed:.3g}"
 
-    return Assumption("the run is short enough to go through", failure)
+    return Assumption("the run is short enough to compute step by step", failure)
 
 
 def _finite_when_reshuffled(process: Process) -> str | None:
@@ -145,12 +145,13 @@ def _tame(process: Process) -> str | None:
     )
     if grown <= _MOST_GROWN:
         return None
-    return f"a turn may grow to {grown:.3g} times the noise within its epoch, because {process.reason}"
+    grows = f"it may grow to {grown:.3g} times the noise, because {process.reason}"
+    return f"needs a record's effect to stay small within an epoch; {grows}"
 
 
 FEW_ENOUGH_PLACES = _little_enough(averaged=True)
-TAME = Assumption("where each epoch has a new order, little growth within an epoch", _tame)
-_KNOWN = Assumption("a known Lipschitz constant, where each epoch has a new order", _finite_when_reshuffled)
+TAME = Assumption("little growth within an epoch, if each epoch has a new order", _tame)
+_KNOWN = Assumption("a known Lipschitz constant, if each epoch has a new order", _finite_when_reshuffled)
 
 SHIFT_ENGINE = Theorem(
     "shift-engine",

@@ -20,6 +20,7 @@ from lastiterate.privacy.group import of_group
 from lastiterate.privacy.ladder import Ladder
 from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.evidence import About, Evidence, Grade, NoFiniteBound
+from lastiterate.theorems.lacking import one_text, together
 from lastiterate.theorems.usual_sizes import REFERENCE, OfUsualSizes, UsualSizes, without_exceptions
 
 ANY_NEIGHBOURS = (REPLACE_ONE, ZERO_OUT, ADD_OR_REMOVE_ONE)
@@ -45,7 +46,7 @@ class KindOfUpdate(Assumption):
 def _plain(process: Process) -> str | None:
     if process.update.plain:
         return None
-    return f"it is about plain gradient steps whose last iterate is released, but here: {process.update.described}"
+    return f"covers plain gradient steps whose last iterate is released; this run has {process.update.described}"
 
 
 PLAIN_STEPS = KindOfUpdate("plain gradient steps, the last iterate released", _plain)
@@ -135,8 +136,8 @@ class Theorem:
 
     def _refusal(self, process: Process, failed: list[tuple[Assumption, str]]) -> Inapplicable:
         if not failed:
-            return Inapplicable(self, (f"it finds no finite bound, because {process.reason}",))
-        return Inapplicable(self, tuple(reason for _, reason in failed), tuple(one for one, _ in failed))
+            return Inapplicable(self, (f"finds no finite bound: {process.reason}",))
+        return Inapplicable(self, together(reason for _, reason in failed), tuple(one for one, _ in failed))
 
     def _of_all(self, process: Process, one: Notion) -> Notion:
         """For a whole group, from what holds for one record of it."""
@@ -186,9 +187,9 @@ def _proved_for(adjacencies: tuple[Adjacency, ...]) -> Assumption:
     def failure(process: Process) -> str | None:
         if process.adjacency in adjacencies:
             return None
-        return f"it is not proved for {process.adjacency!r}"
+        return f"is not proved for {process.adjacency!r}"
 
-    return Assumption("neighbours that the proof is about", failure)
+    return Assumption("neighbouring data sets that the proof covers", failure)
 
 
 @dataclass(frozen=True)
@@ -225,7 +226,12 @@ class Inapplicable:
         return summary(self, repr(self.theorem.name), *self.reasons)
 
     def __str__(self) -> str:
-        return f"{self.theorem.name} does not apply: {'; '.join(self.reasons)}."
+        return f"{self.theorem.name} does not apply: {self.because}."
+
+    @property
+    def because(self) -> str:
+        """The reasons, as sentences without the last full stop."""
+        return one_text(self.reasons)
 
 
 def best_rung(answer: Guarantee | Inapplicable, delta: float) -> int | None:

@@ -178,14 +178,14 @@ def _some_distance(process: Process) -> str | None:
     largest = farthest(maps, process.diameter) if maps.constant else float(_largest_along(process)[-1])
     if math.isfinite(largest):
         return None
-    return f"it needs a bound on how far apart two runs can be, but {process.reason}; bound the domain"
+    return f"needs a bound on the distance between two runs; {process.reason}. A bounded domain would give one"
 
 
 WINDOW_TAIL = Theorem(
     "window-tail",
     "lastiterate, window and tail",
     "random batches, any Lipschitz constants and schedules",
-    (RANDOM, BOUNDED_RECORDS, Assumption("two runs stay at a bounded distance", _some_distance), ONLY_THE_LAST),
+    (RANDOM, BOUNDED_RECORDS, Assumption("two runs stay within a bounded distance", _some_distance), ONLY_THE_LAST),
     _bound,
     rung=window_of,
     sees=attrgetter("sensitivity", "noise", "lipschitz", "sampled"),

@@ -13,8 +13,8 @@ from typing import Any
 from lastiterate.accounting.account import account
 from lastiterate.accounting.calibrate import Free, calibrate
 from lastiterate.accounting.describe import described
+from lastiterate.accounting.digits import above
 from lastiterate.accounting.report import Report
-from lastiterate.accounting.signed.claimed import above
 from lastiterate.algorithms.encode import run_from_dict
 from lastiterate.algorithms.files import run_from_text, run_to_toml
 from lastiterate.algorithms.run import Run

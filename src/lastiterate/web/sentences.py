@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 from lastiterate.accounting.calibrate import Free
-from lastiterate.accounting.detection import HARDLY_ANY_PROTECTION, detection_rates
+from lastiterate.accounting.detection import FALSE_POSITIVE_RATE, HARDLY_ANY_PROTECTION, detection_rates
+from lastiterate.accounting.detection import attack_sentence as attack_sentence_of
+from lastiterate.accounting.digits import above, below
 from lastiterate.accounting.report import Report
-from lastiterate.accounting.signed.claimed import above, below
 from lastiterate.algorithms.per_step import per_step_shown
 from lastiterate.algorithms.run import Run
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT
@@ -18,7 +19,6 @@ _NEIGHBOURS = {
     ADD_OR_REMOVE_ONE: "one record is added or removed",
 }
 _HARDLY_ANY = "That is hardly any protection for a single record."
-_FALSE_POSITIVE_RATE = 0.01  # the 1% of the sentence
 
 
 def claim_sentences(report: Report) -> list[str]:
@@ -38,11 +38,8 @@ def claim_sentences(report: Report) -> list[str]:
 
 
 def attack_sentence(report: Report) -> str:
-    found = float(detection_rates(report, _FALSE_POSITIVE_RATE))
-    said = (
-        f"An attacker with a 1% false-positive rate detects that a record was {report.run.adjacency.changed} at most "
-        f"{above(100 * found, 3)}% of the time."
-    )
+    found = float(detection_rates(report, FALSE_POSITIVE_RATE))
+    said = attack_sentence_of(report.run, found)
     return f"{said} {_HARDLY_ANY}" if found > HARDLY_ANY_PROTECTION else said
 
 

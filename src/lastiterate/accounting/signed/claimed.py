@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import cached_property
 from typing import Any
 
 from lastiterate.accounting.describe import described, promises
+from lastiterate.accounting.detection import FALSE_POSITIVE_RATE, attack_sentence
+from lastiterate.accounting.digits import above
 from lastiterate.accounting.groups import at_their_places, numbered
 from lastiterate.accounting.page import refusals
 from lastiterate.accounting.releases import released
@@ -126,13 +127,6 @@ class Claimed:
             whose = f"records {numbered(self.members)} of the data, those of one person"
         return f"that differ in {whose}, {_EACH[self.run.adjacency]}"
 
-    @property
-    def _changed(self) -> str:
-        changed = self.run.adjacency.changed
-        if self.run.user_records == 1:
-            return f"a record was {changed}"
-        return f"the {self.run.user_records} records of a user were {changed}"
-
     @cached_property
     def notion(self) -> Notion:
         """What the claim by itself implies: μ if there is one, else ε at δ and nothing more."""
@@ -147,24 +141,5 @@ class Claimed:
     @property
     def chance(self) -> str:
         """The claim, as what it leaves to an attacker."""
-        found = above(100 * self.detected(0.01), digits=3)
         who = "An attacker" if self.mu is not None else "By ε and δ alone, an attacker"
-        return f"{who} with a 1% false-positive rate detects that {self._changed} at most {found}% of the time."
-
-
-def above(value: float, digits: int = 4) -> str:
-    """With so many digits, and never less than the value."""
-    return _rounded(value, digits, ROUND_CEILING)
-
-
-def below(value: float, digits: int = 4) -> str:
-    """With so many digits, and never more than the value."""
-    return _rounded(value, digits, ROUND_FLOOR)
-
-
-def _rounded(value: float, digits: int, direction: str) -> str:
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    exact = Decimal(value)
-    unit = Decimal(1).scaleb(exact.adjusted() + 1 - digits)
-    return f"{float(exact.quantize(unit, rounding=direction)):.{digits}g}"
+        return attack_sentence(self.run, self.detected(FALSE_POSITIVE_RATE), who)

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Any
 
+from lastiterate.accounting.digits import above, below
 from lastiterate.accounting.signed.charts import ChartLine, chart
-from lastiterate.accounting.signed.claimed import THEOREMS, Claimed, above, below
+from lastiterate.accounting.signed.claimed import THEOREMS, Claimed
 from lastiterate.accounting.signed.digests import digest_of
 from lastiterate.accounting.signed.label import NOT_STATED
 from lastiterate.accounting.signed.sheet import ReportSheet

@@ -10,7 +10,8 @@ from copy import deepcopy
 from importlib.metadata import version
 from typing import Any
 
-from lastiterate.accounting.signed.claimed import Claimed, above
+from lastiterate.accounting.digits import above
+from lastiterate.accounting.signed.claimed import Claimed
 from lastiterate.algorithms.arithmetic import EXACT
 from lastiterate.algorithms.hints import closest
 from lastiterate.errors import InvalidInput, shown
