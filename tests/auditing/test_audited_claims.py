@@ -149,4 +149,4 @@ def test_the_exit_code_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(words) == 2
     assert "train must take data and a seed: train(data, seed). Got train(data);" in capsys.readouterr().err
     assert main(["audit", "run.toml", "--make-neighbour", "replace-one"]) == 2
-    assert "--make-neighbour is for the data of a .py file" in capsys.readouterr().err
+    assert "--make-neighbour needs a .py file" in capsys.readouterr().err
