@@ -131,7 +131,7 @@ def test_seeds_fit_numpy_and_a_trainer_that_ignores_them_is_told() -> None:
         assert 0 <= seed < 2**32
         return 1.0
 
-    assert "does train use its seed?" in str(li.audit(train, 1.0, 0.0, delta=DELTA, runs=40))
+    assert "check that train uses its seed" in str(li.audit(train, 1.0, 0.0, delta=DELTA, runs=40))
 
 
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
