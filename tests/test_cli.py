@@ -62,7 +62,7 @@ def test_calibrate(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     written = tmp_path / "found.toml"
     code, out, _ = outputs(f"calibrate {MNIST} --epsilon 1 --write {written}", capsys)
     assert code == 0
-    assert out.startswith("std = 0.0370270091 meets epsilon = 1")
+    assert out.startswith("std = 0.0370270091 (was 0.01) meets epsilon <= 1 at")
     assert li.account(li.read_run(written), 1e-5).epsilon <= 1.0
     code, out, _ = outputs(f"calibrate {MNIST} --epsilon 5 --free steps --json", capsys)
     assert code == 0

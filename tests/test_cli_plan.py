@@ -36,7 +36,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--width 3", "width is no setting of the loss logistic. Leave it out."),
+        ("--width 3", "width is not a setting of the loss logistic. Remove it."),
         ("--delta 2", "delta must be"),
     ],
 )

@@ -202,7 +202,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--epsilon", "3"], "--epsilon is fixed when a budget is made. Give it with --create."),
+        (["--epsilon", "3"], "--epsilon is fixed when a budget is created. Use it with --create only."),
         (["--create", "--epsilon", "3"], "--create needs --epsilon and --delta. Got no --delta."),
         (
             ["--create", "--epsilon", "3", "--delta", "1e-5", "--adjacency", "none"],

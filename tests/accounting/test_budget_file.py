@@ -233,5 +233,5 @@ def test_the_command_asks_what_is_released(tmp_path: Path, capsys: pytest.Captur
     li.write_run(li.Run(loss, li.FullBatch(100), 0.1, li.OnMeanGradient(1.0), steps=3), run)
     assert main(["budget", file, "--create", "--epsilon", "3", "--delta", "1e-5"]) == 0
     assert main(["budget", file, "--spend", run]) == 2
-    assert "--spend needs --what: one line that says what is released" in capsys.readouterr().err
+    assert "--spend needs --what, one line that describes the release" in capsys.readouterr().err
     assert li.Budget.open(file).history == ()

@@ -155,7 +155,7 @@ def test_files_and_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert main(["account", str(path), "--group", "2", "--json"]) == 0
     assert f"{li.account(of_users(CYCLIC, 2), DELTA).epsilon:.9g}"[:9] in capsys.readouterr().out
     assert main(["account", str(path), "--group", "2", "--each"]) == 2
-    assert "--each is about single records" in capsys.readouterr().err
+    assert "--each is for single records" in capsys.readouterr().err
     page = tmp_path / "report.html"
     engine(CYCLIC, [0, 300]).save(page, curves=False)
     assert "that differ in records 0, 300 of the data" in page.read_text()

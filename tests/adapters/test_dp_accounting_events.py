@@ -242,24 +242,24 @@ RUN = li.Run(
     steps=100,
 )
 REFUSED = [
-    (dp.UnsupportedDpEvent(), ADD, "it says nothing about what was done"),
+    (dp.UnsupportedDpEvent(), ADD, "it does not describe a mechanism"),
     (dp.SampledWithReplacementDpEvent(100, 5, Gaussian(1.0)), ONE, "several times"),
     (dp.SingleEpochTreeAggregationDpEvent(1.0, 8), SPECIAL, "its steps share noise"),
-    (dp.dp_event.RepeatAndSelectDpEvent(Gaussian(1.0), 2.0, 1.0), ADD, "how often it runs is random"),
-    (dp.TruncatedSubsampledGaussianDpEvent(100, 0.1, 20, 1.0), ADD, "large batches are cut"),
+    (dp.dp_event.RepeatAndSelectDpEvent(Gaussian(1.0), 2.0, 1.0), ADD, "its number of runs is random"),
+    (dp.TruncatedSubsampledGaussianDpEvent(100, 0.1, 20, 1.0), ADD, "large batches are truncated"),
     (dp.SampledWithoutReplacementDpEvent(100, 5, Gaussian(1.0)), ADD, "use REPLACE_ONE or REPLACE_SPECIAL"),
     (dp.SampledWithoutReplacementDpEvent(5, 100, Gaussian(1.0)), ONE, "at most 5"),
-    (dp.RandomizedResponseDpEvent(0.5, 3), ADD, "there is no response"),
-    (Mixture(1.0, [0.0, 1.0], [0.5, 0.5]), ONE, "there or not"),
-    (Mixture(1.0, [0.0, 1.0], [0.5, 0.4]), ADD, "add up to 0.9"),
-    (Poisson(0.1, dp.ComposedDpEvent([Gaussian(1.0), Gaussian(1.0)])), ONE, "must be one GaussianDpEvent"),
-    (Poisson(0.1, Laplace(1.0)), ONE, "must be one GaussianDpEvent"),
-    (Poisson(0.1, LastIterateDpEvent(RUN)), ADD, "has a LastIterateDpEvent"),
+    (dp.RandomizedResponseDpEvent(0.5, 3), ADD, "a removed record gives no response"),
+    (Mixture(1.0, [0.0, 1.0], [0.5, 0.5]), ONE, "present or absent"),
+    (Mixture(1.0, [0.0, 1.0], [0.5, 0.4]), ADD, "but sum to 0.9"),
+    (Poisson(0.1, dp.ComposedDpEvent([Gaussian(1.0), Gaussian(1.0)])), ONE, "must contain one GaussianDpEvent"),
+    (Poisson(0.1, Laplace(1.0)), ONE, "must contain one GaussianDpEvent"),
+    (Poisson(0.1, LastIterateDpEvent(RUN)), ADD, "but it contains a LastIterateDpEvent"),
     (Poisson(1.5, Gaussian(1.0)), ADD, "sampling_probability must be a float in [0, 1]. Got 1.5"),
     (Gaussian(-1.0), ADD, "noise_multiplier must be a float in [0, inf). Got -1"),
     (Gaussian(math.nan), ADD, "noise_multiplier"),
     (Repeated(Gaussian(1.0), 0), ADD, "count must be an integer >= 1. Got 0"),
-    (LastIterateDpEvent(RUN), SPECIAL, "give the run adjacency=li.ZERO_OUT, or use REPLACE_ONE"),
+    (LastIterateDpEvent(RUN), SPECIAL, "use adjacency=li.ZERO_OUT in the run, or REPLACE_ONE"),
 ]
 
 
@@ -295,7 +295,7 @@ def test_an_event_of_somebody_else_and_subclasses_are_refused() -> None:
 
     for event in (Mine(1.0), Other()):
         assert not LastIterateAccountant(ADD).supports(event)
-    with pytest.raises(UnsupportedEvent, match="str is not supported: its kind is not known here"):
+    with pytest.raises(UnsupportedEvent, match="str is not supported: its type is unknown"):
         notion_of(dp.ComposedDpEvent(["gaussian"]), ADD)
 
 

@@ -125,7 +125,7 @@ def test_a_run_that_no_theorem_covers_is_refused() -> None:
     run = li.Run(loss, li.Poisson(records=100, rate=0.1), 0.1, li.OnIterate(std=1.0), 10**9)
     with pytest.raises(li.Unavailable):
         li.account(run, 1e-5)
-    with pytest.raises(dp.UnsupportedEventError, match="no theorem says anything about its run"):
+    with pytest.raises(dp.UnsupportedEventError, match="no theorem applies to its run"):
         LastIterateAccountant(ONE).compose(LastIterateDpEvent(run))
 
 
@@ -226,7 +226,7 @@ def test_every_other_report_is_an_event_that_carries_its_run(
     assert event_of(report) == LastIterateDpEvent(run, releases)
     composed = compose_into(LastIterateAccountant(relation), report)
     assert composed.get_epsilon(1e-5) == report.epsilon
-    with pytest.raises(li.Unavailable, match="Compose it into a LastIterateAccountant") as refusal:
+    with pytest.raises(li.Unavailable, match="accountant must be a LastIterateAccountant") as refusal:
         compose_into(dp.pld.PLDAccountant(relation), report)
     assert not any(name in str(refusal.value) for name in ("Usual", "Slack", "Displaced", "Ladder"))
 
@@ -276,7 +276,7 @@ def test_their_renyi_accountant_forgets_the_factor_two_under_replace_one_and_get
 def test_what_is_no_event_or_no_guarantee_is_refused() -> None:
     pure = li.notions.Profile(epsilons=[1.0], deltas=[0.0])
     for call, error, message in (
-        (lambda: event_of(pure), li.Unavailable, "no event of dp-accounting says what this guarantee says"),
+        (lambda: event_of(pure), li.Unavailable, "this guarantee cannot be expressed as an event of dp-accounting"),
         (lambda: compose_into(dp.pld.PLDAccountant(ONE), pure), li.Unavailable, "privacy_loss_distribution"),
         (
             lambda: compose_into(dp.pld.PLDAccountant(ADD), li.GaussianDP(1.0)),

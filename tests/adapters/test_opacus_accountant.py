@@ -71,7 +71,7 @@ def test_a_linear_model_hides_its_iterates() -> None:
         report = set_up(model=linear()).epochs(2).accountant.report(DELTA)
     assert report.run == rounded(run, 1e-3)
     assert report.epsilon == li.account(report.run, DELTA).epsilon < 0.9 * report.composition
-    assert "The rounding of hidden weights is included." in report.also_assumed[0]
+    assert "It includes the rounding of hidden weights." in report.also_assumed[0]
     assert li.verify(report.certificate, report.run).accepted
 
 
@@ -131,14 +131,14 @@ def test_with_momentum_the_rounding_of_hidden_weights_is_assumed_to_be_small() -
         report = training.epochs(4).accountant.report(DELTA)
     assert report.run == run
     assert report.epsilon == li.account(run, DELTA).epsilon < report.composition
-    assert "which was seen to be small" in report.also_assumed[0]
+    assert "which was measured to be small" in report.also_assumed[0]
 
 
 def test_what_is_assumed_of_opacus_is_in_the_report_and_the_certificate() -> None:
     with registered(a_run()):
         report = set_up().epochs(1).accountant.report(DELTA)
     said = " ".join(report.also_assumed)
-    for words in ("float32 rounds", "not cryptographic", "loss_reduction", "goes through the whole loader"):
+    for words in ("float32 rounds", "not cryptographic", "loss_reduction", "uses the whole loader"):
         assert words in said
     assert "hidden iterate" not in said
     assert all(one in str(report).replace("\n    ", " ") for one in report.also_assumed)
@@ -279,8 +279,8 @@ def test_steps_by_hand_are_counted_and_said() -> None:
         accountant.step(noise_multiplier=MULTIPLIER, sample_rate=0.25)
     report = accountant.report(DELTA)
     assert report.epsilon == li.account(run, DELTA).epsilon
-    assert "Of 8 steps the optimiser was not seen" in " ".join(report.also_assumed)
-    assert "The loader deals the batches of the run: it was not seen." in report.also_assumed
+    assert "For 8 steps the accountant could not check the optimiser" in " ".join(report.also_assumed)
+    assert "The loader, which the accountant could not check, draws the batches of the run." in report.also_assumed
 
 
 def test_poisson_composition_is_that_of_opacus() -> None:
@@ -368,7 +368,7 @@ def test_one_step_of_opacus_is_one_step_of_the_run() -> None:
 def test_without_opacus_the_extra_is_named() -> None:
     code = "import sys; sys.modules['opacus'] = None; import lastiterate as li; li.adapters.opacus"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False).stderr
-    assert "ImportError: li.adapters.opacus needs Opacus: install lastiterate[opacus]" in said
+    assert "ImportError: li.adapters.opacus needs Opacus. Install it with: pip install 'lastiterate[opacus]'." in said
 
 
 def test_the_adapters_are_rooms() -> None:

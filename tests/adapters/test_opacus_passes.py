@@ -12,7 +12,7 @@ import lastiterate as li
 from opacus_trainings import DELTA, MULTIPLIER, QUIET, Training, a_run, registered, set_up
 
 pytestmark = QUIET
-LEFT = "a pass was left in the middle"
+LEFT = "a pass was stopped early"
 
 
 @pytest.fixture(autouse=True)

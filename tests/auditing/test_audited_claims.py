@@ -32,7 +32,7 @@ def test_a_false_claim_is_refuted_and_a_true_one_is_not() -> None:
     assert (false.to_dict()["claimed"], false.to_dict()["refuted"]) == (0.5, True)
     true = li.audit(mean, 3.0, 0.0, delta=DELTA, claimed=li.GaussianDP(3.0).epsilon(DELTA), runs=400)
     assert not true.refuted
-    assert "not refuted by these runs, which does not prove it" in str(true)
+    assert "not refuted by these runs; this does not prove the claim" in str(true)
     none = li.audit(mean, 3.0, 0.0, delta=DELTA, runs=400)
     assert not none.refuted
     assert none.verdict == ""
@@ -118,13 +118,13 @@ def test_neighbours_differ_in_one_record_and_the_data_stay_as_they_are() -> None
     [
         ((3.0,), "data must be an array of records"),
         ((["a", "b"],), "data must be an array of records"),
-        (([],), "data must be arrays of as many records. Got 0."),
-        (((np.ones(3), np.ones(4)),), "data must be arrays of as many records. Got 3, 4."),
+        (([],), "data must be arrays with the same number of records, at least one. Got 0."),
+        (((np.ones(3), np.ones(4)),), "data must be arrays with the same number of records, at least one. Got 3, 4."),
         ((np.ones(3), "replace"), "adjacency must be one of"),
-        ((np.ones(3), li.ZERO_OUT), "known to the trainer alone"),
+        ((np.ones(3), li.ZERO_OUT), "does not support li.ZERO_OUT"),
         ((np.ones(3), li.REPLACE_ONE, 3), "record must be from 0 to 2. Got 3."),
         ((np.ones(3), li.REPLACE_ONE, -1), "record must be an integer >= 0"),
-        ((np.zeros(3),), "record 0 is 0, and so is its opposite"),
+        ((np.zeros(3),), "record 0 is 0 and equals its opposite"),
     ],
 )
 def test_neighbours_that_cannot_be_made(arguments: Any, said: str) -> None:
@@ -144,9 +144,9 @@ def test_the_exit_code_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main([*words, "--claimed", "30", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["refuted"] is False
     assert main(["audit", str(file), "--runs", "40"]) == 2
-    assert "It lacks neighbour. The option --make-neighbour makes" in capsys.readouterr().err
+    assert "It lacks neighbour. The option --make-neighbour derives" in capsys.readouterr().err
     file.write_text(BODY + "def train(data):\n    return 0.0\n")
     assert main(words) == 2
     assert "train must take data and a seed: train(data, seed). Got train(data);" in capsys.readouterr().err
     assert main(["audit", "run.toml", "--make-neighbour", "replace-one"]) == 2
-    assert "--make-neighbour is for the data of a .py file" in capsys.readouterr().err
+    assert "--make-neighbour needs a .py file" in capsys.readouterr().err

@@ -33,7 +33,7 @@ def test_a_full_device_is_one_sentence(arguments: tuple[str, ...]) -> None:
     with open("/dev/full", "wb") as full:
         code, _, err = ended(process(*arguments, stdout=full))
     assert code == 2
-    assert err == b"lastiterate: the answer cannot be written: No space left on device.\n"
+    assert err == b"lastiterate: the output cannot be written: No space left on device.\n"
 
 
 def test_an_ascii_terminal_gets_escapes() -> None:
@@ -83,7 +83,7 @@ def test_names_that_are_not_utf_8(tmp_path: Path) -> None:
     name = os.fsencode(tmp_path) + b"/found\xff.toml"
     code, out, err = ended(process("calibrate", MNIST, "--epsilon", "1", "--write", name))
     assert (code, err) == (0, b"")
-    assert b"written to" in out
+    assert b"run: " in out
     assert Path(os.fsdecode(name)).exists()
     plot = os.fsencode(tmp_path) + b"/\xfd.png"
     assert ended(process("compare", MNIST, "--plot", plot))[::2] == (0, b"")

@@ -211,7 +211,7 @@ def test_a_trainer_that_fails_is_one_sentence(tmp_path: Path, capsys: pytest.Cap
     trainer = tmp_path / "trainer.py"
     trainer.write_text("def train(data, seed):\n    raise OSError('no disk')\ndata = neighbour = 0\n")
     assert main(["audit", str(trainer), "--runs", "40"]) == 2
-    assert capsys.readouterr().err.endswith("cannot be trained: OSError: no disk.\n")
+    assert capsys.readouterr().err.endswith("failed while training. OSError: no disk.\n")
 
 
 def test_a_domain_that_is_neither_true_nor_false() -> None:

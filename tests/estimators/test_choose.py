@@ -117,6 +117,6 @@ def test_full_batches_are_taken_if_they_can_be_paid_for_and_the_plan_says_why() 
     plan = chosen_plan(PROBLEM)
     assert (plan.way, plan.epochs, plan.momentum, plan.averaged) == (Way.FULL, 250, MOMENTUM, 125)
     assert [way for way, _ in plan.others] == [Way.PASSES]
-    assert "Expected loss beyond the best" in str(plan)
+    assert "Expected excess loss" in str(plan)
     few = chosen_plan(replace(PROBLEM, records=50_000), Wishes(passes=3))
     assert few.way is not Way.FULL

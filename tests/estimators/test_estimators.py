@@ -137,9 +137,9 @@ def test_hidden_steps_have_convex_losses_and_others_need_none() -> None:
 @pytest.mark.parametrize(
     ("left_out", "said"),
     [
-        ("delta", "how many records"),
+        ("delta", "reveals the number of records"),
         ("feature_norm", "longest row"),
-        ("classes", "labels of the data"),
+        ("classes", "labels were read from the data"),
         ("random_state", "not private"),
     ],
 )
@@ -168,7 +168,7 @@ def test_what_leaks_is_not_private() -> None:
     assert not li.verify(untold.report_.certificate).accepted
     counted = PrivateLogisticRegression(adjacency=li.ADD_OR_REMOVE_ONE, **known).fit(FEATURES, SIDES)
     assert not counted.private_
-    assert "the number of records, 900, was taken for a public number" in counted.report_.caveats[0]
+    assert "the number of records, 900, was treated as public" in counted.report_.caveats[0]
 
 
 def test_targets_that_are_cut_are_counted() -> None:
@@ -247,7 +247,7 @@ def test_rows_that_are_too_long_are_counted() -> None:
         (np.where(FEATURES > 0.5, np.nan, FEATURES), SIDES, "NaN"),
         (np.where(FEATURES > 0.5, np.inf, FEATURES), SIDES, "infinity"),
         (FEATURES, np.full(900, "yes"), None),
-        (FEATURES, np.where(SCORES > 0, "yes", "perhaps"), "labels from classes"),
+        (FEATURES, np.where(SCORES > 0, "yes", "perhaps"), "only labels in classes"),
         (FEATURES.astype(str).astype(object) + "x", SIDES, "could not convert"),
         (FEATURES[:0], SIDES[:0], "0 sample"),
         (FEATURES + 1j, SIDES, "Complex"),
@@ -305,17 +305,17 @@ def test_constant_features_and_few_records() -> None:
         ({"epochs": 0}, "epochs must be"),
         ({"step_size": 0.0}, "step_size must be"),
         ({"clip": 0.0}, "clip must be"),
-        ({"batches": li.FullBatch(1000)}, "1000 records"),
-        ({"batches": li.FullBatch(100)}, "100 records"),
+        ({"batches": li.FullBatch(1000)}, "one for each row. Got 1000"),
+        ({"batches": li.FullBatch(100)}, "one for each row. Got 100"),
         ({"pull": 1.5}, "pull must be"),
         ({"classes": "yes"}, "a list of labels"),
         ({"classes": 2}, "a list of labels"),
-        ({"classes": ["yes"]}, "at least two classes"),
-        ({"classes": [0, 1]}, "of the kind of classes"),
+        ({"classes": ["yes"]}, "at least two labels"),
+        ({"classes": [0, 1]}, "have the type of classes"),
         ({"classes": [None, 1]}, "numbers, or of strings"),
         ({"random_state": "x"}, "random_state must be"),
         ({"random_state": -1}, "random_state must be"),
-        ({"step_size": 1e9, "l2": 1e9, "epochs": 100}, "smaller steps"),
+        ({"step_size": 1e9, "l2": 1e9, "epochs": 100}, "a smaller step_size"),
     ],
 )
 @pytest.mark.filterwarnings("ignore")

@@ -179,9 +179,9 @@ def test_a_search_of_searches_is_warned_of() -> None:
         ({"param_grid": {"l2": [0.1, -1.0]}}, "l2", "l2 must be a float"),
         ({"trials": 5}, "trials", "li.trials.Geometric"),
         ({"validation": 1.5}, "validation", "validation must be a float in"),
-        ({"validation": 1e-6}, "validation", "none to score"),
+        ({"validation": 1e-6}, "validation", "no records to train on or to score"),
         ({"validation": "all"}, "validation", "public records"),
-        ({"scoring": "roc_auc"}, "validation", "give public records"),
+        ({"scoring": "roc_auc"}, "validation", "must be public records"),
     ],
 )
 def test_what_is_wrong_is_said_before_the_first_trial(settings: dict[str, Any], field: str, message: str) -> None:

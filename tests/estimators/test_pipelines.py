@@ -69,8 +69,8 @@ def warned(*steps: Any) -> list[str]:
 def test_what_learns_without_noise_is_warned_of_once(step: Any, name: str) -> None:
     classifier = model()
     assert warned(step, classifier) == [
-        f"{name} in this pipeline learnt from the same records without noise, and what was learnt is released with the "
-        "model: epsilon does not cover it. Use PrivatePreparation, or what looks at each row alone, such as Normalizer."
+        f"{name} in this pipeline learnt from the same records without noise. This is released with the model, and "
+        "epsilon does not cover it. Use PrivatePreparation, or a step that treats each row alone, such as Normalizer."
     ]
     assert not classifier.private_
     assert any(name in leak for leak in classifier.leaks_)
@@ -139,7 +139,7 @@ def test_preparation_that_leaves_nothing_is_refused() -> None:
 
 
 def test_another_adjacency_is_refused() -> None:
-    with pytest.raises(li.InvalidInput, match="Give both the same adjacency"):
+    with pytest.raises(li.InvalidInput, match="Use the same adjacency for both"):
         make_pipeline(preparation(adjacency=li.ZERO_OUT), model()).fit(FEATURES, SIDES)
 
 

@@ -72,14 +72,17 @@ def test_one_answer_for_everything_is_warned_of(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--bounds size=0:1", "--bounds is about a column 'size', which the data has not. It has age, wealth, mood."),
-        ("--bounds age", "--bounds must be such as age=17:90. Got 'age'."),
+        (
+            "--bounds size=0:1",
+            "--bounds names the column 'size', which is not in the data. The columns are age, wealth, mood.",
+        ),
+        ("--bounds age", "--bounds must look like age=17:90. Got 'age'."),
         ("--bounds age=80:20", "--bounds of age must be LOW:HIGH, two numbers, the lower one first. Got '80:20'."),
         ("--bounds age=5", "--bounds of age must be LOW:HIGH"),
         ("--bounds age=nan:5", "--bounds of age must be LOW:HIGH"),
         ("--scale age=-1", "--scale of age must be"),
         ("--scale age=big", "--scale of age must be a number. Got 'big'."),
-        ("--bounds age=0:1 --scale age=1", "column age is in --bounds and in --scale. Leave one of them out."),
+        ("--bounds age=0:1 --scale age=1", "column age is in both --bounds and --scale. Remove it from one of them."),
     ],
 )
 def test_bad_ranges_are_one_sentence(

@@ -25,7 +25,9 @@ def walk(steps: Steps) -> None:
     expect(said, "the claim of epsilon = 0.5 at delta = 1e-05 is refuted, with 95% confidence")
 
     said = steps.typed("audit vendor.py --make-neighbour replace-one --delta 1e-5 --claimed 20")
-    expect(said, "the claim of epsilon = 20 at delta = 1e-05 is not refuted by these runs, which does not prove it")
+    expect(
+        said, "the claim of epsilon = 20 at delta = 1e-05 is not refuted by these runs; this does not prove the claim"
+    )
 
     steps.written("broken.py", VENDOR.replace("def train(data, seed)", "def train(data)"))
     said = steps.typed("audit broken.py --make-neighbour replace-one --claimed 0.5", code=2)

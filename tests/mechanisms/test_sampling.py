@@ -181,7 +181,7 @@ def test_bad_arguments(change: dict[str, object], said: str) -> None:
     }
     with pytest.raises(li.InvalidInput, match=said):
         li.mechanisms.langevin(**{**given, **change})  # type: ignore[arg-type]
-    with pytest.raises(li.InvalidInput, match="strong_convexity, or the diameter"):
+    with pytest.raises(li.InvalidInput, match="needs strong_convexity or diameter"):
         li.mechanisms.exponential_mechanism(lipschitz=1.0)
 
 

@@ -18,7 +18,7 @@ from when_asked import WhenAsked
 DELTA = 1e-5
 LOSS = li.losses.general(smoothness=1.0, strong_convexity=0.1, gradient_norm=1.0)
 LOGISTIC = li.losses.logistic(feature_norm=1.0, l2=0.05)
-SEEDED = "DO NOT RELEASE: the noise came from a seed, so whoever knows the seed can take it off"
+SEEDED = "DO NOT RELEASE: the noise came from a seed, and anyone who knows the seed can subtract it"
 
 
 def run_of(batches: object = None, steps: object = 20, **more: object) -> li.Run:

@@ -92,7 +92,7 @@ def test_records_that_mix_in_large_batches_alone(use: Any) -> None:
         for _ in range(8):  # which records are looked at is by chance
             agreeing(Network(Layered(use), cross_entropy), FEATURES, LABELS, CLIP)
 
-    with pytest.raises(li.InvalidInput, match="one by one"):
+    with pytest.raises(li.InvalidInput, match="each record separately"):
         look()
 
 
@@ -102,7 +102,7 @@ def test_hooks_that_mix_gradients_in_large_batches_alone() -> None:
 
     model = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3))
     model[2].register_full_backward_hook(centred)
-    with pytest.raises(li.InvalidInput, match="one by one"):
+    with pytest.raises(li.InvalidInput, match="each record separately"):
         agreeing(Network(model, cross_entropy), FEATURES, LABELS, CLIP)
 
 
@@ -167,11 +167,11 @@ def test_collate_functions_that_mix_records_are_refused() -> None:
         for _ in range(8):  # at some records, by chance
             PrivateTrainer(Layered(mean, 9), cross_entropy, a_run(), words, collate_fn=padded)
 
-    with pytest.raises(li.InvalidInput, match="collate function must treat records one by one"):
+    with pytest.raises(li.InvalidInput, match="collate function must treat each record separately"):
         look()
     PrivateTrainer(Layered(known, 8), cross_entropy, a_run(), words, collate_fn=padded).fit()
     model = nn.Linear(4, 3)
-    with pytest.raises(li.InvalidInput, match="collate function must treat records one by one"):
+    with pytest.raises(li.InvalidInput, match="collate function must treat each record separately"):
         clip_and_noise(
             torch.optim.SGD(model.parameters(), 0.3),
             model,
@@ -345,15 +345,15 @@ def train_twice() -> None:
 @pytest.mark.parametrize(
     ("attack", "said"),
     [
-        (begin_again, "handed out once"),
+        (begin_again, "must be iterated once"),
         (leave_batches_out, "no step has used"),
         (lambda: leave_batches_out(1), "no step has used"),
         (go_on_after_a_step_that_failed, "a step has failed"),
         (count_records_twice_after_an_error, "Got 4 of 8"),
-        (change_the_parameters, "not those of the last step"),
-        (begin_in_the_middle, "begin with the first step"),
+        (change_the_parameters, "changed since the last step"),
+        (begin_in_the_middle, "start at the first step"),
         (an_optimizer_that_remembers, "must be new"),
-        (train_twice, "trained its model already"),
+        (train_twice, "This model is already trained"),
     ],
 )
 def test_loops_that_are_not_the_run(attack: Callable[[], None], said: str) -> None:

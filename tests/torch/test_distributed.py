@@ -129,13 +129,13 @@ def test_a_wrapped_model_is_unwrapped(found: Found) -> None:
 @pytest.mark.parametrize(
     ("what", "sentence"),
     [
-        ("run", "same run. Rank 1 of 2 has another than rank 0."),
-        ("records", "same run. Rank 1 of 2 has another than rank 0."),
-        ("model", "same model. Rank 1 of 2 has another than rank 0."),
-        ("seed", "same seed. Rank 1 of 2 has another than rank 0."),
-        ("budget", "same budget. Rank 1 of 2 has another than rank 0."),
-        ("releases", "same releases. Rank 1 of 2 has another than rank 0."),
-        ("loader", "same num_workers and at_once. Rank 1 of 2 has another than rank 0."),
+        ("run", "same run. Rank 1 of 2 differs from rank 0."),
+        ("records", "same run. Rank 1 of 2 differs from rank 0."),
+        ("model", "same model. Rank 1 of 2 differs from rank 0."),
+        ("seed", "same seed. Rank 1 of 2 differs from rank 0."),
+        ("budget", "same budget. Rank 1 of 2 differs from rank 0."),
+        ("releases", "same releases. Rank 1 of 2 differs from rank 0."),
+        ("loader", "same num_workers and at_once. Rank 1 of 2 differs from rank 0."),
     ],
 )
 def test_a_process_that_trains_something_else_is_refused_by_all(found: Found, what: str, sentence: str) -> None:
@@ -146,7 +146,7 @@ def test_a_process_that_trains_something_else_is_refused_by_all(found: Found, wh
 @pytest.mark.parametrize(
     ("what", "who", "message"),
     [
-        ("not those of its run", 1, "the run is about 24 records. Got a dataset of 23."),
+        ("not those of its run", 1, "dataset must have as many records as the run, 24. Got 23."),
         ("no model", 1, "model must be a torch.nn.Module. Got NoneType."),
         ("impossible", 0, "epsilon must be from 1e-06 to 1e+09 for a search. Got 1e-200."),
     ],
@@ -159,12 +159,12 @@ def test_whoever_cannot_begin_tells_the_others(found: Found, what: str, who: int
 
 def test_a_model_that_is_divided_is_refused(found: Found) -> None:
     for rank in found["refused"]:
-        assert rank["sharded"].startswith("InvalidInput: the model must be whole in every process")
+        assert rank["sharded"].startswith("InvalidInput: every process must hold the whole model")
 
 
 def test_a_loop_of_ones_own_is_for_one_process(found: Found) -> None:
     for rank in found["refused"]:
-        assert rank["own loop"].startswith("InvalidInput: a loop of your own trains in one process. Got 2 of")
+        assert rank["own loop"].startswith("InvalidInput: clip_and_noise must run in one process. Got 2 processes of")
 
 
 def test_a_refusal_leaves_nothing_behind(found: Found) -> None:
@@ -216,7 +216,7 @@ def test_without_a_seed_the_right_number_of_steps_is_taken(found: Found) -> None
 
 def test_another_number_of_processes_is_another_run(found: Found) -> None:
     (alone,) = found["by another number"]
-    assert "is of another run" in alone["said"]
+    assert "belongs to another run" in alone["said"]
 
 
 def test_alone_without_a_group() -> None:

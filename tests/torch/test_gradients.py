@@ -320,9 +320,9 @@ def test_dropout_is_fine() -> None:
 
 def test_layers_that_mix_records_are_refused() -> None:
     network = network_of(Mixing)
-    with pytest.raises(li.InvalidInput, match="one by one"):
+    with pytest.raises(li.InvalidInput, match="each record separately"):
         agreeing(network, *records(lambda: rows(4)), 0.5)
-    with pytest.raises(li.InvalidInput, match="one by one"):
+    with pytest.raises(li.InvalidInput, match="each record separately"):
         check_agreement(LayerByLayer(network), *records(lambda: rows(4)), 0.5)
 
 
@@ -343,7 +343,7 @@ def test_records_that_are_mixed_later_are_noticed_where_they_are(seen_by_gradien
     taken()
     network.module.mixing = True
     network.renew()
-    with pytest.raises(li.InvalidInput, match="one by one"):
+    with pytest.raises(li.InvalidInput, match="each record separately"):
         taken()
 
 
@@ -370,7 +370,7 @@ def test_gradients_that_are_shorter_than_all_others_are_compared_as_well(norms: 
     gradients = LayerByLayer(network)
     check_agreement(gradients, inputs, targets, 0.5)
     gradients.rules = {"": lambda *given: [Wrong(part) for part in LayerByLayer(network).rules[""](*given)]}
-    with pytest.raises(li.InvalidInput, match="one by one"):
+    with pytest.raises(li.InvalidInput, match="each record separately"):
         check_agreement(gradients, inputs, targets, 0.5)
 
 
@@ -387,7 +387,7 @@ def test_losses_are_of_single_records_however_they_are_reduced() -> None:
         assert torch.equal(Network(module, loss).losses(inputs, targets), expected)
     squares = Network(module, nn.MSELoss(reduction="sum")).losses(inputs, inputs[:, :3])
     assert torch.allclose(squares, (module(inputs) - inputs[:, :3]).square().sum(1))
-    with pytest.raises(NotByRecord, match="one number for each record"):
+    with pytest.raises(NotByRecord, match="one number per record"):
         Network(module, lambda o, t: cross_entropy(o, t)).losses(inputs, targets)
 
 

@@ -183,14 +183,19 @@ def test_a_training_goes_on_from_a_checkpoint_with_its_book(tmp_path: Path) -> N
             RUN,
             Module(),
             [EarlyStopping("train_loss")],
-            "EarlyStopping looks at train_loss, which may have seen records",
+            "EarlyStopping depends on train_loss, which may be computed from records",
         ),
         (RUN, Module(), [ModelCheckpoint(monitor="train_loss")], "ModelCheckpoint looks at train_loss"),
         (RUN, Module(), [ModelCheckpoint(filename="{train_loss:.2f}")], "ModelCheckpoint looks at train_loss"),
-        (RUN, Module(), [LearningRateFinder()], "LearningRateFinder chooses by looking at the records"),
-        (RUN, Module(plateau=True), [], "ReduceLROnPlateau sets step sizes by looking at results"),
-        (replace(RUN, steps=19), Module(), [], "the run has 19 steps, but the trainer plans 20. Set max_steps=19"),
-        (replace(RUN, batches=li.FullBatch(33)), Module(), [], "the run is about 33 records. Got a dataset of 32"),
+        (RUN, Module(), [LearningRateFinder()], "LearningRateFinder chooses settings by looking at the records"),
+        (RUN, Module(plateau=True), [], "ReduceLROnPlateau adapts the learning rate to results"),
+        (replace(RUN, steps=19), Module(), [], "the trainer must take the run's 19 steps. Got 20. Set max_steps=19"),
+        (
+            replace(RUN, batches=li.FullBatch(33)),
+            Module(),
+            [],
+            "dataset must have as many records as the run, 33. Got 32",
+        ),
     ],
 )
 def test_what_is_refused_at_the_start(tmp_path: Path, run: Any, module: Any, callbacks: Any, message: str) -> None:
@@ -205,7 +210,7 @@ def test_batches_without_records_are_not_skipped(tmp_path: Path) -> None:
         def transfer_batch_to_device(self, batch: Any, device: Any, dataloader_idx: int) -> None:
             return None
 
-    with pytest.raises(li.InvalidInput, match="a batch without records must take a step, too"):
+    with pytest.raises(li.InvalidInput, match="an empty batch must take a step"):
         trainer(tmp_path, RecordReleases(RUN)).fit(Empty(), batches())
 
 

@@ -157,7 +157,7 @@ LINEAR = replace(RUN, loss=li.losses.logistic(feature_norm=1.0, clip=0.5))
 UNCLIPPED = li.Run(
     li.losses.general(gradient_sensitivity=1.0), li.Shuffled(RECORDS, 8), 0.3, li.OnMeanGradient(1.0), 12
 )
-_NOT_NEXT = "this step has not the next batch of the loader: a pass was left in the middle"
+_NOT_NEXT = "each step must use the next batch of the loader. Got another one: a pass was stopped early"
 
 
 class Named(nn.Module):
@@ -183,40 +183,50 @@ MISUSES: dict[str, tuple[Callable[[], None], str]] = {
     ),
     "a column that the model does not take": (
         lambda: by_name(text="a sentence", idx=3),
-        r"does not take text, idx of the data set; its arguments are x, mask.*remove_columns\(\['text', 'idx'\]\)",
+        r"must accept every column of the data set. Got text, idx, but its "
+        r"arguments are x, mask.*remove_columns\(\['text', 'idx'\]\)",
     ),
-    "a column of text": (lambda: by_name(mask="a sentence"), "mask of the data set holds none. Tokenise it"),
-    "a column of lists": (lambda: by_name(x=[0.0, 1.0, 2.0, 3.0]), r'x of .* holds lists.*with_format\("torch"\)'),
+    "a column of text": (lambda: by_name(mask="a sentence"), "Got none in mask of the data set. Tokenise it"),
+    "a column of lists": (
+        lambda: by_name(x=[0.0, 1.0, 2.0, 3.0]),
+        r'Got lists of numbers in x of .*with_format\("torch"\)',
+    ),
     "no column of labels": (
         lambda: train(Named(), data=[{"x": one, "label": label} for one, label in DATA]),
         "Rename the column",
     ),
-    "a layer of one's own that mixes": (lambda: train(Centred()), "records one by one"),
+    "a layer of one's own that mixes": (lambda: train(Centred()), "each record separately"),
     "running statistics": (
         lambda: train(nn.Sequential(nn.Unflatten(1, (2, 2)), nn.InstanceNorm1d(2, track_running_stats=True))),
         "statistics of the records",
     ),
-    "a buffer that changes": (lambda: train(Counting()), "buffers in training.*Got seen"),
+    "a buffer that changes": (lambda: train(Counting()), "buffers in training.*Got a changed seen"),
     "momentum that the run does not say": (
         lambda: trained_by(lambda p: SGD(p, 0.3, momentum=0.9)),
-        "run says plain gradient steps, but the optimiser is momentum 0.9",
+        "optimiser must be the run's, plain gradient steps. Got momentum 0.9",
     ),
-    "Adam instead of SGD": (lambda: trained_by(lambda p: torch.optim.Adam(p, 0.3)), "the optimiser is Adam"),
+    "Adam instead of SGD": (
+        lambda: trained_by(lambda p: torch.optim.Adam(p, 0.3)),
+        "optimiser must be the run's, plain gradient steps. Got Adam",
+    ),
     "another optimiser by name": (
         lambda: trained_by(lambda p: torch.optim.Adagrad(p, 0.3), replace(RUN, optimizer="RMSprop")),
-        "run says RMSprop, but the optimiser is Adagrad",
+        "optimiser must be the run's, RMSprop. Got Adagrad",
     ),
-    "an optimiser that nobody gave": (lambda: train(run=replace(RUN, optimizer="RMSprop")), "Give optimizer="),
+    "an optimiser that nobody gave": (lambda: train(run=replace(RUN, optimizer="RMSprop")), "needs optimizer="),
     "AMSGrad taken for Adam": (
         lambda: trained_by(lambda p: torch.optim.Adam(p, 0.3, amsgrad=True), replace(RUN, optimizer=li.Adam())),
-        "run says Adam",
+        "optimiser must be the run's, Adam",
     ),
-    "weight decay": (lambda: trained_by(lambda p: SGD(p, 0.3, weight_decay=0.1)), "weight decay 0, the optimiser 0.1"),
-    "another learning rate": (lambda: trained_by(lambda p: SGD(p, 0.1)), "step size 0.3 at step 1, the optimiser 0.1"),
-    "a scheduler that the run does not say": (halved_rate, "step size 0.3 at step 4, the optimiser 0.15"),
+    "weight decay": (lambda: trained_by(lambda p: SGD(p, 0.3, weight_decay=0.1)), "the run's weight_decay, 0. Got 0.1"),
+    "another learning rate": (
+        lambda: trained_by(lambda p: SGD(p, 0.1)),
+        "at step 1 must be the run's step_size, 0.3. Got 0.1",
+    ),
+    "a scheduler that the run does not say": (halved_rate, "at step 4 must be the run's step_size, 0.3. Got 0.15"),
     "groups without the rate of the run": (
         lambda: trained_in_groups(0.1, 0.2),
-        "step size 0.3 at step 1, the optimiser 0.1, 0.2",
+        "at step 1 must be the run's step_size, 0.3. Got 0.1, 0.2",
     ),
     "batch normalisation without statistics of its own": (
         lambda: train(nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3, track_running_stats=False).eval())),
@@ -224,19 +234,22 @@ MISUSES: dict[str, tuple[Callable[[], None], str]] = {
     ),
     "batch normalisation that is turned on again": (lambda: normalised_in_a_loop(train_again=True), "call eval"),
     "some parameters left out": (half_of_the_parameters, "exactly the parameters"),
-    "ascent": (lambda: trained_by(lambda p: SGD(p, 0.3, maximize=True)), "run says plain gradient steps"),
-    "no optimiser": (lambda: train(optimizer="sgd"), "one of torch.optim"),
-    "a stream": (lambda: train(data=Stream()), "a length and places"),
+    "ascent": (
+        lambda: trained_by(lambda p: SGD(p, 0.3, maximize=True)),
+        "optimiser must be the run's, plain gradient steps",
+    ),
+    "no optimiser": (lambda: train(optimizer="sgd"), "a torch.optim.Optimizer"),
+    "a stream": (lambda: train(data=Stream()), "a length and an index"),
     "a tuple of tensors": (lambda: train(data=DATA.tensors), "TensorDataset"),
     "other records": (
         lambda: train(data=TensorDataset(DATA.tensors[0][:9], DATA.tensors[1][:9])),
-        "24 records. Got a d",
+        "as many records as the run, 24. Got 9",
     ),
-    "a linear model's facts": (lambda: train(run=LINEAR), "Train it with li.train"),
-    "no clip": (lambda: train(run=UNCLIPPED), "need a bound"),
+    "a linear model's facts": (lambda: train(run=LINEAR), "Use li.train"),
+    "no clip": (lambda: train(run=UNCLIPPED), "must be clipped"),
     "a dimension that is not": (
         lambda: train(run=replace(RUN, domain=li.Unbounded(dimension=7))),
-        "15 trained parameters",
+        "one dimension per trained parameter, 15. Got 7",
     ),
     "a smoothness in single precision": (
         lambda: train(run=replace(RUN, loss=li.losses.network(clip=0.5, smoothness=1.0))),
@@ -252,11 +265,11 @@ MISUSES: dict[str, tuple[Callable[[], None], str]] = {
     ),
     "a loader that is sequential": (
         lambda: looped(DataLoader(DATA, batch_size=8)),
-        "in a fixed order, but the run says",
+        "as the run does. Got batches of 8 of 24 records in a fixed order",
     ),
     "another batch size": (
         lambda: looped(DataLoader(DATA, batch_size=6, shuffle=True)),
-        "of 6 .* says batches of 8",
+        "batches of 8 .* as the run does. Got batches of 6",
     ),
     "drawn with replacement": (
         lambda: looped(DataLoader(DATA, batch_size=8, sampler=RandomSampler(DATA, replacement=True))),
@@ -272,7 +285,7 @@ MISUSES: dict[str, tuple[Callable[[], None], str]] = {
     ),
     "shuffled called Poisson": (
         lambda: looped(shuffled(), replace(RUN, batches=li.Poisson(RECORDS, 1 / 3))),
-        "hands out batches of 8.* but the run says Poisson",
+        "must draw Poisson .* as the run does. Got batches of 8",
     ),
     "no loader": (lambda: looped([DATA[:]]), "DataLoader. Got list"),
     "a loader of another run": (
@@ -285,8 +298,8 @@ MISUSES: dict[str, tuple[Callable[[], None], str]] = {
     "a batch left out": (lambda: epochs_of(skip=1), _NOT_NEXT),
     "a batch used twice": (lambda: epochs_of(twice=True), _NOT_NEXT),
     "batches of another loader": (lambda: epochs_of(other=True), _NOT_NEXT),
-    "one step too many": (one_step_too_many, "has 12 steps, and all were taken"),
-    "an early end": (ended_early, "12 steps, of which 3 were taken"),
+    "one step too many": (one_step_too_many, "all 12 steps of the run were taken"),
+    "an early end": (ended_early, "all 12 steps of the run. Got 3"),
 }
 
 

@@ -129,9 +129,9 @@ def test_other_trainings_and_loaders_are_refused(tmp_path: Path) -> None:
     del batches, steps
     with pytest.raises(li.InvalidInput, match="other data"):
         begun(run, file, data=TensorDataset(FEATURES + 1, LABELS))
-    with pytest.raises(li.InvalidInput, match="of another run"):
+    with pytest.raises(li.InvalidInput, match="belongs to another run"):
         begun(run.with_noise(2.0), file)
-    with pytest.raises(li.InvalidInput, match="of another run"):
+    with pytest.raises(li.InvalidInput, match="belongs to another run"):
         PrivateTrainer(a_model(), cross_entropy, run, DATA).fit(file)
     model, plain = a_model(), DataLoader(DATA, batch_size=8)
     with pytest.raises(li.InvalidInput, match=r"needs a new li.torch.loader"):

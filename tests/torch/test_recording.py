@@ -17,7 +17,7 @@ from lastiterate.torch.releases import ReleaseEntry, Releases
 from lastiterate.torch.stopping import StopAtBudget
 from recorded import DELTA, RUN
 
-EVERY = "only bounds on every iterate count"
+EVERY = "every iterate is accounted as released"
 
 
 def recording(run: li.Run = RUN, **options: Any) -> Recording:
@@ -30,7 +30,9 @@ def test_metrics_are_charged_kept_inside_or_leaks() -> None:
     book = recording()
     book.metric("val_loss", [5])
     book.metric("loss", [5])
-    with pytest.warns(li.PrivacyLeak, match="accuracy, reported to wandb was computed from records without noise"):
+    with pytest.warns(
+        li.PrivacyLeak, match="accuracy, reported to wandb is treated as computed from records without noise"
+    ):
         book.metric("accuracy", [5, 6], "reported to wandb")
     book.taken = 20
     assert book.releases.charged == [ReleaseEntry(5, "val_loss")]
@@ -56,7 +58,7 @@ def test_an_end_that_nobody_planned_is_told() -> None:
     book.taken = 12
     report = book.report(DELTA)
     assert report.run.steps == 12
-    assert report.caveats[0].startswith("DO NOT RELEASE: the training stands after 12 of 20 steps")
+    assert report.caveats[0].startswith("DO NOT RELEASE: the training stopped after 12 of 20 steps")
     with pytest.raises(li.Unavailable, match="no step was recorded"):
         recording().report(DELTA)
 
@@ -77,10 +79,12 @@ def test_an_end_by_public_numbers_costs_what_the_whole_run_could() -> None:
 
 def test_choices_by_private_numbers_are_refused() -> None:
     with pytest.raises(
-        li.InvalidInput, match="EarlyStopping looks at loss, which may have seen records: when it stops"
+        li.InvalidInput, match="EarlyStopping depends on loss, which may be computed from records, so when it stops"
     ):
         recording().watch("EarlyStopping", "loss")
-    with pytest.raises(li.InvalidInput, match=r"ModelCheckpoint looks at loss, .* which files it writes would tell"):
+    with pytest.raises(
+        li.InvalidInput, match=r"ModelCheckpoint depends on loss, .* which files it writes would reveal"
+    ):
         recording().choose("ModelCheckpoint", "loss", "best.pt")
     recording().choose("ModelCheckpoint", "loss", "best.ckpt")
 
@@ -110,16 +114,15 @@ def test_a_budget_ends_a_training_at_a_step_that_is_known_before() -> None:
     assert 9 <= book.limit < 14
     book.charge(5, "weights")
     with pytest.raises(
-        li.InvalidInput, match=re.escape("no room for weights after 6 steps. Name the step in StopAtBudget(")
+        li.InvalidInput,
+        match=re.escape("releasing weights after 6 steps is not in the budget. List the step in StopAtBudget("),
     ):
         book.charge(6, "weights")
     book.taken = book.limit
     report = book.report(DELTA)
     assert report.caveats == ()
     assert report.epsilon <= target < li.account(RUN.first(book.limit + 1), DELTA, [5]).epsilon * 1.01
-    with pytest.raises(
-        li.InvalidInput, match=f"{book.limit} steps were planned, and the trainer is about to take another"
-    ):
+    with pytest.raises(li.InvalidInput, match=f"must stop after {book.limit} steps, but is about to take another"):
         book.check_room(book.limit)
 
 
@@ -135,7 +138,7 @@ def test_a_book_goes_on_where_it_was() -> None:
     assert later.releases == first.releases
     assert not later.caveats[1:]
     recording(releases=Releases()).begin(8)
-    with pytest.raises(li.InvalidInput, match="a training of 8 steps is recorded here already"):
+    with pytest.raises(li.InvalidInput, match="already holds a training of 8 steps"):
         later.begin(0)
     later.begin(4)  # steps 5 to 8 are taken again, with new noise
     assert "what came of steps that were taken again (after 4 steps)" in later.caveats[1]
@@ -188,24 +191,24 @@ def test_loaders_that_do_as_the_run_says(batches: Any, planned: tuple[Any, int, 
 @pytest.mark.parametrize(
     ("batches", "planned", "message"),
     [
-        (SHUFFLED, (21, plain(8, True), 1, 1), "the run has 20 steps, but the trainer plans 21"),
-        (li.Shuffled(33, 11), (20, plain(11, True), 1, 1), "the run is about 33 records. Got a dataset of 32"),
-        (SHUFFLED, (20, plain(8, True), 2, 1), "a step of the trainer sees 8 × 2 accumulated records in random order"),
-        (SHUFFLED, (20, plain(8, True), 1, 4), "sees 8 × 4 devices records"),
-        (SHUFFLED, (20, shared(2, 4, False), 1, 4), "sees 2 × 4 devices records in a fixed order"),
+        (SHUFFLED, (21, plain(8, True), 1, 1), "the trainer must take the run's 20 steps. Got 21"),
+        (li.Shuffled(33, 11), (20, plain(11, True), 1, 1), "dataset must have as many records as the run, 33. Got 32"),
+        (SHUFFLED, (20, plain(8, True), 2, 1), "a step of the trainer uses 8 × 2 accumulated records in random order"),
+        (SHUFFLED, (20, plain(8, True), 1, 4), "uses 8 × 4 devices records"),
+        (SHUFFLED, (20, shared(2, 4, False), 1, 4), "uses 2 × 4 devices records in a fixed order"),
         (
             li.Shuffled(32, 12, last="smaller"),
             (20, shared(4, 3, True), 1, 3),
-            "3 devices would share 32 records by using",
+            "3 devices would use some of 32 records twice",
         ),
-        (SHUFFLED, (20, plain(8, False), 1, 1), "sees 8 records in a fixed order"),
-        (CYCLIC, (20, plain(8, True), 1, 1), "sees 8 records in random order"),
+        (SHUFFLED, (20, plain(8, False), 1, 1), "uses 8 records in a fixed order"),
+        (CYCLIC, (20, plain(8, True), 1, 1), "uses 8 records in random order"),
         (li.Poisson(32, 0.25), (20, plain(8, True), 1, 1), "Poisson batches at rate 0.25 of 32 records, but a step"),
         (li.FixedSize(32, 8), (20, plain(8, True), 1, 1), "random batches of 8 of 32 records, but a step"),
-        (RUN.batches, (20, plain(8, False), 1, 1), "sees 8 records"),
-        (RUN.batches, (20, repeating(32), 1, 1), "sees 32 records drawn anew, not in passes"),
-        (UNEVEN, (20, plain(12, True, True), 1, 1), "leaves out 8 records of each epoch, the run 0"),
-        (CUT, (20, plain(12, True), 1, 1), "leaves out 0 records of each epoch, the run 8"),
+        (RUN.batches, (20, plain(8, False), 1, 1), "uses 8 records"),
+        (RUN.batches, (20, repeating(32), 1, 1), "uses 32 records drawn anew, not in passes"),
+        (UNEVEN, (20, plain(12, True, True), 1, 1), "drops 8 records in each epoch, but the run drops 0"),
+        (CUT, (20, plain(12, True), 1, 1), "drops 0 records in each epoch, but the run drops 8"),
         (SHUFFLED, (20, loader(list(range(32)), RUN), 1, 1), "the loader every step on all 32 records"),
     ],
 )

@@ -313,7 +313,7 @@ def test_a_training_that_was_killed_goes_on(optimizer: Any, tmp_path: Path) -> N
         PrivateTrainer(parts, cross_entropy, run, KillsAfter(5 * 8 + 3), seed=0, releases=[2]).fit(file, 0.0)
     assert file.stat().st_mode & 0o777 == 0o600
     other = PrivateTrainer(a_model(), cross_entropy, run.with_noise(1.1), KillsAfter(math.inf), seed=0, releases=[2])
-    with pytest.raises(li.InvalidInput, match="of another run"):
+    with pytest.raises(li.InvalidInput, match="belongs to another run"):
         other.fit(file, 0.0)
     rest = KillsAfter(7 * 8)
     again = a_model()

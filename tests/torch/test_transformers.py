@@ -120,11 +120,11 @@ LOOKING = {"eval_strategy": "steps", "eval_steps": 5, "save_strategy": "steps", 
     [
         (RUN, [], {**LOOKING, "load_best_model_at_end": True}, "load_best_model_at_end looks at eval_loss"),
         (RUN, [], {**LOOKING, "save_strategy": "best", "metric_for_best_model": "accuracy"}, "looks at eval_accuracy"),
-        (RUN, [], {"lr_scheduler_type": "reduce_lr_on_plateau", **LOOKING}, "sets step sizes by looking at results"),
-        (RUN, [], {"train_sampling_strategy": "group_by_length"}, "sorts records by their length"),
-        (RUN, [], {"max_steps": 19}, "the run has 20 steps, but the trainer plans 19"),
+        (RUN, [], {"lr_scheduler_type": "reduce_lr_on_plateau", **LOOKING}, "adapts the learning rate to results"),
+        (RUN, [], {"train_sampling_strategy": "group_by_length"}, "sorts records by length"),
+        (RUN, [], {"max_steps": 19}, "the trainer must take the run's 20 steps. Got 19"),
         (replace(RUN, batches=li.Cyclic(32, 8)), [], {"per_device_train_batch_size": 8}, "8 records in random order"),
-        (replace(RUN, batches=li.FullBatch(33)), [], {}, "the run is about 33 records. Got a dataset of 32"),
+        (replace(RUN, batches=li.FullBatch(33)), [], {}, "dataset must have as many records as the run, 33. Got 32"),
     ],
 )
 def test_what_is_refused_at_the_start(tmp_path: Path, run: Any, inside: Any, options: Any, message: str) -> None:

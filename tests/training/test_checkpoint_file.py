@@ -112,7 +112,7 @@ def test_cut_and_lengthened_files_are_refused(tmp_path: Path) -> None:
 def test_a_file_in_the_place_of_another(tmp_path: Path) -> None:
     one, two = a_training(), a_training(start=np.ones(2))
     for state_of, asked in ((one, two), (two, one)):
-        with pytest.raises(li.InvalidInput, match="another run, other data or another start"):
+        with pytest.raises(li.InvalidInput, match="another run, other data, another start"):
             loaded(checkpoint_file.encoded(a_state(state_of), state_of), asked, tmp_path)
 
 

@@ -104,7 +104,7 @@ def test_another_training_is_refused(
     stop_after(monkeypatch, 10)
     with pytest.raises(Killed):
         li.train(a_run(), DATA, checkpoint=file, checkpoint_every=0)
-    with pytest.raises(li.InvalidInput, match="another run, other data or another start"):
+    with pytest.raises(li.InvalidInput, match="another run, other data, another start"):
         li.train(**({"run": a_run(), "data": DATA, "checkpoint": file} | change))  # type: ignore[arg-type]
 
 
@@ -116,7 +116,7 @@ def test_a_file_that_is_no_checkpoint(tmp_path: Path) -> None:
     file.write_bytes(b"PK\x03\x04 cut off")
     with pytest.raises(li.InvalidInput, match="not a checkpoint"):
         li.train(a_run(), DATA, checkpoint=file)
-    with pytest.raises(li.InvalidInput, match="no place for a checkpoint"):
+    with pytest.raises(li.InvalidInput, match="no checkpoint can be written in"):
         li.train(a_run(), DATA, checkpoint=tmp_path / "no" / "folder")
     with pytest.raises(li.InvalidInput, match="the name of a file"):
         li.train(a_run(), DATA, checkpoint=3)  # type: ignore[arg-type]

@@ -136,7 +136,7 @@ def test_a_state_without_its_memory_is_refused(tmp_path: Path, monkeypatch: pyte
     stop_after(monkeypatch, 5)
     with pytest.raises(Killed):
         li.train(a_run(None, noise=0.1), DATA, seed=1, checkpoint=file, checkpoint_every=0)
-    with pytest.raises(li.InvalidInput, match="of another run"):
+    with pytest.raises(li.InvalidInput, match="belongs to another run"):
         li.train(a_run(li.SGD(momentum=0.9), noise=0.1), DATA, seed=1, checkpoint=file)
 
 

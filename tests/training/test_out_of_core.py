@@ -143,9 +143,9 @@ def test_what_is_refused_is_refused_in_the_same_words(place: Any, value: float, 
 def test_shapes_counts_and_kinds_are_checked(tmp_path: Path) -> None:
     rows = mapped(tmp_path, ROWS)
     for data, said in (
-        ((rows[:-1], SIDES[:-1]), "the run is about 21000 records. Got 20999"),
-        ((rows, SIDES[:-1]), "row by row. Got shapes"),
-        ((rows, SIDES[:, None]), "row by row. Got shapes"),
+        ((rows[:-1], SIDES[:-1]), "data must have as many records as the run, 21000. Got 20999"),
+        ((rows, SIDES[:-1]), "with one row per record. Got shapes"),
+        ((rows, SIDES[:, None]), "with one row per record. Got shapes"),
         ((rows, SIDES.astype(str)), "targets must be real numbers"),
         ((mapped(tmp_path, ROWS.astype(complex), "c"), SIDES), "features must be real numbers"),
         ((rows, np.ma.masked_less(SIDES, 0)), "no masked entries"),
@@ -196,7 +196,7 @@ def test_sources_of_ones_own_are_read_once_before_training(tmp_path: Path) -> No
     assert np.array_equal(found.weights, li.train(run, (ROWS, SIDES), seed=1).weights)
     assert own.read == MOST + 5 * 7000
     for wrong in (1, -1):
-        with pytest.raises(li.InvalidInput, match="pieces of data must have the records that were asked for"):
+        with pytest.raises(li.InvalidInput, match="pieces of data must hold the requested records"):
             li.train(run, OfOnesOwn(wrong))
 
 
@@ -233,7 +233,7 @@ def test_parquet_is_a_data_set_of_pairs(tmp_path: Path) -> None:
             np.array_equal(row, ROWS[place]) and label == SIDES[place]
             for place, (row, label) in zip(places, one.__getitems__(places), strict=True)
         )
-    with pytest.raises(IndexError, match="21000 records"):
+    with pytest.raises(IndexError, match="below 21000, the number of records"):
         source[MOST]
     assert str(source) == "ParquetRecords(21000 records, 4 features, target 'label')"
 
@@ -256,7 +256,10 @@ def test_columns_are_chosen_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"target": "y"}, "target must name columns of .* Got 'y'; it has x0, x1, text, label"),
+        (
+            {"target": "y"},
+            "target must name columns that occur once in .* Got 'y'; the columns are x0, x1, text, label",
+        ),
         ({"target": "label"}, "columns must hold numbers. Got text of type string"),
         ({"target": "label", "features": ["x0", "x0"]}, "each once"),
         ({"target": "label", "features": "x0"}, "must be a list"),
@@ -274,7 +277,7 @@ def test_columns_that_are_not_there_are_refused(arguments: Any, said: str, tmp_p
 
 
 def test_files_that_are_missing_damaged_changed_or_have_gaps_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(li.InvalidInput, match="There are none at"):
+    with pytest.raises(li.InvalidInput, match="Found none at"):
         ParquetRecords(tmp_path / "*.parquet", target="y")
     file = tmp_path / "one.parquet"
     file.write_bytes(b"text")
@@ -288,7 +291,7 @@ def test_files_that_are_missing_damaged_changed_or_have_gaps_are_refused(tmp_pat
     with pytest.raises(li.InvalidInput, match="has changed since it was opened"):
         source.take([0])
     pq.write_table(pa.table({"x": [1.0], "y": [0.5]}), tmp_path / "two.parquet")
-    with pytest.raises(li.InvalidInput, match="the target must be of one type"):
+    with pytest.raises(li.InvalidInput, match="the target must have one type"):
         ParquetRecords(tmp_path, target="y")
 
 
@@ -298,7 +301,7 @@ def test_a_copy_on_disk_replaces_nothing(tmp_path: Path) -> None:
     assert isinstance(rows, np.memmap)
     assert np.array_equal(rows, ROWS)
     assert np.array_equal(sides, SIDES)
-    with pytest.raises(li.InvalidInput, match="is there already"):
+    with pytest.raises(li.InvalidInput, match="already exists"):
         source.to_memmap(tmp_path / "copy")
 
 

@@ -97,13 +97,13 @@ def test_more_epsilon_more_records_less_error(plans: li.training.Plans) -> None:
     errors = [error for _, error in plans.frontier()]
     assert errors == sorted(errors, reverse=True)
     assert [epsilon for epsilon, _ in plans.frontier([1.0, 3.0])] == [1.0, 3.0]
-    assert any("Twice the records" in line for line in plans.advice)
+    assert any("Twice as many records" in line for line in plans.advice)
 
 
 def test_other_batches_are_worth_a_line_where_they_take_less_noise() -> None:
     found = planned(batches=20, epochs=3, adjacency=li.ZERO_OUT)
     line = next(line for line in found.advice if "balls and bins instead of shuffled" in line)
-    percent = float(line.split("noise ")[1].split(" %")[0].replace("−", "-"))
+    percent = float(line.split("noise by ")[1].split("%")[0].replace("−", "-"))
     other = li.BallsAndBins(records=2000, batches=20)
     run = found[0].run
     changed = li.Run(run.loss, other, run.step_size, run.noise, run.steps, adjacency=li.ZERO_OUT)
@@ -127,7 +127,7 @@ def test_the_table_the_json_and_the_plot(plans: li.training.Plans, tmp_path: Pat
     ("changes", "field", "message"),
     [
         ({"loss": "logistic"}, "loss", "loss must be a loss, such as"),
-        ({"loss": li.losses.network(clip=1.0)}, "loss", "plan needs a loss with a known smoothness"),
+        ({"loss": li.losses.network(clip=1.0)}, "loss", "loss must have a known smoothness"),
         ({"records": 0}, "records", "records must be"),
         ({"features": 1.5}, "features", "features must be"),
         ({"epsilon": -1.0}, "epsilon", "epsilon must be"),

@@ -1,4 +1,4 @@
-"""The lower side: instances whose privacy loss is known exactly."""
+"""Lower bounds on ε: worst-case losses whose privacy loss is known exactly, and audits of a trainer."""
 
 from lastiterate.auditing.audit import Audit
 from lastiterate.auditing.chain import Chain

@@ -49,7 +49,7 @@ def clipped_flat(run: Run) -> bool:
 def losses_with(run: Run, hessian: float) -> str:
     """The losses of an instance, in words."""
     if clipped_flat(run):
-        return "losses whose gradients are clipped wherever iterates get (a supremum)"
+        return "losses whose gradients are clipped everywhere the iterates reach (a supremum)"
     return f"quadratic losses with Hessian {hessian:g}"
 
 

@@ -38,9 +38,9 @@ _CHUNKS = 50
 
 @dataclass(frozen=True)
 class Audit:
-    """With this confidence the mechanism is not (ε', δ)-DP for any ε' < `epsilon`, nor μ'-GDP for any μ' < `mu`.
+    """Result of an audit: with this `confidence`, the mechanism has ε ≥ `epsilon` at `delta`, and μ ≥ `mu` if it is μ-GDP.
 
-    `claimed`: the ε that somebody claims at this δ, where one was given.
+    `claimed` is the claimed ε at this δ, if one was given.
     """
 
     epsilon: float
@@ -54,34 +54,34 @@ class Audit:
 
     @property
     def refuted(self) -> bool:
-        """Whether the claim is false, with this confidence; never where nothing is claimed."""
+        """Whether the claimed ε is refuted with this confidence; False if nothing was claimed."""
         return self.claimed is not None and self.epsilon > self.claimed
 
     @property
     def verdict(self) -> str:
-        """Of the claim; empty where nothing is claimed."""
+        """One sentence on the claim; empty if nothing was claimed."""
         if self.claimed is None:
             return ""
         claim = f"the claim of epsilon = {self.claimed:g} at delta = {self.delta:g} is"
         if self.refuted:
             return f"{claim} refuted, with {100 * self.confidence:g}% confidence"
-        return f"{claim} not refuted by these runs, which does not prove it"
+        return f"{claim} not refuted by these runs; this does not prove the claim"
 
     @cached_property
     def epsilon_if_gaussian(self) -> float:
-        """ε of that μ: what may be claimed where the trade-off is known to be Gaussian.
+        """Lower bound on ε if the trade-off function is known to be Gaussian.
 
-        It is far sharper at a small δ, which counting alone cannot see.
+        Much larger than `epsilon` at a small δ, which counting alone cannot resolve.
         """
         return float(GaussianDP(self.mu).bracket(self.delta)[0])  # type: ignore[arg-type]
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """The scores of both data sets, and the threshold that was best."""
+        """Plot the scores on both data sets and the best threshold."""
         one, two = (side.tolist() for side in self.scores)
         return draw_audit(one, two, self.threshold, self.epsilon, self.delta, self.confidence, path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Without the scores, as JSON could hold it."""
+        """All values except the scores, as a dictionary for JSON."""
         names = ("epsilon", "epsilon_if_gaussian", "mu", "delta", "confidence", "runs", "threshold")
         judged = {} if self.claimed is None else {"claimed": self.claimed, "refuted": self.refuted}
         return {name: getattr(self, name) for name in names} | judged
@@ -98,7 +98,7 @@ class Audit:
     def __str__(self) -> str:
         sure = f"with {100 * self.confidence:g}% confidence, from {self.runs} runs on each data set"
         if all(np.ptp(side) == 0 for side in self.scores):
-            sure += " (all runs gave the same score: does train use its seed?)"
+            sure += " (all runs gave the same score: check that train uses its seed)"
         return (
             f"epsilon is at least {self.epsilon:.4g} at delta = {self.delta:g}, {sure}\n"
             f"mu is at least {self.mu:.4g}; if the trade-off is Gaussian, epsilon is at least {self.epsilon_if_gaussian:.4g}"
@@ -119,20 +119,21 @@ def audit(
     workers: int | None = None,
     seed: int = 0,
 ) -> Audit:
-    """A lower confidence bound on ε of train(data, seed), which returns the last iterate, between two neighbours.
+    """Train many times on two neighbouring data sets and compute a lower confidence bound on ε.
 
-    `runs` on each data set, a fifth of them to learn from. `score` makes a number of an iterate, larger on `data`; else
-    the direction in which the means differ is learnt. Runs are spread over `workers` processes, or over those of the active
-    joblib.parallel_config, such as a dask or ray cluster; without either they follow each other. The answer is the same.
-    With `claimed`, an ε, the answer says whether the claim is refuted. `li.auditing.neighbours_of(data)` makes both data
-    sets of one: li.audit(train, *li.auditing.neighbours_of(data), delta=1e-5).
+    `train(data, seed)` returns the last iterate; it is called `runs` times on `data` and on `neighbour`. A fifth of the runs
+    is used to learn the test. `score` maps an iterate to a number that is larger on `data`; without it, the direction in
+    which the means differ is learnt. Runs are distributed over `workers` processes, or over the active
+    joblib.parallel_config, such as a dask or ray cluster; the result does not depend on this. With `claimed`, the result
+    says whether this ε is refuted. `li.auditing.neighbours_of(data)` returns both data sets:
+    li.audit(train, *li.auditing.neighbours_of(data), delta=1e-5).
     """
     target, sure = checked_number("delta", delta, INSIDE_UNIT), checked_number("confidence", confidence, INSIDE_UNIT)
     count = checked_count("runs", runs)
     claim = None if claimed is None else checked_number("claimed", claimed, NON_NEGATIVE)
     check_signature(train, data)
     if count < _FEWEST:
-        raise InvalidInput(f"runs must be at least {_FEWEST}, or nothing can be told. Got {count}.", field="runs")
+        raise InvalidInput(f"runs must be at least {_FEWEST}, or no bound is possible. Got {count}.", field="runs")
     if count > _MOST:
         raise InvalidInput(f"runs must be at most {_MOST}. Got {shown(count)}.", field="runs")
     if workers is not None and checked_count("workers", workers) > _MOST_WORKERS:
@@ -186,7 +187,8 @@ def _flat(iterates: list[Any]) -> Floats:
         return np.stack([np.asarray(iterate, float).ravel() for iterate in iterates])
     except (TypeError, ValueError) as error:
         raise InvalidInput(
-            f"train must return arrays of one shape. Got {shown(iterates[0]):.60}; or give score=.", field="train"
+            f"train must return arrays of one shape. Got {shown(iterates[0]):.60}; return arrays, or pass score=.",
+            field="train",
         ) from error
 
 

@@ -47,14 +47,14 @@ _Step = tuple[GridKernel, float]  # and how likely the record is in its batch
 
 @dataclass(frozen=True)
 class Chain:
-    """x ← Π(φ(x) + N(0, noise²)) on the interval [low, high], from `start`.
+    """The chain x ← Π(φ(x) + N(0, noise²)) on the interval [low, high], from `start`, computed on a grid.
 
-    φ is `without` in a batch that has not the record, `record` or `neighbour` in one that has. `hazard[t]`: how likely the
-    record is in batch t, if it was in none of its epoch; an epoch has `per_epoch` steps, 1 where batches are independent
-    or fixed. In `one_order` the record's place is drawn once, for all epochs.
+    φ is `without` in a batch without the record, and `record` or `neighbour` in a batch with it. `hazard[t]` is the
+    probability that the record is in batch t, given that it was in no earlier batch of its epoch; an epoch has `per_epoch`
+    steps, or 1 if batches are independent or fixed. With `one_order` the record's position is drawn once for all epochs.
 
-    Steps that differ: step t has the maps `changes[which[t] − 1]`, and those above where that is 0. `left_out`: how likely
-    it is that a run is none of what the maps say.
+    If steps differ, step t uses the maps `changes[which[t] − 1]`, and the maps above if `which[t]` is 0. `left_out` is the
+    probability that a run is not described by these maps.
     """
 
     without: Map
@@ -91,18 +91,18 @@ class Chain:
             object.__setattr__(self, name, _one_per_step(name, getattr(self, name), within))
         if not self.low <= self.start <= self.high or self.low == self.high:
             raise InvalidInput(
-                f"the interval must be finite and hold start. Got [{self.low}, {self.high}], {self.start}."
+                f"the interval must be finite and contain start. Got [{self.low}, {self.high}] and start {self.start}."
             )
         if self.which is not None and (
             len(self.which) != len(self.noise) or not all(0 <= one <= len(self.changes) for one in self.which)
         ):
             raise InvalidInput(
-                f"which must have one number from 0 to {len(self.changes)} for each step. Got {shown(self.which):.60}.",
+                f"which must have one integer from 0 to {len(self.changes)} per step. Got {shown(self.which):.60}.",
                 field="which",
             )
         if len(self.noise) != len(self.hazard):
             raise InvalidInput(
-                f"noise and hazard must have one entry for each step. Got {len(self.noise)} and {len(self.hazard)}."
+                f"noise and hazard must have one entry per step. Got {len(self.noise)} and {len(self.hazard)}."
             )
 
     def delta(self, epsilons: Floats) -> Floats:
@@ -111,16 +111,16 @@ class Chain:
         return found - (1 + np.exp(np.minimum(epsilons, LARGEST))) * self.left_out if self.left_out else found
 
     def epsilon(self, delta: float) -> float:
-        """The ε at which δ(ε) comes down to this."""
+        """The smallest ε with δ(ε) ≤ `delta`."""
         return largest_epsilon(lambda epsilon: float(self.delta(np.array([epsilon]))[0]), delta)
 
     def delta_with_error(self, epsilons: Floats) -> tuple[Floats, Floats]:
-        """δ(ε) on cells half as wide, and how far that moved it: about three times what may still be wrong."""
+        """δ(ε) on cells half as wide, and its change: about three times the remaining error."""
         finer = self.finer.delta(epsilons)
         return finer, np.abs(finer - self.delta(epsilons))
 
     def least_epsilon(self, delta: float) -> float:
-        """The ε at which δ(ε), less its error, comes down to this."""
+        """The smallest ε at which δ(ε) minus its error is at most `delta`."""
 
         def least(epsilon: float) -> float:
             found, error = self.delta_with_error(np.array([epsilon]))
@@ -134,12 +134,12 @@ class Chain:
         return replace(self, cells=2 * self.cells, in_full=self._in_full)
 
     def on(self, cells: int) -> Chain:
-        """The same chain on so many cells."""
+        """The same chain on this number of cells."""
         return replace(self, cells=cells)
 
     @cached_property
     def laws(self) -> tuple[Floats, Floats]:
-        """Of the last iterate, on the grid, for the record and for its neighbour."""
+        """Distributions of the last iterate on the grid, for the record and for its neighbour."""
         one, two = self._after_many() if self._alike and len(self.noise) > 2 * self.cells else self._by_steps()
         return one, two
 
@@ -299,7 +299,7 @@ def _add_moved(total: Floats, chance: float, edges: Floats, places: Floats, nois
 def _one_per_step(name: str, values: Any, within: Interval) -> Floats:
     array = checked_array(name, values, within)
     if array.ndim != 1 or not array.size:
-        raise InvalidInput(f"{name} must be a list with one number for each step. Got shape {array.shape}.", field=name)
+        raise InvalidInput(f"{name} must be a list with one number per step. Got shape {array.shape}.", field=name)
     return array
 
 

@@ -68,7 +68,7 @@ def last_step_apart(run: Run, delta: float, releases: tuple[int, ...]) -> Iterat
         return Pushed(orders(weights * steps[1].push, run.batches, deviation), *split).epsilon(delta)
 
     found, kept = greatest(epsilon, _KEPT, _SEARCH)
-    yield found, f"{pushing(*split)} on {_SUPREMUM}: before the last step the iterate shrinks to {kept:.3g} of itself"
+    yield found, f"{pushing(*split)} on {_SUPREMUM}; before the last step the iterate shrinks by a factor of {kept:.3g}"
 
 
 def _dropping(lowest: Floats, highest: Floats, kept: float) -> Floats:

@@ -154,7 +154,8 @@ def _moved(factor: float, shifts: Floats, chances: Floats) -> Map:
 
 def _described(best: _Pulled) -> str:
     if best.elsewhere == best.beside:
-        return f", the others pull it back by {best.beside:.3g} of the noise" if best.beside else ""
+        return f", where the other records pull back by {best.beside:.3g} times the noise" if best.beside else ""
     return (
-        f", pulled back by {best.beside:.3g} of the noise in the record's batch and by {best.elsewhere:.3g} in others"
+        f", where the other records pull back by {best.beside:.3g} times the noise in the record's batch and by "
+        f"{best.elsewhere:.3g} times in others"
     )

@@ -140,10 +140,8 @@ def random_pushes(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator
 def pushing(record: float, neighbour: float) -> str:
     """How far they push, in words."""
     if (record, neighbour) == (2.0, 1.0):
-        return "a record that pushes against all others, and nothing in its place,"
-    return (
-        "a record that pushes, and one that does not," if neighbour == 0 else "records that push in opposite directions"
-    )
+        return "a record whose gradient opposes all others, against no record,"
+    return "a record with a gradient, against one without," if neighbour == 0 else "two records with opposite gradients"
 
 
 def _random_sum(batches: Batches, steps: QuadraticSteps, count: int, counts: Counts) -> RandomSum | None:

@@ -32,15 +32,15 @@ _FAMILIES = (
     two_wells,
 )
 _OF_OPTIMISERS = (filtered_gaussians,)  # the others are about plain steps
-_BEFOREHAND = "what was released before training, alone"
-_NONE = "no instance is known for such a run"
+_BEFOREHAND = "the release before training alone"
+_NONE = "no worst-case loss is known for such a run"
 
 
 @dataclass(frozen=True)
 class LowerBound:
-    """On `instance` the run costs at least `epsilon` at `delta`, whatever is proved.
+    """On `instance`, a loss and data that the run allows, ε at `delta` is at least `epsilon`. No proof can give less.
 
-    Where the instance is a supremum, some loss near it does: what is printed is rounded down.
+    If the instance is a supremum, a loss near it attains the printed number, which is rounded down.
     """
 
     epsilon: float

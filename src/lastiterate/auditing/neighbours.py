@@ -12,22 +12,24 @@ from lastiterate.privacy.adjacency import REPLACE_ONE, ZERO_OUT, Adjacency
 
 
 def neighbours_of(data: Any, adjacency: Adjacency = REPLACE_ONE, record: int | None = None) -> tuple[Any, Any]:
-    """`data` and a neighbour, for `audit`: an array of records, or a tuple of arrays such as (features, targets).
+    """Return `data` and a neighbouring data set, for `audit`. `data` is an array or a tuple such as (features, targets).
 
-    The record (the longest if none is given, counted from 0) is replaced by its opposite, -x, which is as long, with the
-    same target; or it is removed under li.ADD_OR_REMOVE_ONE. Which record tells most, no program knows: an audit of another
-    pair may show more. Choose the pair before you see results, or the confidence is lost.
+    The record at position `record` (by default the one with the largest norm) is replaced by its opposite, -x, with the same
+    target; under li.ADD_OR_REMOVE_ONE it is removed. Another pair may give a larger lower bound. Choose the pair before you
+    see results, or the confidence does not hold.
     """
     checked_choice("adjacency", adjacency, Adjacency)
     if adjacency is ZERO_OUT:
         raise Unavailable(
-            "a record that contributes nothing is known to the trainer alone. Give audit both data sets, the second with "
-            "whatever your trainer takes for no record."
+            "neighbours_of does not support li.ZERO_OUT, because only your trainer knows a record that contributes nothing. "
+            "Pass both data sets to audit, the second one with such a record."
         )
     arrays = [_records(one) for one in (data if isinstance(data, tuple) else (data,))]
     if len({len(one) for one in arrays}) != 1 or not len(arrays[0]):
         raise InvalidInput(
-            f"data must be arrays of as many records. Got {', '.join(str(len(one)) for one in arrays)}.", field="data"
+            "data must be arrays with the same number of records, at least one. Got "
+            f"{', '.join(str(len(one)) for one in arrays)}.",
+            field="data",
         )
     place = _longest(arrays[0]) if record is None else _checked_place(record, len(arrays[0]))
     changed = [_without(arrays, place), _with_opposite(arrays, place)][adjacency.replaces]
@@ -67,7 +69,7 @@ def _with_opposite(arrays: list[Any], place: int) -> list[Any]:
     first[place] = -first[place]
     if np.array_equal(first, arrays[0]):
         raise InvalidInput(
-            f"record {place} is 0, and so is its opposite. Choose another one, or give audit both data sets.",
+            f"record {place} is 0 and equals its opposite. Choose another record, or pass both data sets to audit.",
             field="record",
         )
     return [first, *arrays[1:]]

@@ -58,6 +58,6 @@ def simulation(run: Run) -> Simulation:
     bounded = math.isfinite(run.domain.diameter)
     if hessians is None or run.batches.own_mean or (bounded and run.prox is not None):
         raise Unavailable(
-            "no quadratic instance of this run is known. Audit a trainer instead: lastiterate audit train.py."
+            "this run cannot be simulated on quadratic losses. Audit a trainer instead: lastiterate audit train.py."
         )
     return Simulation(steps_of(run, hessians[0]), run.batches, run.steps, run.domain.widest_interval / 2)

@@ -38,7 +38,7 @@ def check_signature(train: Any, data: Any) -> None:
         name = getattr(train, "__name__", "train")
         raise InvalidInput(
             f"train must take data and a seed: train(data, seed). Got {name}{signature}; {error}. Wrap it in a function of "
-            "both, that draws its noise by the seed.",
+            "both that draws its noise from the seed.",
             field="train",
         ) from error
 
@@ -49,7 +49,7 @@ def read_trainer(path: str | Path, adjacency: Adjacency | None = None) -> Traine
     With `adjacency` the neighbour is made of the data.
     """
     if not Path(path).is_file():
-        raise InvalidInput(f"{path} cannot be read: there is no such file.")
+        raise InvalidInput(f"{path} cannot be read: the file does not exist.")
     sys.path.insert(0, str(Path(path).resolve().parent))  # as python itself does
     try:
         names = runpy.run_path(str(path))
@@ -58,7 +58,7 @@ def read_trainer(path: str | Path, adjacency: Adjacency | None = None) -> Traine
     wanted = ("train", "data") if adjacency else ("train", "data", "neighbour")
     missing = [name for name in wanted if name not in names]
     if missing:
-        made = "" if adjacency else " The option --make-neighbour makes a neighbour of the data."
+        made = "" if adjacency else " The option --make-neighbour derives it from data."
         raise InvalidInput(
             f"{path} must define train(data, seed), data and neighbour. It lacks {', '.join(missing)}."
             f"{made if missing == ['neighbour'] else ''}"

@@ -47,7 +47,7 @@ def two_wells(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tup
     chain = chain_of(run, (lambda x: kept * x + away(x), towards(1.0), towards(other)), half, steps.noise)
     yield (
         refined(chain).least_epsilon(delta),
-        "two wells: the others push away from the middle, the record to one side",
+        "a non-convex loss with two wells, where the record decides into which one the iterates fall",
     )
 
 

@@ -26,18 +26,18 @@ from lastiterate.errors import InvalidInput
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
-    parser.add_argument("--each", action="store_true", help="every record's own epsilon, by its batch")
+    parser.add_argument("--each", action="store_true", help="print epsilon for the records of each batch")
     add_certificate(parser)
     add_report(parser)
-    parser.add_argument("--model", metavar="FILE", help="with --report, what is released: its digest is written")
+    parser.add_argument("--model", metavar="FILE", help="released model; its digest is written into the --report")
     parser.add_argument(
-        "--data", metavar="FILE", help="with --report and --data-key, the data: a digest by the key is written"
+        "--data", metavar="FILE", help="training data; their digest, keyed by --data-key, is written into the --report"
     )
     add_data_key(parser)
     add_releases(parser)
     groups = parser.add_mutually_exclusive_group()
     groups.add_argument(
-        "--group", type=int, metavar="K", help="for a person with up to K records, anywhere in the data"
+        "--group", type=int, metavar="K", help="account for a user with up to K records, anywhere in the data"
     )
     groups.add_argument(
         "--group-records",
@@ -45,7 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=(),
         metavar="I",
-        help="for the person with these records, from 0",
+        help="account for the user who owns the records at these positions, counted from 0",
     )
     add_plot(parser, "epsilon against steps")
 
@@ -56,7 +56,7 @@ def answer(options: argparse.Namespace) -> int:
     found: Report | RecordReport
     if options.each and (options.group is not None or options.group_records):
         raise InvalidInput(
-            "--each is about single records. Leave it out, or --group and --group-records.", field="each"
+            "--each is for single records. Remove --each, or remove --group and --group-records.", field="each"
         )
     if options.group is not None:
         run = replace(run, user_records=options.group)

@@ -21,19 +21,22 @@ _REFUTED = 1
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "what", help="a run (.toml, .json), or a .py file that defines train(data, seed), data and neighbour"
+        "what", help="a run (.toml or .json), or a .py file that defines train(data, seed), data and neighbour"
     )
     add_delta(parser)
     parser.add_argument(
-        "--claimed", type=float, metavar="EPSILON", help="a claim to refute; exit code 1 if it is refuted"
+        "--claimed",
+        type=float,
+        metavar="EPSILON",
+        help="test this claimed epsilon; exit code 1 if the audit refutes it",
     )
     parser.add_argument(
-        "--make-neighbour", choices=_MADE, help="make the neighbour from the data of a .py file, in this sense"
+        "--make-neighbour", choices=_MADE, help="derive the neighbouring data set from the data of a .py file"
     )
-    parser.add_argument("--runs", type=int, default=1000, help="on each of the two data sets (default: 1000)")
-    parser.add_argument("--confidence", type=float, default=0.95, help="of the bound (default: 0.95)")
-    parser.add_argument("--workers", type=int, default=1, help="processes to spread the runs over (default: 1)")
-    parser.add_argument("--seed", type=int, default=0, help="from which the seeds of all runs are made (default: 0)")
+    parser.add_argument("--runs", type=int, default=1000, help="trainings on each of the two data sets (default: 1000)")
+    parser.add_argument("--confidence", type=float, default=0.95, help="confidence of the lower bound (default: 0.95)")
+    parser.add_argument("--workers", type=int, default=1, help="number of parallel processes (default: 1)")
+    parser.add_argument("--seed", type=int, default=0, help="seed from which all trainings are seeded (default: 0)")
     add_plot(parser, "the scores on both data sets")
 
 
@@ -44,7 +47,9 @@ def answer(options: argparse.Namespace) -> int:
         trainer = read_trainer(options.what, ADJACENCIES[made] if made else None)
         found, known = _audited(trainer, options), {}
     elif options.make_neighbour:
-        raise InvalidInput("--make-neighbour is for the data of a .py file; the two data sets of a run are simulated.")
+        raise InvalidInput(
+            "--make-neighbour needs a .py file. Got a run, whose two data sets are simulated; remove it."
+        )
     else:
         run = read_run(options.what)
         found = audit(simulation(run).train, PUSHES, OPPOSITE, **chosen)
@@ -53,7 +58,8 @@ def answer(options: argparse.Namespace) -> int:
     text = str(found)
     if known:
         text += (
-            f"\nan exact instance costs {known['lower_bound']:.4g}, and no more than {known['proved']:.4g} is proved"
+            f"\nFor comparison: an allowed loss exists with epsilon >= {known['lower_bound']:.4g}, "
+            f"and epsilon <= {known['proved']:.4g} is proved."
         )
     show(options, {**found.to_dict(), **known}, text)
     code = written(options, a_plot(options.plot, found.plot))
@@ -61,11 +67,11 @@ def answer(options: argparse.Namespace) -> int:
 
 
 def _audited(trainer: Trainer, options: argparse.Namespace) -> Audit:
-    """Whatever the trainer raises is told, with the name of its file."""
+    """Any exception of the trainer becomes one message that names its file."""
     chosen = {name: getattr(options, name) for name in _CHOSEN}
     try:
         return audit(trainer.train, trainer.data, trainer.neighbour, **chosen)
     except LastIterateError:
         raise
     except Exception as error:
-        raise InvalidInput(f"{options.what} cannot be trained: {type(error).__name__}: {error}.") from error
+        raise InvalidInput(f"{options.what} failed while training. {type(error).__name__}: {error}.") from error

@@ -16,35 +16,39 @@ _TERMS = ("epsilon", "delta", "adjacency", "dataset", "reserve")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", help="the ledger, an SQLite file")
-    parser.add_argument("--create", action="store_true", help="make it, with --epsilon and --delta")
-    parser.add_argument("--epsilon", type=float, help="what all releases together may cost")
-    parser.add_argument("--delta", type=float, help="the delta of the budget")
-    parser.add_argument("--adjacency", help="replace-one (if not given), zero-out or add-or-remove-one")
-    parser.add_argument("--dataset", metavar="NAME", help="which data the budget is about")
+    parser.add_argument("file", help="SQLite file that records all releases")
+    parser.add_argument("--create", action="store_true", help="create the file, with --epsilon and --delta")
+    parser.add_argument("--epsilon", type=float, help="total epsilon allowed for all releases")
+    parser.add_argument("--delta", type=float, help="delta of the whole budget")
+    parser.add_argument("--adjacency", help="replace-one (default), zero-out or add-or-remove-one")
+    parser.add_argument("--dataset", metavar="NAME", help="name of the data set that the budget protects")
     parser.add_argument(
         "--reserve",
         type=float,
-        help="the share of delta kept for releases that have a delta of their own at every epsilon (default: 0.1)",
+        help="share of delta kept for releases whose guarantee has a delta > 0 at every epsilon (default: 0.1)",
     )
-    parser.add_argument("--decided-beforehand", action="store_true", help="no release depends on an earlier one")
-    parser.add_argument("--spend", metavar="RUN", help="record this run, a .toml or .json file, or refuse it")
-    parser.add_argument("--would", metavar="RUN", help="what would be spent with this run, without spending it")
-    parser.add_argument("--what", metavar="TEXT", default="", help="what is released, in one line: needed with --spend")
-    parser.add_argument("--who", metavar="NAME", default="", help="with --spend, who releases it")
-    add_certificate(parser, "the proof of the sum")
+    parser.add_argument(
+        "--decided-beforehand", action="store_true", help="declare that no release is chosen by looking at earlier ones"
+    )
+    parser.add_argument("--spend", metavar="RUN", help="record this run (.toml or .json) if it fits into the budget")
+    parser.add_argument("--would", metavar="RUN", help="print the total epsilon with this run, without recording it")
+    parser.add_argument(
+        "--what", metavar="TEXT", default="", help="one line that describes the release; required with --spend"
+    )
+    parser.add_argument("--who", metavar="NAME", default="", help="with --spend, name of the person who releases")
+    add_certificate(parser, "the proof of the total epsilon")
     add_releases(parser)
 
 
 def answer(options: argparse.Namespace) -> int:
-    """What is refused is one sentence and exit code 2, as all bad input."""
+    """A release over the budget is bad input: one sentence and exit code 2."""
     budget = _created(options) if options.create else _opened(options)
     more: dict[str, float] = {}
     text = ""
     if options.spend:
         if not options.what:
             raise InvalidInput(
-                "--spend needs --what: one line that says what is released, for the history of the budget. "
+                "--spend needs --what, one line that describes the release in the budget's history. "
                 'For example: --what "the churn model of March".',
                 field="what",
             )
@@ -52,7 +56,7 @@ def answer(options: argparse.Namespace) -> int:
         more, text = {"recorded": entry.number}, f"Recorded as no. {entry.number}: {entry.what}\n\n"
     elif options.would:
         spent = budget.would(read_run(options.would), releases=options.releases)
-        fits = "within the budget" if spent <= budget.epsilon else "more than the budget"
+        fits = "within the budget" if spent <= budget.epsilon else "over the budget"
         more, text = {"would": spent}, f"With {options.would}: epsilon = {spent:.4g}, {fits}\n\n"
     show(options, {**budget.to_dict(), **more}, "" if options.json else f"{text}{budget}")
     return written(options, a_certificate(options.certificate, budget.save_certificate))
@@ -61,7 +65,7 @@ def answer(options: argparse.Namespace) -> int:
 def _opened(options: argparse.Namespace) -> Budget:
     for name in _TERMS:
         if getattr(options, name) is not None:
-            raise InvalidInput(f"--{name} is fixed when a budget is made. Give it with --create.", field=name)
+            raise InvalidInput(f"--{name} is fixed when a budget is created. Use it with --create only.", field=name)
     return Budget.open(options.file)
 
 

@@ -16,11 +16,13 @@ from lastiterate.cli.written import Extra, written
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
-    parser.add_argument("--epsilon", type=float, required=True, help="the target")
+    parser.add_argument("--epsilon", type=float, required=True, help="target epsilon; the result never exceeds it")
     names = [one.name.lower() for one in Free]
-    parser.add_argument("--free", choices=names, default="noise", help="what may change (default: noise)")
-    parser.add_argument("--most-steps", type=int, default=1_000_000, help="with --free steps, never more than these")
-    parser.add_argument("--write", metavar="FILE", help="write the run that meets it, as .toml or .json")
+    parser.add_argument("--free", choices=names, default="noise", help="setting that may change (default: noise)")
+    parser.add_argument(
+        "--most-steps", type=int, default=1_000_000, help="with --free steps, upper limit (default: 1000000)"
+    )
+    parser.add_argument("--write", metavar="FILE", help="write the calibrated run, as .toml or .json")
     add_releases(parser)
 
 
@@ -40,14 +42,14 @@ def answer(options: argparse.Namespace) -> int:
     report = account(found, options.delta, [release for release in options.releases if release < found.steps])
     name, value = _free_entry(found, free)
     text = (
-        f"{name} = {_number(value)} meets epsilon = {options.epsilon:g} at delta = {options.delta:g} "
-        f"(it was {_number(_free_entry(run, free)[1])}); epsilon is then {report.epsilon:.9g}, by {report.best.theorem.name}"
+        f"{name} = {_number(value)} (was {_number(_free_entry(run, free)[1])}) meets epsilon <= {options.epsilon:g} "
+        f"at delta = {options.delta:g}: epsilon = {report.epsilon:.9g} by {report.best.theorem.name}"
     )
     if free is STEPS and found.steps + found.batches.per_epoch > options.most_steps:
-        text += f"\nthe target is still met there: --most-steps is {options.most_steps}"
+        text += f"\nMore steps may also meet the target: the search stopped at --most-steps {options.most_steps}."
     text += "" if options.write else f"\n\n{run_to_toml(found).rstrip()}"
     show(options, report.to_dict(), text)
-    return written(options, Extra(options.write, lambda path: write_run(found, path), "written to {0}"))
+    return written(options, Extra(options.write, lambda path: write_run(found, path), "run: {0}"))
 
 
 def _free_entry(run: Run, free: Free) -> tuple[str, Any]:

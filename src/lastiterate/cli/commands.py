@@ -21,20 +21,37 @@ class Command:
 
 
 COMMANDS = (
-    Command("account", "the least provable epsilon of a run", "account run.toml --delta 1e-5"),
-    Command("calibrate", "the noise or the steps that meet a target", "calibrate run.toml --epsilon 1"),
+    Command("account", "Compute the smallest provable epsilon of a training run", "account run.toml --delta 1e-5"),
     Command(
-        "plan", "batches, epochs, steps and noise that meet a target", "plan --records 50000 --features 20 --epsilon 2"
+        "calibrate",
+        "Find the noise, steps, batch size or step size that meets a target epsilon",
+        "calibrate run.toml --epsilon 1",
     ),
-    Command("compare", "every theorem side by side", "compare run.toml --plot out/compare.png"),
-    Command("serve", "a planner in the browser, for this machine alone", "serve run.toml --no-browser"),
-    Command("select", "the price of releasing the best of many trials", "select run.toml --trials poisson --mean 10"),
-    Command("budget", "a ledger of releases that a team shares", "budget team.sqlite --spend run.toml --what 'March'"),
-    Command("forget", "the further steps that make a model forget", "forget run.toml --epsilon 1 --removals 3"),
-    Command("verify", "replay a certificate", "verify certificate.json --run run.toml"),
-    Command("audit", "train many times, bound epsilon from below", "audit run.toml --runs 2000 --delta 1e-5"),
-    Command("train", "a private linear model from a CSV file", "train data.csv --target y --epsilon 1"),
-    Command("theorems", "the catalogue", "theorems --json"),
-    Command("errata", "errors of the papers, with fresh numbers", "errata --effect unsound"),
-    Command("reproduce", "every figure and table of the papers, made again", "reproduce bok2024 --quick"),
+    Command(
+        "plan",
+        "Suggest batches, epochs, step size and noise for a target epsilon",
+        "plan --records 50000 --features 20 --epsilon 2",
+    ),
+    Command("compare", "List the epsilon of every theorem for one run", "compare run.toml --plot out/compare.png"),
+    Command("serve", "Open the planner in a browser, on this machine only", "serve run.toml --no-browser"),
+    Command("select", "Account for releasing the best of several trials", "select run.toml --trials poisson --mean 10"),
+    Command(
+        "budget",
+        "Track one privacy budget over all releases of a team",
+        "budget team.sqlite --spend run.toml --what 'March'",
+    ),
+    Command(
+        "forget",
+        "Compute how many further steps make a model forget removed records",
+        "forget run.toml --epsilon 1 --removals 3",
+    ),
+    Command("verify", "Check a certificate or a report", "verify certificate.json --run run.toml"),
+    Command(
+        "audit", "Measure a lower bound on epsilon by training many times", "audit run.toml --runs 2000 --delta 1e-5"
+    ),
+    Command("train", "Train a private linear model on a CSV or Parquet file", "train data.csv --target y --epsilon 1"),
+    Command("theorems", "List all theorems and what each one needs", "theorems --json"),
+    Command("errata", "List errors in the papers, with recomputed numbers", "errata --effect unsound"),
+    Command("reproduce", "Reproduce the figures and tables of the papers", "reproduce bok2024 --quick"),
+    Command("completion", "Print a script that completes commands and options on Tab", "completion bash"),
 )

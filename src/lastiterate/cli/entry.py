@@ -30,7 +30,7 @@ def _written(arguments: Sequence[str]) -> int:
     try:
         return _answered(_parsed(arguments))
     except MemoryError:
-        return said("there is not enough memory for this. Ask for fewer steps or records.", BAD_INPUT)
+        return said("not enough memory. Use fewer steps or records.", BAD_INPUT)
     except BrokenPipeError:
         return dropped(0)
     except OSError as error:

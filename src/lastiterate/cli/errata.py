@@ -11,8 +11,12 @@ from lastiterate.reproduction.errata import ERRATA, Effect, Erratum
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--full", action="store_true", help="with the formulas, what the numbers are, and the tests")
-    parser.add_argument("--effect", choices=[effect.value for effect in Effect], help="only those with this effect")
+    parser.add_argument(
+        "--full", action="store_true", help="add the formulas, the meaning of the numbers and the tests"
+    )
+    parser.add_argument(
+        "--effect", choices=[effect.value for effect in Effect], help="list only errors with this effect"
+    )
 
 
 def answer(options: argparse.Namespace) -> int:
@@ -22,7 +26,7 @@ def answer(options: argparse.Namespace) -> int:
     lines = [_erratum_line(one) for one in found]
     if options.full:
         lines = [f"{line}{_erratum_text(one)}\n" for line, one in zip(lines, found, strict=True)]
-    head = f"{'id':10} {'effect':14} {'place':49} {'printed':>9} {'an instance':>11} {'corrected':>9}"
+    head = f"{'id':10} {'effect':14} {'place':49} {'printed':>9} {'exact':>11} {'corrected':>9}"
     show(options, {"errata": found}, "\n".join([head, *lines]))
     return 0
 

@@ -11,12 +11,12 @@ ADJACENCIES = {one.name.lower().replace("_", "-"): one for one in Adjacency}
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", help="a run, as .toml or .json")
+    parser.add_argument("run", help="file that describes the run (.toml or .json)")
     add_delta(parser)
 
 
 def add_delta(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--delta", type=float, default=1e-5, help="the delta of the guarantee (default: 1e-5)")
+    parser.add_argument("--delta", type=float, default=1e-5, help="delta of the guarantee (default: 1e-5)")
 
 
 def add_adjacency(parser: argparse.ArgumentParser) -> None:
@@ -24,28 +24,36 @@ def add_adjacency(parser: argparse.ArgumentParser) -> None:
         "--adjacency",
         choices=list(ADJACENCIES),
         default="replace-one",
-        help="what is protected: that a record is another one (the default), that it contributes nothing, that it is there",
+        help="how neighbouring data sets differ: one record is replaced (default), contributes nothing, "
+        "or is added or removed",
     )
 
 
 def add_releases(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--releases", type=int, nargs="+", default=(), metavar="STEP", help="checkpoints released as well"
+        "--releases",
+        type=int,
+        nargs="+",
+        default=(),
+        metavar="STEP",
+        help="also release the iterates after these steps",
     )
 
 
 def add_plot(parser: argparse.ArgumentParser, what: str) -> None:
-    parser.add_argument("--plot", metavar="FILE", help=f"draw {what}")
+    parser.add_argument("--plot", metavar="FILE", help=f"plot {what}")
 
 
 def add_certificate(parser: argparse.ArgumentParser, of: str = "the proof") -> None:
-    parser.add_argument("--certificate", metavar="FILE", help=f"write {of}, for `lastiterate verify`")
+    parser.add_argument("--certificate", metavar="FILE", help=f"write {of}, to check with `lastiterate verify`")
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--report", metavar="FILE", help="write the page to sign (.html), or the same as .json or .txt")
     parser.add_argument(
-        "--stated", metavar="FILE", help="with --report, what the owner states in its label, as .toml or .json"
+        "--report", metavar="FILE", help="write a report to sign (.html), or its content as .json or .txt"
+    )
+    parser.add_argument(
+        "--stated", metavar="FILE", help="with --report, your own entries for its privacy label (.toml or .json)"
     )
 
 
@@ -53,7 +61,7 @@ def add_data_key(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data-key",
         metavar="FILE",
-        help="with --report, a secret key (made if it is not there) for a digest of the data",
+        help="with --report, secret key for the digest of the data; created if the file does not exist",
     )
 
 

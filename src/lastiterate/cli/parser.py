@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NoReturn
 
 from lastiterate.cli.commands import COMMANDS, Command
@@ -42,17 +42,26 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def parser(chosen: str | None) -> argparse.ArgumentParser:
-    """Only the options of the chosen command are there: nobody else's are asked for, and to know them takes its imports."""
+    """With the options of the chosen command alone: those of another one take its imports."""
+    return _filled({chosen})
+
+
+def full_parser() -> argparse.ArgumentParser:
+    """With the options of every command."""
+    return _filled({command.name for command in COMMANDS})
+
+
+def _filled(chosen: Collection[str | None]) -> argparse.ArgumentParser:
     parser = Parser(
         prog="lastiterate",
-        description="Differential privacy when only the last iterate is released.",
+        description="Differential privacy accounting and training when only the final model is released.",
         epilog="example: lastiterate account examples/mnist.toml --delta 1e-5",
     )
-    parser.add_argument("--version", action=Version, nargs=0, help="show program's version number and exit")
+    parser.add_argument("--version", action=Version, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(required=True, metavar="command")
     for command in COMMANDS:
         one = _listed(commands, command)
-        if command.name == chosen:
+        if command.name in chosen:
             _fill(one, command)
     return parser
 

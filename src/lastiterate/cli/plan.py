@@ -20,31 +20,33 @@ _OF_THE_LOSS = ("feature_norm", "classes", "l2", "clip", "width", "threshold")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--loss", choices=_LOSSES, default="logistic", help="default: logistic")
-    parser.add_argument("--records", type=int, required=True, help="how many there are")
-    parser.add_argument("--features", type=int, required=True, help="how many a row has")
-    parser.add_argument("--epsilon", type=float, required=True, help="the target")
+    parser.add_argument("--loss", choices=_LOSSES, default="logistic", help="loss to train (default: logistic)")
+    parser.add_argument("--records", type=int, required=True, help="number of training records")
+    parser.add_argument("--features", type=int, required=True, help="number of features per record")
+    parser.add_argument("--epsilon", type=float, required=True, help="target epsilon of the released model")
     add_delta(parser)
     add_adjacency(parser)
     parser.add_argument(
-        "--feature-norm", type=float, default=1.0, metavar="NORM", help="of a row, at most (default: 1)"
+        "--feature-norm", type=float, default=1.0, metavar="NORM", help="largest norm of a feature row (default: 1)"
     )
-    parser.add_argument("--classes", type=int, help="of a softmax, or one against the rest")
-    parser.add_argument("--clip", type=float, help="of gradients; chosen if not given, as are the next four")
-    parser.add_argument("--l2", type=float, help="a term of the loss")
-    parser.add_argument("--batches", type=int, help="in an epoch")
-    parser.add_argument("--epochs", type=int, help="passes over the data")
-    parser.add_argument("--step-size", type=float, metavar="SIZE", help="of gradient descent")
+    parser.add_argument("--classes", type=int, help="number of classes, for softmax or one against the rest")
+    parser.add_argument("--clip", type=float, help="largest norm of a record's gradient (default: chosen)")
+    parser.add_argument("--l2", type=float, help="strength of L2 regularisation (default: chosen)")
+    parser.add_argument("--batches", type=int, help="batches per epoch (default: chosen)")
+    parser.add_argument("--epochs", type=int, help="passes over the data (default: chosen)")
+    parser.add_argument(
+        "--step-size", type=float, metavar="SIZE", help="step size of gradient descent (default: chosen)"
+    )
     parser.add_argument(
         "--passes",
         type=int,
         default=MOST_PASSES,
         metavar="MOST",
-        help=f"over the data, at most (default: {MOST_PASSES})",
+        help=f"largest number of passes over the data (default: {MOST_PASSES})",
     )
-    parser.add_argument("--width", type=float, help="of the round corner of a smooth hinge")
-    parser.add_argument("--threshold", type=float, help="of a Huber loss")
-    parser.add_argument("--write", metavar="FILE", help="write the best plan's run, as .toml or .json")
+    parser.add_argument("--width", type=float, help="width of the rounded corner of the smooth hinge loss")
+    parser.add_argument("--threshold", type=float, help="residual where the Huber loss becomes linear")
+    parser.add_argument("--write", metavar="FILE", help="write the run of the best plan, as .toml or .json")
     add_plot(parser, "expected error against epsilon")
 
 
@@ -75,6 +77,6 @@ def _loss(options: argparse.Namespace) -> losses.Loss:
     given = {name: value for name in _OF_THE_LOSS if (value := getattr(options, name)) is not None}
     for name in given:
         if name not in known:
-            raise InvalidInput(f"{name} is no setting of the loss {options.loss}. Leave it out.", field=name)
+            raise InvalidInput(f"{name} is not a setting of the loss {options.loss}. Remove it.", field=name)
     loss: losses.Loss = make(**given)
     return loss

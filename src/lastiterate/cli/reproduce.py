@@ -11,15 +11,15 @@ from lastiterate.reproduction import TITLES
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paper", choices=[*TITLES, "all"], help="a paper, or all of them")
-    parser.add_argument("--out", metavar="DIR", default="out/papers", help="where to (default: out/papers)")
-    parser.add_argument("--quick", action="store_true", help="coarser grids, fewer repetitions: two minutes at most")
-    parser.add_argument("--fresh", action="store_true", help="make again what is there already")
+    parser.add_argument("--out", metavar="DIR", default="out/papers", help="output folder (default: out/papers)")
+    parser.add_argument("--quick", action="store_true", help="coarser grids and fewer repetitions; at most two minutes")
+    parser.add_argument("--fresh", action="store_true", help="recompute results that already exist")
     parser.add_argument(
         "--mnist",
         metavar="DIR",
-        help="the folder of MNIST's four files, for Bok2024's Tables 2, 5 and 6 (default: mnist in LASTITERATE_DATA)",
+        help="folder with the four MNIST files, for Tables 2, 5 and 6 of Bok2024 (default: $LASTITERATE_DATA/mnist)",
     )
-    parser.add_argument("--workers", type=int, help="processes (default: one for each core)")
+    parser.add_argument("--workers", type=int, help="number of parallel processes (default: one per core)")
 
 
 def answer(options: argparse.Namespace) -> int:

@@ -13,10 +13,10 @@ from lastiterate.errors import Unavailable
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", nargs="?", help="a run to begin with, as .toml or .json")
+    parser.add_argument("run", nargs="?", help="run to start from (.toml or .json)")
     add_delta(parser)
-    parser.add_argument("--port", type=int, default=0, help="of 127.0.0.1; 0 is any that is free (default: 0)")
-    parser.add_argument("--no-browser", action="store_true", help="only print the address")
+    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 takes any free port (default: 0)")
+    parser.add_argument("--no-browser", action="store_true", help="print the address without opening a browser")
 
 
 def answer(options: argparse.Namespace) -> int:
@@ -28,7 +28,7 @@ def answer(options: argparse.Namespace) -> int:
         raise Unavailable(str(error)) from error
     run = read_run(options.run) if options.run else None
     page = planner(run, options.delta, options.port)
-    show(options, {"address": page.address}, f"The planner is at {page.address} until Ctrl-C.")
+    show(options, {"address": page.address}, f"The planner runs at {page.address}. Press Ctrl-C to stop it.")
     sys.stdout.flush()
     page.serve(browser=not options.no_browser)
     return 0

@@ -21,7 +21,7 @@ def interrupted() -> int:
 
 
 def unwritten(error: OSError) -> int:
-    return dropped(said(f"the answer cannot be written: {error.strerror or error}.", BAD_INPUT))
+    return dropped(said(f"the output cannot be written: {error.strerror or error}.", BAD_INPUT))
 
 
 def finished(code: int) -> int:

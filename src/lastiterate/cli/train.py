@@ -16,37 +16,45 @@ from lastiterate.errors import Unavailable
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("data", help="a CSV file with a line of names, or a .parquet file; features are numbers")
-    parser.add_argument("--target", required=True, metavar="COLUMN", help="the column to predict")
+    parser.add_argument("data", help="CSV file with a header line, or .parquet file; features must be numbers")
+    parser.add_argument("--target", required=True, metavar="COLUMN", help="column to predict")
     kinds = ("logistic", "svc", "huber", "ridge")
-    parser.add_argument("--model", choices=kinds, default="logistic", help="default: logistic")
-    parser.add_argument("--epsilon", type=float, required=True, help="of the released model")
-    parser.add_argument("--delta", type=float, help="of the released model; from the number of records if not given")
-    parser.add_argument("--feature-norm", type=float, metavar="NORM", help="rows that are longer are scaled down to it")
+    parser.add_argument("--model", choices=kinds, default="logistic", help="model to train (default: logistic)")
+    parser.add_argument("--epsilon", type=float, required=True, help="epsilon of the released model")
+    parser.add_argument("--delta", type=float, help="delta of the released model (default: from the number of records)")
     parser.add_argument(
-        "--bounds", nargs="+", default=(), metavar="COLUMN=LOW:HIGH", help="public ranges; * is every other column"
+        "--feature-norm", type=float, metavar="NORM", help="scale longer feature rows down to this norm"
     )
     parser.add_argument(
-        "--scale", nargs="+", default=(), metavar="COLUMN=SIZE", help="public sizes that columns are divided by"
+        "--bounds",
+        nargs="+",
+        default=(),
+        metavar="COLUMN=LOW:HIGH",
+        help="public range of a column; * stands for every other column",
     )
-    parser.add_argument("--classes", nargs="+", metavar="LABEL", help="all labels there can be")
     parser.add_argument(
-        "--target-bound", type=float, metavar="BOUND", help="of a regression: targets beyond it are cut"
+        "--scale", nargs="+", default=(), metavar="COLUMN=SIZE", help="divide a column by this public number"
     )
-    parser.add_argument("--l2", type=float, help="chosen if not given, as are the next three")
-    parser.add_argument("--batches", type=int, help="in an epoch")
-    parser.add_argument("--epochs", type=int, help="passes over the data")
-    parser.add_argument("--step-size", type=float, metavar="SIZE", help="of gradient descent")
-    parser.add_argument("--passes", type=int, metavar="MOST", help="over the data, at most (default: 250)")
+    parser.add_argument("--classes", nargs="+", metavar="LABEL", help="all possible labels")
+    parser.add_argument(
+        "--target-bound", type=float, metavar="BOUND", help="regression: clip targets to [-BOUND, BOUND]"
+    )
+    parser.add_argument("--l2", type=float, help="strength of L2 regularisation (default: chosen)")
+    parser.add_argument("--batches", type=int, help="batches per epoch (default: chosen)")
+    parser.add_argument("--epochs", type=int, help="passes over the data (default: chosen)")
+    parser.add_argument(
+        "--step-size", type=float, metavar="SIZE", help="step size of gradient descent (default: chosen)"
+    )
+    parser.add_argument(
+        "--passes", type=int, metavar="MOST", help="largest number of passes over the data (default: 250)"
+    )
     add_adjacency(parser)
     parser.add_argument(
-        "--no-preparation", action="store_true", help="do not centre and scale features under the same budget"
+        "--no-preparation", action="store_true", help="do not spend budget on centring and scaling features"
     )
-    parser.add_argument("--no-intercept", action="store_true", help="no constant term")
-    parser.add_argument("--seed", type=int, help="for tests: the model is then not private")
-    parser.add_argument(
-        "--test", metavar="FILE", help="a CSV or Parquet file of public records to measure the model on"
-    )
+    parser.add_argument("--no-intercept", action="store_true", help="train without a constant term")
+    parser.add_argument("--seed", type=int, help="seed, for tests only: a seeded model is NOT private")
+    parser.add_argument("--test", metavar="FILE", help="CSV or Parquet file of public records to test the model on")
     parser.add_argument("--write", metavar="FILE", help="write the model and its report, as JSON")
     add_certificate(parser)
     add_report(parser)
@@ -75,7 +83,7 @@ def answer(options: argparse.Namespace) -> int:
 
 
 def _model_written(options: argparse.Namespace, content: dict[str, Any]) -> int:
-    """What cannot be written is printed: the budget is spent, and the model must not be lost."""
+    """A model that cannot be written is printed: its budget is spent, so it must not be lost."""
     text = json.dumps(finite(content), indent=2) + "\n"
     code = written(options, Extra(options.write, lambda path: write_text(path, text), f"model: {CHECKED}"))
     if code and not options.json:

@@ -17,13 +17,11 @@ _REJECTED = 1
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("certificate", help="a certificate, a trained model, or a report (.html or .json)")
-    parser.add_argument("--run", metavar="FILE", help="it must be about this run")
-    parser.add_argument("--model", metavar="FILE", help="a report must be about this released model")
-    parser.add_argument("--data", metavar="FILE", help="a report must be about these data")
-    parser.add_argument(
-        "--data-key", metavar="FILE", help="with --data, the secret key that the report was written with"
-    )
+    parser.add_argument("certificate", help="certificate, trained model, or report (.html or .json)")
+    parser.add_argument("--run", metavar="FILE", help="reject it unless it describes this run")
+    parser.add_argument("--model", metavar="FILE", help="reject a report of another released model")
+    parser.add_argument("--data", metavar="FILE", help="reject a report of other training data")
+    parser.add_argument("--data-key", metavar="FILE", help="with --data, secret key that the report was written with")
 
 
 def answer(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Private linear models with scikit-learn's habits: give epsilon and delta, fit, predict, read `report_`."""
+"""Private linear models with scikit-learn's interface: set epsilon and delta, call fit and predict, read `report_`."""
 
 try:
     import sklearn  # noqa: F401

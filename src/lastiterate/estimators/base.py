@@ -84,7 +84,7 @@ class DataShape:
 
 
 class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
-    """Fits by noisy gradient descent on features that are centred and scaled under the same budget."""
+    """Fits by noisy gradient descent; centring and scaling the features is part of the same privacy budget."""
 
     epsilon: float
     delta: float | None
@@ -188,7 +188,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
 
     @property
     def report_(self) -> Report:
-        """The account of all that was released: what features were prepared with, and the model."""
+        """The privacy report of everything released: the centre and scale of the features, and the model."""
         check_is_fitted(self)
         return _reported(self.run_, self.delta_, self.leaks_)
 
@@ -233,7 +233,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             return batches_of(plan, records, self._adjacency())
         if self.batches.records != records:
             raise InvalidInput(
-                f"batches are about {self.batches.records} records. Got {records} rows.", field="batches"
+                f"batches must describe {records} records, one for each row. Got {self.batches.records}.",
+                field="batches",
             )
         return self.batches
 
@@ -256,7 +257,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             return self.batches.per_epoch
         if not isinstance(self.batches, Integral):
             raise InvalidInput(
-                f"batches must be the number of batches in an epoch, or such as li.FullBatch(records=1000). "
+                f"batches must be the number of batches per epoch, or batches such as li.FullBatch(records=1000). "
                 f"Got {shown(self.batches):.60}.",
                 field="batches",
             )

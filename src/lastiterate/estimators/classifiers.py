@@ -42,22 +42,22 @@ class _PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ig
         if self.classes is None:
             known, numbers = np.unique(labels, return_inverse=True)
             leaks.say(
-                f"classes was not given: the {len(known)} labels of the data were taken, which tells that each occurs.",
-                "Give classes=, all labels there can be.",
+                f"classes was not given: the {len(known)} labels were read from the data, which reveals that each occurs.",
+                "Set classes= to all possible labels.",
             )
             return _enough(known), numbers
         known = _enough(_sorted(self.classes))
         if (known.dtype.kind in "US") != (labels.dtype.kind in "OUS"):
             raise InvalidInput(
-                f"labels must be of the kind of classes = {known.tolist()}. Got {labels.dtype}.", field="labels"
+                f"labels must have the type of classes = {known.tolist()}. Got {labels.dtype}.", field="labels"
             )
         numbers = np.searchsorted(known, labels.astype(str) if labels.dtype.kind == "O" else labels)
         if not (known[np.minimum(numbers, len(known) - 1)] == labels).all():
-            raise InvalidInput(f"y must hold labels from classes = {known.tolist()} only. It holds others.", field="y")
+            raise InvalidInput(f"y must hold only labels in classes = {known.tolist()}. It holds others.", field="y")
         return known, numbers
 
     def decision_function(self, X: Any) -> Any:
-        """Scores: of the second class, where there are two; of every class, where there are more."""
+        """One score per row for two classes (positive means the second class); one score per class for more."""
         scores = self._scores(X)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
@@ -86,24 +86,24 @@ def _sorted(classes: Any) -> Any:
 
 def _enough(known: Any) -> Any:
     if len(known) < 2:
-        raise InvalidInput(f"a classifier needs at least two classes. Got one class, {known.tolist()}.")
+        raise InvalidInput(f"classes must hold at least two labels. Got one class, {known.tolist()}.")
     return known
 
 
 class PrivateLogisticRegression(_PrivateLinearClassifier):
     """Logistic regression whose released model is (ε, δ)-differentially private.
 
-    Give `epsilon`, `delta`, `feature_norm` (rows that are longer are scaled down) and `classes`; what is left out and has
-    to be learnt from the data is warned of. Features are centred and scaled under the same budget, unless `preparation` is
-    None. `l2`, `batches` in an epoch, `epochs` and `step_size` are chosen from public numbers unless given (`plan_`), with
-    at most `passes` over the data. The gradient of a record is clipped at `clip`, for rows whose scale is 1; where iterates
-    are hidden, wrong classes of several pull with a probability of at most `pull` instead, which keeps the loss convex
-    (li.losses.softmax). `adjacency` says what is protected: that one record is replaced (li.REPLACE_ONE, the default), that
-    it contributes nothing (li.ZERO_OUT), or that it is there at all (li.ADD_OR_REMOVE_ONE); the last two take about half of
-    the noise.
+    Set `epsilon`, `delta`, `feature_norm` (longer rows are scaled down to it) and `classes`. A value that you leave out is
+    read from the data, with a warning that it is not private. Features are centred and scaled within the same budget,
+    unless `preparation` is None. `l2`, `batches` per epoch, `epochs` and `step_size` are chosen from public numbers unless
+    you set them (see `plan_`), with at most `passes` over the data. Each record's gradient is clipped at `clip`, for rows
+    of scale 1. A plan with hidden iterates needs a convex loss: with more than two classes it caps the total probability of
+    the wrong classes at `pull` instead of clipping (see li.losses.softmax). `adjacency` defines neighbouring data sets: one
+    record is replaced (li.REPLACE_ONE, the default), contributes nothing (li.ZERO_OUT), or is added or removed
+    (li.ADD_OR_REMOVE_ONE); the last two need about half of the noise.
 
-    After `fit`: `coef_` and `intercept_` of the features as they were given, `classes_`; `report_`, the account of all that
-    was released; `plan_`, `run_`, `preparation_`, `private_`, `leaks_`.
+    After `fit`: `coef_` and `intercept_` for the features as you passed them; `classes_`; `report_`, the privacy report of
+    everything released; `plan_`, `run_`, `preparation_`, `private_`, `leaks_`.
     """
 
     def __init__(
@@ -150,22 +150,22 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
         return losses.logistic(feature_norm=norm, l2=l2, clip=self.clip if hidden else None)
 
     def predict_proba(self, X: Any) -> Any:
-        """Probabilities, one column for each class."""
+        """Class probabilities, one column per class."""
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return np.column_stack([expit(-scores), expit(scores)])
         return softmax(scores, axis=1)
 
     def predict_log_proba(self, X: Any) -> Any:
-        """Logarithms of the probabilities."""
+        """Logarithms of `predict_proba`."""
         return np.log(self.predict_proba(X))
 
 
 class PrivateLinearSVC(_PrivateLinearClassifier):
     """A linear support vector machine whose released model is (ε, δ)-differentially private.
 
-    Its hinge has a corner that is rounded over an interval of `width`. More than two classes: one against the rest, each
-    with an equal part of the noise. All else is as in `PrivateLogisticRegression`.
+    The corner of the hinge loss is rounded over an interval of length `width`. More than two classes are trained one
+    against the rest, together and within one budget. Everything else is as in `PrivateLogisticRegression`.
     """
 
     def __init__(

@@ -47,11 +47,13 @@ def train_table(options: argparse.Namespace) -> tuple[dict[str, Any], str, Repor
 def _check(options: argparse.Namespace) -> None:
     regression = options.model in REGRESSIONS
     if regression and options.classes:
-        raise InvalidInput(f"--classes is for classifiers. Got it with --model {options.model}.")
+        raise InvalidInput(f"--classes needs a classifier. Got --model {options.model}; remove --classes.")
     if not regression and options.target_bound is not None:
-        raise InvalidInput(f"--target-bound is for regressions. Got it with --model {options.model}.")
+        raise InvalidInput(f"--target-bound needs a regression. Got --model {options.model}; remove --target-bound.")
     if options.test and Path(options.test).resolve() == Path(options.data).resolve():
-        raise InvalidInput("--test must hold public records: a score on the training data would be one more release.")
+        raise InvalidInput(
+            "--test must be a file of public records. Got the training data; a score on them would be another release."
+        )
 
 
 def _check_labels(options: argparse.Namespace, table: Table) -> None:
@@ -59,8 +61,9 @@ def _check_labels(options: argparse.Namespace, table: Table) -> None:
     labels = len(set(table.target)) if options.model not in REGRESSIONS and not options.classes else 0
     if labels > _MOST_LABELS:
         raise InvalidInput(
-            f"--target {options.target} has {labels} different values, too many for classes. Use --model ridge for numbers, "
-            "or give all labels with --classes."
+            f"--target {options.target} has {labels} different values, too many for a classifier. Use --model ridge "
+            "for numbers, "
+            "or list all labels with --classes."
         )
 
 
@@ -123,15 +126,15 @@ def _text(model: PrivateLinearModel, content: dict[str, Any], options: argparse.
         *report.caveats,
         f"epsilon = {report.epsilon:.6g} at delta = {report.delta:g} ({report.protected}), "
         f"by {report.best.theorem.name}",
-        f"releasing every iterate would cost epsilon = {report.composition:.6g}",
+        f"releasing every iterate: epsilon = {report.composition:.4g}",
         f"trained with {plan}",
-        f"noise {model.noise_:.4g} on the mean gradient; {100 * _share(report):.2g} % of mu² for centring and scaling",
+        f"noise std {model.noise_:.4g} on the mean gradient; centring and scaling used {100 * _share(report):.2g}% of mu²",
     ]
     if options.test:
         name = "R²" if options.model in REGRESSIONS else "accuracy"
         lines.append(f"{name} on {options.test}: {content['score_on_test']:.4f}")
     if not options.write:
-        lines.append("write it with --write model.json")
+        lines.append("save the model with --write model.json")
     return "\n".join(lines)
 
 

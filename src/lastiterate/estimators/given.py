@@ -38,9 +38,9 @@ def norm_of(feature_norm: float | None, norms: Floats, leaks: Leaks) -> float:
         return checked_number("feature_norm", feature_norm, POSITIVE)
     norm = max(float(norms.max()), _SHORTEST)
     leaks.say(
-        f"feature_norm was not given: that of the longest row, {norm:.4g}, was taken from the data, and the scale "
-        "of the noise now tells how long it is.",
-        "Give feature_norm=, a bound that you know without looking; longer rows are scaled down to it.",
+        f"feature_norm was not given: the norm of the longest row, {norm:.4g}, was read from the data, and the scale "
+        "of the noise now reveals it.",
+        "Set feature_norm= to a bound that you know without the data; longer rows are scaled down to it.",
     )
     return norm
 
@@ -50,8 +50,8 @@ def seed_of(random_state: Any, leaks: Leaks) -> int | None:
     if random_state is None:
         return None
     leaks.say(
-        "random_state is set: whoever knows it can take the noise off, so this model is not private.",
-        "Leave it out of anything that is released.",
+        "random_state is set: anyone who knows it can subtract the noise, so this model is not private.",
+        "Remove it before you release a model.",
     )
     if isinstance(random_state, Integral):
         return checked_count("random_state", random_state, least=0)
@@ -81,8 +81,8 @@ def delta_of(delta: float | None, records: int, leaks: Leaks) -> float:
         return checked_number("delta", delta, INSIDE_UNIT)
     taken = 1 / (10 * records)
     leaks.say(
-        f"delta was not given: 1/(10·{records}) = {taken:.3g} was taken, which tells how many records there are.",
-        "Give delta=.",
+        f"delta was not given: 1/(10·{records}) = {taken:.3g} was used, which reveals the number of records.",
+        "Set delta=.",
     )
     return taken
 
@@ -95,7 +95,7 @@ def say_if_counted(adjacency: Adjacency, records: int, leaks: Leaks) -> None:
     """Whether a record is there or not, the number of records tells; and sums are divided by it."""
     if adjacency is ADD_OR_REMOVE_ONE:
         leaks.say(
-            f"the number of records, {records}, was taken for a public number: noise and step sizes depend on it, and under "
+            f"the number of records, {records}, was treated as public: noise and step sizes depend on it, but under "
             "li.ADD_OR_REMOVE_ONE it is not public.",
-            "Use adjacency=li.ZERO_OUT, which takes the same noise and keeps the number of records public.",
+            "Use adjacency=li.ZERO_OUT, which needs the same noise and keeps the number of records public.",
         )

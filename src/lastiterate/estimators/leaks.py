@@ -29,10 +29,10 @@ class Leaks:
         """A search or an ensemble fits many models on the same records, and often looks at the scores of all of them."""
         if any(name.startswith(_REPEATERS) for name in _callers()):
             self.say(
-                "This fit is one of several on the same data: epsilon is what each one costs, and scores that are compared "
-                "are not private at all.",
-                "Use PrivateGridSearchCV, choose settings on public data, or add up the costs with li.compose and release "
-                "scores with noise.",
+                "This fit is one of several on the same data: epsilon covers one fit, and comparing their scores is not "
+                "private at all.",
+                "Use PrivateGridSearchCV, choose settings on public data, or compose the guarantees with li.compose and "
+                "release scores with noise.",
             )
 
 

@@ -21,8 +21,8 @@ def warning_of_one_class(
         return None
     which = f"every record of {where}" if public is not None else _DRAWN[bool(scales.bounded.all())]
     return (
-        f"the model predicts {answers.pop()!r} for {which}. Give public ranges of the columns with --bounds or --scale, "
-        "or a larger epsilon."
+        f"the model predicts {answers.pop()!r} for {which}. Set public ranges of the columns with --bounds or --scale, "
+        "or use a larger epsilon."
     )
 
 

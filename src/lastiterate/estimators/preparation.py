@@ -32,15 +32,16 @@ from lastiterate.training.preparation import Preparation, PrivateRows
 
 
 class PrivatePreparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Centres and scales features by numbers that are (ε, δ)-differentially private.
+    """Centres and scales features with an (ε, δ)-differentially private mean and scale.
 
-    A row x becomes (x − center_)/scale_, and rows that are then longer than `reach` are scaled down to it, so that what
-    follows may be told `feature_norm=reach`. The private estimators do this by themselves, under their own budget; this is
-    for pipelines that do something in between, or with other models. Rows longer than `feature_norm` are scaled down first.
+    A row x becomes (x − center_)/scale_; rows that are then longer than `reach` are scaled down to it, so the next step can
+    use `feature_norm=reach`. Before that, rows longer than `feature_norm` are scaled down to `feature_norm`. The private
+    estimators already do all this within their own budget: use this class for pipelines with steps in between, or with other
+    models.
 
-    In a pipeline, a private model counts it towards its own epsilon. After `fit`: `center_`, the private mean; `scale_`, the
-    private root of the mean squared distance from it; `guarantee_`, which outside a pipeline composes with that of a model:
-    `li.compose([preparation.guarantee_, model.report_])`; `private_`, `leaks_`.
+    In a pipeline, a private model adds it to its own epsilon. After `fit`: `center_`, the private mean; `scale_`, the
+    private root mean squared distance from it; `guarantee_`; `private_`; `leaks_`. Outside a pipeline, compose the
+    guarantees yourself: `li.compose([preparation.guarantee_, model.report_])`.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class PrivatePreparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> PrivatePreparation:
-        """Learn the centre and the scale, with noise. `y` is not looked at."""
+        """Learn the centre and the scale, with noise. `y` is ignored."""
         check_unmasked(X)
         features, leaks = dense(validate_data(self, X, dtype=FLOATS, accept_sparse="csr")), Leaks()
         leaks.say_if_repeated()
@@ -81,7 +82,7 @@ class PrivatePreparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Each row by itself."""
+        """Centre and scale each row, and shorten rows longer than `reach`."""
         check_is_fitted(self)
         features = dense(validate_data(self, X, reset=False, dtype=FLOATS, accept_sparse="csr"))
         rows = ShortRows(features, row_norms_above(features), self.feature_norm_)

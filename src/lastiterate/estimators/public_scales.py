@@ -49,7 +49,7 @@ def public_scales(names: Sequence[str], bounds: Sequence[str], scales: Sequence[
     ranges = {name: _bounds(name, text) for name, text in _named("--bounds", bounds, names)}
     sizes = {name: _scale(name, text) for name, text in _named("--scale", scales, names)}
     for name in ranges.keys() & sizes.keys():
-        raise InvalidInput(f"column {name} is in --bounds and in --scale. Leave one of them out.")
+        raise InvalidInput(f"column {name} is in both --bounds and --scale. Remove it from one of them.")
     given = {**{name: (0.0, size) for name, size in sizes.items()}, **ranges}
     found = [given.get(name, given.get(_ALL_OTHERS, (0.0, 1.0))) for name in names]
     bounded = [name in ranges or (name not in sizes and _ALL_OTHERS in ranges) for name in names]
@@ -62,10 +62,10 @@ def _named(option: str, texts: Sequence[str], names: Sequence[str]) -> list[tupl
     for text in texts:
         name, is_there, value = text.rpartition("=")
         if not is_there:
-            raise InvalidInput(f"{option} must be such as {_EXAMPLES[option]}. Got {text!r:.60}.")
+            raise InvalidInput(f"{option} must look like {_EXAMPLES[option]}. Got {text!r:.60}.")
         if name not in (*names, _ALL_OTHERS):
             raise InvalidInput(
-                f"{option} is about a column {name!r}, which the data has not. It has {', '.join(names)}."
+                f"{option} names the column {name!r}, which is not in the data. The columns are {', '.join(names)}."
             )
         found.append((name, value))
     return found

@@ -30,9 +30,9 @@ _FARTHEST = 4.0  # from the centre, in units of their own scale: targets beyond 
 class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
     """Linear regression whose released model is (ε, δ)-differentially private.
 
-    `target_bound` bounds |y|: targets beyond it are cut. Like the features, they are centred and scaled under the same
-    budget, unless `preparation` is None. `loss="ridge"` is quadratic with clipped gradients; `loss="huber"` pays linearly
-    for residuals beyond `threshold`, in units of the targets' scale. All else is as in `PrivateLogisticRegression`.
+    `target_bound` bounds |y|: targets beyond it are clipped. Targets, like features, are centred and scaled within the same
+    budget, unless `preparation` is None. `loss="ridge"` is quadratic with clipped gradients; `loss="huber"` is linear for
+    residuals beyond `threshold`, in units of the targets' scale. Everything else is as in `PrivateLogisticRegression`.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
         return self.target_preparation_.rows(targets[:, None])[:, 0]
 
     def fit(self, X: Any, y: Any) -> Any:
-        """Train on private data. Rows longer than `feature_norm` are scaled down, targets beyond `target_bound` cut."""
+        """Train on private data. Longer rows are scaled down to `feature_norm`; targets are clipped to `target_bound`."""
         features, wanted = self._validated(X, y, y_numeric=True)
         targets, leaks = wanted.astype(np.float64), Leaks()
         bound = self._bound(targets, leaks)
@@ -113,13 +113,13 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
             return checked_number("target_bound", self.target_bound, POSITIVE)
         bound = float(np.abs(targets).max()) or 1.0
         leaks.say(
-            f"target_bound was not given: the largest |y|, {bound:.4g}, was taken from the data.",
-            "Give target_bound=, a bound that you know without looking; targets beyond it are cut.",
+            f"target_bound was not given: the largest |y|, {bound:.4g}, was read from the data.",
+            "Set target_bound= to a bound that you know without the data; targets beyond it are clipped.",
         )
         return bound
 
     def predict(self, X: Any) -> Any:
-        """The linear function of the features."""
+        """Predicted targets, one per row."""
         return self._scores(X)
 
     def __sklearn_tags__(self) -> Any:
@@ -132,7 +132,8 @@ def _warn_of_larger(targets: Floats, bound: float) -> None:
     count = int((np.abs(targets) > bound * (1 + 1e-9)).sum())
     if count:
         warnings.warn(
-            f"{count} of {len(targets)} targets were larger than target_bound = {bound:g} and were cut to it. This number "
+            f"{count} of {len(targets)} targets were larger than target_bound = {bound:g} and were clipped to it. "
+            "This number "
             "is not private.",
             PrivacyLeak,
             stacklevel=outside(),

@@ -32,7 +32,7 @@ class Table:
         found = np.array([_number(cell) for cell in self.target])
         if not np.isfinite(found).all():
             wrong = self.target[int(np.argmin(np.isfinite(found)))]
-            raise InvalidInput(f"the target of a regression must be numbers. Got {wrong!r}.")
+            raise InvalidInput(f"the target column of a regression must hold numbers. Got {wrong!r}.")
         return found
 
 
@@ -56,7 +56,7 @@ def _read_parquet(path: str, target: str) -> Table:
     labels = content.column(target).to_pylist()
     if None in labels:
         raise InvalidInput(
-            f"{path}, record {labels.index(None) + 1}: column {target} is empty. Fill it, or leave it out."
+            f"{path}, record {labels.index(None) + 1}: column {target} is empty. Fill it, or remove the record."
         )
     return Table(names, np.stack(features, axis=1), tuple(str(one).strip() for one in labels))
 
@@ -76,7 +76,7 @@ def _read_csv(path: str, target: str) -> Table:
     except csv.Error as error:
         raise InvalidInput(f"{path}, line {lines.line_num} is not CSV: {error}.") from error
     if len(rows) < 2:
-        raise InvalidInput(f"{path} must hold a line of names and at least one record.")
+        raise InvalidInput(f"{path} must hold a header line and at least one record.")
     header = rows[0][1]
     _check_header(path, header, target)
     place = header.index(target)
@@ -91,14 +91,14 @@ def _check_header(path: str, header: list[str], target: str) -> None:
         raise InvalidInput(f"{path} has no column {target!r}. It has {', '.join(header)}.{hint}")
     twice = [name for name in header if not name or header.count(name) > 1]
     if twice:
-        raise InvalidInput(f"{path} must have a name of its own for each column. Got {twice[0]!r}.")
+        raise InvalidInput(f"{path} must have a different name for each column. Got {twice[0]!r} twice.")
     if len(header) < 2:
-        raise InvalidInput(f"{path} must have features besides the target. Got {header}.")
+        raise InvalidInput(f"{path} must have at least one feature column besides the target. Got {header}.")
 
 
 def _numbers(path: str, line: int, header: list[str], row: list[str], place: int) -> list[float]:
     if len(row) != len(header):
-        raise InvalidInput(f"{path}, line {line} has {len(row)} cells, but there are {len(header)} columns.")
+        raise InvalidInput(f"{path}, line {line} must have {len(header)} cells, one per column. Got {len(row)}.")
     found = []
     for column, cell in enumerate(row):
         number = _number(cell)
@@ -110,8 +110,8 @@ def _numbers(path: str, line: int, header: list[str], row: list[str], place: int
 
 def _not_a_number(place: str, column: str, found: Any) -> str:
     return (
-        f"{place}: column {column} must hold numbers. Got {found!r:.60}; encode or fill it before, without looking at other "
-        "records, or leave the column out."
+        f"{place}: column {column} must hold numbers. Got {found!r:.60}; encode or fill it without looking at other "
+        "records, or remove the column."
     )
 
 

@@ -44,8 +44,8 @@ class Upstream:
         for one in self.private:
             if one.guarantee_.adjacency is not adjacency:
                 raise InvalidInput(
-                    f"PrivatePreparation in this pipeline protects under {one.guarantee_.adjacency!r}, the model under "
-                    f"{adjacency!r}. Give both the same adjacency.",
+                    f"PrivatePreparation in this pipeline has adjacency {one.guarantee_.adjacency!r}, the model has "
+                    f"{adjacency!r}. Use the same adjacency for both.",
                     field="adjacency",
                 )
         return up(math.hypot(*(one.guarantee_.mu for one in self.private)), operations=len(self.private))
@@ -54,9 +54,9 @@ class Upstream:
         """What was learnt without noise, and what was learnt from records with a seed or without a bound."""
         if self.others:
             leaks.say(
-                f"{' and '.join(self.others)} in this pipeline learnt from the same records without noise, and what was "
-                "learnt is released with the model: epsilon does not cover it.",
-                "Use PrivatePreparation, or what looks at each row alone, such as Normalizer.",
+                f"{' and '.join(self.others)} in this pipeline learnt from the same records without noise. This is "
+                "released with the model, and epsilon does not cover it.",
+                "Use PrivatePreparation, or a step that treats each row alone, such as Normalizer.",
             )
         for one in self.private:
             leaks.found += one.leaks_

@@ -81,14 +81,14 @@ def validation_of(
     if isinstance(given, Real) and not isinstance(given, bool):
         if not is_classifier(estimator) or scoring is not None:
             raise InvalidInput(
-                "validation as a share of the records counts what is classified correctly, with noise. For regressions and "
-                "other scores give public records: validation=(X, y).",
+                "validation must be public records (X, y) for regressions and for scores other than accuracy. Got a share "
+                "of the records, on which only a noisy accuracy is computed.",
                 field="validation",
             )
         return _held_out(checked_number("validation", given, INSIDE_UNIT), estimator, data, source)
     if not isinstance(given, tuple) or len(given) != 2:
         raise InvalidInput(
-            f"validation must be (X, y), public records, or the share of records to hold out. Got {shown(given):.60}.",
+            f"validation must be public records (X, y), or the share of records to hold out. Got {shown(given):.60}.",
             field="validation",
         )
     return PublicRecords(*given, check_scoring(estimator, scoring), slice(None))
@@ -99,7 +99,8 @@ def _held_out(share: float, estimator: PrivateLinearModel, data: tuple[Any, Any]
     count = round(share * len(targets))
     if not 0 < count < len(targets):
         raise InvalidInput(
-            f"validation = {share:g} of {len(targets)} records leaves none to train on or none to score. Give another.",
+            f"validation = {share:g} of {len(targets)} records leaves no records to train on or to score. Choose "
+            "another share.",
             field="validation",
         )
     held: NDArray[np.bool_] = np.zeros(len(targets), bool)

@@ -1,4 +1,4 @@
-"""Mechanisms other than training: kernels, couplings, diffusions, the exponential mechanism; analysed and runnable."""
+"""Mechanisms other than training: Markov kernels, couplings, diffusions, the exponential mechanism; to analyse and run."""
 
 from lastiterate.mechanisms.additive import GaussianAfterGaussian, LaplaceAfterLaplace, LipschitzThenGaussian
 from lastiterate.mechanisms.amplified import Amplified, Clause

@@ -69,7 +69,7 @@ class LipschitzThenGaussian(_Additive):
 
 
 class LaplaceAfterLaplace(_Additive):
-    """f(D) + Lap(first) + Lap(second) for one number: nothing is gained in pure ε, much at every δ > 0. (Example 2)"""
+    """f(D) + Lap(first) + Lap(second) for one number: no gain at δ = 0, a large one at every δ > 0. (Example 2)"""
 
     @property
     def pure_epsilon(self) -> float:
@@ -88,16 +88,16 @@ class LaplaceAfterLaplace(_Additive):
         return RenyiDP(orders=DEFAULT_ORDERS, divergences=divergences)
 
     def density(self, x: Any) -> Floats:
-        """Of the noise. (6)"""
+        """Density of the noise. (6)"""
         distances = np.abs(np.asarray(checked_array("x", x, FINITE), float))
         wide, narrow = self._ordered
         return np.asarray(np.exp(-distances / wide) * (1 + self._rise(distances)) / (2 * (wide + narrow)))
 
     def release(self, value: Any, seed: int | None = None) -> Release:
-        """Of one number: several would be several mechanisms."""
+        """Release one number with noise. For several numbers, compose several mechanisms."""
         if np.size(value) != 1:
             raise InvalidInput(
-                f"value must be one number; release several one by one, and compose. Got {np.size(value)}.",
+                f"value must be one number. Got {np.size(value)}; release each separately, and compose.",
                 field="value",
             )
         return released(value, ((laplace, self.first), (laplace, self.second)), Source(seed))

@@ -22,7 +22,7 @@ _LARGEST = 700.0
 
 
 class Clause(Enum):
-    """Of Theorem 1, in its order."""
+    """The four clauses of Theorem 1 in Balle et al. 2019."""
 
     DOBRUSHIN = "Dobrushin: δ' = γδ"
     CURVE = "(γ, ε̃)-Dobrushin, the exact curve: δ' = δ·γ(log(1 + (e^ε − 1)/δ))"
@@ -42,7 +42,7 @@ class Mixing:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Amplified(Notion):
-    """A guarantee after post-processing; `clause(epsilon)` says which clause is the best there."""
+    """A guarantee after post-processing by a Markov kernel; `clause(epsilon)` is the best clause at this ε."""
 
     before: Notion
     mixing: Mixing
@@ -56,7 +56,7 @@ class Amplified(Notion):
             return np.log(np.min(list(self._clauses(epsilons).values()), axis=0))
 
     def clause(self, epsilon: float) -> Clause:
-        """The clause with the least δ at this ε."""
+        """The clause with the smallest δ at this ε."""
         found = self._clauses(np.array([checked_number("epsilon", epsilon, NON_NEGATIVE)]))
         return min(found, key=lambda clause: float(found[clause][0]))
 

@@ -47,11 +47,11 @@ class _Semigroup(ABC):
 
     @abstractmethod
     def shrink(self, time: float) -> float:
-        """What is left of the value at this time."""
+        """The factor on the value at this time."""
 
     @abstractmethod
     def variance(self, time: float) -> float:
-        """Of the noise at this time."""
+        """Variance of the noise at this time."""
 
     def intrinsic_sensitivity(self, time: float) -> float:
         """Λ(t)."""
@@ -67,11 +67,11 @@ class _Semigroup(ABC):
         return self.shrink(time) / spread if spread > 0 else math.inf
 
     def release(self, value: Any, time: float, seed: int | None = None) -> Release:
-        """The value of the data as it is at this time."""
+        """Release the value with the noise of this time."""
         return self._moved(value, _checked_time(time), Source(seed))
 
     def continued(self, released: Release, time: float, seed: int | None = None) -> Release:
-        """What `release` of this diffusion returned, `time` later: as if it had been released then, rounded twice."""
+        """Continue a release of this diffusion by `time`: distributed as a release at the later time, rounded twice."""
         if not isinstance(released, Release):
             raise InvalidInput(f"released must be what release returned. Got {shown(released):.60}.", field="released")
         later = self._moved(released.value, _checked_time(time), Source(seed))
@@ -87,12 +87,12 @@ class _Semigroup(ABC):
         return _square((1 - self.shrink(time)) * length) + count * self.variance(time)
 
     def gaussian_error(self, time: float, dimension: int) -> float:
-        """Of the plain Gaussian mechanism with the same guarantee."""
+        """Mean squared error of the Gaussian mechanism with the same guarantee."""
         count, square = checked_count("dimension", dimension), _square(self._kept_over_noise(_checked_time(time)))
         return count / square if square > 0 else math.inf
 
     def shrunk_gaussian_error(self, time: float, norm: float, dimension: int) -> float:
-        """Of that mechanism, multiplied by the best constant for this norm."""
+        """Mean squared error of the Gaussian mechanism, multiplied by the best constant for this norm."""
         plain = self.gaussian_error(time, dimension)
         square = _square(checked_number("norm", norm, POSITIVE))
         return square if math.isinf(plain) else plain / (plain / square + 1) if square > 0 else 0.0
@@ -121,7 +121,7 @@ class Brownian(_Semigroup):
 
 @dataclass(frozen=True)
 class OrnsteinUhlenbeck(_Semigroup):
-    """dX = −θX·dt + √2·ρ·dW (errata E3.2): pulled to 0 as it diffuses, so that its error is bounded."""
+    """dX = −θX·dt + √2·ρ·dW (errata E3.2): pulled to 0 as it diffuses, so its error is bounded."""
 
     theta: float
     rho: float
@@ -160,7 +160,7 @@ class Diffusion:
     kappa: Callable[[Floats], Floats]
 
     def intrinsic_sensitivity(self, time: float) -> float:
-        """An upper bound on Λ(t); `bracket` says how far off it can be."""
+        """An upper bound on Λ(t); `bracket` also returns a lower bound."""
         return self.bracket(time)[1]
 
     def bracket(self, time: float) -> tuple[float, float]:

@@ -51,10 +51,10 @@ class Kernel(ABC):
     @property
     @abstractmethod
     def mixing(self) -> Mixing:
-        """How much it forgets."""
+        """The mixing coefficients of the kernel."""
 
     def amplify(self, guarantee: Notion | tuple[float, float]) -> Amplified:
-        """The guarantee of a mechanism whose result goes through this kernel; of any notion, or of one (ε, δ)."""
+        """The guarantee after post-processing by this kernel. `guarantee` is any notion, or one pair (ε, δ)."""
         return Amplified(_as_notion(guarantee), self.mixing)
 
 
@@ -73,9 +73,9 @@ def _as_notion(guarantee: Any) -> Notion:
 
 @dataclass(frozen=True, eq=False, init=False)
 class FiniteKernel(Kernel):
-    """matrix[x, y] is the probability to go from x to y; dense, or any scipy.sparse matrix.
+    """A Markov kernel on finitely many states: matrix[x, y] is the probability to go from x to y; dense or scipy.sparse.
 
-    `kernel @ other` is one after the other, `kernel ** 10` ten times the same.
+    `kernel @ other` applies `kernel` and then `other`; `kernel ** 10` applies it ten times.
     """
 
     matrix: Floats
@@ -103,14 +103,14 @@ class FiniteKernel(Kernel):
     def __matmul__(self, other: FiniteKernel) -> FiniteKernel:
         if not isinstance(other, FiniteKernel) or self.matrix.shape[1] != other.matrix.shape[0]:
             raise InvalidInput(
-                f"the second kernel must start where the first ends, from {self.matrix.shape[1]} states."
+                f"the second kernel must have {self.matrix.shape[1]} rows, the number of columns of the first."
             )
         rounding = self.rounding + other.rounding + self.matrix.shape[1] * _ULP
         return FiniteKernel(self.matrix @ other.matrix, rounding)
 
     def __pow__(self, times: int) -> FiniteKernel:
         if self.matrix.shape[0] != self.matrix.shape[1]:
-            raise InvalidInput(f"only a square kernel can be repeated. Got shape {self.matrix.shape}.")
+            raise InvalidInput(f"a kernel must be square to be repeated. Got shape {self.matrix.shape}.")
         count = checked_count("times", times)
         rounding = count * (self.rounding + len(self.matrix) * _ULP) if count > 1 else self.rounding
         return FiniteKernel(np.linalg.matrix_power(self.matrix, count), rounding)
@@ -132,18 +132,18 @@ class FiniteKernel(Kernel):
 
     @cached_property
     def doeblin(self) -> float:
-        """The least γ with K(x) ≥ (1 − γ)·ω for all x, for some law ω."""
+        """The smallest γ with K(x) ≥ (1 − γ)·ω for all x, for some distribution ω."""
         return float(min(1.0, max(0.0, up(1 - self._least.sum()) + self.rounding + len(self._least) * _ULP)))
 
     @property
     def doeblin_witness(self) -> Floats | None:
-        """ω: what every row has in common; None if that is nothing."""
+        """The distribution ω of `doeblin`; None if the rows have nothing in common."""
         total = float(self._least.sum())
         return self._least / total if total > 0 else None
 
     @cached_property
     def ultra_mixing(self) -> float:
-        """The least γ with K(x, y) ≥ (1 − γ)·K(x', y) for all x, x', y."""
+        """The smallest γ with K(x, y) ≥ (1 − γ)·K(x', y) for all x, x', y."""
         greatest = self.matrix.max(axis=0)
         reached = greatest > 0
         least = float((self._least[reached] / greatest[reached]).min())
@@ -197,7 +197,7 @@ class FiniteKernel(Kernel):
         return min(up(worst), 1.0)
 
     def sample(self, states: Any, seed: int | None = None) -> Release:
-        """The next state of each of these states."""
+        """Draw the next state of each state."""
         given = np.asarray(states)
         given = given.astype(np.intp) if given.size == 0 else given
         if not np.issubdtype(given.dtype, np.integer) or not ((given >= 0) & (given < len(self.matrix))).all():
@@ -214,7 +214,7 @@ def _fits(shape: tuple[int, ...]) -> bool:
 
 @dataclass(frozen=True)
 class GaussianKernel(Kernel):
-    """x ↦ x + N(0, noise²), on a set of this diameter."""
+    """x ↦ x + N(0, noise²), on a set of diameter `diameter`."""
 
     noise: float
     diameter: float
@@ -224,7 +224,7 @@ class GaussianKernel(Kernel):
 
     @property
     def reach(self) -> float:
-        """How far apart two states may be before the noise, over the noise."""
+        """The largest distance of two states before the noise, divided by the noise."""
         return up(self.diameter / self.noise)
 
     @property
@@ -235,13 +235,13 @@ class GaussianKernel(Kernel):
         return np.minimum(up(np.exp(log_gap_above(epsilons, self.reach))), 1.0)
 
     def sample(self, values: Any, seed: int | None = None) -> Release:
-        """Each value with fresh noise."""
+        """Add fresh noise to each value."""
         return released(values, ((normal, self.noise),), Source(seed))
 
 
 @dataclass(frozen=True)
 class LipschitzGaussianKernel(GaussianKernel):
-    """x ↦ ψ(x) + N(0, noise²) for an L-Lipschitz map ψ, on a set of this diameter; `map` is only needed to sample."""
+    """x ↦ ψ(x) + N(0, noise²) for an L-Lipschitz map ψ, on a set of diameter `diameter`; only `sample` needs `map`."""
 
     lipschitz: float = 1.0
     map: Callable[[Floats], Floats] | None = None

@@ -18,7 +18,7 @@ from lastiterate.training.leaving import leaves
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """A value that may leave. `private` is False if its noise came from a seed: then it may not."""
+    """A value with noise. If `private` is False, its noise came from a seed, and it must not be released."""
 
     value: np.ndarray
     private: bool

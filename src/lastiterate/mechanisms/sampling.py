@@ -38,17 +38,17 @@ from lastiterate.training.walk import walked
 
 Gradient = Callable[[Floats], Floats]
 
-TRACED = "DO NOT RELEASE: the trace of the iterates was kept, and the account is about the last of them alone"
+TRACED = "DO NOT RELEASE: the trace of the iterates was kept, and epsilon covers the last iterate only"
 _SUMMED_BY_THE_USER = Arithmetic(1.0, STRAYING)
 
 
 def exponential_mechanism(
     *, lipschitz: float, strong_convexity: float | None = None, diameter: float | None = None
 ) -> Notion:
-    """What a draw from e^{−F} is worth: μ = L/√m when strongly convex. (Corollary 5.2)
+    """The guarantee of one draw from e^{−F}: μ = L/√m if F is m-strongly convex. (Corollary 5.2)
 
-    On a set of diameter D, the better of μ = 2√(LD) (Corollary 5.4) and of a privacy loss that lies in an interval of length
-    LD, at every δ: F − F' varies by at most LD there, whether F is convex or not (docs/proofs.md).
+    On a set of diameter D it is the better of two bounds at every δ: μ = 2√(LD) (Corollary 5.4), and a privacy loss in an
+    interval of length LD, because F − F' varies by at most LD there, whether F is convex or not (docs/proofs.md).
     """
     change = checked_number("lipschitz", lipschitz, POSITIVE)
     found: list[Notion] = []
@@ -60,15 +60,15 @@ def exponential_mechanism(
         found.append(gaussian(2 * math.sqrt(change) * math.sqrt(width)))
         found.append(BoundedRange(max(up(change * width), LEAST)))
     if not found:
-        raise InvalidInput("the exponential mechanism needs strong_convexity, or the diameter of its domain.")
+        raise InvalidInput("the exponential mechanism needs strong_convexity or diameter. Got neither.")
     return found[0] if len(found) == 1 else best(found)
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The last iterate, and the run that made it. `private` is False if it came from a seed or with its trace.
+    """The last iterate of Langevin Monte Carlo, and its run. `private` is False after a seed or with a trace.
 
-    `caveats` say so, and stand first in the report.
+    Then `caveats` hold the reasons, and the report starts with them.
     """
 
     value: Floats
@@ -84,13 +84,13 @@ class Sample:
         return not self.caveats
 
     def report(self, delta: float) -> Report:
-        """The account of what was run, if the last iterate alone is released."""
+        """The privacy report for releasing the last iterate only."""
         return report_of(self.run, delta, (), self.caveats)
 
     def plot(self, path: Any = None) -> Any:
-        """The trace, coordinate by coordinate: for data that is public, or made up."""
+        """Plot the trace of every coordinate; for public or synthetic data only."""
         if self.trace is None:
-            raise InvalidInput("there is no trace to draw. Say trace=True, on data that is public.")
+            raise InvalidInput("there is no trace to plot. Use trace=True, on public data only.")
         return draw_trace(self.trace, path)
 
 
@@ -107,10 +107,10 @@ def langevin(
     seed: int | None = None,
     trace: bool = False,
 ) -> Sample:
-    """x ← x − step_size·∇F(x) + √(2·step_size)·N(0, 1), `steps` times; with `radius`, projected on that ball around 0.
+    """Run x ← x − step_size·∇F(x) + √(2·step_size)·N(0, 1) `steps` times; with `radius`, project onto this ball around 0.
 
-    Replacing a record moves the gradient by at most `lipschitz`. Neither the number of steps nor the start may depend on the
-    data; a start outside the ball is projected on it. With strong_convexity = 0, the default, F is taken for convex.
+    Replacing a record must change the gradient by at most `lipschitz`. Neither the number of steps nor the start may depend
+    on the data; a start outside the ball is projected. With strong_convexity = 0, the default, F is assumed to be convex.
     """
     checked_function("gradient", gradient)
     checked_number("step_size", step_size, POSITIVE)

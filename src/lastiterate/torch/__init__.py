@@ -1,4 +1,4 @@
-"""Private training of PyTorch models, with only the last iterate released: a trainer, and the pieces of one.
+"""Private training of PyTorch models, with only the last iterate released: a trainer, and its parts for your own loop.
 
 Needs the extra `lastiterate[torch]`; PyTorch is loaded when a name is first used.
 """

@@ -125,8 +125,8 @@ class MixedRecords(NotByRecord):
 
     def __init__(self) -> None:
         super().__init__(
-            "the model must treat records one by one, but its losses or gradients of a batch are not those of single "
-            "records. Look for layers that mix records, or that draw random numbers.",
+            "the model must treat each record separately, but its losses or gradients on a batch differ from those of "
+            "single records. Look for layers that mix records or draw random numbers.",
             field="model",
         )
 

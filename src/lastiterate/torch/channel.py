@@ -66,8 +66,8 @@ class Channel:
         except RuntimeError as error:
             reason = _reason(error)
         raise Stopped(
-            f"another process of this training ended, or cannot be reached: {reason}. Start all of them again; with "
-            "checkpoint=, training goes on from the file."
+            f"another process of this training ended or cannot be reached: {reason}. Restart all processes; with "
+            "checkpoint=, training continues from the file."
         )
 
 

@@ -185,7 +185,7 @@ def add_clipped(parts: list[LayerPart], most: float) -> None:
     norms = torch.stack([part.squares for part in parts]).sum(0).sqrt() * (1 + (len(parts) + 8) * _UNIT)
     if not norms.is_meta and not bool(norms.isfinite().all()):
         raise InvalidInput(
-            "gradients must be finite. Got NaN or infinity: the step size is too large, or the data is not finite."
+            "gradients must be finite. Got NaN or infinity; use a smaller step_size, or check the data for such values."
         )
     factors = torch.ones_like(norms)
     if math.isfinite(most):

@@ -40,8 +40,8 @@ def check_collate(network: Network, dataset: Any, collate_fn: Collate | None) ->
         return
     if differ:
         raise NotByRecord(
-            "the collate function must treat records one by one, but the loss of a record depends on the others of its "
-            "batch. Pad all records to the same length, or let model and loss ignore what is padded.",
+            "the collate function must treat each record separately, but the loss of a record depends on the rest of its "
+            "batch. Pad all records to the same length, or let the model and the loss ignore the padding.",
             field="collate_fn",
         )
 

@@ -17,8 +17,8 @@ def check_columns(module: Any, inputs: Mapping[str, Any]) -> None:
     unknown = [name for name in inputs if not _takes(module, name)]
     if unknown:
         raise InvalidInput(
-            f"the model does not take {_named(unknown)} of the data set; its arguments are {_named(_arguments(module))}. "
-            f"Remove what it does not take: dataset.remove_columns({unknown[:_MOST_NAMED]!r}).",
+            f"the model must accept every column of the data set. Got {_named(unknown)}, but its arguments are "
+            f"{_named(_arguments(module))}. Remove columns: dataset.remove_columns({unknown[:_MOST_NAMED]!r}).",
             field="dataset",
         )
     lists = [
@@ -26,14 +26,14 @@ def check_columns(module: Any, inputs: Mapping[str, Any]) -> None:
     ]
     if lists:
         raise InvalidInput(
-            f"records must be tensors, but {_named(lists)} of the data set holds lists of numbers. Say "
-            'dataset.with_format("torch"), or give a collate_fn that makes tensors of them.',
+            f"records must be tensors. Got lists of numbers in {_named(lists)} of the data set. Use "
+            'dataset.with_format("torch"), or a collate_fn that returns tensors.',
             field="dataset",
         )
     bare = [name for name, part in inputs.items() if part is not None and next(tensors_of(part), None) is None]
     if bare:
         raise InvalidInput(
-            f"records must be tensors, but {_named(bare)} of the data set holds none. Tokenise it, or remove it: "
+            f"records must be tensors. Got none in {_named(bare)} of the data set. Tokenise it, or remove it: "
             f"dataset.remove_columns({bare[:_MOST_NAMED]!r}).",
             field="dataset",
         )

@@ -37,8 +37,8 @@ def check_alone() -> None:
     """An error of one sentence where several processes would each train a model of their own."""
     if team_of() is not ALONE:
         raise InvalidInput(
-            f"a loop of your own trains in one process. Got {dist.get_world_size()} of torch.distributed, each of which "
-            "would train by itself; take li.torch.PrivateTrainer, which trains in all of them."
+            f"clip_and_noise must run in one process. Got {dist.get_world_size()} processes of torch.distributed, each of "
+            "which would train its own model; use li.torch.PrivateTrainer, which trains one model in all of them."
         )
 
 
@@ -47,7 +47,9 @@ class Processes(Team):
 
     def __init__(self) -> None:
         if not (dist.is_available() and dist.is_initialized()):
-            raise InvalidInput("processes must know each other. Call torch.distributed.init_process_group first.")
+            raise InvalidInput(
+                "torch.distributed must be initialised. Call torch.distributed.init_process_group first."
+            )
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
         self._open: tuple[Channel, Channel] | None = None
 
@@ -173,7 +175,7 @@ class Processes(Team):
         for rank, others in enumerate(said):
             for name in (name for name in said[0] if others[name] != said[0][name]):
                 raise InvalidInput(
-                    f"all processes must train with the same {name}. Rank {rank} of {self.size} has another than rank 0."
+                    f"all processes must train with the same {name}. Rank {rank} of {self.size} differs from rank 0."
                 )
 
     def _tell_content(self, tensor: Any) -> None:

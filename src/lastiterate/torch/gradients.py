@@ -66,7 +66,7 @@ class ByVmap(Gradients):
         except NotByRecord:
             raise
         except (RuntimeError, ValueError) as error:
-            raise NotByRecord(f"the model cannot be trained record by record: {first_line(error)}") from error
+            raise NotByRecord(f"per-record gradients of the model cannot be computed: {first_line(error)}") from error
         return [Rows(found[name], total) for name, total in totals.items()]
 
 

@@ -38,12 +38,12 @@ def _callback() -> Any:
 
 
 class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
-    """`Trainer(callbacks=[RecordReleases(run, public=["val_*"])])` keeps the book of a training that the run describes.
+    """`Trainer(callbacks=[RecordReleases(run, public=["val_*"])])` records everything that a training of `run` releases.
 
-    Every `self.log` and every checkpoint is entered, at the step whose parameters it shows. Metrics that `public` names were
-    computed from the parameters and public data: they are charged, as are checkpoints. What `inside` names, metrics or
-    files, nobody else sees. All other metrics are leaks, and the report says DO NOT RELEASE. Names may have * in them.
-    `stop` ends the training where a budget does. `releases` is the book of earlier steps, if the training goes on.
+    Every `self.log` and every checkpoint is recorded, with the step whose parameters it shows. Metrics named in `public`
+    must be computed from the parameters and public data; they are accounted for, and so are checkpoints. Metrics and files
+    named in `inside` must stay secret. Any other metric is a leak: the report then says DO NOT RELEASE. Names may contain *.
+    `stop` ends the training when a budget is used up. `releases` is the record of earlier steps of a resumed training.
     """
 
     _trainer: Any = None
@@ -79,8 +79,8 @@ class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
         self.recording.begin(self._steps())
         if any(one.reduce_on_plateau for one in trainer.lr_scheduler_configs):
             raise InvalidInput(
-                "ReduceLROnPlateau sets step sizes by looking at results, and those of a run are fixed beforehand. Use a "
-                "schedule of steps alone, and describe it in the run.",
+                "ReduceLROnPlateau adapts the learning rate to results, but a run needs step sizes fixed in advance. Use a "
+                "schedule that depends on the step only, and describe it in the run.",
                 field="step_size",
             )
         planned = trainer.estimated_stepping_batches
@@ -97,7 +97,7 @@ class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         if batch is None:
             raise InvalidInput(
-                "a batch without records must take a step, too, which the trainer skips for None. Let collate_fn "
+                "an empty batch must take a step, but the trainer skips the step if the batch is None. Let collate_fn "
                 "return empty tensors.",
                 field="batches",
             )
@@ -143,8 +143,8 @@ class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
         self._loaded = checkpoint["global_step"] if self._batches is None else counted
         if self._loaded is None:
             raise InvalidInput(
-                "a checkpoint of weights alone does not say after how many steps it was saved. Evaluate the "
-                "parameters as they are, or save the whole state."
+                "a checkpoint must hold the number of steps after which it was saved. Got weights only. Evaluate the "
+                "current parameters, or save the whole state."
             )
 
     def _steps(self) -> int:
@@ -156,7 +156,7 @@ class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
         kinds = {base.__name__ for base in type(callback).__mro__}
         if kinds & set(_LOOKING):
             raise InvalidInput(
-                f"{type(callback).__name__} chooses by looking at the records. Fix step sizes and batches without it.",
+                f"{type(callback).__name__} chooses settings by looking at the records. Remove it, and set them yourself.",
                 field="callbacks",
             )
         if kinds & set(_AVERAGING):

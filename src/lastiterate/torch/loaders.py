@@ -16,8 +16,8 @@ from lastiterate.torch.watched import unwatched
 
 _PASSES: dict[type, type[Cyclic] | type[Shuffled]] = {RandomSampler: Shuffled, SequentialSampler: Cyclic}
 OF_PYTORCH = (
-    "The order of the records came from PyTorch's generator, which is not cryptographic: nobody can predict it. (The loader "
-    "of lastiterate.torch draws it securely.)"
+    "Nobody can predict the order of the records, which came from PyTorch's generator. That generator is not cryptographic; "
+    "li.torch.loader uses one that is."
 )
 
 
@@ -32,21 +32,21 @@ def check_loader(loader: Any, run: Run) -> tuple[str, ...]:
     if isinstance(sampler, BatchSampler):
         if sampler.run.batches != run.batches or sampler.run.steps != run.steps:
             raise InvalidInput(
-                f"the loader draws {sampler.run.batches.described} for {sampler.run.steps} steps, the run has "
-                f"{run.batches.described} and {run.steps}. Make the loader from this run.",
+                f"the loader must draw {run.batches.described} for {run.steps} steps, as the run does. Got "
+                f"{sampler.run.batches.described} for {sampler.run.steps} steps. Make the loader from this run.",
                 field="loader",
             )
         if sampler.begin:
             raise InvalidInput(
-                f"the loader must begin with the first step of the run. Got one that begins after {sampler.begin}.",
+                f"the loader must start at the first step of the run. Got one that starts after step {sampler.begin}.",
                 field="loader",
             )
         return ()
     found = batches_of(loader)
     if not _same(found, run.batches):
         raise InvalidInput(
-            f"the loader hands out {found.described}, but the run says {run.batches.described}. Describe what is executed, "
-            "or take li.torch.loader(dataset, run); large batches may be accumulated in parts of one batch.",
+            f"the loader must draw {run.batches.described}, as the run does. Got {found.described}. Change the run, "
+            "or use li.torch.loader(dataset, run); a large batch can be accumulated in parts.",
             field="loader",
         )
     return (OF_PYTORCH,) if found.shuffled else ()
@@ -91,6 +91,6 @@ def _same(found: Batches, said: Batches) -> bool:
 
 def _unknown(name: str) -> InvalidInput:
     return InvalidInput(
-        f"the loader must draw its batches as a run can say: in order, shuffled, or by li.torch.loader. Got {name}.",
+        f"the loader must draw batches in order, shuffled, or by li.torch.loader. Got {name}.",
         field="loader",
     )

@@ -97,7 +97,7 @@ class Network:
                 output = call(*inputs) if isinstance(inputs, tuple | list) else call(inputs)
             found = self.criterion(output, targets)
         if not isinstance(found, torch.Tensor) or (found.dim() == 0 and count != 1):
-            raise NotByRecord("loss must return one number for each record. Got one number for all of them.")
+            raise NotByRecord("loss must return one number per record. Got one number for the whole batch.")
         found = found.reshape(1) if found.dim() == 0 else found
         if len(found) != count:
             raise NotByRecord(f"loss must return one number for each of {count} records. Got {len(found)}.")
@@ -182,13 +182,13 @@ def _check_layers(module: Any) -> None:
         if isinstance(part, torch.nn.modules.batchnorm._BatchNorm):
             if part.training or part.running_mean is None:
                 raise InvalidInput(
-                    f"the model must treat records one by one. Got {type(part).__name__}, which mixes them; use GroupNorm "
-                    "or LayerNorm, or call eval() on it if its statistics come from public data.",
+                    f"the model must treat each record separately. Got {type(part).__name__}, which mixes records; use "
+                    "GroupNorm or LayerNorm, or call eval() on it if its statistics come from public data.",
                     field="model",
                 )
         elif isinstance(part, torch.nn.modules.batchnorm._NormBase) and part.track_running_stats:
             raise InvalidInput(
-                f"the model must not keep statistics of the records. Got {type(part).__name__}; say "
+                f"the model must not keep statistics of the records. Got {type(part).__name__}; set "
                 "track_running_stats=False.",
                 field="model",
             )
@@ -200,7 +200,7 @@ def _check_parameters(trained: dict[str, Any]) -> None:
     for name, one in trained.items():
         if torch.nn.parameter.is_lazy(one):
             raise InvalidInput(
-                f"parameters must have a shape. Got {name}, which has none yet: give the layer its sizes.",
+                f"parameters must have a shape. Got {name}, a lazy parameter without one; set the sizes of the layer.",
                 field="model",
             )
         if not one.is_floating_point():

@@ -90,7 +90,7 @@ class NetworkObjective(Objective):
         """
         if not math.isfinite(bound_of_gradients(run)):
             raise InvalidInput(
-                "gradients of a network need a bound. Clip them: li.losses.network(clip=...), or noise by li.OnGradientSum.",
+                "gradients of a network must be clipped. Use li.losses.network(clip=...), or noise by li.OnGradientSum.",
                 field="clip",
             )
         sums = Sums(min(self.at_once, run.batches.largest), 2.0**-53)
@@ -127,7 +127,7 @@ class NetworkObjective(Objective):
     def _check_count(self, count: int, expected: int) -> None:
         if count != expected:
             raise InvalidInput(
-                f"the loader must hand out the records that were drawn. Got {count} of {expected}; is the data set "
-                "still the same, and does its collate function keep all records?",
+                f"the loader must return all records that were drawn. Got {count} of {expected}; check that the data set "
+                "has not changed and that its collate function keeps all records.",
                 field="dataset",
             )

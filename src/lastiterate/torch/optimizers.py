@@ -21,7 +21,7 @@ def optimizer_for(run: Run, network: Network) -> Any:
         return None
     if not isinstance(made, Adam):
         raise InvalidInput(
-            f"the update of {made.described} is not known here. Give optimizer=, such as torch.optim."
+            f"a run with the optimiser {made.described} needs optimizer=, such as torch.optim."
             f"{made.described}(model.parameters(), lr).",
             field="optimizer",
         )
@@ -60,7 +60,9 @@ def _in_groups(optimizer: Any) -> str:
 def check_optimizer(optimizer: Any, run: Run, network: Network) -> None:
     """An error, of one sentence, if this is not the optimiser of the run, or holds other parameters than are trained."""
     if not isinstance(optimizer, torch.optim.Optimizer):
-        raise InvalidInput(f"optimizer must be one of torch.optim. Got {type(optimizer).__name__}.", field="optimizer")
+        raise InvalidInput(
+            f"optimizer must be a torch.optim.Optimizer. Got {type(optimizer).__name__}.", field="optimizer"
+        )
     _check_parameters(optimizer, network)
     _check_new(optimizer)
     if isinstance(run.optimizer, OtherOptimizer):
@@ -74,7 +76,8 @@ def check_optimizer(optimizer: Any, run: Run, network: Network) -> None:
     decays = {group.get("weight_decay", 0.0) for group in optimizer.param_groups}
     if decays != {run.weight_decay}:
         raise InvalidInput(
-            f"the run has weight decay {run.weight_decay:g}, the optimiser {_listed(decays)}. Say the same in both.",
+            f"the optimiser must have the run's weight_decay, {run.weight_decay:g}. Got {_listed(decays)}. Change one "
+            "of them.",
             field="weight_decay",
         )
 
@@ -111,7 +114,7 @@ def check_rate(optimizer: Any, run: Run, step: int, size: float) -> None:
     matches = [abs(rate - size) <= 1e-9 * size for rate in rates]
     if not (any(matches) if run.optimizer == OtherOptimizer(_in_groups(optimizer)) else all(matches)):
         raise InvalidInput(
-            f"the run has step size {size:g} at step {step + 1}, the optimiser {_listed(rates)}. "
+            f"the learning rate at step {step + 1} must be the run's step_size, {size:g}. Got {_listed(rates)}. "
             "Describe the scheduler in the run: li.cosine, li.linear, li.steps, or a list of step sizes.",
             field="step_size",
         )
@@ -122,7 +125,7 @@ def _check_parameters(optimizer: Any, network: Network) -> None:
     if held != {id(one) for one in network.parameters.values()}:
         raise InvalidInput(
             "the optimiser must hold exactly the parameters of the model that require gradients. Freeze the others with "
-            "requires_grad_(False), or give it all of them.",
+            "requires_grad_(False), or pass all of them to the optimiser.",
             field="optimizer",
         )
 
@@ -132,15 +135,15 @@ def _check_new(optimizer: Any) -> None:
     for state in optimizer.state.values():
         if float(state.get("step", 0.0)) > 0 or state.get("momentum_buffer") is not None:
             raise InvalidInput(
-                "the optimiser must be new. Got one that has taken steps, which are no part of the run.",
+                "the optimiser must be new. Got one that has already taken steps, which the run does not include.",
                 field="optimizer",
             )
 
 
 def _differs(said: str, found: str) -> InvalidInput:
     return InvalidInput(
-        f"the run says {said}, but the optimiser is {found}. Describe what is executed: li.SGD(momentum=...), "
-        'li.Adam(...), or optimizer="its name", which leaves the composition of all steps.',
+        f"the optimiser must be the run's, {said}. Got {found}. Describe it in the run: li.SGD(momentum=...), "
+        'li.Adam(...), or optimizer="its name", for which every step is composed.',
         field="optimizer",
     )
 

@@ -30,8 +30,8 @@ class Planned:
         """An error, of one sentence, where this is not the run."""
         if self.steps != run.steps:
             raise InvalidInput(
-                f"the run has {run.steps} steps, but the trainer plans {self.steps:g}. Set max_steps={run.steps}, or "
-                "describe what is executed.",
+                f"the trainer must take the run's {run.steps} steps. Got {self.steps:g}. Set max_steps={run.steps}, or "
+                "change the run.",
                 field="steps",
             )
         check_dataset(getattr(self.loader, "dataset", None), run)
@@ -49,12 +49,12 @@ class Planned:
         if declared is None or abs(declared - rate) > _CLOSE * rate:
             raise InvalidInput(
                 f"the loader draws every record with probability {rate:.9g}, but the run has {run.batches.described}. "
-                "Describe what is executed: li.Poisson(records, rate).",
+                "Use li.Poisson(records, rate) in the run.",
                 field="batches",
             )
         if self.accumulated > 1:
             raise InvalidInput(
-                f"{self.accumulated} Poisson batches together are not a Poisson batch. Accumulate nothing, and draw larger "
+                f"{self.accumulated} Poisson batches together are not a Poisson batch. Do not accumulate; draw larger "
                 "batches.",
                 field="batches",
             )
@@ -68,21 +68,21 @@ class Planned:
         if not matches:
             seen = f"{self._said(sampler.batch_size)} records {order}"
             raise InvalidInput(
-                f"the run has {run.batches.described}, but a step of the trainer sees {seen}. Describe what is "
-                "executed, or draw batches with lastiterate.torch.loader(dataset, run).",
+                f"the run has {run.batches.described}, but a step of the trainer uses {seen}. Change the run, "
+                "or draw batches with lastiterate.torch.loader(dataset, run).",
                 field="batches",
             )
         if records % self.devices and not sampler.drop_last:
             raise InvalidInput(
-                f"{self.devices} devices would share {records} records by using some of them twice. Use a number of records "
-                "that all devices divide.",
+                f"{self.devices} devices would use some of {records} records twice. Use a number of records that is "
+                "divisible by the number of devices.",
                 field="batches",
             )
         dropped = records % (sampler.batch_size * self.devices) if sampler.drop_last else 0
         if dropped != records - _used(run):
             raise InvalidInput(
-                f"the loader leaves out {dropped} records of each epoch, the run {records - _used(run)}. Say the "
-                'same in both: drop_last=True is last="drop".',
+                f"the loader drops {dropped} records in each epoch, but the run drops {records - _used(run)}. Use "
+                'drop_last=True with last="drop", or neither.',
                 field="batches",
             )
 
@@ -111,7 +111,7 @@ def _innermost(sampler: Any) -> Any:
 def _check_own(sampler: BatchSampler, run: Run) -> None:
     if sampler.run.batches != run.batches:
         raise InvalidInput(
-            f"the run has {run.batches.described}, the loader {sampler.run.batches.described}. Give both the same run.",
+            f"the run has {run.batches.described}, the loader {sampler.run.batches.described}. Use the same run for both.",
             field="batches",
         )
 

@@ -39,7 +39,7 @@ def _check_precision(run: Run, network: Network) -> None:
         coarse = next(one for one in precisions if one != torch.float64)
         raise InvalidInput(
             f"a loss with a known smoothness needs gradients in double precision. Got a model in {coarse}; use "
-            "model.double() and data in double precision, or leave the smoothness out.",
+            "model.double() and data in double precision, or remove the smoothness.",
             field="smoothness",
         )
 
@@ -48,7 +48,7 @@ def _check_loss(run: Run) -> None:
     """A linear model's facts rest on the length of its rows, which `li.train` holds them to."""
     if run.loss.linear:
         raise InvalidInput(
-            f"li.losses.{run.loss.kind} is a linear model, whose rows li.train holds to their norm. Train it with li.train, "
+            f"li.losses.{run.loss.kind} is a linear model, for which only li.train enforces feature_norm. Use li.train, "
             "or describe this model with li.losses.network(clip=...) or li.losses.general(...).",
             field="loss",
         )
@@ -58,6 +58,6 @@ def _check_dimension(run: Run, parameters: int) -> None:
     declared = run.domain.dimension
     if declared is not None and declared != parameters:
         raise InvalidInput(
-            f"the run's domain has dimension {declared}, but the model has {parameters} trained parameters.",
+            f"the run's domain must have one dimension per trained parameter, {parameters}. Got {declared}.",
             field="domain",
         )

@@ -44,13 +44,13 @@ def clip_and_noise(
     checkpoint: str | Path | None = None,
     checkpoint_every: float = 30.0,
 ) -> PrivateSteps:
-    """Private steps of this optimiser: `steps.accumulate(inputs, targets)`, any number of times, then `steps.step()`.
+    """Private steps for your own loop: call `steps.accumulate(inputs, targets)` one or more times, then `steps.step()`.
 
-    Optimiser, learning rate and loader are held to what the run says: what it does not cover is refused. `loader` is
-    `li.torch.loader(dataset, run)`, or a DataLoader of PyTorch that does what the run's batches say.
+    Optimiser, learning rate and loader must match the run; any difference raises an error. `loader` is
+    `li.torch.loader(dataset, run)`, or a PyTorch DataLoader that draws batches as the run does.
 
-    With `checkpoint`, a file, a loop that was killed goes on where it was: `steps.taken` says after how many steps, and the
-    loader hands out the batches of those that are left. The file is secret, and `finish` removes it.
+    With `checkpoint`, a file, a loop that was killed continues where it stopped: `steps.taken` is the number of finished
+    steps, and the loader returns the remaining batches. Keep the file secret; `finish` deletes it.
     """
     check_alone()
     steps = PrivateSteps(optimizer, Network(model, loss, autocast), checked_run(run), loader, at_once, seed)
@@ -60,7 +60,7 @@ def clip_and_noise(
 
 
 class PrivateSteps:
-    """What a loop calls. Until `finish`, the model holds hidden iterates: only `release` and `finish` let them out."""
+    """The private steps of one training. Until `finish`, the model holds hidden iterates: only `release` may show them."""
 
     def __init__(
         self, optimizer: Any, network: Network, run: Run, loader: Any, at_once: int | None, seed: int | None
@@ -84,18 +84,18 @@ class PrivateSteps:
         self._take = step_of(self.run, self.objective, self.source, NetworkState(0, self._weights), optimizer)
 
     def accumulate(self, inputs: Any, targets: Any) -> None:
-        """Records to the batch of the next step; their gradients are clipped and added up, and nothing else is kept."""
+        """Add records to the batch of the next step. Their clipped gradients are summed; nothing else is kept."""
         self._check_goes_on()
         if not self.network.holds(self._weights):
             raise InvalidInput(
-                "the parameters are not those of the last step: something else has changed them. Only step() may.",
+                "the parameters have changed since the last step. Only step() may change them.",
                 field="model",
             )
         clips = self._take.clips
         self.objective.add(inputs, targets, None if clips is None else float(clips[self.taken]))
 
     def step(self) -> None:
-        """Noise, and a step of the optimiser, at its learning rate."""
+        """Add noise to the summed gradients and take one step of the optimiser."""
         self._check_goes_on()
         step = self.taken
         check_rate(self.optimizer, self.run, step, float(self._take.sizes[step]))
@@ -109,12 +109,10 @@ class PrivateSteps:
             self._keep()
 
     def resume(self, checkpoint: str | Path, every: float) -> None:
-        """From the state in the file, if there is one; it is written from now on, and whenever something is released."""
+        """Continue from the state in the file, if it exists; from now on it is written regularly and at every release."""
         sampler = self._sampler
         if sampler is None or not sampler.is_new or not (sampler.source.private and self.source.private):
-            raise InvalidInput(
-                "a loop that can be resumed needs a new li.torch.loader(dataset, run), and no seed.", field="checkpoint"
-            )
+            raise InvalidInput("checkpoint= needs a new li.torch.loader(dataset, run) and no seed.", field="checkpoint")
         identity = (self.run, (), self.network, len(self._dataset), self.optimizer, None)
         file = NetworkFile(
             training_identity(*identity),
@@ -153,25 +151,25 @@ class PrivateSteps:
         )
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Nothing is left over from a step; loops call it all the same."""
+        """Does nothing: no gradients are kept between steps."""
         self.optimizer.zero_grad(set_to_none)
 
     def release(self, what: str = "a checkpoint") -> dict[str, Any]:
-        """The trained parameters as they are now, to be shown or written; charged."""
+        """Return the current parameters, to show or save them. The report accounts for this release."""
         self._check_whole()
         self.releases.charge(self.taken, what)
         return self.network.named(self._take.leaving(self._weights))
 
     def finish(self, *, stopped: bool = False) -> TrainedModel:
-        """The trained model and its account. `stopped`: earlier than the run says, for a reason fixed before training."""
+        """The trained model. `stopped=True` allows fewer steps than the run, if that was decided without the data."""
         self._check_whole()
         if self.taken < self.run.steps and not stopped:
             raise InvalidInput(
-                f"the run has {self.run.steps} steps, of which {self.taken} were taken. Take them all; or, if it was fixed "
-                "without looking at the data that training ends here, say finish(stopped=True)."
+                f"finish needs all {self.run.steps} steps of the run. Got {self.taken}. Take all steps or, if you decided "
+                "to stop here without looking at the data, call finish(stopped=True)."
             )
         if not self.taken:
-            raise InvalidInput("no step was taken, so that there is nothing to release.")
+            raise InvalidInput("no step was taken, so there is nothing to release.")
         self.network.put(self._take.leaving(self._weights))
         if self._keeper is not None:
             self._keeper.remove()
@@ -180,7 +178,7 @@ class PrivateSteps:
         return self._trained
 
     def report(self, delta: float) -> Report:
-        """The account of the steps so far, were they all, and of what was released."""
+        """The privacy report as if training ended now, including everything released so far."""
         self._check_whole()
         return self._trained.report(delta)
 
@@ -202,17 +200,19 @@ class PrivateSteps:
         drawn = self._sampler.drawn
         if not 1 <= len(drawn) <= 1 + self._ahead:
             what = "a batch that no step has used" if drawn else "no batch for this step"
-            raise InvalidInput(f"the loader has handed out {what}: one step for each batch.", field="loader")
+            raise InvalidInput(
+                f"each batch of the loader must be used by exactly one step. Got {what}.", field="loader"
+            )
         return drawn.popleft()[0]
 
     def _check_whole(self) -> None:
         if self._failed:
             raise InvalidInput(
-                "a step has failed, so that what was executed is not the run. Begin again, with the parameters of the "
-                "start, a new optimiser and a new loader."
+                "a step has failed, so this training no longer matches the run. Start again with the initial parameters, "
+                "a new optimiser and a new loader."
             )
 
     def _check_goes_on(self) -> None:
         self._check_whole()
         if self.taken >= self.run.steps:
-            raise InvalidInput(f"the run has {self.run.steps} steps, and all were taken. Describe a longer run.")
+            raise InvalidInput(f"all {self.run.steps} steps of the run were taken. Describe a run with more steps.")

@@ -21,11 +21,13 @@ from lastiterate.torch.releases import ReleaseEntry, Releases
 from lastiterate.torch.stopping import StopAtBudget
 
 ASSUMED = (
-    "The loop clips, adds noise and draws batches as the run says: a callback does not see that.",
-    "Whatever was printed, written or sent past the trainer's own logs and checkpoints does not depend on the records.",
-    "What is declared as public was computed from the parameters of the step at which it was logged, and public data.",
+    "The loop clips gradients, adds noise and draws batches as the run says; a callback cannot check this.",
+    "Nothing that depends on the records was printed, written or sent outside the trainer's logs and checkpoints.",
+    "Everything named in public= was computed from public data and the parameters of the step at which it was logged.",
 )
-_EVERY = "The optimiser's memory, or an average of iterates, was released as well: only bounds on every iterate count."
+_EVERY = (
+    "The optimiser's state, or an average of iterates, was released too, so every iterate is accounted as released."
+)
 _AGAIN = "what came of steps that were taken again"
 _RECENT = 64  # entries among which a second telling of the same thing is found
 
@@ -67,12 +69,12 @@ class Recording:
         """After so many steps a loop begins, or goes on."""
         if step > self.taken and not self.goes_on:
             raise InvalidInput(
-                f"the first {step} steps were not recorded. Give releases=, the book of these, or begin again at step 0.",
+                f"the first {step} steps were not recorded. Pass their record as releases=, or start again at step 0.",
                 field="releases",
             )
         if step == 0 and self.taken:
             raise InvalidInput(
-                f"a training of {self.taken} steps is recorded here already. Give each training its own RecordReleases."
+                f"this RecordReleases already holds a training of {self.taken} steps. Use a new one for each training."
             )
         if any(one.step > step for one in self.releases.charged):
             self._leak(step, _AGAIN)
@@ -82,8 +84,8 @@ class Recording:
         """An error if one more step would be one too many."""
         if step >= self.limit:
             raise InvalidInput(
-                f"{self.limit} steps were planned, and the trainer is about to take another. Let it stop there: no "
-                "min_steps, no min_epochs, and a new RecordReleases for a new training.",
+                f"the trainer must stop after {self.limit} steps, but is about to take another. Remove min_steps and "
+                "min_epochs, and use a new RecordReleases for a new training.",
                 field="steps",
             )
 
@@ -104,8 +106,8 @@ class Recording:
     def charge(self, step: int, what: str) -> None:
         if self.stop is not None and 0 < step < self.limit and step not in self.stop.releases:
             raise InvalidInput(
-                f"the budget has no room for {what} after {step} steps. Name the step in "
-                "StopAtBudget(releases=[...]), or keep it inside.",
+                f"releasing {what} after {step} steps is not in the budget. List the step in "
+                "StopAtBudget(releases=[...]), or name it in inside=.",
                 field="releases",
             )
         self._write(self.releases.charged, self.releases.charge, step, what)
@@ -115,8 +117,8 @@ class Recording:
         if name not in self._told:
             self._told.add(name)
             warnings.warn(
-                f"{what} was computed from records without noise, unless public= or inside= says otherwise: the "
-                "report will say DO NOT RELEASE.",
+                f"{what} is treated as computed from records without noise: the report will say DO NOT RELEASE. "
+                "Name it in public= if it depends on parameters and public data only, or in inside= if nobody sees it.",
                 PrivacyLeak,
                 stacklevel=2,
             )
@@ -146,7 +148,7 @@ class Recording:
             self._check_decided(by, name, "which files it writes")
 
     def report(self, delta: float) -> Report:
-        """The account of the steps that were taken, and of all that was released."""
+        """The privacy report of the steps taken and of everything released."""
         if self.taken == 0:
             raise Unavailable("no step was recorded: there is nothing to account for.")
         run, releases = self._accounted()
@@ -161,8 +163,8 @@ class Recording:
         if self.taken >= self.limit or self._stopped_by_public:
             return self.releases.caveats
         early = (
-            f"DO NOT RELEASE: the training stands after {self.taken} of {self.limit} steps, and nothing says that this was "
-            "decided without looking at the records"
+            f"DO NOT RELEASE: the training stopped after {self.taken} of {self.limit} steps, and the decision to stop may "
+            "depend on the records"
         )
         return (early, *self.releases.caveats)
 
@@ -199,8 +201,8 @@ class Recording:
     def _check_decided(self, by: str, name: str, what: str) -> None:
         if not self.is_public(name):
             raise InvalidInput(
-                f"{by} looks at {name}, which may have seen records: {what} would tell about them. Let it look at a "
-                "metric on public data and name that in public=[...], or leave it out.",
+                f"{by} depends on {name}, which may be computed from records, so {what} would reveal them. Let it use a "
+                f"metric on public data, named in public=[...], or remove {by}.",
                 field="public",
             )
 
@@ -229,11 +231,11 @@ class Recorder:
 
     @property
     def releases(self) -> Releases:
-        """The book."""
+        """The record of everything released."""
         return self.recording.releases
 
     def report(self, delta: float) -> Report:
-        """The account of the steps that were taken, and of all that was released."""
+        """The privacy report of the steps taken and of everything released."""
         return self.recording.report(delta)
 
 

@@ -18,13 +18,15 @@ def pair_of(batch: Any) -> tuple[Any, Any]:
     if isinstance(batch, Mapping):
         if LABELS not in batch:
             raise InvalidInput(
-                f'a batch that is a dict must have targets named "{LABELS}". Got {", ".join(map(str, batch))}. Rename the '
+                f'a batch that is a dict must have the key "{LABELS}". Got {", ".join(map(str, batch))}. Rename the '
                 f'column: dataset.rename_column("…", "{LABELS}").'
             )
         return {name: part for name, part in batch.items() if name != LABELS}, batch[LABELS]
     if isinstance(batch, tuple | list) and len(batch) == 2:
         return batch[0], batch[1]
-    raise InvalidInput(f'a batch must be inputs and targets, or a dict with "{LABELS}". Got {type(batch).__name__}.')
+    raise InvalidInput(
+        f'a batch must be a pair of inputs and targets, or a dict with "{LABELS}". Got {type(batch).__name__}.'
+    )
 
 
 def mapped(function: Callable[[Any], Any], value: Any) -> Any:
@@ -43,7 +45,7 @@ def count_of(value: Any) -> int:
     counts = {len(tensor) if tensor.dim() else -1 for tensor in tensors_of(value)}
     if len(counts) != 1 or -1 in counts:
         raise InvalidInput(
-            "all tensors of a batch must count the records along their first axis. Got "
+            "all tensors of a batch must have one entry per record along their first axis. Got "
             f"{'no tensor' if not counts else 'different lengths'}."
         )
     return counts.pop()

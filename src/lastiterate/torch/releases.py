@@ -21,10 +21,10 @@ class ReleaseEntry:
 
 
 class Releases:
-    """A book of what was released. `charged`: trained parameters, or anything computed from them and public data alone.
+    """The record of everything released. `charged`: parameters, or values computed from them and public data; accounted for.
 
-    `inside`: what only the owners of the data can see, such as a file to go on from. `uncharged`: what was computed from the
-    records without noise, such as the loss of a batch; no theorem covers it. `written` is called after each entry.
+    `inside`: seen only by the owners of the data, such as a file to resume from. `uncharged`: computed from the records
+    without noise, such as the loss of a batch; no theorem covers it. `written` is called after each entry.
     """
 
     def __init__(self) -> None:
@@ -54,20 +54,20 @@ class Releases:
             self.written()
 
     def charge(self, step: int, what: str) -> None:
-        """The trained parameters after so many steps, or what was computed from them without looking at the records."""
+        """Record the release of the parameters after `step` steps, or of values computed from them and public data."""
         self._write("charged", step, what)
 
     def keep_inside(self, step: int, what: str) -> None:
-        """Something that nobody sees but the owners of the data."""
+        """Record something that only the owners of the data see."""
         self._write("inside", step, what)
 
     def leak(self, step: int, what: str) -> None:
-        """Something that was computed from the records without noise, and shown all the same."""
+        """Record the release of something computed from the records without noise: a leak."""
         self._write("uncharged", step, what)
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """After how many steps the parameters were released."""
+        """Numbers of steps after which parameters were released."""
         return tuple(sorted({one.step for one in self.charged if one.step > 0}))
 
     def show_iterates_of(self, run: Run) -> bool:
@@ -76,7 +76,7 @@ class Releases:
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What makes the guarantee false."""
+        """Leaks that void the guarantee."""
         if not self.uncharged:
             return ()
         return (
@@ -85,13 +85,13 @@ class Releases:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """What has to stay inside."""
+        """The assumption that entries in `inside` stay secret."""
         return (f"Nobody else sees {_listed(self.inside)}.",) if self.inside else ()
 
 
 def _release(step: int, what: str) -> ReleaseEntry:
     if not isinstance(what, str) or not what.strip():
-        raise InvalidInput(f"what must say what was released. Got {shown(what):.60}.", field="what")
+        raise InvalidInput(f"what must be a text that names the release. Got {shown(what):.60}.", field="what")
     return ReleaseEntry(checked_count("step", step, least=0), what)
 
 

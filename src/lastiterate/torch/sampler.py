@@ -17,11 +17,11 @@ from lastiterate.torch.team import ALONE, Team
 
 
 class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]
-    """One list of places for each step of the run, drawn as its batches say: `DataLoader(dataset, batch_sampler=...)`.
+    """Batch sampler for `DataLoader(dataset, batch_sampler=...)`: the positions of each step's records, drawn as in the run.
 
-    Drawn afresh by a cryptographic generator, unless `source` has a seed; which records a batch has is secret. It is gone
-    through once. With `at_once`, a batch comes in lists of at most so many; `ahead` lists are drawn before they are used.
-    Poisson batches may be empty, so the loader's `collate_fn` has to take an empty list: `loader` makes one that does.
+    Batches are secret and drawn by a cryptographic generator, unless `source` has a seed. Iterate over it once. With
+    `at_once`, a batch comes in lists of at most this length; `ahead` lists are drawn before they are used. Poisson batches
+    can be empty, so the loader's `collate_fn` must accept an empty list; that of `li.torch.loader` does.
     """
 
     def __init__(
@@ -52,8 +52,8 @@ class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]
     def __iter__(self) -> Iterator[list[int]]:
         if self._asked:  # who begins again in the middle uses records more often than the run says
             raise InvalidInput(
-                "the batches of a run are handed out once, from the first step to the last. Go through the loader in one "
-                "loop, without one over epochs, and make a new one for another training.",
+                "the loader must be iterated once: it returns all batches of the run, from the first step to the last. Use "
+                "one loop without an outer loop over epochs, and a new loader for another training.",
                 field="loader",
             )
         self._asked = True
@@ -98,11 +98,11 @@ def loader(
     source: Source | None = None,
     **more: Any,
 ) -> DataLoader[Any]:
-    """A DataLoader with one batch for each step of the run; a batch without records is None."""
+    """A DataLoader that draws one batch for each step of the run. An empty batch is None."""
     check_dataset(dataset, run)
     for name in ("batch_size", "shuffle", "sampler", "batch_sampler", "drop_last"):
         if name in more:
-            raise InvalidInput(f"{name} is what the run's batches say. Leave it out.", field=name)
+            raise InvalidInput(f"{name} is set by the run's batches. Remove it.", field=name)
     return DataLoader(
         dataset,
         batch_sampler=BatchSampler(run, source=source),
@@ -126,17 +126,17 @@ def check_dataset(dataset: Any, run: Run) -> None:
     """It has places, and as many records as the run."""
     if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
         raise InvalidInput(
-            f"dataset must have a length and places, so that batches can be drawn from it. Got {type(dataset).__name__}.",
+            f"dataset must have a length and an index, so that batches can be drawn from it. Got {type(dataset).__name__}.",
             field="dataset",
         )
     if isinstance(dataset, tuple):
         raise InvalidInput(
-            "dataset must be one of PyTorch's. Got a tuple; use torch.utils.data.TensorDataset(*tensors).",
+            "dataset must be a PyTorch data set. Got a tuple; use torch.utils.data.TensorDataset(*tensors).",
             field="dataset",
         )
     if len(dataset) != run.batches.records:
         raise InvalidInput(
-            f"the run is about {run.batches.records} records. Got a dataset of {len(dataset)}.", field="dataset"
+            f"dataset must have as many records as the run, {run.batches.records}. Got {len(dataset)}.", field="dataset"
         )
 
 

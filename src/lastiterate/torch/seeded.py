@@ -9,8 +9,8 @@ import torch
 _TYPED_BY_HAND = 2**32  # below are one in four billion of the seeds that PyTorch takes from the operating system
 _OF_A_NEW_GENERATOR = torch.Generator().initial_seed()  # the same for all of them
 ORDER_SEEDED = (
-    "DO NOT RELEASE: batches came from a seeded PyTorch generator, so whoever knows the seed knows which records each step "
-    "used; call torch.seed() before training, or give the loader no generator"
+    "DO NOT RELEASE: batches came from a seeded PyTorch generator, and anyone who knows the seed knows the records of each "
+    "step; call torch.seed() before training, or use a loader without generator="
 )
 
 

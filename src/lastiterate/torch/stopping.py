@@ -11,9 +11,9 @@ from lastiterate.algorithms.run import Run
 
 @dataclass(frozen=True)
 class StopAtBudget:
-    """The training ends at the last step that (epsilon, delta) allows. It is computed before the first, from the run alone.
+    """Ends the training at the last step within (epsilon, delta), computed from the run before training starts.
 
-    `releases`: after how many steps something else will be charged. What is not planned here is refused when it comes.
+    `releases`: steps after which something else will be released. Any other release raises an error.
     """
 
     epsilon: float

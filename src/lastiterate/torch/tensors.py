@@ -43,7 +43,7 @@ class Tensors(Vectors):
         if source.private and not length / grid < _EXACT:
             raise InvalidInput(
                 f"noise of {std:.3g} is lost beside a value of length {length:.3g}: double precision has too few digits for "
-                "both. Take more noise, or smaller steps."
+                "both. Use more noise, or a smaller step_size."
             )
         if self.team.leads:
             make_noisy(value, std, grid, source)

@@ -15,18 +15,18 @@ from lastiterate.torch.releases import Releases
 from lastiterate.training.train import SEEDED
 
 ASSUMED = (
-    "The gradient of a record, as PyTorch computes it, does not depend on the other records of its batch: some were "
-    "compared with gradients of single records, at the first step and after 1, 2, 4, 8, … of them.",
+    "The gradient that PyTorch computes for a record does not depend on the other records of its batch. Some gradients were "
+    "compared with those of single records, at the first step and after 1, 2, 4, 8, … steps.",
 )
 
 
 @dataclass(frozen=True, eq=False)
 class TrainedModel:
-    """`model` holds what is released; `released` are the trained parameters after so many steps that were asked for.
+    """A trained PyTorch model. `released` holds the parameters after the steps in `releases`, by step.
 
-    `run` is the run as it was executed, its arithmetic included. `private` is False if the noise came from a seed.
-    `releases` is what else was written, shown or logged. `every`: only bounds on every iterate cover what is released.
-    `caveats`: what else is wrong with this execution.
+    `run` is the run as it was executed, including its arithmetic. `private` is False if the noise came from a seed.
+    `releases` records what else was written, shown or logged. `every`: every iterate is accounted as released. `caveats`:
+    what else voids the guarantee.
     """
 
     model: Any
@@ -50,7 +50,7 @@ class TrainedModel:
         return (*(() if self.private else (SEEDED,)), *self.caveats, *self.releases.caveats)
 
     def report(self, delta: float) -> Report:
-        """The account of what was run and of all that was released."""
+        """The privacy report of this training and of everything released."""
         places = (*self.released, *self.releases.steps)
         every = self.every or self.releases.show_iterates_of(self.run)
         found = account_by(OF_EVERY_ITERATE if every else CATALOGUE, self.run, delta, places)

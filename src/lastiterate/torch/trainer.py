@@ -39,19 +39,20 @@ _AHEAD = 2  # lists that each worker asks for before they are needed
 
 
 class PrivateTrainer:
-    """`PrivateTrainer(model, loss, run, dataset).fit()` executes the run on the model, and returns it with its account.
+    """`PrivateTrainer(model, loss, run, dataset).fit()` executes the run and returns the trained model with its report.
 
-    `run` may also be one of the plans of `li.plan`.
+    `run` can also be a plan from `li.plan`.
 
-    `loss` takes outputs and targets, as torch.nn.functional.cross_entropy does; a mean or a sum over records is undone,
-    since each record's gradient is clipped by itself. `dataset` is any of PyTorch's with a length: pairs of inputs and
-    targets, or dicts with "labels". What is trained are the parameters that require gradients, on the device where they are.
+    `loss` is a function of outputs and targets such as torch.nn.functional.cross_entropy; a mean or sum over records is
+    undone, because each record's gradient is clipped separately. `dataset` is a PyTorch data set with a length, of pairs of
+    inputs and targets or of dicts with "labels". All parameters that require gradients are trained, on their device.
 
-    With `epsilon` and `delta` the run's noise is calibrated first, or with `free=li.STEPS` the run ends where the budget
-    does. The parameters after `releases` steps are returned as well, and charged. `optimizer` is one of torch.optim, where
-    the run names one that is neither SGD nor Adam, or where `scheduler` sets its learning rate; both are held to what the
-    run says. `at_once` records are looked at at once; `autocast` is a type such as torch.bfloat16. `seed` is for tests.
-    Where torch.distributed is initialised, its processes train together, each with its share of every batch.
+    With `epsilon` and `delta`, the noise is calibrated first; with `free=li.STEPS`, the number of steps instead. The
+    parameters after the steps in `releases` are returned and accounted for, too. Pass `optimizer` from torch.optim if the
+    run names one other than SGD and Adam, or if a `scheduler` sets its learning rate; both must match the run. `at_once` is
+    the number of records per forward pass; `autocast` is a type such as torch.bfloat16. `seed` is for tests only: a seeded
+    model is not private. If torch.distributed is initialised, its processes train together, each on its share of every
+    batch.
     """
 
     def __init__(
@@ -94,11 +95,11 @@ class PrivateTrainer:
         self._trained = False
 
     def fit(self, checkpoint: str | Path | None = None, checkpoint_every: float = 30.0) -> TrainedModel:
-        """Train to the end. With `checkpoint`, a file, a training that was killed goes on where it was."""
+        """Train all steps. With `checkpoint`, a file, a training that was killed continues where it stopped."""
         if self._trained:
             raise InvalidInput(
-                "this trainer has trained its model already: to train on is to begin with parameters that know the records. "
-                "Describe a longer run, and begin again with a new model.",
+                "fit must be called once. This model is already trained, and another fit would start from parameters that "
+                "depend on the records. Describe a longer run, and start again with a new model.",
                 field="model",
             )
         path = checkpoint if self.team.leads else None

@@ -16,7 +16,7 @@ _DATA_FREE = {"epoch", "step", "learning_rate"}
 _TIMES = ("_runtime", "_samples_per_second", "_steps_per_second", "_preparation_time", "_compilation_time")
 _BY_LENGTH = ("group_by_length", "batch_rebalance")
 _LOOKING = ("reduce_lr_on_plateau", "greedy")
-_TIMES_TELL_NOTHING = "How long the training and its evaluations took does not tell about the records."
+_TIMES_TELL_NOTHING = "The duration of the training and its evaluations reveals nothing about the records."
 
 
 def _callback() -> Any:
@@ -29,12 +29,13 @@ def _callback() -> Any:
 
 
 class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
-    """`Trainer(..., callbacks=[RecordReleases(run, public=["eval_*"])])` keeps the book of a training as the run says.
+    """`Trainer(..., callbacks=[RecordReleases(run, public=["eval_*"])])` records all that a training of `run` releases.
 
-    Every log, evaluation and checkpoint is entered. Metrics that `public` names were computed from the parameters and public
-    data: they are charged, as are checkpoints. What `inside` names, such as "loss" or "checkpoint-*", nobody else sees. All
-    other metrics are leaks, among them "loss", "grad_norm" and "train_loss", and the report says DO NOT RELEASE. `stop` ends
-    the training where a budget does. `releases` is the book of earlier steps, if the training goes on.
+    Every log, evaluation and checkpoint is recorded. Metrics named in `public` must be computed from the parameters and
+    public data; they are accounted for, and so are checkpoints. Metrics and files named in `inside`, such as "loss" or
+    "checkpoint-*", must stay secret. Any other metric, such as "loss", "grad_norm" or "train_loss", is a leak: the report
+    then says DO NOT RELEASE. `stop` ends the training when a budget is used up. `releases` is the record of earlier steps of
+    a resumed training.
     """
 
     def on_train_begin(self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **others: Any) -> None:
@@ -114,14 +115,15 @@ def _check_arguments(args: Any) -> None:
     by = getattr(args, "train_sampling_strategy", "group_by_length" if getattr(args, "group_by_length", False) else "")
     if by in _BY_LENGTH:
         raise InvalidInput(
-            f"train_sampling_strategy={by!r} sorts records by their length: batches must not depend on the records.",
+            f"train_sampling_strategy={by!r} sorts records by length, but batches must not depend on the records. "
+            "Remove it.",
             field="batches",
         )
     schedule = str(getattr(args.lr_scheduler_type, "value", args.lr_scheduler_type))
     if schedule in _LOOKING:
         raise InvalidInput(
-            f"lr_scheduler_type={schedule!r} sets step sizes by looking at results, and those of a run are fixed "
-            "beforehand. Use another schedule, and describe it in the run.",
+            f"lr_scheduler_type={schedule!r} adapts the learning rate to results, but a run needs step sizes fixed in "
+            "advance. Use another schedule, and describe it in the run.",
             field="step_size",
         )
     if getattr(args, "auto_find_batch_size", False):

@@ -56,8 +56,8 @@ class PassWatch:
         new, used = self.watched.latest != self._pass, self._together * place
         if new != (place == 0) or not used < fetched <= used + self._together + self._ahead:
             raise InvalidInput(
-                "this step has not the next batch of the loader: a pass was left in the middle, a batch was left out or "
-                "used twice, or came from elsewhere. Take one step for each batch of the loader, to the end of each pass.",
+                "each step must use the next batch of the loader. Got another one: a pass was stopped early, or a batch was "
+                "skipped, used twice or taken from elsewhere. Take one step per batch, to the end of each pass.",
                 field="loader",
             )
         self._pass = self.watched.latest

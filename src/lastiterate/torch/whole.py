@@ -16,8 +16,8 @@ def check_whole(module: Any) -> None:
             kind.__name__ in _SHARDED and kind.__module__.startswith("torch.distributed") for kind in type(part).__mro__
         ):
             raise InvalidInput(
-                "the model must be whole in every process, since each record's gradient is clipped as one vector. Got one "
-                "that is divided among them (FSDP or DTensor); give the module itself, or wrap it in "
+                "every process must hold the whole model, because each record's gradient is clipped as one vector. Got a "
+                "model sharded over processes (FSDP or DTensor); pass the module itself, or wrap it in "
                 "DistributedDataParallel.",
                 field="model",
             )

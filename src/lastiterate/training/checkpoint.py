@@ -41,7 +41,7 @@ class Keeper:
 
     def __init__(self, path: str | Path | None, every: float, file: StateFile) -> None:
         if path is not None and not isinstance(path, str | Path):
-            raise InvalidInput(f"checkpoint must be the name of a file. Got {shown(path):.60}.", field="checkpoint")
+            raise InvalidInput(f"checkpoint must be a file name. Got {shown(path):.60}.", field="checkpoint")
         self.path = None if path is None else Path(path)
         self.every = checked_number("checkpoint_every", every, NON_NEGATIVE)
         self.file = file
@@ -83,12 +83,12 @@ class Keeper:
             return self.file.read(self.path)
         except OfAnother as error:
             raise InvalidInput(
-                f"the checkpoint {self.path} is of another run, other data or another start, or of another loss. "
-                "Train with those, or remove it."
+                f"the checkpoint {self.path} belongs to another run, other data, another start or another loss. "
+                "Use the same ones again, or remove the file."
             ) from error
         except (Damaged, OSError) as error:
             raise InvalidInput(
-                f"{self.path} is not a checkpoint of this training, or it is damaged. Remove it, or name another file."
+                f"{self.path} is not a checkpoint of this training, or it is damaged. Remove it, or choose another file."
             ) from error
 
     def remove(self) -> None:
@@ -107,7 +107,7 @@ def _locked(path: Path) -> int:
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, _OWNER_ONLY)
     except OSError as error:
-        raise InvalidInput(f"{path.parent} is no place for a checkpoint: {error.strerror}.") from error
+        raise InvalidInput(f"no checkpoint can be written in {path.parent}: {error.strerror}.") from error
     if fcntl is not None:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -117,7 +117,7 @@ def _locked(path: Path) -> int:
         if not alone:
             os.close(handle)
             raise InvalidInput(
-                f"another training uses the checkpoint {path.with_suffix('')}. Give each one of its own."
+                f"another training uses the checkpoint {path.with_suffix('')}. Use a different file for each training."
             )
     return handle
 

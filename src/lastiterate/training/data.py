@@ -90,7 +90,8 @@ def linear_data(data: Any, records: int, feature_norm: float | None, dtype: Any)
     labels = _numbers("targets", targets, np.float64)
     if rows.ndim != 2 or labels.ndim != 1 or len(rows) != len(labels):
         raise InvalidInput(
-            f"data must be features and targets, row by row. Got shapes {rows.shape} and {labels.shape}.", field="data"
+            f"data must be features and targets with one row per record. Got shapes {rows.shape} and {labels.shape}.",
+            field="data",
         )
     check_count(len(rows), records)
     norms = row_norms_above(rows)
@@ -102,7 +103,8 @@ def linear_data(data: Any, records: int, feature_norm: float | None, dtype: Any)
 def check_finite(norms: Floats, labels: Floats) -> None:
     if not ((norms < _LONGEST).all() and np.isfinite(labels).all()):
         raise InvalidInput(
-            f"data must be finite, and rows shorter than {_LONGEST:g}. Got NaN, infinity or huge numbers; drop or fill such "
+            f"data must be finite, with rows of norm below {_LONGEST:g}. Got NaN, infinity or huge numbers; drop or "
+            "fill such "
             "records without looking at others.",
             field="data",
         )
@@ -112,10 +114,10 @@ def any_data(data: Any, records: int) -> InMemory:
     """For a gradient of the user's own: arrays whose first axis counts the records."""
     features, targets = (_unmasked(part) for part in pair_of(data))
     if "O" in (features.dtype.kind, targets.dtype.kind):
-        raise InvalidInput("data must be arrays of numbers or strings of one kind. Got objects.", field="data")
+        raise InvalidInput("data must be arrays of numbers, or of strings. Got objects.", field="data")
     if not features.ndim or not targets.ndim or len(features) != len(targets):
         raise InvalidInput(
-            f"data must be features and targets, row by row. Got shapes {features.shape} and {targets.shape}.",
+            f"data must be features and targets with one row per record. Got shapes {features.shape} and {targets.shape}.",
             field="data",
         )
     check_count(len(features), records)
@@ -173,14 +175,14 @@ def check_range(labels: Floats, precision: Any) -> None:
     if (np.abs(labels) > largest).any():
         raise InvalidInput(
             f"targets must be at most {largest:.3g} in size, the largest number of {precision}. Got "
-            f"{np.abs(labels).max():.3g}; scale them without looking at the data, or say dtype=numpy.float64.",
+            f"{np.abs(labels).max():.3g}; scale them by a public number, or use dtype=numpy.float64.",
             field="targets",
         )
 
 
 def check_count(rows: int, records: int) -> None:
     if rows != records:
-        raise InvalidInput(f"the run is about {records} records. Got {rows}.", field="data")
+        raise InvalidInput(f"data must have as many records as the run, {records}. Got {rows}.", field="data")
 
 
 def shortened_rows(rows: Floats, norms: Floats, most: float) -> Floats:

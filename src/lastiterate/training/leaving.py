@@ -30,7 +30,7 @@ def leaves(
     """
     scale = max(scale for _, scale in noises)
     if scale < _SMALLEST:
-        raise InvalidInput(f"noise must be at least {_SMALLEST:g}. Got {scale:g}; take other units.", field="noise")
+        raise InvalidInput(f"noise must be at least {_SMALLEST:g}. Got {scale:g}; use other units.", field="noise")
     with np.errstate(over="ignore"):
         near = not value.size or float(np.abs(value).max()) * abs(factor / scale) < _FARTHEST
     if near:
@@ -38,7 +38,7 @@ def leaves(
     if source.private:
         raise InvalidInput(
             f"noise of {scale:.3g} is lost beside a value of {float(np.abs(value).max()):.3g}: double precision has too few "
-            "digits for both. Subtract a public constant, or take more noise."
+            "digits for both. Subtract a public constant, or use more noise."
         )
     for _ in noises:
         source.bits(value.shape)

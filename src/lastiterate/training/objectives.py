@@ -123,7 +123,7 @@ class EachRecord(Objective):
         found = _as_numbers(self.gradients(weights.copy(), records.features, records.targets))
         if found.shape != (len(records), *weights.shape):
             raise InvalidInput(
-                f"loss must return one gradient for each record: shape {(len(records), *weights.shape)}. Got {found.shape}.",
+                f"loss must return one gradient per record, in shape {(len(records), *weights.shape)}. Got {found.shape}.",
                 field="loss",
             )
         if not np.isfinite(found).all():
@@ -135,7 +135,7 @@ class EachRecord(Objective):
         rounding = (_RECORDS_AT_ONCE + records / _RECORDS_AT_ONCE) * 2.0**-53 * lengths
         if not 2 * rounding <= (UNBOUNDED.factor - 1) * self.sensitivity:
             raise InvalidInput(
-                "gradients are so long that the rounding of their sum is no longer small beside gradient_sensitivity. Clip "
+                "gradients are so large that rounding of their sum is not small compared with gradient_sensitivity. Clip "
                 "them."
             )
 
@@ -166,8 +166,8 @@ def acceptable_arithmetic(run: Run, sums: Sums, lost: float = 0.0) -> Arithmetic
     factor = 1 + beyond * (max(1.0, 2 * longest / run.loss.gradient_sensitivity) if run.adjacency.replaces else 2.0)
     if not factor <= MOST_FACTOR:
         raise InvalidInput(
-            f"batches must be small enough that a record moves their sum by at most {MOST_FACTOR} times its sensitivity, "
-            f"rounding included. Got {factor:.6g} for {run.batches.largest} records; use numpy.float64 or smaller ones.",
+            f"batches must be so small that rounding raises the sensitivity of their sum by a factor of at most "
+            f"{MOST_FACTOR}. Got {factor:.6g} for {run.batches.largest} records; use numpy.float64 or smaller batches.",
             field="batches",
         )
     return Arithmetic(factor, STRAYING)
@@ -195,6 +195,6 @@ def _as_numbers(found: Any) -> Floats:
         return array.astype(np.float64)
     except (TypeError, ValueError, RuntimeError) as error:  # text, None, ragged lists, tensors on another device
         raise InvalidInput(
-            f"loss must return an array of numbers, one gradient for each record. Got {type(found).__name__}.",
+            f"loss must return an array of numbers, one gradient per record. Got {type(found).__name__}.",
             field="loss",
         ) from error

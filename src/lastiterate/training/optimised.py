@@ -126,7 +126,7 @@ class OptimisedStep(TrainingStep):
         if charged and not ROUNDING * lengths <= self.vectors.straying / 8 * noise:
             raise InvalidInput(
                 f"noise of {noise:.3g} on what is released is lost in the rounding of iterates of length {lengths:.3g}. "
-                "Average fewer iterates, or take more noise."
+                "Average fewer iterates, or use more noise."
             )
 
     def _apart(self) -> float:

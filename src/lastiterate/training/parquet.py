@@ -20,14 +20,14 @@ _CACHE = 1 << 28
 
 
 class ParquetRecords:
-    """One record in each row of Parquet files: a file, a folder, a pattern such as "data/*.parquet", or a list of these.
+    """Parquet files with one record per row: a file, a folder, a pattern such as "data/*.parquet", or a list of these.
 
-    `features` are columns of numbers, by default all but the `target`. They are decoded to `dtype`: by default
-    numpy.float32 where all of them are, else numpy.float64. Row groups are kept decoded as long as they take no more than
-    `cache_bytes`; all others are decoded again whenever they are needed. Passes in a fixed order decode each row group once;
-    a random batch decodes every one that holds a record of it, so that `to_memmap`, once, is cheaper than many such batches.
+    `features` are columns of numbers, by default all except `target`. They are decoded to `dtype`: by default numpy.float32
+    if all columns are float32, else numpy.float64. Up to `cache_bytes` of decoded row groups are kept in memory; the others
+    are decoded again whenever they are needed. A pass in a fixed order decodes each row group once, but a random batch
+    decodes every row group that holds one of its records: for random batches, call `to_memmap` once first.
 
-    It is a `RecordSource` for `li.train`, and a map-style data set for PyTorch's DataLoader.
+    Works as a `RecordSource` for `li.train` and as a map-style data set for PyTorch's DataLoader.
     """
 
     def __init__(
@@ -58,17 +58,17 @@ class ParquetRecords:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The columns that are features."""
+        """Names of the feature columns."""
         return self._columns.features
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Records and features."""
+        """(number of records, number of features)."""
         return self._count, len(self._columns.features)
 
     @property
     def dtype(self) -> Any:
-        """Of the features."""
+        """Type of the features."""
         return self._columns.dtype
 
     def __len__(self) -> int:
@@ -79,7 +79,7 @@ class ParquetRecords:
         return self.__getitems__([place])[0]
 
     def __getitems__(self, places: Sequence[SupportsIndex]) -> list[tuple[np.ndarray, Any]]:
-        """Of several, as PyTorch asks for a batch: each row group that holds some of them is decoded once."""
+        """Several records, as PyTorch requests a batch; each row group is decoded once."""
         rows, targets = self.take([int(place) for place in places])
         return list(zip(rows, targets, strict=True))
 
@@ -87,7 +87,7 @@ class ParquetRecords:
         """Features and targets of these records, in this order."""
         chosen = np.asarray(places, np.intp).reshape(-1)
         if ((chosen < -self._count) | (chosen >= self._count)).any():
-            raise IndexError(f"there are {self._count} records.")
+            raise IndexError(f"records must be positions below {self._count}, the number of records.")
         chosen = np.where(chosen < 0, chosen + self._count, chosen)
         rows = np.empty((len(chosen), self.shape[1]), self.dtype)
         targets = np.empty(len(chosen), self._columns.target_dtype)
@@ -103,7 +103,7 @@ class ParquetRecords:
         return rows, targets
 
     def pieces(self, chosen: Indices, rows: int) -> Iterator[Block]:
-        """The chosen records, `rows` at a time: as a stream where they follow each other."""
+        """The chosen records, `rows` at a time; consecutive records are streamed."""
         if isinstance(chosen, slice) and chosen.step in (None, 1):
             first, last, _ = chosen.indices(self._count)
             yield from self._stream(first, last, rows)
@@ -116,16 +116,16 @@ class ParquetRecords:
                 yield features[start : start + rows], targets[start : start + rows]
 
     def to_memmap(self, folder: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Write `features.npy` and `targets.npy` into a folder, and open both as numpy.memmap, for `li.train` or a fit.
+        """Write `features.npy` and `targets.npy` into a folder and open both as numpy.memmap, for `li.train` or `fit`.
 
-        Files that are there already are not touched. What is written is as private as the records: remove it afterwards.
+        Existing files are never overwritten. The new files are as sensitive as the records: delete them after training.
         """
         place = Path(folder)
         names = [place / name for name in ("features.npy", "targets.npy")]
         for name in names:
             if name.exists():
                 raise InvalidInput(
-                    f"{name} is there already. Open it with numpy.load(..., mmap_mode='r'), or name another folder.",
+                    f"{name} already exists. Open it with numpy.load(..., mmap_mode='r'), or choose another folder.",
                     field="folder",
                 )
         place.mkdir(parents=True, exist_ok=True)

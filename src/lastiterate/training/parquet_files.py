@@ -41,7 +41,7 @@ def files_of(path: Any) -> tuple[Path, ...]:
     found = place.glob("*.parquet") if place.is_dir() else (Path(one) for one in glob.glob(str(path)))
     files = tuple(sorted(file for file in found if file.is_file()))
     if not files:
-        raise InvalidInput(f"path must name Parquet files. There are none at {shown(str(path)):.120}.", field="path")
+        raise InvalidInput(f"path must name Parquet files. Found none at {shown(str(path)):.120}.", field="path")
     return files
 
 
@@ -83,7 +83,7 @@ class RowGroup:
         """Its records, a block at a time."""
         if _stamp(self.path) != self.stamp:
             raise InvalidInput(
-                f"{self.path} has changed since it was opened: make a new ParquetRecords, and leave its files alone."
+                f"{self.path} has changed since it was opened. Create a new ParquetRecords, and do not change its files."
             )
         names = [*columns.features, columns.target]
         with _opened(self.path) as file:
@@ -143,7 +143,8 @@ def _checked_names(there: list[str], features: Sequence[str] | None, target: str
     for field, name in [("target", target), *(("features", name) for name in names)]:
         if there.count(name) != 1:
             raise InvalidInput(
-                f"{field} must name columns of {path}, each there once. Got {shown(name)}; it has {', '.join(there)}.",
+                f"{field} must name columns that occur once in {path}. Got {shown(name)}; the columns are "
+                f"{', '.join(there)}.",
                 field=field,
             )
     if not names or target in names or len(set(names)) < len(names):
@@ -162,7 +163,7 @@ def _check_types(schema: Any, names: tuple[str, ...], path: Path) -> None:
         if not (types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind)):
             raise InvalidInput(
                 f"columns must hold numbers. Got {name} of type {kind} in {path}; encode it without looking at other "
-                "records, or leave it out of features.",
+                "records, or remove it from features.",
                 field="features",
             )
 
@@ -175,7 +176,7 @@ def _check_schema(schema: Any, columns: Columns, path: Path) -> None:
     kind = np.dtype(schema.field(columns.target).type.to_pandas_dtype())
     if kind != columns.target_dtype:
         raise InvalidInput(
-            f"the target must be of one type in all files. Got {kind} in {path}, and {columns.target_dtype} before.",
+            f"the target must have one type in all files. Got {kind} in {path}, but {columns.target_dtype} in the first.",
             field="target",
         )
 

@@ -16,7 +16,7 @@ from lastiterate.training.records import parts_of
 
 @runtime_checkable
 class RecordSource(Protocol):
-    """What `li.train` asks of records that do not fit into memory: numbers, the same whenever they are read.
+    """Interface of `li.train` for records that do not fit into memory. Every read must return the same numbers.
 
     `shape` is (records, features); `dtype` is that of the features: numpy.float32 or numpy.float64.
     """
@@ -30,9 +30,9 @@ class RecordSource(Protocol):
     def __len__(self) -> int: ...
 
     def pieces(self, chosen: Indices, rows: int) -> Iterator[tuple[Any, Any]]:
-        """Features and targets of the chosen records, in their order, `rows` at a time; the last piece may have fewer.
+        """Features and targets of the chosen records, in the given order, `rows` at a time; the last piece may be shorter.
 
-        `chosen` is a slice or an array of places.
+        `chosen` is a slice or an array of positions.
         """
         ...
 
@@ -75,7 +75,8 @@ def mapped_pair(features: np.ndarray, targets: Any) -> ArrayRecords:
     rows, labels = np.asarray(features), np.asarray(targets)
     if rows.ndim != 2 or labels.ndim != 1 or len(rows) != len(labels):
         raise InvalidInput(
-            f"data must be features and targets, row by row. Got shapes {rows.shape} and {labels.shape}.", field="data"
+            f"data must be features and targets with one row per record. Got shapes {rows.shape} and {labels.shape}.",
+            field="data",
         )
     for name, array in (("features", rows), ("targets", labels)):
         if array.dtype.kind not in "biuf":

@@ -104,12 +104,12 @@ def read_pieces(
         left -= due
         yield rows, labels
     if left:
-        raise InvalidInput(f"data must give all records that a step uses. {left} of them are missing.", field="data")
+        raise InvalidInput(f"data must return all records that a step uses. {left} of them are missing.", field="data")
 
 
 def _refuse_piece(rows: Floats, labels: Floats, due: tuple[int, int]) -> None:
     raise InvalidInput(
-        f"pieces of data must have the records that were asked for: features of shape {due} and as many targets. "
+        f"pieces of data must hold the requested records: features of shape {due} and as many targets. "
         f"Got shapes {rows.shape} and {labels.shape}.",
         field="data",
     )

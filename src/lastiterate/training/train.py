@@ -34,16 +34,16 @@ from lastiterate.training.state import State, Training
 from lastiterate.training.streamed import streamed_data, unchecked_data
 from lastiterate.training.walk import walked
 
-SEEDED = "DO NOT RELEASE: the noise came from a seed, so whoever knows the seed can take it off"
+SEEDED = "DO NOT RELEASE: the noise came from a seed, and anyone who knows the seed can subtract it"
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """The last iterate, and the run that made it, its arithmetic included. `private` is False if the noise came from a seed.
+    """A trained model: `weights` is the last iterate, `run` the run that was executed, including its arithmetic.
 
-    `released` are the iterates after so many steps that were asked for. `shortened` rows were longer than the run declares;
-    that number was computed from the data, and is not private. `forgotten` says what is proved of the records that were
-    removed; the report is about those that stayed.
+    `private` is False if the noise came from a seed. `released` holds the checkpoints in `releases`, by step. `shortened` is
+    the number of rows longer than the run's `feature_norm`; it was computed from the data and is not private. After
+    forgetting, `forgotten` is the guarantee for the removed records, and the report covers the remaining ones.
     """
 
     weights: Floats
@@ -69,7 +69,7 @@ class Trained:
         return () if self.private else (SEEDED,)
 
     def report(self, delta: float) -> Report:
-        """The account of what was run and of all that was released."""
+        """The privacy report of this training, including all released checkpoints."""
         return report_of(self.run, delta, self.released, self._caveats)
 
 
@@ -92,19 +92,19 @@ def train(
     dtype: Any = None,
     forget: Removed | None = None,
 ) -> Trained:
-    """Noisy gradient descent on features and targets, every step as the run says; only the last iterate leaves.
+    """Execute a run on `data`, a pair of features and targets, and return the last iterate and nothing else.
 
-    Linear models are known by the run's own loss; for any other give `loss`, which returns the gradient of each record at
-    (weights, features, targets), and `start`. Targets of logistic and hinge losses are −1 and 1, of several classes 0, 1, …;
-    a softmax loss needs `classes`. `start` must not depend on the data; it is 0 by default, and it is projected on
-    the domain. The iterates after `releases` steps are returned as well, and cost what `account` says. With `checkpoint`, a
-    file, a training that was killed goes on where it was. `seed` is for tests. Products are computed in `dtype`, by default
-    in that of the features; what rounding adds to the sensitivity is charged. Features in a numpy.memmap, and
-    `li.training.ParquetRecords` or any other `RecordSource` in place of the pair, are read piece by piece and never copied
-    as a whole; they must not change while they are trained on.
+    Linear models are trained by the loss of the run. For any other model pass `loss`, a function of (weights, features,
+    targets) that returns one gradient per record, and `start`. Logistic and hinge losses take targets −1 and 1, or 0, 1, …
+    for several classes; a softmax loss needs `classes`. `start` must not depend on the data; it defaults to 0 and is
+    projected onto the domain. The iterates after the steps in `releases` are returned too; the report then covers them as
+    well. With `checkpoint`, a file, a training that was killed continues where it stopped. `seed` is for tests only: a
+    seeded model is not private. Products are computed in `dtype`, by default that of the features; the sensitivity includes
+    what rounding adds. Features in a numpy.memmap, `li.training.ParquetRecords` and any other `RecordSource` are read in
+    pieces and never loaded as a whole; they must not change during training.
 
-    `forget`, such as li.forget(run, epsilon=1, delta=1e-5).of([17]): after training on all records it goes on without these
-    for the steps of that plan; what is returned has forgotten them.
+    `forget`, such as li.forget(run, epsilon=1, delta=1e-5).of([17]), continues without these records, after training on all,
+    for the number of steps in that plan; the returned model has forgotten them.
     """
     checked_run(run)
     if forget is not None:
@@ -164,8 +164,8 @@ def _model(loss: Loss, classes: int | None) -> Model:
     if loss.model is None:
         *others, last = (kind.name for kind in LOSSES if kind.example.linear)
         raise InvalidInput(
-            f"a loss of kind {loss.kind!r} has no gradient of its own. Give loss=, a function that returns the gradient of "
-            f"each record, or use li.losses.{', '.join(others)} or {last}.",
+            f"a run with a loss of kind {loss.kind!r} needs loss=, a function that returns one gradient per record. "
+            f"Pass it, or use li.losses.{', '.join(others)} or {last}.",
             field="loss",
         )
     return loss.model.with_classes(classes)
@@ -174,7 +174,7 @@ def _model(loss: Loss, classes: int | None) -> Model:
 def _check_dimension(run: Run, parameters: int) -> None:
     declared = run.domain.dimension
     if declared is not None and declared != parameters:
-        raise InvalidInput(f"the run's domain has dimension {declared}, but there are {parameters} weights.")
+        raise InvalidInput(f"the run's domain must have one dimension per weight, {parameters}. Got {declared}.")
 
 
 def _start_norm(run: Run, weights: Floats) -> float:
@@ -187,7 +187,7 @@ def _start(run: Run, objective: Objective, start: Any) -> Floats:
     shape = objective.shape if isinstance(objective, LinearModel) else None
     if start is None and shape is None:
         raise InvalidInput(
-            "start must be given with a loss of your own: it says what the weights look like.", field="start"
+            "start must be given together with loss=: it defines the shape of the weights.", field="start"
         )
     weights = np.zeros(shape or ()) if start is None else checked_array("start", start, FINITE)
     if shape is not None and weights.shape != shape:

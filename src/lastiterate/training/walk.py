@@ -112,8 +112,8 @@ class TrainingStep:
         finer = self.vectors.grid_of_hidden(apart, (least, most), math.sqrt(self.run.steps * parameters))
         if finer > self.vectors.finest and self.source.private:
             raise InvalidInput(
-                f"steps with a Lipschitz constant of {apart:.3g} and noise from {least:.3g} to {most:.3g} spread what "
-                "rounding has done too far. Take smaller steps, or leave the smoothness of the loss out."
+                f"steps with a Lipschitz constant of {apart:.3g} and noise from {least:.3g} to {most:.3g} amplify "
+                "rounding errors too much. Use a smaller step_size, or remove the smoothness of the loss."
             )
         return min(finer, self.vectors.finest)
 
@@ -129,12 +129,13 @@ class TrainingStep:
 
     def _check_range(self, lengths: float) -> None:
         if not math.isfinite(lengths):
-            raise InvalidInput("the iterates left the range of numbers: the step size or the l2 term is far too large.")
+            raise InvalidInput("the iterates overflowed. Use a smaller step_size or a smaller l2 term.")
 
     def _check_heard(self, noise: float, lengths: float) -> None:
         """The rounding of a step is nothing beside its noise. Seeds are for tests, and never private."""
         if self.source.private and not lengths <= self.farthest * noise:
             raise InvalidInput(
                 f"noise of {noise:.3g} on the iterate is lost in the rounding of iterates of length {lengths / 2:.3g}: it "
-                f"must be at least {2 / self.farthest:.2g} times their length. Take more noise, smaller steps, or a domain."
+                f"must be at least {2 / self.farthest:.2g} times their length. Use more noise, a smaller step_size, "
+                "or a domain."
             )

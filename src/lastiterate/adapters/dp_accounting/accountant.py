@@ -19,8 +19,8 @@ _LEAST_DELTA, _LARGEST_DELTA = 1e-30, 0.5  # at which a theorem is chosen
 class LastIterateAccountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]
     """Composes `LastIterateDpEvent` with the events of dp-accounting; ε and δ are certified upper bounds.
 
-    A run is accounted for at the δ in question, so that for one run alone ε is that of `li.account`. An event that is not
-    supported is refused with one sentence: a run under another neighboring relation, or a mechanism without a bound here.
+    For a single run, ε equals that of `li.account`. An event that is not supported raises `UnsupportedEvent`: a run with
+    another neighboring relation, or a mechanism for which no bound is implemented.
     """
 
     def __init__(self, neighboring_relation: dp_accounting.NeighboringRelation) -> None:
@@ -38,12 +38,12 @@ class LastIterateAccountant(dp_accounting.PrivacyAccountant):  # type: ignore[mi
         return None
 
     def get_epsilon(self, target_delta: float) -> float:
-        """The least ε that is proved for everything composed so far."""
+        """The smallest provable ε for everything composed so far."""
         delta = checked_number("target_delta", target_delta, INSIDE_UNIT)
         return float(composed(self._parts, self._adjacency, delta).epsilon(delta))
 
     def get_delta(self, target_epsilon: float) -> float:
-        """The least δ that is proved for everything composed so far."""
+        """The smallest provable δ for everything composed so far."""
         epsilon = checked_number("target_epsilon", target_epsilon, NON_NEGATIVE)
         found = self._delta_by_theorems_for(_TYPICAL_DELTA, epsilon)
         if not _LEAST_DELTA < found < _LARGEST_DELTA:

@@ -29,9 +29,10 @@ def privacy_loss_distribution(
 ) -> distributions.PrivacyLossDistribution:
     """A `PrivacyLossDistribution` of dp-accounting that dominates the guarantee, in both orders of the data sets.
 
-    Its ε and δ are at least those of the guarantee, whose profile is convex in e^ε, alone and composed. It connects the dots
-    of the profile on multiples of `value_discretization_interval`; a loss whose excess has δ below 1e-16 counts as infinite.
-    It carries no neighboring relation: compose it only with distributions under that of the guarantee.
+    Its ε and δ are at least those of the guarantee, alone and after composition. It connects the dots of the privacy
+    profile, which is convex in e^ε, at multiples of `value_discretization_interval`; a loss whose excess has δ below 1e-16
+    counts as infinite. It has no neighboring relation: compose it only with distributions under the same relation as the
+    guarantee.
     """
     interval = checked_number("value_discretization_interval", value_discretization_interval, POSITIVE)
     notion = guarantee.notion if isinstance(guarantee, Report) else best_notion(guarantee)

@@ -13,13 +13,13 @@ from lastiterate.algorithms.run import Run, checked_run
 
 @attr.s(frozen=True, slots=True, auto_attribs=True)
 class LastIterateDpEvent(dp_accounting.DpEvent):  # type: ignore[misc]
-    """Represents one execution of a run of which the last iterate is released, and nothing else.
+    """One execution of a run that releases only the last iterate and the checkpoints in `releases`.
 
-    Its privacy is that of `li.account(run, delta, releases)`: under `run.adjacency`, and no other neighboring relation.
+    Its guarantee is that of `li.account(run, delta, releases)`, which holds for `run.adjacency` only.
 
     Attributes:
-      run: What was executed, a `li.Run`.
-      releases: After how many steps an iterate is released as well.
+      run: The `li.Run` that was executed.
+      releases: Steps after which the iterate is also released.
     """
 
     run: Run = attr.ib(converter=checked_run)

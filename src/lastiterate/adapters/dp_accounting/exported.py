@@ -18,23 +18,22 @@ from lastiterate.privacy.subsampled import SubsampledGaussians
 from lastiterate.theorems.usual_sizes import without_exceptions
 
 _NOT_DOUBLED = (
-    "dp-accounting's RdpAccountant takes no account of REPLACE_ONE: it does not double the sensitivity of a Gaussian event, "
-    "and its epsilon is too small. Use dp_accounting.pld.PLDAccountant or LastIterateAccountant."
+    "dp-accounting's RdpAccountant does not double the sensitivity of a Gaussian event under REPLACE_ONE, so its epsilon is "
+    "too small. Use dp_accounting.pld.PLDAccountant or LastIterateAccountant."
 )
 _NO_EVENT = (
-    "the best guarantee of this report is no event of dp-accounting, and accountants of dp-accounting take nothing else. "
-    "Compose it into a LastIterateAccountant, which takes their events too, or compose distributions by "
-    "privacy_loss_distribution(report)."
+    "accountant must be a LastIterateAccountant, because the best guarantee of this report is not an event of "
+    "dp-accounting. Use one, which also composes dp-accounting's events, or compose privacy_loss_distribution(report)."
 )
 
 
 def event_of(guarantee: Notion | Report) -> Any:
-    """The event of dp-accounting that is this guarantee: exact for μ-GDP and for compositions with Poisson sampling.
+    """The guarantee as an event of dp-accounting: exact for μ-GDP and for compositions with Poisson sampling.
 
-    μ-GDP is GaussianDpEvent(2/μ) under REPLACE_ONE and GaussianDpEvent(1/μ) otherwise: to be composed by an accountant with
-    the relation `relation_of(guarantee.adjacency)`, and under REPLACE_ONE by none but the PLDAccountant and ours, as
-    `compose_into` sees to. A report of any other guarantee becomes a `LastIterateDpEvent` that carries its run, which
-    `LastIterateAccountant` composes and every other accountant refuses. Any other notion has a `privacy_loss_distribution`.
+    μ-GDP becomes GaussianDpEvent(2/μ) under REPLACE_ONE and GaussianDpEvent(1/μ) otherwise. Compose it with an accountant
+    whose relation is `relation_of(guarantee.adjacency)`; under REPLACE_ONE use only PLDAccountant or LastIterateAccountant
+    (`compose_into` checks both). Any other report becomes a `LastIterateDpEvent` with its run, which only
+    `LastIterateAccountant` accepts. For any other notion use `privacy_loss_distribution`.
     """
     event = _exact_event(without_exceptions(best_notion(guarantee)))
     if event is not None:
@@ -42,16 +41,16 @@ def event_of(guarantee: Notion | Report) -> Any:
     if isinstance(guarantee, Report):
         return LastIterateDpEvent(guarantee.run, guarantee.releases)
     raise Unavailable(
-        "no event of dp-accounting says what this guarantee says. Use privacy_loss_distribution(guarantee), or give the "
-        "report of the run instead."
+        "this guarantee cannot be expressed as an event of dp-accounting. Use privacy_loss_distribution(guarantee), or "
+        "pass the report of the run instead."
     )
 
 
 def compose_into(accountant: Any, guarantee: Notion | Report, count: int = 1) -> Any:
-    """Composes the guarantee, `count` times, into an accountant of dp-accounting, and returns that.
+    """Compose the guarantee, `count` times, into an accountant of dp-accounting, and return the accountant.
 
-    Every report goes into a `LastIterateAccountant`; into others what is an event of dp-accounting. Refuses an accountant
-    that would be wrong about it: one with another neighboring relation, and RdpAccountant under REPLACE_ONE.
+    A `LastIterateAccountant` accepts every report; others accept only events of dp-accounting. An accountant that would
+    return a wrong ε is an error: another neighboring relation, or RdpAccountant under REPLACE_ONE.
     """
     adjacency, times = best_notion(guarantee).adjacency, checked_count("count", count)
     if not isinstance(accountant, dp.PrivacyAccountant):
@@ -60,8 +59,8 @@ def compose_into(accountant: Any, guarantee: Notion | Report, count: int = 1) ->
         )
     if adjacency_of(accountant.neighboring_relation) is not adjacency:
         raise Incompatible(
-            f"a guarantee under {adjacency!r} says nothing about {accountant.neighboring_relation.name}. Use an accountant "
-            f"with neighboring_relation={relation_of(adjacency)}."
+            f"accountant must have neighboring_relation={relation_of(adjacency)}, that of the guarantee. Got "
+            f"{accountant.neighboring_relation.name}."
         )
     if isinstance(accountant, dp.rdp.RdpAccountant) and adjacency.replaces:
         raise Incompatible(_NOT_DOUBLED)
@@ -75,7 +74,8 @@ def best_notion(guarantee: Any) -> Notion:
     """Of a report, that of its best theorem."""
     if isinstance(guarantee, Report) and guarantee.members:
         raise InvalidInput(
-            "a report for the records of one person is no guarantee for everybody. Leave out group.", field="guarantee"
+            "guarantee must cover every record. Got a report for the records of one user; account without group.",
+            field="guarantee",
         )
     notion = guarantee.best.notion if isinstance(guarantee, Report) else guarantee
     if not isinstance(notion, Notion):

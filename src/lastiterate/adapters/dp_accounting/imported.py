@@ -32,11 +32,11 @@ _REPORTS = 64  # are kept: accountants ask for the same run and δ again
 
 
 def notion_of(event: Any, neighboring_relation: Any, delta: float = 1e-6) -> Notion:
-    """What an event of dp-accounting guarantees, as one notion: upper bounds throughout, whatever it is asked.
+    """The guarantee of an event of dp-accounting as one notion; all its ε and δ are upper bounds.
 
-    Noise multipliers are as dp-accounting defines them: noise over the norm of one record's contribution, so that under
-    REPLACE_ONE a Gaussian event is 2/noise_multiplier-GDP. `delta` chooses between the theorems that cover a run inside the
-    event; the notion holds at every δ. What is not supported raises `UnsupportedEvent`.
+    Noise multipliers are defined as in dp-accounting: noise divided by the norm of one record's contribution, so a Gaussian
+    event is 2/noise_multiplier-GDP under REPLACE_ONE. If the event holds a run, its best theorem at `delta` is used; the
+    notion is valid at every δ. An unsupported event raises `UnsupportedEvent`.
     """
     adjacency = adjacency_of(neighboring_relation)
     return composed(checked_parts(event, adjacency), adjacency, checked_number("delta", delta, INSIDE_UNIT))
@@ -97,9 +97,9 @@ def _check(part: Any, adjacency: Adjacency) -> None:
         own = relation_of(part.run.adjacency).name
         raise UnsupportedEvent(
             part,
-            f"its run has adjacency={part.run.adjacency!r}, which is {own}, and the neighboring relation here is "
-            f"{relation_of(adjacency).name}; give the run adjacency={adjacency!r}, or use {own}",
+            f"its run has adjacency={part.run.adjacency!r}, which is {own}, but the neighboring relation is "
+            f"{relation_of(adjacency).name}; use adjacency={adjacency!r} in the run, or {own} here",
         )
     process = released(part.run.process, part.releases)
     if not any(isinstance(theorem.apply(process), Guarantee) for theorem in CATALOGUE):
-        raise UnsupportedEvent(part, "no theorem says anything about its run; li.account(run, delta) says why")
+        raise UnsupportedEvent(part, "no theorem applies to its run; li.account(run, delta) lists the reasons")

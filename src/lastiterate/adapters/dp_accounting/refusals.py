@@ -10,22 +10,22 @@ from lastiterate.errors import Unavailable
 
 _REASONS = {
     dp.SampledWithReplacementDpEvent: (
-        "a record may be drawn into a batch several times; use PoissonSampledDpEvent or SampledWithoutReplacementDpEvent"
+        "a record can occur in a batch several times; use PoissonSampledDpEvent or SampledWithoutReplacementDpEvent"
     ),
     dp.SingleEpochTreeAggregationDpEvent: (
         "its steps share noise; use dp_accounting.rdp.RdpAccountant under REPLACE_SPECIAL"
     ),
-    dp.dp_event.RepeatAndSelectDpEvent: "how often it runs is random; use dp_accounting.rdp.RdpAccountant",
+    dp.dp_event.RepeatAndSelectDpEvent: "its number of runs is random; use dp_accounting.rdp.RdpAccountant",
     dp.TruncatedSubsampledGaussianDpEvent: (
-        "large batches are cut; use dp_accounting.pld.PLDAccountant, or PoissonSampledDpEvent without the cut"
+        "large batches are truncated; use dp_accounting.pld.PLDAccountant, or PoissonSampledDpEvent without truncation"
     ),
-    dp.UnsupportedDpEvent: "it says nothing about what was done; describe it by another event",
+    dp.UnsupportedDpEvent: "it does not describe a mechanism; use another event",
 }
-_UNKNOWN = "its kind is not known here; account for it elsewhere, or describe it by another event"
+_UNKNOWN = "its type is unknown; use another accountant, or describe the mechanism by another event"
 
 
 class UnsupportedEvent(Unavailable):
-    """An event of dp-accounting that is not accounted for: `event` is the part of it that is to blame."""
+    """An event of dp-accounting that this library does not support. `event` is the part that is not supported."""
 
     def __init__(self, event: Any, reason: str) -> None:
         super().__init__(f"{type(event).__name__} is not supported: {reason}.", field="event")

@@ -22,7 +22,7 @@ _ADJACENCIES = {
 
 
 def adjacency_of(neighboring_relation: Any) -> Adjacency:
-    """Ours for its relation: REPLACE_SPECIAL is li.ZERO_OUT, the others have the same names."""
+    """The adjacency for a neighboring relation of dp-accounting: REPLACE_SPECIAL is li.ZERO_OUT, other names agree."""
     if not isinstance(neighboring_relation, NeighboringRelation):
         raise InvalidInput(
             "neighboring_relation must be a dp_accounting.NeighboringRelation, such as NeighboringRelation.REPLACE_ONE. "
@@ -33,7 +33,7 @@ def adjacency_of(neighboring_relation: Any) -> Adjacency:
 
 
 def relation_of(adjacency: Adjacency) -> NeighboringRelation:
-    """Its relation for our adjacency."""
+    """The neighboring relation of dp-accounting for an adjacency."""
     wanted = checked_choice("adjacency", adjacency, Adjacency)
     return next(relation for relation, one in _ADJACENCIES.items() if one is wanted)
 

@@ -29,10 +29,10 @@ from lastiterate.privacy.subsampled import subsampled_gaussian
 
 _INSIDE = (dp.GaussianDpEvent, dp.LaplaceDpEvent)
 _ONE_GAUSSIAN = (
-    "under REPLACE_ONE its event must be one GaussianDpEvent; use ADD_OR_REMOVE_ONE, REPLACE_SPECIAL or "
+    "under REPLACE_ONE it must contain one GaussianDpEvent; use ADD_OR_REMOVE_ONE, REPLACE_SPECIAL or "
     "SampledWithoutReplacementDpEvent"
 )
-_NOTHING_TO_ADD = "a record more or less changes how likely all others are drawn; use REPLACE_ONE or REPLACE_SPECIAL"
+_NOTHING_TO_ADD = "adding a record changes the sampling probability of all others; use REPLACE_ONE or REPLACE_SPECIAL"
 
 
 def _poisson(event: Any, adjacency: Adjacency) -> Notion:
@@ -66,7 +66,7 @@ def _inside(event: Any, adjacency: Adjacency) -> Counted:
         if type(part) not in _INSIDE:
             raise UnsupportedEvent(
                 event,
-                "its event must be Gaussian or Laplace noise, or composed of such, and has a " + type(part).__name__,
+                "it must contain Gaussian or Laplace noise only, but it contains a " + type(part).__name__,
             )
     return [(SINGLE[type(part)](part, adjacency), count) for part, count in parts] or [(GaussianDP(0.0, adjacency), 1)]
 

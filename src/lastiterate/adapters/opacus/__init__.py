@@ -3,7 +3,7 @@
 try:
     import opacus as _opacus  # noqa: F401
 except ImportError as error:
-    raise ImportError("li.adapters.opacus needs Opacus: install lastiterate[opacus]") from error
+    raise ImportError("li.adapters.opacus needs Opacus. Install it with: pip install 'lastiterate[opacus]'.") from error
 
 from lastiterate.adapters.opacus.accountant import Accountant, accountant_for
 from lastiterate.adapters.opacus.described import run_of

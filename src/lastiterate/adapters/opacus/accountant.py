@@ -30,22 +30,24 @@ from lastiterate.torch.watched import PassWatch
 
 
 def accountant_for(run: Run, *, mechanism: str = "lastiterate") -> type[Accountant]:
-    """The class of accountants of this run, for Opacus' `register_accountant(mechanism, …)`.
+    """An accountant class for this run, to pass to Opacus' `register_accountant(mechanism, …)`.
 
-    Each step that Opacus executes is compared with that of the run, and refused where it differs. ε is that of the steps
-    that were executed; `engine.accountant.report(delta)` is the report, with its certificate.
+    Every step that Opacus executes is compared with the run; a difference raises an error. ε covers the steps executed so
+    far; `engine.accountant.report(delta)` is the full report, with its certificate.
     """
     if not isinstance(mechanism, str) or not mechanism:
-        raise InvalidInput(f"mechanism must be the name to register. Got {mechanism!r}.", field="mechanism")
+        raise InvalidInput(
+            f"mechanism must be a name to register the accountant by. Got {mechanism!r}.", field="mechanism"
+        )
     members = {"described": covered(run), "registered": mechanism, "tried": set()}
     return type("LastIterateAccountant", (Accountant,), members)
 
 
 class Accountant(IAccountant):  # type: ignore[misc]
-    """Opacus' interface. Make a class of accountants with `accountant_for(run)`.
+    """An Opacus accountant for one run. Create the class with `accountant_for(run)`.
 
-    `described` is the run as a whole, `run` the part of it that was executed, with the multiplier that was used. A
-    multiplier that the run does not have is accepted where `make_private_with_epsilon` has just tried it out.
+    `described` is the whole run, `run` the part executed so far, with the noise multiplier that was used. Another multiplier
+    than the run's is accepted only if `make_private_with_epsilon` has chosen it.
     """
 
     described: ClassVar[Run]
@@ -66,17 +68,17 @@ class Accountant(IAccountant):  # type: ignore[misc]
         return cls.registered
 
     def __len__(self) -> int:
-        """Steps that were executed."""
+        """Number of steps executed."""
         return self._executed.steps
 
     @property
     def history(self) -> list[Span]:
-        """(noise multiplier, sample rate, steps) of the steps that were executed, or that are being planned."""
+        """(noise multiplier, sample rate, steps) of the steps executed, or of the steps Opacus is planning."""
         return list(self._executed.spans) if self._planned is None else [self._planned[0]]
 
     @history.setter
     def history(self, value: list[Span]) -> None:
-        """Opacus tries out multipliers like this; what was executed stays."""
+        """Opacus sets this to try noise multipliers; executed steps stay recorded."""
         if len(self):
             raise InvalidInput("history cannot be set once steps were executed. Use a new accountant.", field="history")
         run = planned_run(self.described, value) if value else None
@@ -84,7 +86,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
 
     @property
     def run(self) -> Run:
-        """The steps that were executed."""
+        """The part of the run executed so far."""
         if not len(self):
             raise Unavailable("no step was executed yet, so there is nothing to account for.")
         return self._whole.first(len(self))
@@ -96,11 +98,11 @@ class Accountant(IAccountant):  # type: ignore[misc]
         return self.described if same(first, usual) else with_multiplier(self.described, first)
 
     def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
-        """One more step; its optimiser is taken for that of the run."""
+        """Count one more step; its optimiser is assumed to be the run's."""
         self._count(noise_multiplier, sample_rate, None)
 
     def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[DPOptimizer], None]:
-        """What Opacus calls at every step that is executed, and at none that is skipped for a larger batch."""
+        """The hook that Opacus calls at every executed step, and not while it accumulates a larger batch."""
         if (found := set_up_by_caller()) is not None:
             optimizer, loader = found
             check_setup(self.described, optimizer)
@@ -112,9 +114,11 @@ class Accountant(IAccountant):  # type: ignore[misc]
         return lambda optimizer: self._seen(optimizer, sample_rate)
 
     def get_epsilon(self, delta: float, *others: Any, **options: Any) -> float:
-        """The least ε that can be proved of the steps executed so far, and of what was released before them."""
+        """The smallest provable ε for the steps executed so far, and for what was released before them."""
         if others or options:
-            raise InvalidInput(f"get_epsilon takes delta alone. Got {', '.join(options) or 'more'}.", field="delta")
+            raise InvalidInput(
+                f"get_epsilon takes no argument except delta. Got {', '.join(options) or 'more'}.", field="delta"
+            )
         if self._planned is not None:
             (multiplier, _, _), run = self._planned
             self.tried.add(multiplier)
@@ -127,12 +131,12 @@ class Accountant(IAccountant):  # type: ignore[misc]
         return report.epsilon
 
     def report(self, delta: float, releases: Iterable[int] = ()) -> Report:
-        """The account of the steps executed so far, and what has to be assumed of Opacus and PyTorch.
+        """The privacy report of the steps executed so far, with the assumptions on Opacus and PyTorch.
 
-        If the weights after `releases` steps are released as well, it is the account of all of them.
+        It also covers the weights after the steps in `releases`, if you release them.
         """
         if self._executed.refusal is not None:
-            raise Unavailable(f"nothing can be claimed of this training: {self._executed.refusal}")
+            raise Unavailable(f"no guarantee holds for this training: {self._executed.refusal}")
         seen = self._executed.circumstances
         asked = self.run, delta, tuple(releases), seen.rounding
         if asked not in self._reports:
@@ -141,13 +145,13 @@ class Accountant(IAccountant):  # type: ignore[misc]
         return replace(found, caveats=seen.caveats, also_assumed=seen.assumed(hiding, self.described.batches.passes))
 
     def state_dict(self, destination: MutableMapping[str, Any] | None = None) -> MutableMapping[str, Any]:
-        """The steps executed so far and the run that they belong to, for a checkpoint."""
+        """The steps executed so far and their run, for a checkpoint."""
         state: MutableMapping[str, Any] = {} if destination is None else destination
         state.update(self._executed.state(self.described), mechanism=self.mechanism())
         return state
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on where `state_dict` was called; with batches in passes, at the end of an epoch."""
+        """Continue from a `state_dict`; with shuffled or cyclic batches, only from the end of an epoch."""
         self._executed = history_from(state_dict, self.mechanism(), self.described)
         self._planned = self._optimizer = None
 
@@ -170,7 +174,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
         """What makes a description of the steps before this one doubtful, too."""
         if self._optimizer is not None and self._optimizer() is not optimizer:
             raise InvalidInput(
-                "an accountant is about one training. Got steps of two optimisers: use one engine for each.",
+                "an accountant must count one training only. Got steps of two optimisers; use one engine for each.",
                 field="optimizer",
             )
         self._optimizer = weakref.ref(optimizer)
@@ -182,7 +186,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
             raise InvalidInput(self._executed.refusal)
         if self._planned is not None:
             raise InvalidInput(
-                "history was set to try out a multiplier: use a new accountant for steps.", field="history"
+                "history was set to try a noise multiplier. Use a new accountant to count steps.", field="history"
             )
         self._check_end()
         check_rate(self.described, rate)
@@ -194,8 +198,8 @@ class Accountant(IAccountant):  # type: ignore[misc]
     def _check_end(self) -> None:
         if len(self) >= self.described.steps:
             raise InvalidInput(
-                f"the run has {self.described.steps} steps, and this would be one more. Describe a longer run, and train "
-                "again from the beginning.",
+                f"the training must stop after the run's {self.described.steps} steps. Got one more. Describe a longer run, "
+                "and train again from the beginning.",
                 field="steps",
             )
 
@@ -220,6 +224,6 @@ class Accountant(IAccountant):  # type: ignore[misc]
         if too_regular(batches.records, batches.rate, self._equal_sizes[1]):
             raise InvalidInput(
                 f"batches must be Poisson batches, as in the run. Got {self._equal_sizes[1]} batches of {size} records in a "
-                "row: train with the loader that make_private returns.",
+                "row. Train with the loader that make_private returns.",
                 field="batches",
             )

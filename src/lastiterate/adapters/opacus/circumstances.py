@@ -12,31 +12,34 @@ from lastiterate.adapters.opacus.hidden import Hiding, limit_of, precision_of
 from lastiterate.torch.seeded import ORDER_SEEDED, seeded
 
 NOISE_SEEDED = (
-    "DO NOT RELEASE: the noise came from a seeded PyTorch generator, so whoever knows the seed can take it off; call "
+    "DO NOT RELEASE: the noise came from a seeded PyTorch generator, and anyone who knows the seed can subtract it; call "
     "torch.seed() before training"
 )
 _EXACT = (
-    "The arithmetic of Opacus and PyTorch is taken as exact: what {precision} rounds in gradients, their sums and the noise "
-    "is not included in epsilon."
+    "The arithmetic of Opacus and PyTorch is treated as exact: epsilon does not include the {precision} rounding of "
+    "gradients, their sums and the noise."
 )
 _HIDING = {
     Hiding.UNUSED: "",
-    Hiding.CHARGED: " The rounding of hidden weights is included.",
-    Hiding.ASSUMED: " Nor is the rounding of hidden weights and of the optimiser's memory, which was seen to be small.",
+    Hiding.CHARGED: " It includes the rounding of hidden weights.",
+    Hiding.ASSUMED: " Nor does it include that of hidden weights and of the optimiser's state, which was measured to be small.",
     Hiding.TOO_COARSE: (
-        " Hidden iterates are not made use of, because the rounding of weights is not small beside the noise, or was not "
-        "seen; train in double precision."
+        " Every iterate is accounted as released, because the rounding of weights is not small compared with the noise, or "
+        "could not be measured; train in double precision."
     ),
 }
-_REDUCED = "The criterion reduces as loss_reduction says, so that what is clipped is each record's own gradient."
-_WHOLE = "Every epoch goes through the whole loader that make_private returned, once and in its order."
+_REDUCED = "The criterion reduces the loss as loss_reduction says, so each record's gradient is clipped separately."
+_WHOLE = "Every epoch uses the whole loader that make_private returned, once and in order."
 _INSECURE = (
-    "Noise and batches came from PyTorch's own generator (secure_mode=False), which is not cryptographic: that nobody can "
-    "predict it, and that nobody reads the noise off the low bits of what is released, is assumed."
+    "Nobody can predict PyTorch's generator, which drew noise and batches and is not cryptographic (secure_mode=False), and "
+    "nobody can recover the noise from the low bits of the released weights."
 )
-_CUT_UP = "The parts of a batch that was cut up (BatchMemoryManager) are those of one batch of the loader."
-_LOADER_UNSEEN = "The loader deals the batches of the run: it was not seen."
-_STEPS_UNSEEN = "Of {count} steps the optimiser was not seen: its update, learning rate and clip are those of the run."
+_CUT_UP = "The parts of a batch that BatchMemoryManager has split belong to one batch of the loader."
+_LOADER_UNSEEN = "The loader, which the accountant could not check, draws the batches of the run."
+_STEPS_UNSEEN = (
+    "For {count} steps the accountant could not check the optimiser: its update, learning rate and clip are those of the "
+    "run."
+)
 
 
 @dataclass(frozen=True)

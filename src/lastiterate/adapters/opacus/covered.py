@@ -25,19 +25,19 @@ def covered(run: Run) -> Run:
         )
     if not isinstance(run.batches, _BATCHES):
         raise InvalidInput(
-            "batches must be such as Opacus draws: li.Poisson, li.Shuffled, li.Cyclic or li.FullBatch. "
+            "batches must be li.Poisson, li.Shuffled, li.Cyclic or li.FullBatch, which Opacus can draw. "
             f"Got {run.batches.called}.",
             field="batches",
         )
     if math.isfinite(run.domain.diameter) or run.prox is not None:
         which = "domain" if run.prox is None else "prox"
         raise InvalidInput(
-            f"{which} must be left out of the run: Opacus' optimisers neither project nor apply a proximal map.",
+            f"{which} must not be set in the run: Opacus' optimisers neither project nor apply a proximal map.",
             field=which,
         )
     if run.arithmetic != EXACT:
         raise InvalidInput(
-            "arithmetic must be left out of the run: what Opacus rounds, this library has not seen.", field="arithmetic"
+            "arithmetic must not be set in the run: this library cannot check how Opacus rounds.", field="arithmetic"
         )
     _check_clipping(run)
     return run
@@ -47,14 +47,14 @@ def _check_clipping(run: Run) -> None:
     """Opacus clips the whole gradient of a record, and knows no limit on its pull."""
     if "pull" in run.loss.arguments:
         raise InvalidInput(
-            "loss must be one that Opacus computes: it does not limit the pull of a softmax. Leave pull out.",
+            "loss must not have pull=, which Opacus does not implement. Remove pull.",
             field="loss",
         )
     by_class = run.loss.keeps_convexity and run.loss.arguments.get("classes") is not None
     shortest = extremes(spread("clip", run.clip or 0.0, run.steps))[0]
     if by_class and shortest * (1 - _ROOM) < run.loss.gradient_bound:
         raise InvalidInput(
-            "loss must not need a clip for each class: Opacus clips all classes together, which keeps no convexity. Use "
-            f"max_grad_norm > {run.loss.gradient_bound:.4g}, where nothing is clipped, or li.losses.softmax.",
+            "loss must not need one clip per class: Opacus clips all classes together, which does not preserve convexity. "
+            f"Use max_grad_norm > {run.loss.gradient_bound:.4g}, which clips nothing, or li.losses.softmax.",
             field="loss",
         )

@@ -33,12 +33,13 @@ def run_of(
     adjacency: Adjacency | None = None,
     step_size: Any = None,
 ) -> Run:
-    """The run that will be executed with what `make_private` returned, for so many epochs or steps; call it before training.
+    """The run that training for this many `epochs` or `steps` will execute, from what `make_private` returned.
 
-    Batches come from the loader, noise, clip, update and weight decay from the optimiser. `loss` is li.losses.network, of
-    which nothing is known, unless a better one is given. Neighbours are li.ADD_OR_REMOVE_ONE with Poisson batches, else
-    li.ZERO_OUT. `step_size`: the learning rates of a scheduler, as li.cosine(0.1) or one per step. Opacus divides gradient
-    sums by ⌊records/batches⌋: where a run divides by another number, its step size and weight decay are scaled to match.
+    Call it before training. Batches come from the loader; noise, clip, update and weight decay from the optimiser. `loss`
+    defaults to li.losses.network, which assumes nothing; a loss with more properties can give a smaller ε. The adjacency is
+    li.ADD_OR_REMOVE_ONE with Poisson batches, else li.ZERO_OUT. `step_size` describes a scheduler, as li.cosine(0.1) or one
+    number per step. Opacus divides gradient sums by ⌊records/batches⌋: if the run divides by another number, its step size
+    and weight decay are scaled to match.
     """
     batches, executed = _seen(engine, optimizer, loader), executed_by(optimizer.original_optimizer)
     scale = batches.divisor / divisor_of(optimizer) if executed.scales else 1.0
@@ -77,7 +78,8 @@ def _seen(engine: PrivacyEngine, optimizer: DPOptimizer, loader: DataLoader[Any]
     ):
         if not isinstance(value, kind):
             raise InvalidInput(
-                f"{name} must be a {kind.__name__}, as make_private returns it. Got a {type(value).__name__}.",
+                f"{name} must be a {kind.__name__}. Got a {type(value).__name__}; pass the engine and what "
+                "make_private returned.",
                 field=name,
             )
     if engine.dataset is not None and engine.dataset is not loader.dataset:
@@ -92,8 +94,8 @@ def _learning_rates(optimizer: DPOptimizer, learning_rate: float | None, step_si
         return checked_per_step("step_size", step_size, POSITIVE)
     if any("initial_lr" in group for group in optimizer.param_groups):
         raise InvalidInput(
-            "a scheduler changes the learning rate of this optimiser: give run_of step_size=, such as li.cosine(0.1) or a "
-            "list with one number per step.",
+            "step_size must be given, because a scheduler changes the learning rate of this optimiser. Use for example "
+            "step_size=li.cosine(0.1), or a list with one number per step.",
             field="step_size",
         )
     return 1.0 if learning_rate is None else learning_rate  # of an optimiser that is only named, it says nothing
@@ -101,7 +103,7 @@ def _learning_rates(optimizer: DPOptimizer, learning_rate: float | None, step_si
 
 def _steps(loader: DataLoader[Any], epochs: int | None, steps: int | None) -> int:
     if (epochs is None) == (steps is None):
-        raise InvalidInput("run_of needs epochs or steps, and not both.", field="epochs")
+        raise InvalidInput("run_of needs either epochs or steps. Pass exactly one of them.", field="epochs")
     if steps is not None:
         return checked_count("steps", steps)
     return checked_count("epochs", epochs) * len(dealer_of(loader))

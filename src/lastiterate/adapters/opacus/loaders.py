@@ -21,7 +21,7 @@ def batches_of(loader: DataLoader[Any]) -> Batches:
     if type(dealer) is UniformWithReplacementSampler:
         if getattr(loader.collate_fn, "rand_on_empty", False):
             raise InvalidInput(
-                "rand_on_empty must be False: with a random record in an empty batch, one record can change twice as much.",
+                "rand_on_empty must be False: a random record in an empty batch doubles the difference one record can make.",
                 field="rand_on_empty",
             )
         return Poisson(dealer.num_samples, dealer.sample_rate)
@@ -34,8 +34,8 @@ def batches_of(loader: DataLoader[Any]) -> Batches:
         raise _unknown(sampler)
     if not in_passes(sampler, records):
         raise InvalidInput(
-            f"the sampler must go through all {records} records, each once an epoch. Got {sampler.__class__.__name__} with "
-            "replacement, or over another number of them. Use DataLoader(shuffle=True).",
+            f"the sampler must use each of the {records} records once per epoch. Got {sampler.__class__.__name__} with "
+            "replacement, or over another number of records. Use DataLoader(shuffle=True).",
             field="loader",
         )
     if size >= records and (size == records or not dealer.drop_last):
@@ -54,7 +54,7 @@ def check_batches(described: Batches, loader: DataLoader[Any]) -> None:
     dealt = batches_of(loader)
     if not _deals(dealt, described):
         raise InvalidInput(
-            f"the batches of the run must be those of the loader. Got {described.described} in the run and "
+            f"the run and the loader must have the same batches. Got {described.described} in the run and "
             f"{dealt.described} from the loader{_advice(dealt, described)}.",
             field="batches",
         )
@@ -93,16 +93,16 @@ def _advice(dealt: Batches, described: Batches) -> str:
 def _distributed(sampler: DistributedSampler[Any]) -> InvalidInput:
     repeated = sampler.total_size - len(sampler.dataset)
     why = (
-        f"it repeats {repeated} records to fill its last batches, so that one record may be used twice an epoch"
+        f"it repeats {repeated} records to fill its last batches, so one record may be used twice per epoch"
         if repeated > 0
-        else "its order comes from a seed that is public"
+        else "its order comes from a public seed"
     )
     return InvalidInput(f"the sampler must not be a DistributedSampler: {why}. Train in one process.", field="loader")
 
 
 def _unknown(sampler: Any) -> InvalidInput:
     return InvalidInput(
-        "the loader must be that of DataLoader(shuffle=True or False) or of Opacus' Poisson sampling: of other samplers "
-        f"nothing is known. Got {type(sampler).__name__}.",
+        "the loader must be DataLoader(shuffle=True or False), or the one for Poisson sampling that Opacus makes. "
+        f"Got the sampler {type(sampler).__name__}.",
         field="loader",
     )

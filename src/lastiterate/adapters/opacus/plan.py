@@ -16,8 +16,9 @@ def check_rate(run: Run, rate: float) -> None:
     """That a step is one of so many in an epoch as in the run."""
     if not any(same(rate, allowed) for allowed in _rates(run)):
         raise InvalidInput(
-            f"sample_rate must be one over the steps of an epoch, {_rates(run)[0]:.9g} in the run. Got {rate:.9g}: another "
-            "batch size, another number of records, or gradients of another number of batches in one step.",
+            f"sample_rate must be 1 / (steps per epoch), which is {_rates(run)[0]:.9g} in the run. Got {rate:.9g}. "
+            "Check the "
+            "batch size, the number of records, and how many batches are accumulated in one step.",
             field="sample_rate",
         )
 
@@ -28,14 +29,14 @@ def planned_run(run: Run, history: Any) -> Run:
         ((multiplier, rate, steps),) = history
     except (TypeError, ValueError) as error:
         raise InvalidInput(
-            "history can only be set to [(noise_multiplier, sample_rate, steps)], to try out a multiplier. Use step, or "
-            "load_state_dict, for steps that were executed.",
+            "history must be [(noise_multiplier, sample_rate, steps)], to try a noise multiplier. Use step or "
+            "load_state_dict for executed steps.",
             field="history",
         ) from error
     check_rate(run, rate)
     if not _meant(run, rate, steps):
         raise InvalidInput(
-            f"epochs must be those of the run, which has {run.steps} steps. Got epochs that make {steps}.",
+            f"epochs must give the {run.steps} steps of the run. Got {steps} steps.",
             field="epochs",
         )
     return with_multiplier(run, multiplier)
@@ -47,7 +48,7 @@ def with_multiplier(run: Run, multiplier: float) -> Run:
     noise = run.noise
     if not isinstance(noise, OnGradientSum) or not isinstance(noise.multiplier, float):
         raise InvalidInput(
-            "a multiplier can be tried out where all steps have the same. Got a run with one for each step.",
+            "noise multipliers can be tried only if all steps have the same. Got a run with one per step.",
             field="noise_multiplier",
         )
     return replace(run, noise=replace(noise, multiplier=float(multiplier)))

@@ -50,18 +50,23 @@ def history_from(state: Any, mechanism: str, run: Run) -> StepHistory:
         raise InvalidInput(f"state_dict must be what state_dict() returned. Got a {type(state).__name__}.")
     for name in ("history", "mechanism", "run", "circumstances", "refusal"):
         if name not in state:
-            raise InvalidInput(f"state_dict must have the entry {name}: it is not one of this accountant.", field=name)
+            raise InvalidInput(
+                f"state_dict must come from this accountant. Got one without the entry {name}.", field=name
+            )
     if state["mechanism"] != mechanism:
         raise InvalidInput(
-            f"state_dict must be of the accountant {mechanism}. Got one of {state['mechanism']}.", field="mechanism"
+            f"state_dict must come from the accountant {mechanism}. Got one from {state['mechanism']}.",
+            field="mechanism",
         )
     if run_from_dict(state["run"]) != run:
-        raise InvalidInput("state_dict must be about the run of this accountant. Got another run.", field="run")
+        raise InvalidInput("state_dict must belong to the run of this accountant. Got another run.", field="run")
     try:
         circumstances = Circumstances(**state["circumstances"])
         spans = tuple(_span(*one) for one in state["history"])
     except TypeError as error:
-        raise InvalidInput("state_dict must be what state_dict() returned: its history is no history.") from error
+        raise InvalidInput(
+            "state_dict must be what state_dict() returned. Got one with a malformed history."
+        ) from error
     return _continued(StepHistory(spans, sum(count for _, _, count in spans), circumstances, state["refusal"]), run)
 
 
@@ -72,8 +77,8 @@ def _continued(history: StepHistory, run: Run) -> StepHistory:
     left = history.steps % run.batches.per_epoch
     if run.batches.passes and left:
         raise InvalidInput(
-            f"state_dict must be of the end of an epoch of {run.batches.per_epoch} steps, where a loader starts again. "
-            f"Got one of {left} steps into an epoch.",
+            f"state_dict must be saved at the end of an epoch of {run.batches.per_epoch} steps, where the loader restarts. "
+            f"Got one saved {left} steps into an epoch.",
             field="history",
         )
     return history

@@ -40,20 +40,20 @@ def check_setup(run: Run, optimizer: DPOptimizer) -> None:
         )
     if type(optimizer) not in _PLAIN:
         raise InvalidInput(
-            "the optimiser must be that of one process (DPOptimizer, or that of ghost clipping). Got "
-            f"{type(optimizer).__name__}, which is not covered.",
+            "the optimiser must be DPOptimizer, or the one for ghost clipping, in a single process. Got "
+            f"{type(optimizer).__name__}.",
             field="optimizer",
         )
     if isinstance(optimizer, DPOptimizerFastGradientClipping) and not isinstance(run.clip, float):
         raise InvalidInput(
-            "with ghost clipping all steps must have the same clip: a schedule would change the noise, and not the clip.",
+            "clip must be constant with ghost clipping: a schedule would change the noise but not the clip.",
             field="clip",
         )
     executed = executed_by(optimizer.original_optimizer)
     if not _same_optimizer(executed, run):
         raise InvalidInput(
-            f"the optimiser must be that of the run, {run.optimizer.described}. Got {executed.optimizer.described}: give "
-            f"the run {as_written(executed.optimizer)}.",
+            f"the optimiser must be the run's, {run.optimizer.described}. Got {executed.optimizer.described}; use "
+            f"{as_written(executed.optimizer)} in the run.",
             field="optimizer",
         )
 
@@ -175,8 +175,8 @@ def _other_step_size(run: Run, optimizer: DPOptimizer, executed: Executed, size:
     )
     needed = rate * scale_of(run, optimizer, executed)
     return InvalidInput(
-        f"{divides}, the run by {run.batches.divisor:g}: for lr = {rate:g} give the run step_size = {needed!r}, as "
-        "li.adapters.opacus.run_of does.",
+        f"{divides}, but the run divides by {run.batches.divisor:g}. For lr = {rate:g} use step_size = {needed!r} in the "
+        "run, as li.adapters.opacus.run_of does.",
         field="step_size",
     )
 

@@ -37,7 +37,8 @@ def _other_batches(goal: Goal, place: int, run: Run) -> Iterator[str]:
             continue
         change = float(changed.process.noise[0] / run.process.noise[0]) - 1
         if change < -_WORTH_A_LINE:
-            yield f"Plan {place} with {batches.called} instead of {run.batches.called}: noise {_percent(change)}."
+            instead = f"{batches.called} instead of {run.batches.called}"
+            yield f"Plan {place} with {instead} would change the noise by {_percent(change)}."
 
 
 def _more_of_something(goal: Goal) -> Iterator[str]:
@@ -45,15 +46,15 @@ def _more_of_something(goal: Goal) -> Iterator[str]:
     before = chosen_plan(goal.problem, goal.wishes).error
     wishes = goal.wishes
     more = {
-        "Twice the records": replace(goal, records=2 * goal.records),
+        "Twice as many records": replace(goal, records=2 * goal.records),
         f"Up to {2 * wishes.most_epochs} passes": replace(goal, wishes=replace(wishes, passes=2 * wishes.most_epochs)),
-        f"epsilon = {2 * goal.epsilon:g}": replace(goal, epsilon=2 * goal.epsilon),
+        f"Epsilon = {2 * goal.epsilon:g}": replace(goal, epsilon=2 * goal.epsilon),
     }
     for what, other in more.items():
         change = chosen_plan(other.problem, other.wishes).error / before - 1
         if change < -_WORTH_A_LINE:
-            yield f"{what}: expected error {_percent(change)}."
+            yield f"{what} would change the expected error by {_percent(change)}."
 
 
 def _percent(change: float) -> str:
-    return f"{100 * change:+.0f} %".replace("-", "−")
+    return f"{100 * change:+.0f}%".replace("-", "−")

@@ -53,7 +53,9 @@ def steadiness(problem: Problem, plan: Plan, factor: float) -> float:
 def _of_every_way(problem: Problem, wishes: Wishes) -> list[Plan]:
     plans = [plan for way in _WAYS if (plan := way(problem, wishes)) is not None]
     if not plans:
-        raise Unavailable("no way to train is within reach with these settings. Leave some of them to choose.")
+        raise Unavailable(
+            "no plan meets these settings. Remove batches, epochs, step_size or passes to let plan choose."
+        )
     return plans
 
 

@@ -56,7 +56,7 @@ def _of_facts(loss: Loss) -> Guess:
     longest = min(loss.gradient_bound, loss.gradient_sensitivity, clip_of(loss))
     if not (math.isfinite(loss.smoothness) and loss.smoothness > 0 and math.isfinite(longest)):
         raise Unavailable(
-            f"plan needs a loss with a known smoothness and a clip or gradient bound, and {loss.kind} has none here. Give "
+            f"loss must have a known smoothness and a clip or gradient bound to be planned. Got {loss.kind} without. Set "
             "them, or describe a run and use li.calibrate with free='noise' or free='batch_size'.",
             field="loss",
         )

@@ -84,6 +84,6 @@ class Plan:
     def why(self) -> str:
         """In one sentence."""
         if not self.others:
-            return "Settings that were given left no other way."
+            return "Your settings allow no other way to train."
         compared = "; ".join(f"{way.value}, {error:.3g}" for way, error in self.others)
-        return f"Expected loss beyond the best on the reference problem: {self.error:.3g} (others: {compared})."
+        return f"Expected excess loss on the reference problem: {self.error:.3g} (others: {compared})."

@@ -34,12 +34,13 @@ def plan(
     epochs: int | None = None,
     step_size: float | None = None,
 ) -> Plans:
-    """Ways to train that meet (epsilon, delta), the least expected error first, each with a run that is ready to train.
+    """Plans to train within (epsilon, delta), smallest expected error first, each with a run that is ready to train.
 
-    From public numbers alone: how many `records` there are, how many `features` a row has, and a `loss` such as
-    `li.losses.logistic(feature_norm=1.0)`. At most `passes` over the data are made. `batches` in an epoch, `epochs`,
-    `step_size` and the l2 term of the loss are chosen where they are not given. The expected error is that of a quadratic
-    reference problem, whose curvatures fade like 1/j over the features: good for comparing plans, no promise for your data.
+    Uses public numbers only: the number of `records`, the number of `features` per row, and a `loss` such as
+    `li.losses.logistic(feature_norm=1.0)`. Every plan makes at most `passes` over the data. `batches` per epoch, `epochs`,
+    `step_size` and the L2 term of the loss are chosen unless you set them. The expected error is computed on a quadratic
+    reference problem whose curvatures decay like 1/j over the features: use it to compare plans, not to predict the error
+    on your data.
     """
     if not isinstance(loss, Loss):
         raise InvalidInput(

@@ -24,8 +24,8 @@ _FACTORS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # of ε, along the frontier
 
 @dataclass(frozen=True, eq=False)
 class PlannedRun:
-    """A plan whose noise is calibrated. `expected_error`: the loss beyond the best, on the reference problem. `seconds`:
-    about what it takes to train on one core. `halved`, `doubled`: times that error, with half and twice the step size."""
+    """A plan with calibrated noise. `expected_error`: excess loss on the reference problem. `seconds`: approximate training
+    time on one core. `halved`, `doubled`: the factor on the expected error with half and with twice the step size."""
 
     settings: Plan
     report: Report
@@ -35,7 +35,7 @@ class PlannedRun:
 
     @property
     def run(self) -> Run:
-        """Ready for `li.train`."""
+        """The calibrated run, ready for `li.train`."""
         return self.report.run
 
     @property
@@ -52,7 +52,7 @@ class PlannedRun:
 
     @property
     def composed_epsilon(self) -> float:
-        """If every iterate were released."""
+        """Epsilon if every iterate were released."""
         return self.report.composition
 
     def __repr__(self) -> str:
@@ -92,7 +92,7 @@ class PlannedRun:
 
 @dataclass(frozen=True, eq=False)
 class Plans(Sequence[PlannedRun]):
-    """Plans for one goal, the least expected error first."""
+    """Plans that meet one target, smallest expected error first."""
 
     goal: Goal
     planned: tuple[PlannedRun, ...]
@@ -116,11 +116,11 @@ class Plans(Sequence[PlannedRun]):
 
     @cached_property
     def advice(self) -> tuple[str, ...]:
-        """What else would help, each in one sentence with its number."""
+        """Changes that would reduce the noise or the expected error, one sentence each."""
         return advice(self.goal, [(one.settings, one.run) for one in self.planned])
 
     def frontier(self, epsilons: Sequence[float] | None = None) -> tuple[tuple[float, float], ...]:
-        """(ε, expected error of the best plan), for these or for ε around the goal's."""
+        """Pairs (ε, expected error of the best plan), for these `epsilons`, or for values around the target."""
         wanted = [self.goal.epsilon * factor for factor in _FACTORS] if epsilons is None else epsilons
         goals = [replace(self.goal, epsilon=checked_number("epsilons", one, POSITIVE)) for one in wanted]
         return tuple((one.epsilon, chosen_plan(one.problem, one.wishes).error) for one in goals)
@@ -136,7 +136,7 @@ class Plans(Sequence[PlannedRun]):
         }
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """Expected error against ε, and the plans of the table. Returns the figure."""
+        """Plot expected error against ε, with the plans of the table. Returns the figure."""
         points = [(one.expected_error, one.way) for one in self.planned]
         return draw_frontier(self.frontier(), self.goal.epsilon, points, self.goal.delta, path)
 
@@ -149,7 +149,7 @@ class Plans(Sequence[PlannedRun]):
         return card(headline(f"Plans for {self.goal.described}"), rows, lines([" ".join(_LEGEND)]), *helps)
 
     def __str__(self) -> str:
-        helps = ["", "What else would help:", *(f"  {line}" for line in self.advice)] if self.advice else []
+        helps = ["", "What would help:", *(f"  {line}" for line in self.advice)] if self.advice else []
         return "\n".join([f"Plans for {self.goal.described}:", "", *_table(self.planned), *helps])
 
 
@@ -166,9 +166,9 @@ _HEADS = (
     "time",
 )
 _LEGEND = (
-    "Expected error: the loss beyond the best on the reference problem, to compare plans by; beside it, by what it is",
-    "multiplied with half and with twice the step size. All released: epsilon, if every iterate were released. Time:",
-    "about, on one core. Hidden passes: plain steps, only the last iterate released.",
+    "Expected error: excess loss on a reference problem, to compare plans. ½, 2 × step: the factor on this error with half",
+    "and with twice the step size. All released: epsilon if every iterate were released. Time: approximate, on one core.",
+    "Hidden passes: SGD without momentum, in which only the last iterate is released.",
 )
 
 
