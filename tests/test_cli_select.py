@@ -45,7 +45,8 @@ def test_the_same_number_as_in_python(path: str, capsys: pytest.CaptureFixture[s
     assert [one["epsilon"] for one in said["each"]] == [report.epsilon] * 2
     code, out, _ = outputs(["select", path, "--mean", "10", "--delta", "1e-6"], capsys)
     assert code == 0
-    assert "at delta = 1e-06 (replace one record) for the best of a geometric number of trials, 10 on average" in out
+    assert "at delta = 1e-06 (replace one record) for releasing only the best trial\n" in out
+    assert "drawn from a geometric distribution with mean 10\n" in out
     assert "one trial of" in out
 
 
@@ -53,8 +54,8 @@ def test_the_same_number_as_in_python(path: str, capsys: pytest.CaptureFixture[s
     ("options", "message"),
     [
         (["--mean", "0.5"], "mean must be a float in (1, 1e+06]. Got 0.5."),
-        (["--mean", "5", "--shape", "2"], "shape is a setting of a negative binomial number"),
-        (["--mean", "5", "--trials", "negative-binomial"], "shape is a setting of a negative binomial number"),
+        (["--mean", "5", "--shape", "2"], "shape must be given with --trials negative-binomial"),
+        (["--mean", "5", "--trials", "negative-binomial"], "shape must be given with --trials negative-binomial"),
         (["--mean", "5", "--trials", "negative-binomial", "--shape", "-1"], "shape must be a float in [-0.9, 50]"),
         (["--mean", "5", "--delta", "2"], "delta must be"),
         (["--trials", "uniform", "--mean", "5"], "invalid choice: 'uniform'"),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from lastiterate.accounting.forget import forget
     from lastiterate.accounting.report import Report
     from lastiterate.accounting.sandwich import lower_bound
+    from lastiterate.accounting.select import select
     from lastiterate.algorithms import losses
     from lastiterate.algorithms.batches import (
         BallsAndBins,
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
     from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT
     from lastiterate.privacy.compose import compose
     from lastiterate.privacy.gaussian import GaussianDP
-    from lastiterate.privacy.select import select
     from lastiterate.theorems.catalogue import CATALOGUE
     from lastiterate.training.plans.planning import plan
     from lastiterate.training.train import train
@@ -149,6 +149,7 @@ _NAMES = {
     "accounting.forget": "forget",
     "accounting.report": "Report",
     "accounting.sandwich": "lower_bound",
+    "accounting.select": "select",
     "algorithms.batches": "BallsAndBins Cyclic FixedSize FullBatch Poisson PoissonMean Shuffled",
     "algorithms.domains": "Ball Box ConvexSet Unbounded",
     "algorithms.files": "read_run write_run",
@@ -164,7 +165,6 @@ _NAMES = {
     "privacy.adjacency": "ADD_OR_REMOVE_ONE REPLACE_ONE ZERO_OUT",
     "privacy.compose": "compose",
     "privacy.gaussian": "GaussianDP",
-    "privacy.select": "select",
     "theorems.catalogue": "CATALOGUE",
     "training.plans.planning": "plan",
     "training.train": "train",

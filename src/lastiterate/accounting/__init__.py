@@ -9,6 +9,8 @@ from lastiterate.accounting.forget import Forgetting, Removed
 from lastiterate.accounting.forgetting_certificate import ForgettingVerdict
 from lastiterate.accounting.report import Report
 from lastiterate.accounting.sandwich import Sandwich
+from lastiterate.accounting.select import Selection
+from lastiterate.accounting.selection_certificate import SelectionVerdict
 from lastiterate.accounting.signed.check import PageVerdict
 
 __all__ = [
@@ -22,6 +24,8 @@ __all__ = [
     "Removed",
     "Report",
     "Sandwich",
+    "Selection",
+    "SelectionVerdict",
     "Verdict",
 ]
 

@@ -34,6 +34,7 @@ from lastiterate.theorems.theorem import Guarantee, Theorem
 FORMAT = "lastiterate certificate 3"
 BUDGET_FORMAT = "lastiterate budget certificate 1"
 FORGETTING_FORMAT = "lastiterate forgetting certificate 1"
+SELECTION_FORMAT = "lastiterate selection certificate 1"
 _DIGITS = 12
 _THEOREMS = {theorem.name: theorem for theorem in CATALOGUE}
 _HOW = {"replayed": "replayed by the kernel", "recomputed": "recomputed from the run"}
@@ -183,6 +184,8 @@ def checked(content: dict[str, Any], run: Run | None = None, called: str = "the 
         return _checked_budget(content, run)
     if content["format"] == FORGETTING_FORMAT:
         return _checked_forgetting(content, run)
+    if content["format"] == SELECTION_FORMAT:
+        return _checked_selection(content, run, called)
     if content["format"] != FORMAT:
         return rejected(f"it is not a {FORMAT}: certificates of other formats have to be made anew")
     claim, grade = content["claim"], content["grade"]
@@ -259,6 +262,13 @@ def _checked_forgetting(content: dict[str, Any], run: Run | None) -> Verdict:
     from lastiterate.accounting.forgetting_certificate import verify_forgetting
 
     return verify_forgetting(content, run)
+
+
+def _checked_selection(content: dict[str, Any], run: Run | None, called: str) -> Verdict:
+    """Loaded here: its settings have certificates of their own, which are verified by this very module."""
+    from lastiterate.accounting.selection_certificate import verify_selection
+
+    return verify_selection(content, run, called)
 
 
 def claimed_epsilon(claim: dict[str, Any]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
@@ -12,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from lastiterate.accounting.account import account
+from lastiterate.accounting.select import Selection, select
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, PrivacyLeak, Unavailable, shown
 from lastiterate.estimators.base import PrivateLinearModel
@@ -20,8 +22,6 @@ from lastiterate.estimators.leaks import Leaks
 from lastiterate.estimators.upstream import upstream_of_this_fit
 from lastiterate.estimators.validation import Validation, validation_of
 from lastiterate.numerics.randomness import Source, choices
-from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.select import select
 from lastiterate.privacy.trials import Geometric, Trials
 from lastiterate.training.data import check_unmasked
 
@@ -90,6 +90,7 @@ class PrivateGridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mi
         self.delta_ = self.estimator.delta
         self.leaks_ = (*leaks.found, *self.best_estimator_.leaks_)
         self.private_ = not self.leaks_
+        self.guarantee_ = replace(self.guarantee_, caveats=self.leaks_)
         self.best_estimator_.leaks_ = (*self.best_estimator_.leaks_, _SELECTED)
         return self
 
@@ -132,7 +133,7 @@ class PrivateGridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mi
         records, columns = features.shape
         return [self._trial(setting)._run_for(records, columns, features.dtype) for setting in settings]
 
-    def _guarantee(self, runs: list[Run], validation: Validation) -> Notion:
+    def _guarantee(self, runs: list[Run], validation: Validation) -> Selection:
         """Of the worst setting, whichever are drawn."""
         reports = [account(run, self.estimator.delta) for run in dict.fromkeys(runs)]
         return select([*reports, *validation.guarantees(runs[0].adjacency)], trials=self._law)

@@ -1,19 +1,15 @@
-"""`li.select`: the price of choosing the best of many trials."""
+"""The guarantee of the best of a random number of trials: the better of two bounds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from lastiterate.errors import InvalidInput, shown
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.chosen_slack import ForEachDepth
-from lastiterate.privacy.compose import checked_notions
 from lastiterate.privacy.dominated import tabled
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.pointwise import Least, worst
+from lastiterate.privacy.pointwise import Least
 from lastiterate.privacy.profile import Profile
 from lastiterate.privacy.selected import Selected
 from lastiterate.privacy.selected_renyi import has_divergences, selected_renyi
@@ -25,32 +21,12 @@ _ENDS = 1e7
 _LARGEST_DELTA = 0.5
 
 
-def select(guarantees: Any, *, trials: Trials) -> Notion:
-    """The guarantee of running a random number of trials and releasing the best one alone.
-
-    guarantees: that of one trial, a report of `li.account` or any guarantee; or a list, one for each setting, where every
-        trial draws its setting at random and without a look at the data. A trial is the model together with its score: if
-        the score is computed from private records, that belongs to the trial and is covered by its guarantee.
-    trials: how many are run, such as `li.trials.Geometric(mean=10)`. The number is drawn anew and is not released.
-
-    The better of two bounds: from the profile of a trial (docs/proofs.md), and from its Rényi divergences where these are
-    known (Papernot and Steinke 2022, Theorems 2 and 6).
-    """
-    if not isinstance(trials, Trials):
-        raise InvalidInput(
-            f"trials must be such as li.trials.Geometric(mean=10). Got {shown(trials):.60}.", field="trials"
-        )
-    one = worst(checked_notions("select", _listed(guarantees)))
+def best_of_trials(one: Notion, trials: Trials) -> Notion:
+    """From the profile of one trial, and from its Rényi divergences where these are known (docs/proofs.md)."""
     by_profile = Selected(one, trials) if _is_quick(one) else SelectedByTables(one, trials)
     if not has_divergences(one):
         return by_profile
     return Least((by_profile, selected_renyi(one, trials)), one.adjacency)
-
-
-def _listed(guarantees: Any) -> Any:
-    """One report or guarantee is a list of one."""
-    single = isinstance(guarantees, Notion) or hasattr(guarantees, "as_notion") or not isinstance(guarantees, Iterable)
-    return [guarantees] if single else guarantees
 
 
 def _is_quick(notion: Notion) -> bool:

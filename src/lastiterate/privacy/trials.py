@@ -11,10 +11,11 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from lastiterate.errors import Interval, check_fields
+from lastiterate.errors import Interval, InvalidInput, Unavailable, check_fields, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.roots import decreasing_root
@@ -126,6 +127,47 @@ class Logarithmic(NegativeBinomial):
     """The logarithmic law, with this `mean` above 1: mostly few trials, now and then very many."""
 
     shape: float = field(default=0.0, init=False)
+
+
+LAWS: dict[str, type[Trials]] = {
+    "geometric": Geometric,
+    "poisson": PoissonTrials,
+    "logarithmic": Logarithmic,
+    "negative-binomial": NegativeBinomial,
+}
+
+
+def trials_to_dict(trials: Trials) -> dict[str, Any]:
+    """As JSON could hold it."""
+    law = next((name for name, kind in LAWS.items() if type(trials) is kind), None)
+    if law is None:
+        raise Unavailable(
+            f"trials must be one of the distributions in li.trials to be written down. Got {shown(trials):.60}.",
+            field="trials",
+        )
+    shape = {"shape": trials.shape} if type(trials) is NegativeBinomial else {}
+    return {"law": law, "mean": trials.mean, **shape}
+
+
+def trials_from_dict(content: dict[str, Any]) -> Trials:
+    """Back; whatever is missing, unknown or out of range raises."""
+    law = content["law"]
+    if law not in LAWS:
+        raise InvalidInput(f"law must be one of {', '.join(LAWS)}. Got {shown(law):.60}.", field="law")
+    wanted = {"law", "mean", *(("shape",) if law == "negative-binomial" else ())}
+    if set(content) != wanted:
+        raise InvalidInput(
+            f"trials of the {law} law must have the entries {', '.join(sorted(wanted))}.", field="trials"
+        )
+    made: Trials = LAWS[law](**{name: value for name, value in content.items() if name != "law"})
+    return made
+
+
+def trials_said(trials: Trials) -> str:
+    """In sentences: 'drawn from a …'."""
+    content = trials_to_dict(trials)
+    shape = f" and shape {content['shape']:g}" if "shape" in content else ""
+    return f"{content['law'].replace('-', ' ')} distribution with mean {content['mean']:g}{shape}"
 
 
 @lru_cache(maxsize=64)
