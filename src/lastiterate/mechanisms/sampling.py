@@ -87,11 +87,11 @@ class Sample:
         """The account of what was run, if the last iterate alone is released."""
         return report_of(self.run, delta, (), self.caveats)
 
-    def plot(self, path: Any = None) -> Any:
-        """The trace, coordinate by coordinate: for data that is public, or made up."""
+    def plot(self, path: Any = None, *, ax: Any = None) -> Any:
+        """The trace, coordinate by coordinate: for data that is public, or made up. Returns matplotlib axes."""
         if self.trace is None:
             raise InvalidInput("there is no trace to draw. Say trace=True, on data that is public.")
-        return draw_trace(self.trace, path)
+        return draw_trace(self.trace, path, ax)
 
 
 def langevin(
