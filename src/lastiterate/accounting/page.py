@@ -132,14 +132,20 @@ def _poisson_epsilon(report: Report) -> float | None:
 
 def refusals(inapplicable: Sequence[Inapplicable], plain: bool) -> Iterator[str]:
     """Theorems about other kinds of batches, or of steps than the run's, which are `plain` or not, are only counted."""
-    other = [one for one in inapplicable if any(isinstance(failed, KindOfBatches) for failed in one.failed)]
-    steps = [one for one in inapplicable if one not in other and _of_other_steps(one, plain)]
-    yield from (str(one) for one in inapplicable if one not in other and one not in steps)
+    lacking, steps, other = refusals_by_kind(inapplicable, plain)
+    yield from map(str, lacking)
     if steps:
         which = "momentum or averages of iterates" if plain else "plain gradient steps whose last iterate is released"
         yield f"{len(steps)} theorems are about {which}"
     if other:
         yield f"{len(other)} theorems are about other kinds of batches"
+
+
+def refusals_by_kind(inapplicable: Sequence[Inapplicable], plain: bool) -> tuple[list[Inapplicable], ...]:
+    """Theorems that lack something, those about other kinds of steps, and those about other kinds of batches."""
+    other = [one for one in inapplicable if any(isinstance(failed, KindOfBatches) for failed in one.failed)]
+    steps = [one for one in inapplicable if one not in other and _of_other_steps(one, plain)]
+    return [one for one in inapplicable if one not in other and one not in steps], steps, other
 
 
 def _of_other_steps(one: Inapplicable, plain: bool) -> bool:
