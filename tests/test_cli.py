@@ -89,7 +89,16 @@ def test_the_adjacency_of_a_file_is_kept(capsys: pytest.CaptureFixture[str], tmp
 def test_compare_and_theorems(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     code, out, _ = outputs(f"compare {MNIST} --plot {tmp_path / 'compare.png'}", capsys)
     assert code == 0
-    assert all(theorem.name in out for theorem in li.CATALOGUE)
+    report = li.account(li.read_run(MNIST), 1e-5)
+    _, table, refused, _ = out.split("\n\n")
+    *applicable, lower = (line.split() for line in table.splitlines()[1:])
+    assert [one[2] for one in applicable] == [one.theorem.name for one in report.guarantees]
+    assert lower[1:3] == ["lower", "bound:"]
+    total, *counts = (int(line.split()[0]) for line in refused.splitlines())
+    assert total == sum(counts) == len(report.inapplicable)
+    in_full = outputs(f"compare {MNIST} --all", capsys)[1]
+    assert all(theorem.name in in_full for theorem in li.CATALOGUE)
+    assert all(f"{one.theorem.name}: {one.reasons[0]}" in in_full for one in report.inapplicable)
     assert (tmp_path / "compare.png").exists()
     code, out, _ = outputs("theorems --json", capsys)
     assert [one["name"] for one in json.loads(out)["theorems"]] == [theorem.name for theorem in li.CATALOGUE]

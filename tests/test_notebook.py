@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -176,3 +177,51 @@ def test_an_execution_that_must_not_be_released_says_so_first() -> None:
     assert "DO NOT RELEASE" in repr(trained.report(1e-5))
     assert elements(trained._repr_html_()).text.startswith("DO NOT RELEASE")
     assert elements(trained.report(1e-5)._repr_html_()).text.startswith("DO NOT RELEASE")
+
+
+def pictures() -> dict[str, Any]:
+    report = values()["Report"]
+    sampled = li.mechanisms.langevin(
+        lambda x: x, np.zeros(2), trace=True, lipschitz=1.0, step_size=0.1, steps=9, smoothness=1.0
+    )
+    return {
+        "growth": report.plot,
+        "comparison": report.plot_comparison,
+        "records": values()["RecordReport"].plot,
+        "plans": values()["Plans"].plot,
+        "audit": values()["Audit"].plot,
+        "trace": sampled.plot,
+    }
+
+
+@pytest.mark.parametrize("name", ["growth", "comparison", "records", "plans", "audit", "trace"])
+def test_plots_take_axes_and_return_them(name: str, tmp_path: Path) -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    draw = pictures()[name]
+    _, given = pyplot.subplots()
+    try:
+        axes = draw(tmp_path / "picture.png", ax=given)
+        assert axes is given
+        assert axes.get_title()
+        assert axes.get_xlabel()
+        assert axes.get_legend() is None
+        assert (tmp_path / "picture.png").stat().st_size > 1000
+        shown = draw()
+        assert shown.figure in map(pyplot.figure, pyplot.get_fignums())  # which a notebook shows
+    finally:
+        pyplot.close("all")
+    with pytest.raises(li.InvalidInput, match="ax must be the axes of a matplotlib figure"):
+        draw(ax="axes")
+
+
+def test_the_lower_bound_is_in_the_pictures_of_a_report() -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    report = values()["Report"]
+    try:
+        for axes in (report.plot(), report.plot_comparison()):
+            told = [text.get_text() for text in axes.texts if "lower bound" in text.get_text()]
+            assert len(told) == 1
+            lower = float(told[0].split()[-1])
+            assert report.sandwich.lower.epsilon * 0.999 <= lower <= report.sandwich.lower.epsilon
+    finally:
+        pyplot.close("all")

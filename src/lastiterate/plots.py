@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from lastiterate.errors import InvalidInput, Unavailable, shown
 
 Target = str | Path | None
+Curve = tuple[Sequence[float], Sequence[float], str, str]  # x, y, the colour, and what stands at its end
+
+_BEST, _EVERY, _LOWER, _OTHER = "tab:blue", "tab:orange", "tab:green", "tab:gray"
+_SIZE = (8.5, 4.2)
 _LINEAR_UP_TO = 50  # times the smallest bar
+_APART = 0.06  # of the height: names at the ends of curves
 
 
 def draw_growth(
@@ -19,26 +25,39 @@ def draw_growth(
     unit: str,
     delta: float,
     what: str,
+    lower: float,
     path: Target,
+    ax: Any = None,
 ) -> Any:
-    """ε as a run goes on: with every iterate released, and with the last alone."""
-    figure, axes = _figure()
-    axes.plot(along, hidden, color="tab:blue", label=what)
-    axes.plot(along, released, "--", color="tab:orange", label="every iterate released")
-    axes.plot(along[-1:], hidden[-1:], "o", color="tab:blue", label=f"this run: ε = {hidden[-1]:.4g}")
-    axes.set(xlabel=unit, ylabel=f"ε at δ = {delta:g}", ylim=(0, None))
-    axes.legend()
-    return _finished(figure, axes, path)
+    """ε as a run goes on: with every iterate released, with the last alone, and the lower bound of the whole run."""
+    axes = _axes(path, ax)
+    axes.set(title="Privacy loss during training", xlabel=unit, ylabel=f"ε at δ = {delta:g}")
+    curves: list[Curve] = [
+        (along, hidden, _BEST, f"{what}: ε = {_up(hidden[-1])}"),
+        (along, released, _EVERY, f"every iterate released: ε = {_up(released[-1])}"),
+    ]
+    for (x, y, colour, _), line in zip(curves, ("-", "--"), strict=True):
+        axes.plot(x, y, line, color=colour)
+    if lower > 0:
+        curves.append((along[-1:], [lower], _LOWER, f"lower bound: ε ≥ {_down(lower)}"))
+        axes.plot(along[-1:], [lower], "^", color=_LOWER)
+    axes.plot(along[-1:], hidden[-1:], "o", color=_BEST)
+    axes.set_ylim(0, None)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    _name_ends(axes, curves)
+    return _finished(axes, path)
 
 
-def draw_records(epsilons: Sequence[float], delta: float, path: Target) -> Any:
+def draw_records(epsilons: Sequence[float], delta: float, path: Target, ax: Any = None) -> Any:
     """ε of every batch, by its place in the data."""
-    figure, axes = _figure()
-    axes.plot(range(1, len(epsilons) + 1), epsilons, ".-", color="tab:blue", label="a record's own ε")
-    axes.axhline(max(epsilons), color="tab:gray", linestyle="--", label="worst record")
-    axes.set(xlabel="batch of the record", ylabel=f"ε at δ = {delta:g}", ylim=(0, None))
-    axes.legend()
-    return _finished(figure, axes, path)
+    axes, places, worst = _axes(path, ax), range(1, len(epsilons) + 1), max(epsilons)
+    axes.plot(places, epsilons, ".-", color=_BEST)
+    axes.axhline(worst, color=_OTHER, linestyle="--")
+    axes.set(title="Each record's own privacy loss", xlabel="batch of the record", ylabel=f"ε at δ = {delta:g}")
+    axes.set_ylim(0, 1.08 * worst if 0 < worst < math.inf else None)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    _name_ends(axes, [([places[-1]], [worst], _OTHER, f"worst record: ε = {_up(worst)}")])
+    return _finished(axes, path)
 
 
 def draw_frontier(
@@ -47,27 +66,44 @@ def draw_frontier(
     points: Sequence[tuple[float, str]],
     delta: float,
     path: Target,
+    ax: Any = None,
 ) -> Any:
-    """Expected error against ε, and plans at one ε."""
-    figure, axes = _figure()
-    axes.plot(*zip(*frontier, strict=True), "-", color="tab:gray", label="the best plan at each ε")
-    ways = dict.fromkeys(way for _, way in points)
-    for way, colour in zip(ways, ("tab:blue", "tab:orange", "tab:green"), strict=False):
-        errors = [error for error, name in points if name == way]
-        axes.plot([epsilon] * len(errors), errors, "o", color=colour, label=way)
+    """Expected error against ε, and plans at one ε: of each way the best has its name beside it."""
+    axes = _axes(path, ax)
+    epsilons, errors = zip(*frontier, strict=True)
+    axes.plot(epsilons, errors, "-", color=_OTHER)
     axes.set(xscale="log", yscale="log", xlabel=f"ε at δ = {delta:g}", ylabel="expected error (reference problem)")
-    axes.legend()
-    return _finished(figure, axes, path)
+    axes.set_title("Expected error of the best plan at each ε")
+    axes.set_xticks(epsilons, labels=[f"{one:g}" for one in epsilons])
+    axes.set_xticks([], minor=True)
+    curves: list[Curve] = [(epsilons, errors, _OTHER, "best plan")]
+    ways = dict.fromkeys(way for _, way in points)
+    for way, colour in zip(ways, (_BEST, _EVERY, _LOWER), strict=False):
+        found = [error for error, name in points if name == way]
+        axes.plot([epsilon] * len(found), found, "o", color=colour)
+        curves.append(([epsilon], [min(found)], colour, f"● {way}"))
+    _name_ends(axes, curves)
+    return _finished(axes, path)
 
 
-def draw_comparison(names: Sequence[str], epsilons: Sequence[float], delta: float, path: Target) -> Any:
-    """ε of every theorem, as bars."""
-    figure, axes = _figure()
-    bars = axes.barh(list(names)[::-1], list(epsilons)[::-1], color="tab:blue")
+def draw_comparison(
+    names: Sequence[str], epsilons: Sequence[float], delta: float, lower: float, path: Target, ax: Any = None
+) -> Any:
+    """ε of every theorem, as bars, and the lower bound; what is infinite has no bar."""
+    axes = _axes(path, ax)
+    shown = [(name, one) for name, one in zip(names, epsilons, strict=True) if math.isfinite(one)][::-1]
+    bars = axes.barh([name for name, _ in shown], [one for _, one in shown], color=_BEST)
     axes.bar_label(bars, fmt="%.4g", padding=3)
-    axes.set(xscale="log" if max(epsilons) > _LINEAR_UP_TO * min(epsilons) else "linear", xlabel=f"ε at δ = {delta:g}")
+    values = [one for _, one in shown] or [1.0]
+    axes.set(title="ε by each theorem that applies", xlabel=f"ε at δ = {delta:g}")
+    axes.set_xscale("log" if max(values) > _LINEAR_UP_TO * min(values) > 0 else "linear")
     axes.margins(x=0.15)
-    return _finished(figure, axes, path)
+    if lower > 0:
+        axes.axvline(lower, color=_LOWER, linestyle="--")
+        at, side = (lower, 1.01), axes.get_xaxis_transform()
+        axes.annotate(f"lower bound: ε ≥ {_down(lower)}", at, xycoords=side, color=_LOWER, ha="left", va="bottom")
+        axes.set_title(axes.get_title(), pad=18)
+    return _finished(axes, path)
 
 
 def draw_audit(
@@ -78,36 +114,71 @@ def draw_audit(
     delta: float,
     confidence: float,
     path: Target,
+    ax: Any = None,
 ) -> Any:
     """Scores of the last iterates on two neighbouring data sets."""
-    figure, axes = _figure()
-    low, high = min(*one, *two), max(*one, *two)
-    for scores, colour, name in ((one, "tab:blue", "the data"), (two, "tab:orange", "its neighbour")):
-        axes.hist(scores, bins=40, range=(low, high), color=colour, alpha=0.6, label=name)
-    axes.axvline(threshold, color="tab:gray", linestyle="--", label="the best threshold")
-    title = f"ε ≥ {epsilon:.4g} at δ = {delta:g}, with {100 * confidence:g}% confidence"
-    axes.set(xlabel="score of the last iterate", ylabel="runs", title=title)
-    axes.legend()
-    return _finished(figure, axes, path)
+    axes, low, high = _axes(path, ax), min(*one, *two), max(*one, *two)
+    sides = sorted(((one, _BEST, "data"), (two, _EVERY, "neighbour")), key=lambda side: sum(side[0]))
+    for (scores, colour, name), place, align in zip(sides, (0.02, 0.98), ("left", "right"), strict=True):
+        axes.hist(scores, bins=40, range=(low, high), color=colour, alpha=0.6)
+        axes.text(place, 0.97, name, transform=axes.transAxes, color=colour, ha=align, va="top")
+    axes.axvline(threshold, color=_OTHER, linestyle="--")
+    top = axes.get_xaxis_transform()
+    axes.annotate(" best threshold", (threshold, 0.97), xycoords=top, color=_OTHER, ha="left", va="top")
+    title = f"Audit: ε ≥ {_down(epsilon)} at δ = {delta:g}, with {100 * confidence:g}% confidence"
+    axes.set(xlabel="score of the last iterate", ylabel="number of runs", title=title)
+    return _finished(axes, path)
 
 
-def draw_trace(trace: Any, path: Target) -> Any:
+def draw_trace(trace: Any, path: Target, ax: Any = None) -> Any:
     """Coordinates along the steps, a few of them."""
-    figure, axes = _figure()
-    flat = trace.reshape(len(trace), -1)[:, :8]
-    axes.plot(flat, linewidth=0.7)
-    axes.set(xlabel="steps", ylabel="coordinates")
-    return _finished(figure, axes, path)
+    axes, flat = _axes(path, ax), trace.reshape(len(trace), -1)[:, :8]
+    axes.set(title="Iterates, coordinate by coordinate", xlabel="steps", ylabel="value of the coordinate")
+    drawn = axes.plot(flat, linewidth=0.7)
+    named = enumerate(zip(drawn, flat.T, strict=True), 1)
+    _name_ends(axes, [([len(flat) - 1], [float(y[-1])], line.get_color(), f"{place}") for place, (line, y) in named])
+    return _finished(axes, path)
 
 
-def draw_errors(along: Sequence[float], errors: dict[str, Sequence[float]], name: str, path: Target) -> Any:
+def draw_errors(
+    along: Sequence[float], errors: dict[str, Sequence[float]], name: str, path: Target, ax: Any = None
+) -> Any:
     """Mean squared errors of several mechanisms, on logarithmic axes."""
-    figure, axes = _figure()
-    for label, values in errors.items():
-        axes.plot(along, values, label=label)
-    axes.set(xscale="log", yscale="log", xlabel=name, ylabel="mean squared error")
-    axes.legend()
-    return _finished(figure, axes, path)
+    axes = _axes(path, ax)
+    lines = [axes.plot(along, values)[0] for values in errors.values()]
+    axes.set(xscale="log", yscale="log", title="Mean squared error", xlabel=name, ylabel="mean squared error")
+    named = zip(errors.items(), lines, strict=True)
+    _name_ends(axes, [(along, values, line.get_color(), label) for (label, values), line in named])
+    return _finished(axes, path)
+
+
+def _name_ends(axes: Any, curves: Sequence[Curve]) -> None:
+    """What each curve is, to the right of its end, apart enough to be read."""
+    ends = [(float(y[-1]), colour, name) for _, y, colour, name in curves if math.isfinite(y[-1])]
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high)  # names stay where they are
+    data_to_axes = axes.transData + axes.transAxes.inverted()
+    before = -math.inf
+    for height, colour, name in sorted((data_to_axes.transform((1.0, y))[1], *rest) for y, *rest in ends):
+        before = max(height, before + _APART)
+        axes.text(1.02, before, name, transform=axes.transAxes, color=colour, va="center", fontsize="small")
+
+
+def _up(value: float) -> str:
+    """Four digits of an upper bound."""
+    return _digits(value, math.ceil)
+
+
+def _down(value: float) -> str:
+    """Four digits of a lower bound."""
+    return _digits(value, math.floor)
+
+
+def _digits(value: float, side: Callable[[float], int]) -> str:
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    unit = 10.0 ** (math.floor(math.log10(value)) - 3)
+    return f"{side(value / unit) * unit:.4g}"
 
 
 def blank(size: tuple[float, float]) -> Any:
@@ -132,14 +203,23 @@ def save(figure: Any, path: str | Path) -> None:
         raise InvalidInput(f"{path} cannot be drawn: {str(error).rstrip('.')}.", field="path") from error
 
 
-def _figure() -> tuple[Any, Any]:
-    figure = blank((7, 4.2))
-    return figure, figure.subplots()
+def _axes(path: Target, ax: Any) -> Any:
+    """The given axes; else new ones, of a figure that a notebook shows unless it is written to a file."""
+    if ax is not None:
+        if not hasattr(ax, "get_xaxis_transform"):
+            raise InvalidInput(f"ax must be the axes of a matplotlib figure. Got {shown(ax):.60}.", field="ax")
+        return ax
+    if path is not None:
+        return blank(_SIZE).subplots()
+    blank(_SIZE)  # says what is missing, if it is
+    from matplotlib import pyplot
+
+    return pyplot.subplots(figsize=_SIZE, layout="constrained")[1]
 
 
-def _finished(figure: Any, axes: Any, path: Target) -> Any:
+def _finished(axes: Any, path: Target) -> Any:
     axes.grid(alpha=0.25)
     axes.set_axisbelow(True)
     if path is not None:
-        save(figure, path)
-    return figure
+        save(axes.figure, path)
+    return axes

@@ -166,7 +166,7 @@ def test_plots_are_drawn(tmp_path: Path) -> None:
     li.account_each(convex_run(), delta=1e-5).plot(tmp_path / "each.png")
     assert all(file.stat().st_size > 1000 for file in tmp_path.iterdir())
     assert len(list(tmp_path.iterdir())) == 3
-    axes = report.plot().axes[0]
+    axes = report.plot()
     assert axes.get_xlabel() == "epochs"
     hidden = axes.lines[0].get_ydata()
     assert hidden[-1] == report.epsilon

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lastiterate.accounting.account import account_by
-from lastiterate.algorithms.batches import BallsAndBins, Batches, FixedSize, Poisson
-from lastiterate.algorithms.batches.base import RARE
+from lastiterate.algorithms.batches import RARE, Batches
+from lastiterate.algorithms.batches.same_rate import drawn_otherwise
 from lastiterate.algorithms.domains import Ball
 from lastiterate.algorithms.kinds import kind_named
 from lastiterate.algorithms.optimizers import PLAIN
@@ -39,13 +39,6 @@ _SLOW = (REFLECTION, BLOCK_MIXING, HIDDEN_PARTICIPATION)
 _SHORTER_STEPS = (1.0, 0.25, 1 / 16, 1 / 64)
 _DECAYS = (1e-3, 1e-2, 1e-1)  # of the smoothness
 _RADII = (10.0, 3.0, 1.0)  # times the length over which a gradient can change by as much as it is long
-
-# Batches that use a record as often as others do.
-_SAME_RATE: dict[type[Batches], Callable[[Batches], Batches]] = {
-    Poisson: lambda batches: Poisson(batches.records, batches.divisor / batches.records),
-    FixedSize: lambda batches: FixedSize(batches.records, round(batches.divisor)),
-    BallsAndBins: lambda batches: BallsAndBins(batches.records, batches.per_epoch),
-}
 
 Change = tuple[str, Run]
 
@@ -106,14 +99,12 @@ def _quick(run: Run, before: Run) -> tuple[Theorem, ...]:
 
 def _other_batches(run: Run) -> Iterator[Iterator[Change]]:
     """Batches that are drawn otherwise, as large and as often."""
-    if run.batches.own_mean or run.batches.per_epoch == 1:
-        return
-    yield from (_drawn(run, make) for kind, make in _SAME_RATE.items() if kind is not type(run.batches))
+    yield from (_drawn(run, batches) for batches in drawn_otherwise(run.batches))
 
 
-def _drawn(run: Run, make: Callable[[Batches], Batches]) -> Iterator[Change]:
+def _drawn(run: Run, batches: Batches) -> Iterator[Change]:
     try:
-        changed = replace(run, batches=make(run.batches), steps=run.steps)
+        changed = replace(run, batches=batches, steps=run.steps)
     except LastIterateError:  # no such neighbours, or no such noise
         return
     yield f"with {changed.batches.described}", changed

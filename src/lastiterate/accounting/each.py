@@ -71,9 +71,9 @@ class RecordReport:
             raise InvalidInput(f"record must be from 0 to {count - 1}. Got {shown(record)}.", field="record")
         return float(self.batch_epsilons[self.run.batches.place(index)])
 
-    def plot(self, path: str | Path | None = None) -> Any:
-        """ε against the batch; written to `path` if given. Returns the figure."""
-        return draw_records(self.batch_epsilons.tolist(), self.delta, path)
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Any:
+        """ε against the batch. Drawn on `ax`, or on a new figure; written to `path` if given. Returns matplotlib axes."""
+        return draw_records(self.batch_epsilons.tolist(), self.delta, path, ax)
 
     def __repr__(self) -> str:
         low, count = float(self.batch_epsilons.min()), len(self.batch_epsilons)

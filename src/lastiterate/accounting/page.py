@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -130,22 +131,22 @@ def _poisson_epsilon(report: Report) -> float | None:
 
 
 def refusals(inapplicable: Sequence[Inapplicable], plain: bool) -> Iterator[str]:
-    """Theorems that no small change of the run would make apply are only counted.
-
-    They cover other batches, other steps than those of the run, which are `plain` or not, or a single pass.
-    """
-    counted: dict[str, int] = {}
-    for one in inapplicable:
-        if (covered := _other_runs(one, plain)) is None:
-            yield f"{one.theorem.name}: {one.because}."
-        else:
-            counted[covered] = counted.get(covered, 0) + 1
+    """Why theorems do not apply; those that no small change of the run would make apply are only counted."""
+    near, counted = refusals_by_kind(inapplicable, plain)
+    yield from (f"{one.theorem.name}: {one.because}." for one in near)
     for covered, count in counted.items():
         yield f"{count} theorem{'s cover' if count > 1 else ' covers'} {covered}."
 
 
+def refusals_by_kind(inapplicable: Sequence[Inapplicable], plain: bool) -> tuple[list[Inapplicable], dict[str, int]]:
+    """Theorems whose assumptions the run could meet, and how many cover other runs: other batches or steps, a single pass."""
+    covered = [_other_runs(one, plain) for one in inapplicable]
+    near = [one for one, other in zip(inapplicable, covered, strict=True) if other is None]
+    return near, dict(Counter(other for other in covered if other is not None))
+
+
 def _other_runs(one: Inapplicable, plain: bool) -> str | None:
-    """What the theorem covers, if that is far from the run."""
+    """What the theorem covers, if that is far from the run, whose steps are `plain` or not."""
     if any(isinstance(failed, KindOfBatches) for failed in one.failed):
         return "other kinds of batches"
     if _of_other_steps(one, plain):

@@ -264,8 +264,11 @@ class Report:
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=2)
 
-    def plot(self, path: str | Path | None = None) -> Any:
-        """ε against steps, for the best bound and for composition; written to `path` if given. Returns the figure."""
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Any:
+        """ε against steps: for this release, if every iterate were released, and the lower bound. Returns matplotlib axes.
+
+        Drawn on `ax`, or on a new figure; written to `path` if given.
+        """
         from lastiterate.accounting.growth import growth
 
         found = growth(self.run, self.delta, self.releases, group=self.members)
@@ -275,12 +278,13 @@ class Report:
             if self.releases
             else "only the last iterate released"
         )
-        return draw_growth(along, found.released, found.hidden, name, self.delta, what, path)
+        curves = along, found.released, found.hidden, name
+        return draw_growth(*curves, self.delta, what, self.sandwich.lower.epsilon, path, ax)
 
-    def plot_comparison(self, path: str | Path | None = None) -> Any:
-        """ε of every theorem that applies, as bars."""
+    def plot_comparison(self, path: str | Path | None = None, *, ax: Any = None) -> Any:
+        """ε of every theorem that applies, as bars, and the lower bound. Takes and returns what `plot` does."""
         names = [guarantee.theorem.name for guarantee in self.guarantees]
-        return draw_comparison(names, self.epsilons, self.delta, path)
+        return draw_comparison(names, self.epsilons, self.delta, self.sandwich.lower.epsilon, path, ax)
 
     def __str__(self) -> str:
         return "\n".join(page(self))

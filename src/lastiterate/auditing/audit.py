@@ -75,10 +75,13 @@ class Audit:
         """
         return float(GaussianDP(self.mu).bracket(self.delta)[0])  # type: ignore[arg-type]
 
-    def plot(self, path: str | Path | None = None) -> Any:
-        """Plot the scores on both data sets and the best threshold."""
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Any:
+        """Plot the scores on both data sets and the best threshold. Returns matplotlib axes.
+
+        Drawn on `ax`, or on a new figure; written to `path` if given.
+        """
         one, two = (side.tolist() for side in self.scores)
-        return draw_audit(one, two, self.threshold, self.epsilon, self.delta, self.confidence, path)
+        return draw_audit(one, two, self.threshold, self.epsilon, self.delta, self.confidence, path, ax)
 
     def to_dict(self) -> dict[str, Any]:
         """All values except the scores, as a dictionary for JSON."""

@@ -4,28 +4,57 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Iterator
 
 from lastiterate.accounting.account import account
+from lastiterate.accounting.page import refusals_by_kind
+from lastiterate.accounting.report import Report
 from lastiterate.algorithms.files import read_run
 from lastiterate.cli.options import add_plot, add_releases, add_run
 from lastiterate.cli.show import show
 from lastiterate.cli.written import a_plot, written
 
-
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     add_releases(parser)
+    parser.add_argument("--all", action="store_true", help="say of every theorem that does not apply why not")
     add_plot(parser, "epsilon of every theorem")
 
 
 def answer(options: argparse.Namespace) -> int:
     report = account(read_run(options.run), options.delta, options.releases)
-    lines = [f"epsilon at delta = {report.delta:g}, {report.protected}", ""]
-    for guarantee, epsilon in zip(report.guarantees, report.epsilons, strict=True):
-        lines.append(f"{epsilon:12.6g}  {_times(epsilon, report.epsilon):8.3g}x  {guarantee.theorem.name}")
-    lines += [f"{'-':>12}  {'':>9}  {one.theorem.name}: {'; '.join(one.reasons)}" for one in report.inapplicable]
+    lines = [*_applicable(report), "", *(_every_refusal(report) if options.all else _counted_refusals(report))]
     show(options, {name: report.to_dict()[name] for name in ("delta", "guarantees", "inapplicable")}, "\n".join(lines))
     return written(options, a_plot(options.plot, report.plot_comparison))
+
+
+def _applicable(report: Report) -> Iterator[str]:
+    """The least epsilon first, then what no theorem can be below."""
+    yield f"epsilon at delta = {report.delta:g}, {report.protected}"
+    yield from ("", f"{'epsilon':>12}  {'ratio to best':>13}  theorem")
+    for guarantee, epsilon in zip(report.guarantees, report.epsilons, strict=True):
+        ratio = f"{_times(epsilon, report.epsilon):.3g}x"
+        yield f"{epsilon:12.6g}  {ratio:>13}  {guarantee.theorem.name}"
+    lower = report.sandwich.lower
+    if lower.epsilon > 0:
+        yield f"{lower.epsilon:12.6g}  {'':>13}  lower bound: no theorem can prove less"
+
+
+def _counted_refusals(report: Report) -> Iterator[str]:
+    if not report.inapplicable:
+        return
+    yield f"{len(report.inapplicable)} theorems do not apply (--all says why):"
+    near, counted = refusals_by_kind(report.inapplicable, report.run.process.update.plain)
+    kinds = {"need an assumption that this run does not meet": len(near)}
+    kinds |= {f"cover {covered}": count for covered, count in counted.items()}
+    yield from (f"{count:12d}  {kind}" for kind, count in kinds.items() if count)
+
+
+def _every_refusal(report: Report) -> Iterator[str]:
+    if report.inapplicable:
+        yield f"{len(report.inapplicable)} theorems do not apply:"
+    for one in report.inapplicable:
+        yield f"  {one.theorem.name}: {one.because}."
 
 
 def _times(epsilon: float, best: float) -> float:

@@ -87,11 +87,11 @@ class Sample:
         """The privacy report for releasing the last iterate only."""
         return report_of(self.run, delta, (), self.caveats)
 
-    def plot(self, path: Any = None) -> Any:
-        """Plot the trace of every coordinate; for public or synthetic data only."""
+    def plot(self, path: Any = None, *, ax: Any = None) -> Any:
+        """Plot the trace of every coordinate; for public or synthetic data only. Returns matplotlib axes."""
         if self.trace is None:
             raise InvalidInput("there is no trace to plot. Use trace=True, on public data only.")
-        return draw_trace(self.trace, path)
+        return draw_trace(self.trace, path, ax)
 
 
 def langevin(

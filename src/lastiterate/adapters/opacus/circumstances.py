@@ -22,7 +22,7 @@ _EXACT = (
 _HIDING = {
     Hiding.UNUSED: "",
     Hiding.CHARGED: " It includes the rounding of hidden weights.",
-    Hiding.ASSUMED: " Nor does it include that of hidden weights and of the optimiser's state, which was measured to be small.",
+    Hiding.ASSUMED: " Nor that of hidden weights and of the optimiser's state, which was measured to be small.",
     Hiding.TOO_COARSE: (
         " Every iterate is accounted as released, because the rounding of weights is not small compared with the noise, or "
         "could not be measured; train in double precision."

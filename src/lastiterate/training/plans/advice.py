@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from lastiterate.accounting.calibrate import calibrate
-from lastiterate.algorithms.batches import BallsAndBins, Batches, Poisson
+from lastiterate.algorithms.batches import FixedSize
+from lastiterate.algorithms.batches.same_rate import drawn_otherwise
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import LastIterateError
 from lastiterate.training.plans.choose import chosen_plan
@@ -20,16 +21,14 @@ def advice(goal: Goal, planned: Sequence[tuple[Plan, Run]]) -> tuple[str, ...]:
     """Batches drawn otherwise, for the plan in passes with the smallest ones; and more of whatever limits the best."""
     in_passes = [(place, run) for place, (_, run) in enumerate(planned, 1) if run.batches.passes]
     smallest = max(in_passes, key=lambda one: one[1].batches.per_epoch, default=None)
-    batches = list(_other_batches(goal, *smallest)) if smallest else []
+    batches = list(_drawn_otherwise(goal, *smallest)) if smallest else []
     return (*batches, *_more_of_something(goal))
 
 
-def _other_batches(goal: Goal, place: int, run: Run) -> Iterator[str]:
+def _drawn_otherwise(goal: Goal, place: int, run: Run) -> Iterator[str]:
     """As large on average, but drawn otherwise; the same epsilon for the same neighbours."""
-    count = run.batches.per_epoch
-    others: tuple[Batches, ...] = (BallsAndBins(goal.records, count), Poisson(goal.records, 1 / count))
-    for batches in others:
-        if type(batches) is type(run.batches):
+    for batches in drawn_otherwise(run.batches):
+        if isinstance(batches, FixedSize):  # about as good as Poisson batches, and slow to calibrate
             continue
         try:
             changed = calibrate(replace(run, batches=batches, steps=run.steps), epsilon=goal.epsilon, delta=goal.delta)

@@ -135,10 +135,13 @@ class Plans(Sequence[PlannedRun]):
             "advice": list(self.advice),
         }
 
-    def plot(self, path: str | Path | None = None) -> Any:
-        """Plot expected error against ε, with the plans of the table. Returns the figure."""
-        points = [(one.expected_error, one.way) for one in self.planned]
-        return draw_frontier(self.frontier(), self.goal.epsilon, points, self.goal.delta, path)
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Any:
+        """Plot expected error against ε, with the plans of the table. Returns matplotlib axes.
+
+        Drawn on `ax`, or on a new figure; written to `path` if given.
+        """
+        points = [(one.expected_error, one.settings.way.called) for one in self.planned]
+        return draw_frontier(self.frontier(), self.goal.epsilon, points, self.goal.delta, path, ax)
 
     def __repr__(self) -> str:
         return summary(self, f"{len(self)} plans", self.goal.described)
