@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.accounting.forget import Forgetting, Removed, forgetting_of
+from lastiterate.accounting.forget import forgetting_of
+from lastiterate.accounting.forgotten import Forgetting, Removed
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, Unavailable, shown
 from lastiterate.training.data import pair_of
@@ -68,4 +69,4 @@ def _without(data: Any, records: tuple[int, ...]) -> tuple[Any, Any]:
 def as_forgotten(plan: Forgetting, executed: Run, caveats: tuple[str, ...]) -> Forgetting:
     """What is proved of the steps as they were executed, their rounding included."""
     run = replace(plan.run, arithmetic=executed.arithmetic, start_norm=executed.start_norm)
-    return forgetting_of(run, plan.target, plan.delta, (plan.removals, plan.further), plan.releases, caveats)
+    return forgetting_of(run, plan.target, plan.delta, plan.requests, caveats)

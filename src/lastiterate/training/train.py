@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lastiterate.accounting.account import account
-from lastiterate.accounting.forget import Forgetting, Removed
+from lastiterate.accounting.forgotten import Forgetting, Removed
 from lastiterate.accounting.releases import checked_releases, releases_before
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.kinds import LOSSES
