@@ -503,7 +503,7 @@ MUTANTS = (
     ),
     Mutant(
         "released checkpoints are not charged",
-        "training/train.py",
+        "training/trained.py",
         "return report_of(self.run, delta, self.released, ",
         "return report_of(self.run, delta, (), ",
         "tests/training/test_train.py",
@@ -1571,14 +1571,6 @@ MUTANTS = (
         "if place <= training)",
         "tests/laws/test_forgetting_releases.py",
         "exact",
-    ),
-    Mutant(
-        "several records of shuffled batches have their places for ever",
-        "accounting/forgetting.py",
-        "if not isinstance(batches, Cyclic | Shuffled) or",
-        "if not isinstance(batches, ()) or",
-        "tests/laws/test_forgetting.py",
-        "several",
     ),
     Mutant(
         "after an adaptive request two runs start from half of the diameter",

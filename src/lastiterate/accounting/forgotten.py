@@ -173,6 +173,11 @@ class Removed:
                 field="records",
             )
 
+    @property
+    def every(self) -> tuple[int, ...]:
+        """All of them, in order."""
+        return tuple(sorted(self.until(len(self.records))))
+
     def until(self, request: int) -> tuple[int, ...]:
         """All records that were removed by the first so many requests."""
         return tuple(one for asked in self.records[:request] for one in asked)

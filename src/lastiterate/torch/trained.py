@@ -10,7 +10,7 @@ from lastiterate.accounting.report import Report
 from lastiterate.algorithms.run import Run
 from lastiterate.theorems.catalogue import CATALOGUE, OF_EVERY_ITERATE
 from lastiterate.torch.releases import Releases
-from lastiterate.training.train import SEEDED
+from lastiterate.training.trained import SEEDED
 
 ASSUMED = (
     "The gradient of a record, as PyTorch computes it, does not depend on the other records of its batch: some were "

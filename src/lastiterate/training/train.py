@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lastiterate.accounting.account import account
-from lastiterate.accounting.forgotten import Forgetting, Removed
+from lastiterate.accounting.forgotten import Removed
 from lastiterate.accounting.releases import checked_releases, releases_before
-from lastiterate.accounting.report import Report
 from lastiterate.algorithms.kinds import LOSSES
 from lastiterate.algorithms.losses import Loss
 from lastiterate.algorithms.losses.model import Model
@@ -25,40 +23,14 @@ from lastiterate.numerics.rounding import up
 from lastiterate.training.checkpoint import Keeper
 from lastiterate.training.checkpoint_file import ArraysFile
 from lastiterate.training.data import Data, any_data, checked_float_type, linear_data
-from lastiterate.training.forget import as_forgotten, phases, run_to_forget
+from lastiterate.training.forget import phases, run_to_forget
+from lastiterate.training.go_on import checked_earlier, first_state, without_removed
 from lastiterate.training.objectives import EachRecord, LinearModel, Objective, RecordGradients
 from lastiterate.training.sources import RecordSource, mapped_pair, on_disk
-from lastiterate.training.state import State, Training
+from lastiterate.training.state import Training
 from lastiterate.training.streamed import streamed_data, unchecked_data
+from lastiterate.training.trained import Trained
 from lastiterate.training.walk import walked
-
-SEEDED = "DO NOT RELEASE: the noise came from a seed, so whoever knows the seed can take it off"
-
-
-@dataclass(frozen=True, eq=False)
-class Trained:
-    """The last iterate, and the run that made it, its arithmetic included. `private` is False if the noise came from a seed.
-
-    `released` are the iterates after so many steps that were asked for. `shortened` rows were longer than the run declares;
-    that number was computed from the data, and is not private. `forgotten` says what is proved of the records that were
-    removed; the report is about those that stayed.
-    """
-
-    weights: Floats
-    run: Run
-    released: dict[int, Floats]
-    private: bool
-    shortened: int
-    forgotten: Forgetting | None = None
-
-    def report(self, delta: float) -> Report:
-        """The account of what was run and of all that was released."""
-        return report_of(self.run, delta, self.released, () if self.private else (SEEDED,))
-
-
-def report_of(run: Run, delta: float, releases: Iterable[int], caveats: tuple[str, ...]) -> Report:
-    """The account, and what is wrong with this execution."""
-    return replace(account(run, delta, releases), caveats=caveats)
 
 
 def train(
@@ -74,6 +46,7 @@ def train(
     seed: int | None = None,
     dtype: Any = None,
     forget: Removed | None = None,
+    trained: Trained | None = None,
 ) -> Trained:
     """Noisy gradient descent on features and targets, every step as the run says; only the last iterate leaves.
 
@@ -87,12 +60,14 @@ def train(
     as a whole; they must not change while they are trained on.
 
     `forget`, such as li.forget(run, epsilon=1, delta=1e-5).of([17]): after training on all records it goes on without these
-    for the steps of that plan; what is returned has forgotten them.
+    for the steps of that plan; what is returned has forgotten them. With `trained`, a model that `li.train` returned
+    earlier, it goes on from there; the plan must be for adaptive requests, because that model is known.
     """
     checked_run(run)
-    if forget is not None:
+    if forget is not None or trained is not None:
         releases = checked_releases(releases)
         run = run_to_forget(run, forget, loss, checkpoint, releases)
+    earlier = checked_earlier(trained, forget, start, releases)
     objective = _objective(run, data, loss, classes, dtype, checkpoint is not None)
     weights = _start(run, objective, start)
     arithmetic = run.arithmetic.and_also(objective.arithmetic(run, weights.size))
@@ -101,17 +76,17 @@ def train(
     source = Source(seed)
     training = Training(run, objective.data, weights, places, seed, loss, classes, objective.precision)
     with Keeper(checkpoint, checkpoint_every, ArraysFile(training)) as keeper:
-        state = keeper.found(State(0, weights, randomness=source.state()))
+        state = keeper.found(first_state(earlier, run, weights, source))
         held = objective
-        for until, rest in phases(forget, data):
+        for until, rest in phases(forget, data, state.step):
             state = walked(run, held, state, source, places, until=until)
             held = _objective(run, rest, loss, classes, dtype)
         state = walked(run, held, state, source, places, keeper)
         keeper.remove()
     released = {place: one.astype(objective.precision) for place, one in zip(places, state.released, strict=True)}
     last = state.weights.astype(objective.precision)
-    forgotten = None if forget is None else as_forgotten(forget.plan, run, () if source.private else (SEEDED,))
-    return Trained(last, run, released, source.private, objective.data.shortened, forgotten)
+    done = Trained(last, run, released, source.private, objective.data.shortened)
+    return done if forget is None else without_removed(done, forget, earlier)
 
 
 def _objective(
