@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,20 @@ def test_the_plan_and_its_certificate(file: str, tmp_path: Path, capsys: pytest.
     assert "one record forgotten (left out)" in capsys.readouterr().out
 
 
+def test_released_models_and_adaptive_requests(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = li.read_run(file)
+    noisy, bounded = str(tmp_path / "noisy.toml"), str(tmp_path / "bounded.toml")
+    li.write_run(run.with_noise(10.0), noisy)
+    li.write_run(replace(run, domain=li.Ball(radius=1.0)), bounded)
+    asked = ["--removals", "1", "1", "--epsilon", "1", "--json"]
+    assert main(["forget", noisy, *asked, "--releases", "40", "--release-each"]) == 0
+    assert json.loads(capsys.readouterr().out)["releases"] == [40]
+    assert main(["forget", bounded, *asked, "--adaptive"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert content["adaptive"]
+    assert content["requests"][0]["steps"] == content["requests"][1]["steps"] > 0
+
+
 def test_requests_as_json(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["forget", file, "--epsilon", "0.5", "--removals", "2", "1", "--json"]) == 0
     content = json.loads(capsys.readouterr().out)
@@ -49,7 +64,10 @@ def test_requests_as_json(file: str, capsys: pytest.CaptureFixture[str]) -> None
         ("--epsilon 0.5 --removals 0", "removals must be"),
         ("--epsilon 0.5 --removals 201", "from 1 to 200 records"),
         ("--epsilon -1", "epsilon must be"),
-        ("--epsilon 0.01 --most-steps 2", "even 2 further steps leave epsilon"),
+        ("--epsilon 0.01 --most-steps 2", "Even 2 further steps leave epsilon"),
+        ("--epsilon 0.5 --releases 40", "No number of further steps reaches epsilon = 0.5"),
+        ("--epsilon 0.5 --adaptive", "domain must be bounded for adaptive requests"),
+        ("--epsilon 0.5 --adaptive --release-each", "releases and release_each must be left out"),
     ],
 )
 def test_bad_input_is_one_sentence(file: str, words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:

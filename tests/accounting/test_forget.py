@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import lastiterate as li
-from lastiterate.accounting.forgetting import forgetting_process, forgotten_by
+from lastiterate.accounting.forgetting import Requests, forgetting_process, forgotten_by
 from lastiterate.accounting.signed.html import page_of, sheet_in
 
 DELTA = 1e-5
@@ -36,7 +36,7 @@ def plan(run: li.Run) -> li.accounting.Forgetting:
 
 
 def epsilon_after(run: li.Run, removals: tuple[int, ...], further: tuple[int, ...]) -> float:
-    return forgotten_by(forgetting_process(run, removals, further, ())).epsilon(DELTA)
+    return forgotten_by(forgetting_process(run, Requests(removals, further))).epsilon(DELTA)
 
 
 def test_it_is_the_least_number_of_steps(run: li.Run) -> None:
@@ -77,11 +77,11 @@ def test_it_says_what_is_compared(plan: li.accounting.Forgetting, run: li.Run) -
     assert text.startswith(f"{plan.steps} further steps forget 3 records: epsilon = ")
     assert "2 requests, one after the other" in text
     assert "by shift-engine: " in text
-    assert f"Compared are the model after 60 steps of training and {plan.steps} further ones" in text
-    assert "contributing nothing" in plan.assumptions[0]
+    assert f"The model after 60 steps of training and {plan.steps} further steps is compared with" in text
+    assert "their gradients are left out" in plan.assumptions[0]
     assert not any("are neighbours" in one for one in plan.assumptions)
     replaced = li.forget(replace(run, adjacency=li.REPLACE_ONE), epsilon=1, delta=DELTA)
-    assert "other records in the place of the removed record" in replaced.assumptions[0]
+    assert "another record takes its place" in replaced.assumptions[0]
     content = json.loads(plan.to_json())
     assert content["steps"] == sum(one["steps"] for one in content["requests"]) == plan.steps
     assert content["theorem"] == "shift-engine"
@@ -89,8 +89,8 @@ def test_it_says_what_is_compared(plan: li.accounting.Forgetting, run: li.Run) -
 
 def test_it_says_where_training_anew_is_no_longer(plan: li.accounting.Forgetting, run: li.Run) -> None:
     assert max(plan.further) < run.steps
-    assert "anew" not in str(plan)
-    assert "to train anew, without these records, takes 5 steps" in str(
+    assert "from scratch" not in str(plan)
+    assert "Training from scratch without these records takes 5 steps" in str(
         li.forget(run.first(5), epsilon=0.1, delta=DELTA)
     )
 
@@ -169,7 +169,7 @@ def test_several_records_of_a_pass_and_a_release_are_certified() -> None:
 
 def test_what_was_released_beforehand_counts_once_for_each_record(run: li.Run) -> None:
     before = replace(run, beforehand_mu=0.1)
-    alone, both = (forgotten_by(forgetting_process(one, (2,), (5,), ())).notion for one in (run, before))
+    alone, both = (forgotten_by(forgetting_process(one, Requests((2,), (5,)))).notion for one in (run, before))
     assert isinstance(alone, li.GaussianDP)
     assert isinstance(both, li.GaussianDP)
     assert both.mu == pytest.approx((alone.mu**2 + 0.2**2) ** 0.5, rel=1e-9)
@@ -178,25 +178,52 @@ def test_what_was_released_beforehand_counts_once_for_each_record(run: li.Run) -
 
 
 REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
-    "random batches": (
-        {"batches": li.Poisson(records=500, rate=0.1)},
-        {},
-        "batches",
-        "full batches and for batches in a fixed",
-    ),
-    "shuffled": ({"batches": li.Shuffled(records=500, batch_size=50)}, {}, "batches", "Got shuffled batches"),
-    "momentum": ({"optimizer": li.SGD(momentum=0.9)}, {}, "run", "plain gradient steps"),
+    "momentum": ({"optimizer": li.SGD(momentum=0.9)}, {}, "optimizer", "Forgetting needs plain gradient steps"),
+    "an average": ({"released": li.EMA(decay=0.9)}, {}, "released", "Forgetting needs plain gradient steps"),
+    "users": ({"user_records": 2}, {}, "user_records", "user_records must be 1"),
     "no records": ({}, {"removals": 0}, "removals", "removals must be"),
     "no requests": ({}, {"removals": []}, "removals", "Got none"),
     "too many": ({}, {"removals": [400, 101]}, "removals", "from 1 to 500 records in all. Got 501"),
-    "a release while it forgets": ({}, {"releases": [61]}, "releases", "at most 60 steps. Got 61"),
     "a model that was released": (
         {},
-        {"releases": [60], "most_steps": 100},
+        {"releases": [60]},
         "releases",
-        "even 100 further steps leave",
+        "No number of further steps reaches epsilon = 0.5",
     ),
-    "too few steps": ({}, {"most_steps": 3}, "epsilon", "even 3 further steps leave epsilon"),
+    "a release while it forgets": ({}, {"releases": [63]}, "releases", "epsilon stays 4.49"),
+    "each model": (
+        {},
+        {"removals": [1, 1], "release_each": True},
+        "releases",
+        "released iterates cannot be taken back",
+    ),
+    "too few steps": ({}, {"most_steps": 3}, "epsilon", "Even 3 further steps leave epsilon"),
+    "no flag": ({}, {"release_each": 1}, "release_each", "release_each must be True or False. Got 1"),
+    "adaptive without a domain": ({}, {"adaptive": True}, "domain", "domain must be bounded for adaptive requests"),
+    "adaptive, in one secret order": (
+        {"batches": li.Shuffled(records=500, batch_size=50, each_epoch=False), "domain": li.Ball(radius=1.0)},
+        {"adaptive": True},
+        "batches",
+        "must not keep one secret order",
+    ),
+    "adaptive, inside a secret order": (
+        {"batches": li.Shuffled(records=500, batch_size=50), "domain": li.Ball(radius=1.0), "steps": 62},
+        {"adaptive": True},
+        "steps",
+        "whole epochs of 10 steps before each adaptive request",
+    ),
+    "adaptive, after a release beforehand": (
+        {"beforehand_mu": 0.1, "domain": li.Ball(radius=1.0)},
+        {"adaptive": True},
+        "beforehand_mu",
+        "beforehand_mu must be 0",
+    ),
+    "adaptive, with releases": (
+        {"domain": li.Ball(radius=1.0)},
+        {"adaptive": True, "releases": [60]},
+        "releases",
+        "must be left out",
+    ),
     "no target": ({}, {"epsilon": 0.0}, "epsilon", "epsilon must be"),
     "too long": ({"steps": 10**9}, {}, "steps", "at most 4e+07"),
 }

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.training.train import SEEDED
+from lastiterate.training.trained import SEEDED
 
 DELTA = 1e-5
 
@@ -68,6 +68,19 @@ def test_the_report_is_of_what_was_executed(data: Any) -> None:
     assert verdict.accepted
     assert trained.report(DELTA).epsilon == li.account(trained.run, DELTA).epsilon  # of those who stayed
     assert li.train(run, data).forgotten is None
+
+
+@pytest.mark.parametrize(
+    "batches", [li.Shuffled(records=60, batch_size=20), li.FixedSize(records=60, batch_size=20), li.BallsAndBins(60, 3)]
+)
+def test_random_batches_forget_as_well(batches: Any, data: Any) -> None:
+    run = replace(made(batches, li.epochs(5)), step_size=0.2)
+    plan = li.forget(run, epsilon=1.0, delta=DELTA, removals=2)
+    trained = li.train(run, data, forget=plan.of([5, 40]))
+    assert trained.forgotten is not None
+    assert trained.forgotten.epsilon <= 1.0
+    assert trained.removed == (5, 40)
+    assert li.verify(trained.forgotten.certificate).accepted
 
 
 def test_with_a_seed_nothing_is_claimed(data: Any) -> None:

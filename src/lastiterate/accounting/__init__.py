@@ -5,8 +5,8 @@ from lastiterate.accounting.budget_certificate import BudgetVerdict
 from lastiterate.accounting.budget_entry import BudgetEntry
 from lastiterate.accounting.certificate import Verdict
 from lastiterate.accounting.each import RecordReport
-from lastiterate.accounting.forget import Forgetting, Removed
 from lastiterate.accounting.forgetting_certificate import ForgettingVerdict
+from lastiterate.accounting.forgotten import Forgetting, Removed
 from lastiterate.accounting.report import Report
 from lastiterate.accounting.sandwich import Sandwich
 from lastiterate.accounting.select import Selection

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
-from copy import deepcopy
-from dataclasses import dataclass
-from functools import cache, cached_property
-from pathlib import Path
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
-from lastiterate.accounting.forgetting import (
-    check_covered,
-    checked_forgetting_releases,
-    forgetting_process,
-    forgotten_by,
-)
-from lastiterate.accounting.forgetting_certificate import forgetting_certificate
-from lastiterate.accounting.forgetting_words import compared, forgetting_promises
+from lastiterate.accounting.forgetting import Requests, check_covered, forgotten_by
+from lastiterate.accounting.forgetting_adaptive import check_adaptive, requested_process
+from lastiterate.accounting.forgotten import Forgetting
+from lastiterate.accounting.releases import checked_releases
 from lastiterate.accounting.searches.by_theorem import as_executed
-from lastiterate.algorithms.encode import run_to_dict
-from lastiterate.algorithms.files import write_text
 from lastiterate.algorithms.named import names_arguments
 from lastiterate.algorithms.run import Run, checked_run
-from lastiterate.display import alerts, card, folded, headline, preformatted, summary
 from lastiterate.errors import (
     INSIDE_UNIT,
     POSITIVE,
@@ -33,166 +24,7 @@ from lastiterate.errors import (
     checked_number,
     shown,
 )
-from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.progress import as_one
-from lastiterate.theorems.theorem import Guarantee
-
-Requests = tuple[tuple[int, ...], tuple[int, ...]]
-
-
-@dataclass(frozen=True, eq=False)
-class Forgetting:
-    """After `run`, the i-th request removes `removals[i]` records, and `further[i]` steps follow it, each like the last.
-
-    `guarantees[i]` is about all records of the first i requests together, when its own steps are done: nobody can tell the
-    model from that of a run of as many steps, from the same start, that never had them. `target` is what was asked for.
-    """
-
-    run: Run
-    target: float
-    delta: float
-    removals: tuple[int, ...]
-    further: tuple[int, ...]
-    releases: tuple[int, ...]
-    guarantees: tuple[Guarantee, ...]
-    caveats: tuple[str, ...] = ()
-
-    @property
-    def steps(self) -> int:
-        """Further ones, after all requests."""
-        return sum(self.further)
-
-    @property
-    def epsilons(self) -> tuple[float, ...]:
-        """At `delta`, one for each request: upper bounds."""
-        return tuple(one.epsilon(self.delta) for one in self.guarantees)
-
-    @property
-    def epsilon(self) -> float:
-        """The largest of them."""
-        return max(self.epsilons)
-
-    @property
-    def mu(self) -> float | None:
-        """Of the last request, as Gaussian differential privacy."""
-        notion = self.guarantees[-1].notion
-        return notion.mu if isinstance(notion, GaussianDP) else None
-
-    @property
-    def whole(self) -> Run:
-        """Training and further steps as one run: what the records that stay are accounted by."""
-        return self.run.continued(self.steps)
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the owner of the run has to guarantee; the first says what is compared."""
-        return tuple(forgetting_promises(self.run, self.removals, self.further, self.releases))
-
-    @property
-    def certificate(self) -> dict[str, Any]:
-        """The proof of the last guarantee, which is about all requests, for `lastiterate verify`."""
-        return deepcopy(self._certificate)
-
-    @cached_property
-    def _certificate(self) -> dict[str, Any]:
-        return self.certificate_after(len(self.removals))
-
-    def certificate_after(self, requests: int) -> dict[str, Any]:
-        """The same for the first so many requests."""
-        count = checked_count("requests", requests)
-        if count > len(self.removals):
-            raise InvalidInput(f"requests must be at most {len(self.removals)}. Got {count}.", field="requests")
-        asked = self.removals[:count], self.further[:count]
-        process = forgetting_process(self.run, *asked, self.releases)
-        return forgetting_certificate(self.run, process, self.guarantees[count - 1], self.delta, asked, self.caveats)
-
-    def save_certificate(self, path: str | Path) -> None:
-        """Write the certificate as JSON."""
-        write_text(path, json.dumps(self._certificate) + "\n")
-
-    def of(self, *records: Iterable[int]) -> Removed:
-        """The records of each request by their index in the data, for `li.train(run, data, forget=...)`."""
-        return Removed(self, tuple(_indices(one) for one in records))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Without its certificate, as JSON could hold it."""
-        return {
-            "steps": self.steps,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "mu": self.mu,
-            "target": self.target,
-            "requests": [
-                {"removals": removals, "steps": steps, "epsilon": epsilon}
-                for removals, steps, epsilon in zip(self.removals, self.further, self.epsilons, strict=True)
-            ],
-            "theorem": self.guarantees[-1].theorem.name,
-            "citation": self.guarantees[-1].theorem.citation,
-            "releases": list(self.releases),
-            "assumptions": list(self.assumptions),
-            "caveats": list(self.caveats),
-            "run": run_to_dict(self.run),
-        }
-
-    def to_json(self) -> str:
-        return json.dumps(self.to_dict(), indent=2)
-
-    def __str__(self) -> str:
-        return "\n".join(self._lines())
-
-    def __repr__(self) -> str:
-        claim = f"epsilon={self.epsilon:.4g}", f"delta={self.delta:g}"
-        return summary(self, *self.caveats[:1], *claim, f"{self.steps} further steps", f"{sum(self.removals)} removed")
-
-    def _repr_html_(self) -> str:
-        first, *others = list(self._lines())[len(self.caveats) :]
-        return card(alerts(self.caveats), headline(first), folded("Details", preformatted("\n".join(others))))
-
-    def _lines(self) -> Iterator[str]:
-        yield from self.caveats
-        count = sum(self.removals)
-        records = "1 record" if count == 1 else f"{count} records"
-        yield (
-            f"{self.steps} further steps forget {records}: epsilon = {self.epsilon:.6g} at delta = {self.delta:g} "
-            f"(asked for {self.target:g})"
-        )
-        if len(self.removals) > 1:
-            yield f"{len(self.removals)} requests, one after the other, with {_listed(self.further)} steps"
-        if max(self.further) >= self.run.steps:
-            yield f"to train anew, without these records, takes {self.run.steps} steps: no more, and nothing of them is left"
-        yield f"by {self.guarantees[-1].theorem.name}: {self.guarantees[-1].theorem.citation}"
-        yield compared(self.run, self.removals, self.further)
-        yield from ("", "What you have to stand for")
-        yield from (f"  {one}" for one in self.assumptions[1:])
-
-
-@dataclass(frozen=True, eq=False)
-class Removed:
-    """The records that each request of a plan removes, by their index in the data; no more than it plans for."""
-
-    plan: Forgetting
-    records: tuple[tuple[int, ...], ...]
-
-    def __post_init__(self) -> None:
-        given, planned = tuple(map(len, self.records)), self.plan.removals
-        if len(given) != len(planned) or any(one > most for one, most in zip(given, planned, strict=True)):
-            raise InvalidInput(
-                f"records must be one list for each request, of at most {_listed(planned)} records. Got {_listed(given)}.",
-                field="records",
-            )
-        every = [one for request in self.records for one in request]
-        if len(set(every)) < len(every) or max(every, default=0) >= self.plan.run.batches.records:
-            raise InvalidInput(
-                f"records must be different, from 0 to {self.plan.run.batches.records - 1}. Got {shown(every):.60}.",
-                field="records",
-            )
-
-    def __repr__(self) -> str:
-        return summary(self, repr(self.plan), f"{sum(map(len, self.records))} records")
-
-    def until(self, request: int) -> tuple[int, ...]:
-        """Those that are gone after so many requests."""
-        return tuple(one for asked in self.records[:request] for one in asked)
 
 
 @names_arguments
@@ -203,76 +35,106 @@ def forget(
     delta: float,
     removals: int | Iterable[int] = 1,
     releases: Iterable[int] = (),
+    release_each: bool = False,
+    adaptive: bool = False,
     most_steps: int = 1_000_000,
 ) -> Forgetting:
-    """How many further steps, without the removed records, make the model of `run` (epsilon, delta)-indistinguishable from
-    that of a run of as many steps, from the same start, that never had them.
+    """The fewest further steps without the removed records after which the model of `run` is (epsilon, delta)-
+    indistinguishable from that of a run of as many steps that never had them.
 
-    `removals`: so many records at once; or a list, of which each entry is a request that comes when the steps of the one
-    before are done. After each, the claim is about all records removed so far. What a removed record leaves is what the
-    run's adjacency says: with li.ZERO_OUT nothing, with li.REPLACE_ONE another record. Further steps have the numbers of the
-    last step of training; with cyclic batches they are whole epochs. If the iterates of the training after `releases` steps
-    were published, the claim is about these and the model together, and no step takes back what they say.
+    `removals`: how many records are removed at once; or a list with one number for each request, of which each comes when
+    the steps of the one before are done. After each, the claim is about all records removed so far. With li.ZERO_OUT a
+    removed record contributes nothing; with li.REPLACE_ONE another record takes its place. Further steps have the settings
+    of the last step of training; with batches in passes they are whole epochs.
 
-    As for `li.calibrate`, room is left for the rounding of a training, unless the run states its arithmetic.
+    If you also released the iterates after `releases` steps, counted from the start of training, the claim is about them and
+    the model together, and further steps cannot take back what they reveal. `release_each`: the model after each request is
+    released, too; the claim after a request is then about its own records. `adaptive`: requests may depend on everything
+    that was computed before them. The claim is then about the model given all of that, and needs a bounded domain.
+
+    As in `li.calibrate`, room is left for the rounding of a training, unless the run states its arithmetic.
     """
     checked_run(run)
     target, delta = checked_number("epsilon", epsilon, POSITIVE), checked_number("delta", delta, INSIDE_UNIT)
     asked, most = _checked_removals(removals), checked_count("most_steps", most_steps)
-    check_covered(run, asked, ())
-    places = checked_forgetting_releases(run, releases)
-    further: tuple[int, ...] = ()
-    executed = as_executed(run)
+    places, each = checked_releases(releases), _checked_flag("release_each", release_each)
+    if _checked_flag("adaptive", adaptive) and (places or each):
+        raise InvalidInput(
+            "releases and release_each must be left out if adaptive is True: all earlier models are then taken as known.",
+            field="releases",
+        )
+    (check_adaptive if adaptive else check_covered)(run, Requests(asked, (), places, adaptive, each))
+    found, executed = Requests((), (), places, adaptive, each), as_executed(run)
     with as_one("forgetting"):
-        for request in range(1, len(asked) + 1):
-            further = (*further, _least_steps(executed, asked[:request], further, places, (target, delta), most))
-        return forgetting_of(run, target, delta, (asked, further), places)
+        for count in asked:
+            found = replace(found, removals=(*found.removals, count))
+            found = replace(found, steps=(*found.steps, _least_steps(executed, found, (target, delta), most)))
+            if each:
+                found = replace(found, releases=checked_releases({*found.releases, *found.ends(run.steps)}))
+        return forgetting_of(run, target, delta, found)
 
 
 def forgetting_of(
-    run: Run,
-    target: float,
-    delta: float,
-    requests: Requests,
-    releases: tuple[int, ...],
-    caveats: tuple[str, ...] = (),
+    run: Run, target: float, delta: float, requests: Requests, caveats: tuple[str, ...] = ()
 ) -> Forgetting:
     """What is proved of these requests, whatever the target."""
-    removals, further = requests
-    counts = range(1, len(removals) + 1)
-    found = (forgotten_by(forgetting_process(run, removals[:one], further[:one], releases)) for one in counts)
-    return Forgetting(run, target, delta, removals, further, releases, tuple(found), caveats)
+    counts = range(1, len(requests.removals) + 1)
+    found = tuple(forgotten_by(requested_process(run, requests.first(one))) for one in counts)
+    about = requests.removals, requests.steps, requests.releases
+    return Forgetting(run, target, delta, *about, found, caveats, requests.adaptive, requests.separate)
 
 
-def _least_steps(
-    run: Run,
-    removals: tuple[int, ...],
-    before: tuple[int, ...],
-    releases: tuple[int, ...],
-    goal: tuple[float, float],
-    most: int,
-) -> int:
+def _least_steps(run: Run, requests: Requests, goal: tuple[float, float], most: int) -> int:
     """More steps never hurt, so the least number that is enough is found by doubling and halving."""
     target, delta = goal
-    unit = run.batches.per_epoch
+    unit = run.batches.per_epoch if run.batches.passes else 1
+    released = _next_release(run, requests)
+    most = min(most, released) if released is not None else most
 
     @cache
     def epsilon(count: int) -> float:
-        return forgotten_by(forgetting_process(run, removals, (*before, count * unit), releases)).epsilon(delta)
+        if requests.adaptive and not count:
+            return math.inf
+        return forgotten_by(requested_process(run, replace(requests, steps=(*requests.steps, count * unit)))).epsilon(
+            delta
+        )
 
     low, high = -1, 0
     while epsilon(high) > target:
         if high * unit >= most:
-            raise Unavailable(
-                f"even {high * unit} further steps leave epsilon = {epsilon(high):.4g} at delta = {delta:g}. Take more noise"
-                + (", or release less while training." if releases else ", or a larger most_steps."),
-                field="releases" if releases else "epsilon",
-            )
+            raise _not_enough(high * unit, epsilon(high), goal, released is not None)
         low, high = high, min(max(2 * high, 1), -(-most // unit))
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if epsilon(middle) > target else (low, middle)
     return high * unit
+
+
+def _next_release(run: Run, requests: Requests) -> int | None:
+    """So many steps after the last request an iterate is released; from then on nothing is forgotten any more."""
+    now = run.steps + sum(requests.steps)
+    return next((place - now for place in requests.releases if place >= now), None)
+
+
+def _not_enough(steps: int, epsilon: float, goal: tuple[float, float], released: bool) -> Unavailable:
+    target, delta = goal
+    if released:
+        return Unavailable(
+            f"No number of further steps reaches epsilon = {target:g}, because released iterates cannot be taken back: "
+            f"epsilon stays {epsilon:.4g} at delta = {delta:g}. Use more noise, or release less.",
+            field="releases",
+        )
+    return Unavailable(
+        f"Even {steps} further steps leave epsilon = {epsilon:.4g} at delta = {delta:g}. Use more noise or a larger "
+        "most_steps.",
+        field="epsilon",
+    )
+
+
+def _checked_flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{name} must be True or False. Got {shown(value):.60}.", field=name)
+    return value
 
 
 def _checked_removals(removals: Any) -> tuple[int, ...]:
@@ -282,17 +144,3 @@ def _checked_removals(removals: Any) -> tuple[int, ...]:
     if not found:
         raise InvalidInput("removals must be a number of records, or one for each request. Got none.", field="removals")
     return found
-
-
-def _indices(records: Any) -> tuple[int, ...]:
-    try:
-        return tuple(checked_count("records", one, least=0) for one in records)
-    except TypeError as error:
-        raise InvalidInput(
-            f"records must be a list of indices for each request, such as [3, 17]. Got {shown(records):.60}.",
-            field="records",
-        ) from error
-
-
-def _listed(counts: tuple[int, ...]) -> str:
-    return ", ".join(map(str, counts[:6])) + (", …" if len(counts) > 6 else "")

@@ -5,13 +5,12 @@ It is compared with a run of as many steps from the same start that never had th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
 
-from lastiterate.accounting.releases import checked_releases
-from lastiterate.algorithms.batches import Batches, Cyclic, Shuffled, Turns
+from lastiterate.algorithms.batches import Batches, Cyclic, Shuffled
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.quantities import Quantities
 from lastiterate.algorithms.run import Run
@@ -22,88 +21,120 @@ from lastiterate.theorems.shift_engine import MOST_WORK, SHIFT_ENGINE
 from lastiterate.theorems.theorem import Guarantee, Inapplicable
 
 
-def forgetting_process(
-    run: Run, removals: tuple[int, ...], steps: tuple[int, ...], releases: tuple[int, ...]
-) -> Process:
-    """The steps of `run`, then `steps[i]` more after the i-th request, which removes `removals[i]` records.
+@dataclass(frozen=True)
+class Requests:
+    """The i-th request removes `removals[i]` records, and `steps[i]` further steps follow it.
 
-    A step is pushed as far as all records together push that are removed in the end, and still there at that step. Where
-    they are in a pass is not known: each epoch counts at its worst, as if it had an order of its own.
+    The iterates after `releases` steps, counted from the start of training, are released as well. `adaptive`: all that was
+    computed before a request may be public, and the request may depend on it. `separate`: what is claimed is about the
+    records of the last request alone; else about those of all requests together.
     """
-    check_covered(run, removals, steps)
-    whole, count = run.continued(sum(steps)), sum(removals)
-    sizes = whole.batches.sizes_under(whole.noise.on_sum)
-    process = Quantities(whole, sizes, missing=count).process
+
+    removals: tuple[int, ...]
+    steps: tuple[int, ...]
+    releases: tuple[int, ...] = ()
+    adaptive: bool = False
+    separate: bool = False
+
+    @property
+    def records(self) -> int:
+        """What is claimed is about so many."""
+        return self.removals[-1] if self.separate else sum(self.removals)
+
+    def first(self, count: int) -> Requests:
+        """The first so many requests."""
+        return replace(self, removals=self.removals[:count], steps=self.steps[:count])
+
+    def ends(self, training: int) -> tuple[int, ...]:
+        """After so many steps, counted from the start, each request is served."""
+        return tuple(accumulate(self.steps, initial=training))[1:]
+
+    def released_before_the_end(self, training: int) -> tuple[int, ...]:
+        """The releases that the claim after the last request includes."""
+        return tuple(place for place in self.releases if place < training + sum(self.steps))
+
+    def present(self, training: int) -> Floats:
+        """For each step, how many of these records are still there."""
+        counts = (*(0 for _ in self.removals[1:]), self.records) if self.separate else self.removals
+        left = self.records - np.cumsum((0, *counts))
+        return np.repeat(left.astype(float), (training, *self.steps))
+
+
+def forgetting_process(run: Run, requests: Requests) -> Process:
+    """The steps of `run`, and those after each request, with the records of the claim as long as they are there.
+
+    A step is pushed as far as all of them together push that are still there. Where several are in a pass is not known: each
+    epoch counts at its worst, as if it had an order of its own. In a random batch they may be at every step.
+    """
+    check_covered(run, requests)
+    process, count = continued_process(run, requests), requests.records
     return replace(
         process,
-        sensitivity=up(process.sensitivity, operations=1) * _present(run.steps, removals, steps),
+        sensitivity=up(process.sensitivity, operations=1) * requests.present(run.steps),
         batches=_anywhere(run.batches) if count > 1 else run.batches,
-        releases=tuple(place for place in releases if place < whole.steps),
+        releases=requests.released_before_the_end(run.steps),
         beforehand_mu=up(process.beforehand_mu, operations=1) * count,
-        smooth="nothing is prepaid where records are forgotten",
     )
+
+
+def continued_process(run: Run, requests: Requests) -> Process:
+    """Training and further steps, where all removed records may be missing."""
+    whole = run.continued(sum(requests.steps))
+    sizes, count = whole.batches.sizes_under(whole.noise.on_sum), sum(requests.removals)
+    process = Quantities(whole, sizes, missing=count).process
+    return replace(process, smooth="nothing is prepaid where records are forgotten")
 
 
 def forgotten_by(process: Process) -> Guarantee:
     """What is proved of it; an error if that is nothing."""
     found = SHIFT_ENGINE.apply(process)
     if isinstance(found, Inapplicable):
-        raise Unavailable(f"nothing is proved of what this run forgets: {'; '.join(found.reasons)}.", field="run")
+        raise Unavailable(
+            f"Nothing can be proved about forgetting in this run: {'; '.join(found.reasons)}.", field="run"
+        )
     return found
 
 
-def checked_forgetting_releases(run: Run, releases: Iterable[int]) -> tuple[int, ...]:
-    """Iterates of the training, its last included; what is released while it forgets is the model of a request."""
-    places = checked_releases(releases)
-    if places and places[-1] > run.steps:
-        raise InvalidInput(
-            f"releases must be iterates of the training, after at most {run.steps} steps. Got {places[-1]}.",
-            field="releases",
+def check_covered(run: Run, requests: Requests) -> None:
+    """Plain steps, and in passes whole ones where there are several records."""
+    check_requests(run, requests)
+    phases = (run.steps, *requests.steps)
+    if run.batches.passes and requests.records > 1 and any(one % run.batches.per_epoch for one in phases):
+        raise Unavailable(
+            f"steps must be whole epochs of {run.batches.per_epoch} steps, before and after each request, to forget several "
+            f"records of {run.batches.called}. Got {', '.join(map(str, phases[:6]))} steps.",
+            field="steps",
         )
-    return places
 
 
-def check_covered(run: Run, removals: tuple[int, ...], steps: tuple[int, ...]) -> None:
-    """Batches whose order is no secret, and in passes whole ones where there are several records."""
-    batches, count, phases = run.batches, sum(removals), (run.steps, *steps)
+def check_requests(run: Run, requests: Requests) -> None:
+    """What every claim needs."""
+    removed, total = sum(requests.removals), run.steps + sum(requests.steps)
     if run.user_records != 1:
         raise InvalidInput(
-            f"forgetting counts single records, but a user of this run has up to {run.user_records}. Give removals all "
-            "records that are removed, and the run user_records=1.",
+            f"user_records must be 1, because forgetting counts single records. Got {run.user_records}. Use "
+            "replace(run, user_records=1) and let removals count all records of the user.",
             field="user_records",
         )
-    if batches.turns not in (Turns.EVERY_STEP, Turns.FIXED_ORDER):
+    if not run.process.update.plain:
         raise Unavailable(
-            f"forgetting is proved for full batches and for batches in a fixed order. Got {batches.called}. Use "
-            "li.FullBatch or li.Cyclic.",
-            field="batches",
+            "Forgetting needs plain gradient steps whose last iterate is released: momentum and averages keep traces of a "
+            f"removed record. Got {run.process.update.described}. Train with optimizer=li.SGD() and released=li.LAST.",
+            field="optimizer" if run.released.plain else "released",
         )
-    if not 1 <= count <= batches.records:
+    if not 1 <= removed <= run.batches.records:
         raise InvalidInput(
-            f"removals must be from 1 to {batches.records} records in all. Got {count}.", field="removals"
+            f"removals must be from 1 to {run.batches.records} records in all. Got {removed}.", field="removals"
         )
-    if sum(phases) > MOST_WORK:
+    if total > MOST_WORK:
         raise Unavailable(
-            f"training and further steps must be at most {MOST_WORK:.3g}, to be gone through one by one. Got "
-            f"{sum(phases):.3g}.",
+            f"steps must be at most {MOST_WORK:.3g}, training and further steps together. Got {total:.3g}.",
             field="steps",
         )
-    if count > 1 and any(one % batches.per_epoch for one in phases):
-        raise Unavailable(
-            "to forget several records, cyclic batches must be trained on, before and after each request, in whole epochs "
-            f"of {batches.per_epoch} steps. Got {', '.join(map(str, phases[:6]))} steps.",
-            field="steps",
-        )
-
-
-def _present(training: int, removals: tuple[int, ...], steps: tuple[int, ...]) -> Floats:
-    """For each step, how many of the records are still there that are gone in the end."""
-    left = sum(removals) - np.cumsum((0, *removals))
-    return np.repeat(left.astype(float), (training, *steps))
 
 
 def _anywhere(batches: Batches) -> Batches:
-    """The same batches with a new order each epoch: no places of several records in a fixed order are worse."""
-    if not isinstance(batches, Cyclic) or batches.per_epoch == 1:
+    """The same batches with a new order each epoch: no places of several records in one order are worse."""
+    if not isinstance(batches, Cyclic | Shuffled) or batches.per_epoch == 1:
         return batches
     return Shuffled(records=batches.records, batch_size=batches.batch_size, last=batches.last)

@@ -13,8 +13,10 @@ from lastiterate.accounting.certificate import (
     not_replayed,
     rejected,
 )
-from lastiterate.accounting.forgetting import checked_forgetting_releases, forgetting_process
+from lastiterate.accounting.forgetting import Requests
+from lastiterate.accounting.forgetting_adaptive import requested_process
 from lastiterate.accounting.forgetting_words import forgetting_promises, said_of
+from lastiterate.accounting.releases import checked_releases
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run
@@ -24,11 +26,12 @@ from lastiterate.theorems.shift_engine import SHIFT_ENGINE
 from lastiterate.theorems.theorem import Guarantee
 
 _MOST_REQUESTS = 100_000
+_FLAGS = "adaptive", "separate"
 
 
 @dataclass(frozen=True)
 class ForgettingVerdict(Verdict):
-    """Of a forgetting: so many records are `removed`, and so many of the steps are `further` ones."""
+    """Whether a certificate proves that `removed` records are forgotten after `further` steps, of `steps` in all."""
 
     removed: int = 0
     further: int = 0
@@ -36,8 +39,8 @@ class ForgettingVerdict(Verdict):
     def __str__(self) -> str:
         others = f" and those after {', '.join(map(str, self.releases))} steps" if self.releases else ""
         return (
-            f"accepted: epsilon = {self.epsilon:.9g} at delta = {self.delta:g}, {self.adjacency} in {self.further} further "
-            f"steps of {self.steps}, the last iterate{others} released; replayed by the kernel"
+            f"accepted: epsilon = {self.epsilon:.9g} at delta = {self.delta:g}, {self.adjacency}, by {self.further} further "
+            f"steps after {self.steps - self.further}, the last iterate{others} released; replayed by the kernel"
         )
 
 
@@ -46,18 +49,18 @@ def forgetting_certificate(
     process: Process,
     guarantee: Guarantee,
     delta: float,
-    requests: tuple[tuple[int, ...], tuple[int, ...]],
+    requests: Requests,
     caveats: tuple[str, ...] = (),
 ) -> dict[str, Any]:
-    """`requests`: how many records each removes, and how many steps follow it."""
-    removals, steps = requests
-    found = found_by(process, guarantee, delta, said_of(run, sum(removals)))
-    about = {"removals": list(removals), "steps": list(steps)}
+    """The proof of what is claimed after the last of these requests."""
+    found = found_by(process, guarantee, delta, said_of(run, requests))
+    about: dict[str, Any] = {"removals": list(requests.removals), "steps": list(requests.steps)}
+    about |= {name: True for name in _FLAGS if getattr(requests, name)}
     return {
         "format": FORGETTING_FORMAT,
         **found,
         "claim": {**found["claim"], **about},
-        "assumptions": forgetting_promises(run, removals, steps, process.releases),
+        "assumptions": forgetting_promises(run, requests),
         "caveats": list(caveats),
         "run": run_to_dict(run),
     }
@@ -72,14 +75,15 @@ def verify_forgetting(content: dict[str, Any], run: Run | None) -> Verdict:
         return rejected("it is about another run")
     if content["grade"] != Grade.REPLAYED.value or content["theorem"] != SHIFT_ENGINE.name:
         return rejected(f"a forgetting has to be replayed, by {SHIFT_ENGINE.name}")
-    removals, steps = _counts(claim["removals"], 1), _counts(claim["steps"], 0)
-    if len(removals) != len(steps):
+    requests = _requests(claim)
+    if len(requests.removals) != len(requests.steps):
         return rejected("it has not one number of steps for each request")
-    if claim["adjacency"] != said_of(described, sum(removals)):
-        return rejected(f"it must say: {said_of(described, sum(removals))}")
-    releases = checked_forgetting_releases(described, claim["releases"])
-    process = forgetting_process(described, removals, steps, releases)
-    assumptions = forgetting_promises(described, removals, steps, releases)
+    if claim["adjacency"] != said_of(described, requests):
+        return rejected(f"it must say: {said_of(described, requests)}")
+    process = requested_process(described, requests)
+    if tuple(claim["releases"]) != process.releases:
+        return rejected("its releases are not all before its last step")
+    assumptions = forgetting_promises(described, requests)
     if content["assumptions"] != assumptions:
         return rejected("its assumptions are not those of its run")
     if failed := next(SHIFT_ENGINE.failing(process), None):
@@ -90,17 +94,28 @@ def verify_forgetting(content: dict[str, Any], run: Run | None) -> Verdict:
         True,
         claimed_epsilon(claim),
         checked_number("delta", claim["delta"], INSIDE_UNIT),
-        len(process),
+        described.steps + sum(requests.steps),
         process.releases,
         assumptions=tuple(assumptions),
         grade=Grade.REPLAYED.value,
         adjacency=claim["adjacency"],
-        removed=sum(removals),
-        further=sum(steps),
+        removed=requests.records,
+        further=sum(requests.steps),
     )
 
 
-def _counts(given: Any, least: int) -> tuple[int, ...]:
+def _requests(claim: dict[str, Any]) -> Requests:
+    removals, steps = _counts("removals", claim["removals"], 1), _counts("steps", claim["steps"], 0)
+    return Requests(removals, steps, checked_releases(claim["releases"]), *(_flag(name, claim) for name in _FLAGS))
+
+
+def _flag(name: str, claim: dict[str, Any]) -> bool:
+    if claim.get(name, True) is not True:
+        raise InvalidInput(f"{name} must be true, or be left out.")
+    return name in claim
+
+
+def _counts(name: str, given: Any, least: int) -> tuple[int, ...]:
     if not isinstance(given, list) or not 0 < len(given) <= _MOST_REQUESTS:
-        raise InvalidInput("removals and steps must be lists with an entry for each request.")
-    return tuple(checked_count("removals", one, least=least) for one in given)
+        raise InvalidInput(f"{name} must be a list with an entry for each request.")
+    return tuple(checked_count(name, one, least=least) for one in given)

@@ -139,7 +139,7 @@ def refusals(inapplicable: Sequence[Inapplicable], plain: bool) -> Iterator[str]
 
 
 def refusals_by_kind(inapplicable: Sequence[Inapplicable], plain: bool) -> tuple[list[Inapplicable], dict[str, int]]:
-    """Theorems whose assumptions the run could meet, and how many cover other runs: other batches or steps, a single pass."""
+    """Theorems whose assumptions the run could meet, and how many cover other batches or steps, or a single pass."""
     covered = [_other_runs(one, plain) for one in inapplicable]
     near = [one for one, other in zip(inapplicable, covered, strict=True) if other is None]
     return near, dict(Counter(other for other in covered if other is not None))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from lastiterate.errors import Interval, InvalidInput, checked_number
+from lastiterate.numerics.rounding import up
 
 MOST_FACTOR = 1.001
 _FACTORS = Interval(1.0, MOST_FACTOR, low_included=True, high_included=True)
@@ -31,6 +33,11 @@ class Arithmetic:
         if not isinstance(other, Arithmetic):
             raise InvalidInput(f"other must be a li.training.Arithmetic. Got {type(other).__name__}.", field="other")
         return Arithmetic(max(self.factor, other.factor), max(self.displacement, other.displacement))
+
+    def then(self, other: Arithmetic) -> Arithmetic:
+        """Of one training that goes on where another ended: displacements compose."""
+        strays = up(math.hypot(self.displacement, other.displacement))
+        return Arithmetic(max(self.factor, other.factor), strays)
 
 
 EXACT = Arithmetic()

@@ -14,6 +14,7 @@ from lastiterate.cli.options import add_plot, add_releases, add_run
 from lastiterate.cli.show import show
 from lastiterate.cli.written import a_plot, written
 
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     add_releases(parser)

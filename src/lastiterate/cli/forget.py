@@ -13,16 +13,22 @@ from lastiterate.cli.written import a_certificate, written
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
-    parser.add_argument("--epsilon", type=float, required=True, help="the target")
+    parser.add_argument("--epsilon", type=float, required=True, help="the target for the removed records")
     parser.add_argument(
         "--removals",
         type=int,
         nargs="+",
         default=(1,),
         metavar="COUNT",
-        help="records that are removed at once; several numbers are requests, one after the other (default: 1)",
+        help="how many records are removed; several numbers are requests, one after the other (default: 1)",
     )
-    parser.add_argument("--most-steps", type=int, default=1_000_000, help="never more than these, for one request")
+    parser.add_argument(
+        "--most-steps", type=int, default=1_000_000, help="the most further steps for one request (default: 1000000)"
+    )
+    parser.add_argument("--release-each", action="store_true", help="the model after each request is released as well")
+    parser.add_argument(
+        "--adaptive", action="store_true", help="requests may depend on all earlier models; needs a bounded domain"
+    )
     add_certificate(parser)
     add_releases(parser)
 
@@ -34,6 +40,8 @@ def answer(options: argparse.Namespace) -> int:
         delta=options.delta,
         removals=options.removals,
         releases=options.releases,
+        release_each=options.release_each,
+        adaptive=options.adaptive,
         most_steps=options.most_steps,
     )
     show(options, found.to_dict(), str(found))

@@ -56,7 +56,8 @@ from lastiterate.training.plans.plan import Way
 from lastiterate.training.plans.problem import Guess
 from lastiterate.training.plans.runs import Ingredients, batches_of, change_of, run_of
 from lastiterate.training.preparation import Preparation, PrivateRows, only_scaled
-from lastiterate.training.train import SEEDED, report_of, train
+from lastiterate.training.train import train
+from lastiterate.training.trained import SEEDED, report_of
 
 _INTERCEPT = 0.3  # the constant feature that stands for the intercept, beside prepared rows
 _REACH = {Way.FULL: 2.0, Way.SAMPLED: 2.0, Way.PASSES: 1.0}  # clipped gradients bear longer rows at no cost

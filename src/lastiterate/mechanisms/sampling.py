@@ -33,7 +33,7 @@ from lastiterate.privacy.bounded_range import BoundedRange
 from lastiterate.privacy.notion import Notion
 from lastiterate.training.objectives import Objective
 from lastiterate.training.state import State
-from lastiterate.training.train import SEEDED, report_of
+from lastiterate.training.trained import SEEDED, report_of
 from lastiterate.training.walk import walked
 
 Gradient = Callable[[Floats], Floats]

@@ -12,7 +12,7 @@ from lastiterate.algorithms.shown import run_rows
 from lastiterate.display import alerts, card, folded, headline, summary, table
 from lastiterate.theorems.catalogue import CATALOGUE, OF_EVERY_ITERATE
 from lastiterate.torch.releases import Releases
-from lastiterate.training.train import SEEDED
+from lastiterate.training.trained import SEEDED
 
 ASSUMED = (
     "The gradient that PyTorch computes for a record does not depend on the other records of its batch. Some gradients were "

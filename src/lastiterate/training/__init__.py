@@ -4,7 +4,7 @@ from lastiterate.algorithms.arithmetic import Arithmetic
 from lastiterate.training.parquet import ParquetRecords
 from lastiterate.training.plans.plans import PlannedRun, Plans
 from lastiterate.training.sources import RecordSource
-from lastiterate.training.train import Trained
+from lastiterate.training.trained import Trained
 
 __all__ = ["Arithmetic", "ParquetRecords", "PlannedRun", "Plans", "RecordSource", "Trained"]
 

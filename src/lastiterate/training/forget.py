@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.accounting.forget import Forgetting, Removed, forgetting_of
+from lastiterate.accounting.forget import forgetting_of
+from lastiterate.accounting.forgotten import Forgetting, Removed
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, Unavailable, shown
 from lastiterate.training.data import pair_of
@@ -36,7 +37,7 @@ def run_to_forget(run: Run, forget: Any, loss: Any, checkpoint: Any, releases: I
             f"{'checkpoint' if loss is None else 'loss'} out.",
             field="forget",
         )
-    if not set(releases) <= set(forget.plan.releases):
+    if not _allowed(forget.plan, set(releases)):
         raise InvalidInput(
             f"releases must be among those that forget is planned with: {list(forget.plan.releases)}. Got "
             f"{shown(list(releases)):.60}.",
@@ -45,13 +46,22 @@ def run_to_forget(run: Run, forget: Any, loss: Any, checkpoint: Any, releases: I
     return forget.plan.whole
 
 
-def phases(forget: Removed | None, data: Any) -> Iterator[tuple[int, Any]]:
-    """After how many steps training goes on with which data: nothing changes where nothing is forgotten."""
+def _allowed(plan: Forgetting, releases: set[int]) -> bool:
+    """After adaptive requests all is taken as known but what is computed while a request is served."""
+    if not plan.adaptive:
+        return releases <= set(plan.releases)
+    ends = plan.requests.ends(plan.run.steps)
+    return all(place <= plan.run.steps or place in ends for place in releases)
+
+
+def phases(forget: Removed | None, data: Any, begun: int) -> Iterator[tuple[int, Any]]:
+    """After how many steps training goes on with which data, from this step on: nothing changes if nothing is forgotten."""
     if forget is None:
         return
     done = forget.plan.run.steps
     for request, steps in enumerate(forget.plan.further, 1):
-        yield done, _without(data, forget.until(request))
+        if done >= begun:
+            yield done, _without(data, forget.until(request))
         done += steps
 
 
@@ -68,4 +78,4 @@ def _without(data: Any, records: tuple[int, ...]) -> tuple[Any, Any]:
 def as_forgotten(plan: Forgetting, executed: Run, caveats: tuple[str, ...]) -> Forgetting:
     """What is proved of the steps as they were executed, their rounding included."""
     run = replace(plan.run, arithmetic=executed.arithmetic, start_norm=executed.start_norm)
-    return forgetting_of(run, plan.target, plan.delta, (plan.removals, plan.further), plan.releases, caveats)
+    return forgetting_of(run, plan.target, plan.delta, plan.requests, caveats)

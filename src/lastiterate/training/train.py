@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lastiterate.accounting.account import account
-from lastiterate.accounting.forget import Forgetting, Removed
+from lastiterate.accounting.forgotten import Removed
 from lastiterate.accounting.releases import checked_releases, releases_before
-from lastiterate.accounting.report import Report
 from lastiterate.algorithms.kinds import LOSSES
 from lastiterate.algorithms.losses import Loss
 from lastiterate.algorithms.losses.model import Model
 from lastiterate.algorithms.run import Run, checked_run
-from lastiterate.algorithms.shown import run_rows
-from lastiterate.display import alerts, card, folded, headline, lines, summary, table
 from lastiterate.errors import FINITE, InvalidInput, checked_array, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.norms import length
@@ -27,55 +23,14 @@ from lastiterate.numerics.rounding import up
 from lastiterate.training.checkpoint import Keeper
 from lastiterate.training.checkpoint_file import ArraysFile
 from lastiterate.training.data import Data, any_data, checked_float_type, linear_data
-from lastiterate.training.forget import as_forgotten, phases, run_to_forget
+from lastiterate.training.forget import phases, run_to_forget
+from lastiterate.training.go_on import checked_earlier, first_state, without_removed
 from lastiterate.training.objectives import EachRecord, LinearModel, Objective, RecordGradients
 from lastiterate.training.sources import RecordSource, mapped_pair, on_disk
-from lastiterate.training.state import State, Training
+from lastiterate.training.state import Training
 from lastiterate.training.streamed import streamed_data, unchecked_data
+from lastiterate.training.trained import Trained
 from lastiterate.training.walk import walked
-
-SEEDED = "DO NOT RELEASE: the noise came from a seed, and anyone who knows the seed can subtract it"
-
-
-@dataclass(frozen=True, eq=False)
-class Trained:
-    """A trained model: `weights` is the last iterate, `run` the run that was executed, including its arithmetic.
-
-    `private` is False if the noise came from a seed. `released` holds the checkpoints in `releases`, by step. `shortened` is
-    the number of rows longer than the run's `feature_norm`; it was computed from the data and is not private. After
-    forgetting, `forgotten` is the guarantee for the removed records, and the report covers the remaining ones.
-    """
-
-    weights: Floats
-    run: Run
-    released: dict[int, Floats]
-    private: bool
-    shortened: int
-    forgotten: Forgetting | None = None
-
-    def __repr__(self) -> str:
-        return summary(self, *self._caveats, f"weights of shape {self.weights.shape}", repr(self.run))
-
-    def _repr_html_(self) -> str:
-        count = f"{self.weights.size} weights of shape {self.weights.shape}, after {self.run.steps} steps"
-        released = (
-            f"Also released: the iterates after {', '.join(map(str, self.released))} steps" if self.released else ""
-        )
-        parts = lines([released] if released else []), folded("Run", table(run_rows(self.run)))
-        return card(alerts(self._caveats), headline(count), *parts)
-
-    @property
-    def _caveats(self) -> tuple[str, ...]:
-        return () if self.private else (SEEDED,)
-
-    def report(self, delta: float) -> Report:
-        """The privacy report of this training, including all released checkpoints."""
-        return report_of(self.run, delta, self.released, self._caveats)
-
-
-def report_of(run: Run, delta: float, releases: Iterable[int], caveats: tuple[str, ...]) -> Report:
-    """The account, and what is wrong with this execution."""
-    return replace(account(run, delta, releases), caveats=caveats)
 
 
 def train(
@@ -91,6 +46,7 @@ def train(
     seed: int | None = None,
     dtype: Any = None,
     forget: Removed | None = None,
+    trained: Trained | None = None,
 ) -> Trained:
     """Execute a run on `data`, a pair of features and targets, and return the last iterate and nothing else.
 
@@ -104,12 +60,14 @@ def train(
     pieces and never loaded as a whole; they must not change during training.
 
     `forget`, such as li.forget(run, epsilon=1, delta=1e-5).of([17]), continues without these records, after training on all,
-    for the number of steps in that plan; the returned model has forgotten them.
+    for the number of steps in that plan; the returned model has forgotten them. With `trained`, a model that `li.train` returned
+    earlier, training continues from there; the plan must be for adaptive requests, because that model is known.
     """
     checked_run(run)
-    if forget is not None:
+    if forget is not None or trained is not None:
         releases = checked_releases(releases)
         run = run_to_forget(run, forget, loss, checkpoint, releases)
+    earlier = checked_earlier(trained, forget, start, releases)
     objective = _objective(run, data, loss, classes, dtype, checkpoint is not None)
     weights = _start(run, objective, start)
     arithmetic = run.arithmetic.and_also(objective.arithmetic(run, weights.size))
@@ -118,17 +76,17 @@ def train(
     source = Source(seed)
     training = Training(run, objective.data, weights, places, seed, loss, classes, objective.precision)
     with Keeper(checkpoint, checkpoint_every, ArraysFile(training)) as keeper:
-        state = keeper.found(State(0, weights, randomness=source.state()))
+        state = keeper.found(first_state(earlier, run, weights, source))
         held = objective
-        for until, rest in phases(forget, data):
+        for until, rest in phases(forget, data, state.step):
             state = walked(run, held, state, source, places, until=until)
             held = _objective(run, rest, loss, classes, dtype)
         state = walked(run, held, state, source, places, keeper)
         keeper.remove()
     released = {place: one.astype(objective.precision) for place, one in zip(places, state.released, strict=True)}
     last = state.weights.astype(objective.precision)
-    forgotten = None if forget is None else as_forgotten(forget.plan, run, () if source.private else (SEEDED,))
-    return Trained(last, run, released, source.private, objective.data.shortened, forgotten)
+    done = Trained(last, run, released, source.private, objective.data.shortened)
+    return done if forget is None else without_removed(done, forget, earlier)
 
 
 def _objective(
