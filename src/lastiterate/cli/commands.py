@@ -36,5 +36,5 @@ COMMANDS = (
     Command("train", "a private linear model from a CSV file", "train data.csv --target y --epsilon 1"),
     Command("theorems", "the catalogue", "theorems --json"),
     Command("errata", "errors of the papers, with fresh numbers", "errata --effect unsound"),
-    Command("reproduce", "every figure and table of the papers, made again", "reproduce bok2024 --quick"),
+    Command("reproduce", "reproduce the figures and tables of the papers", "reproduce bok2024 fig-1"),
 )

@@ -11,15 +11,23 @@ from lastiterate.reproduction import TITLES
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paper", choices=[*TITLES, "all"], help="a paper, or all of them")
-    parser.add_argument("--out", metavar="DIR", default="out/papers", help="where to (default: out/papers)")
-    parser.add_argument("--quick", action="store_true", help="coarser grids, fewer repetitions: two minutes at most")
-    parser.add_argument("--fresh", action="store_true", help="make again what is there already")
+    parser.add_argument(
+        "exhibits",
+        metavar="EXHIBIT",
+        nargs="*",
+        help="its figures and tables, such as fig-1 table-3 (default: all)",
+    )
+    parser.add_argument(
+        "--out", metavar="DIR", default="out/papers", help="folder of the results (default: out/papers)"
+    )
+    parser.add_argument("--quick", action="store_true", help="coarser grids and fewer repetitions: two minutes at most")
+    parser.add_argument("--fresh", action="store_true", help="recompute exhibits that are in the folder already")
     parser.add_argument(
         "--mnist",
         metavar="DIR",
         help="the folder of MNIST's four files, for Bok2024's Tables 2, 5 and 6 (default: mnist in LASTITERATE_DATA)",
     )
-    parser.add_argument("--workers", type=int, help="processes (default: one for each core)")
+    parser.add_argument("--workers", type=int, help="number of processes (default: one per core)")
 
 
 def answer(options: argparse.Namespace) -> int:
