@@ -6,9 +6,9 @@ import pytest
 
 from lastiterate.reproduction import bok2024_printed as printed
 from lastiterate.reproduction import bok2024_reference as reference
-from lastiterate.reproduction.drawing import Panel, Role, line
 from lastiterate.reproduction.errata import ERRATA
 from lastiterate.reproduction.exhibit import Cell, Outcome, judged, judged_curves
+from lastiterate.reproduction.pictures import Panel, Role, line
 
 
 @pytest.mark.parametrize(

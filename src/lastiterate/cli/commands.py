@@ -52,6 +52,6 @@ COMMANDS = (
     Command("train", "Train a private linear model on a CSV or Parquet file", "train data.csv --target y --epsilon 1"),
     Command("theorems", "List all theorems and what each one needs", "theorems --json"),
     Command("errata", "List errors in the papers, with recomputed numbers", "errata --effect unsound"),
-    Command("reproduce", "Reproduce the figures and tables of the papers", "reproduce bok2024 --quick"),
+    Command("reproduce", "Reproduce the figures and tables of the papers", "reproduce bok2024 fig-1"),
     Command("completion", "Print a script that completes commands and options on Tab", "completion bash"),
 )

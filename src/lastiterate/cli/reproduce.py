@@ -11,6 +11,12 @@ from lastiterate.reproduction import TITLES
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paper", choices=[*TITLES, "all"], help="a paper, or all of them")
+    parser.add_argument(
+        "exhibits",
+        metavar="EXHIBIT",
+        nargs="*",
+        help="its figures and tables, such as fig-1 table-3 (default: all)",
+    )
     parser.add_argument("--out", metavar="DIR", default="out/papers", help="output folder (default: out/papers)")
     parser.add_argument("--quick", action="store_true", help="coarser grids and fewer repetitions; at most two minutes")
     parser.add_argument("--fresh", action="store_true", help="recompute results that already exist")

@@ -1,6 +1,6 @@
-"""Asoodeh and Diaz 2023, Fig. 1 to 3: δ and ε of clipped DP-SGD as it goes on, projected and regularised.
+"""Asoodeh and Diaz 2023, Fig. 1 to 3: δ and ε of clipped DP-SGD against the number of steps, projected and regularised.
 
-The paper draws its curves without printing numbers, and without saying up to which T or in which dimension (Fig. 2).
+The paper prints no numbers, and says neither the largest T nor the dimension (Fig. 2).
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from lastiterate.algorithms.noise import OnIterate
 from lastiterate.algorithms.run import Run
 from lastiterate.auditing.chain import Chain, iid_hazard
 from lastiterate.reproduction.bounds import least_delta, least_epsilon
-from lastiterate.reproduction.drawing import Panel, Role, line
 from lastiterate.reproduction.evidence import printed_theorem_3
 from lastiterate.reproduction.exhibit import Claim, Exhibit, Made, Setting, from_curves, judged_curves
 from lastiterate.reproduction.instances import two_wells
+from lastiterate.reproduction.pictures import Panel, Role, line
 from lastiterate.theorems.asoodeh2023 import CURVED, PROJECTED, REGULARISED, closed_limit_epsilon, limit_epsilon
 from lastiterate.theorems.block_mixing import BLOCK_MIXING
 from lastiterate.theorems.bok2024_random import RANDOM_COMPOSITION
@@ -26,7 +26,7 @@ from lastiterate.theorems.theorem import Theorem
 
 _DIAMETER, _CLIP, _STEP_SIZE, _NOISE, _RATE = 3.0, 2.0, 0.01, 1.0, 0.001
 _EPSILON, _DELTA = 3.0, 1e-3
-_FLOOR = 1e-30  # of logarithmic axes: what is smaller is drawn there
+_FLOOR = 1e-30  # of logarithmic axes: smaller values are drawn there
 _BEST = (BLOCK_MIXING, REGULARISED_MIXING, RANDOM_COMPOSITION, CURVED)
 _PROJECTED_SETTING = (("D", 3), ("C", 2), ("η", 0.01), ("σ, on the iterate", 1), ("p = b/n", 0.001))
 
@@ -51,7 +51,7 @@ def _shown(delta: float) -> float | str:
 
 
 def _instance(steps: int) -> Chain:
-    """On an interval as wide as the domain: the record moves the iterate by ηC, its neighbour the other way."""
+    """On an interval as wide as the domain: the record moves the iterate by ηC, its replacement by −ηC."""
     move = _STEP_SIZE * _CLIP
     return Chain(
         lambda x: x,
@@ -70,17 +70,17 @@ def _by_delta(epsilon: float, steps: tuple[int, ...]) -> Panel:
         return [max(least_delta(theorems, _projected(t), epsilon), _FLOOR) for t in steps]
 
     curves = [
-        line("Theorem 2, as printed", steps, along(PROJECTED), Role.PAPER),
-        line("exact contraction curve (E0.3)", steps, along(CURVED), Role.CORRECTED),
-        line("ours: the best theorem", steps, along(*_BEST), Role.OURS),
+        line("paper, Theorem 2", steps, along(PROJECTED), Role.PAPER),
+        line("Theorem 2, exact curve (E0.3)", steps, along(CURVED), Role.CORRECTED),
+        line("ours", steps, along(*_BEST), Role.OURS),
     ]
     if epsilon == 0:
         exact = [float(_instance(t).delta(np.array([epsilon]))[0]) for t in steps]
-        curves.append(line("lower bound: an exact chain", steps, exact, Role.LOWER))
+        curves.append(line("lower bound", steps, exact, Role.LOWER))
     return Panel(
         f"δ at ε = {epsilon:g}",
         "iterations T",
-        "δ (at 1e-30: that or less)" if epsilon else "δ",
+        "δ (1e-30 means at most 1e-30)" if epsilon else "δ",
         tuple(curves),
         log_x=True,
         log_y=True,
@@ -93,10 +93,10 @@ def _by_epsilon(steps: tuple[int, ...]) -> Panel:
 
     lower = [_instance(t).least_epsilon(_DELTA) for t in steps]
     curves = (
-        line("Theorem 2, as printed", steps, along(PROJECTED), Role.PAPER),
-        line("exact contraction curve (E0.3)", steps, along(CURVED), Role.CORRECTED),
-        line("ours: the best theorem", steps, along(*_BEST), Role.OURS),
-        line("lower bound: an exact chain", steps, lower, Role.LOWER),
+        line("paper, Theorem 2", steps, along(PROJECTED), Role.PAPER),
+        line("Theorem 2, exact curve (E0.3)", steps, along(CURVED), Role.CORRECTED),
+        line("ours", steps, along(*_BEST), Role.OURS),
+        line("lower bound", steps, lower, Role.LOWER),
     )
     return Panel(f"ε at δ = {_DELTA:g}", "iterations T", "ε", curves, log_x=True)
 
@@ -108,9 +108,9 @@ def _figure_1(setting: Setting) -> Made:
     claims = (
         Claim(f"Fig. 1 left: δ at ε = 3 after {steps[-1]} steps", delta[Role.PAPER], _shown(delta[Role.OURS])),
         Claim("Fig. 1 right: ε at δ = 1e-3", epsilon[Role.PAPER], epsilon[Role.OURS], epsilon[Role.LOWER]),
-        Claim("total variation, not in the paper", distance[Role.PAPER], distance[Role.OURS], distance[Role.LOWER]),
+        Claim("δ at ε = 0 (not in the paper)", distance[Role.PAPER], distance[Role.OURS], distance[Role.LOWER]),
     )
-    note = "formula (5) at the printed parameters, valid and loose (E0.3); a panel at ε = 0 is added"
+    note = "formula (5) at the printed parameters is valid but loose (E0.3); the panel at ε = 0 is ours"
     return from_curves(panels, judged_curves(panels, note=note), claims)
 
 
@@ -120,17 +120,17 @@ def _regularised_panel(decay: float, epsilon: float, steps: tuple[int, ...]) -> 
 
     printed = [max(printed_theorem_3(decay, 0.02, _RATE, t, epsilon), _FLOOR) for t in steps]
     curves = [
-        line("Theorem 3, as printed", steps, printed, Role.PAPER),
+        line("paper, Theorem 3", steps, printed, Role.PAPER),
         line("Theorem 3, corrected (E0.1, E0.2)", steps, along(REGULARISED), Role.CORRECTED),
-        line("ours: the best theorem", steps, along(*_BEST), Role.OURS),
+        line("ours", steps, along(*_BEST), Role.OURS),
     ]
     if epsilon == 0:
         exact = [float(two_wells(decay, 0.02, _RATE, t).delta(np.array([epsilon]))[0]) for t in steps]
-        curves.append(line("lower bound: an exact chain", steps, exact, Role.LOWER))
+        curves.append(line("lower bound", steps, exact, Role.LOWER))
     return Panel(
         f"λ = {decay:g}, δ at ε = {epsilon:g}",
         "iterations T",
-        "δ (at 1e-30: that or less)" if epsilon else "δ",
+        "δ (1e-30 means at most 1e-30)" if epsilon else "δ",
         tuple(curves),
         log_x=True,
         log_y=True,
@@ -143,9 +143,9 @@ def _figure_2(setting: Setting) -> Made:
     claims = []
     for panel in panels:
         last = {curve.role: curve.y[-1] for curve in panel.curves}
-        what = f"{panel.title}, T = {steps[-1]}; corrected: {last[Role.CORRECTED]:.3g}"
+        what = f"{panel.title} after {steps[-1]} steps; corrected: {last[Role.CORRECTED]:.3g}"
         claims.append(Claim(what, last[Role.PAPER], _shown(last[Role.OURS]), last.get(Role.LOWER)))
-    note = "the dimension is not printed: 1 here; panels at ε = 0 are added, where an exact instance can be seen"
+    note = "the paper does not give the dimension: 1 here; the panels at ε = 0, with exact instances, are ours"
     return from_curves(panels, judged_curves(panels, ("E0.1", "E0.2"), note), claims)
 
 
@@ -163,11 +163,11 @@ def _figure_3(setting: Setting) -> Made:
         for role in (Role.PAPER, Role.OURS, Role.LOWER)
     )
     claims = (
-        Claim("Theorem 2 lies below (22), and (22) below (23)", f"{printed:.4g} ≤ {limits[0]:.4g} ≤ {limits[1]:.4g}"),
-        Claim("ε at δ = 1e-3, any number of steps", limits[0], ours, lower),
+        Claim("order of Theorem 2, (22) and (23)", f"{printed:.4g} ≤ {limits[0]:.4g} ≤ {limits[1]:.4g}"),
+        Claim("ε at δ = 1e-3 after any number of steps", limits[0], ours, lower),
     )
     in_order = printed <= limits[0] <= limits[1]
-    note = "Theorem 2, (22), (23) in this order, valid and loose (E0.3)" if in_order else "the curves are out of order"
+    note = "Theorem 2 ≤ (22) ≤ (23), valid but loose (E0.3)" if in_order else "the curves are out of order"
     return from_curves((drawn,), judged_curves((drawn,), note=note), claims)
 
 
@@ -199,7 +199,7 @@ EXHIBITS = (
     Exhibit(
         "asoodeh2023",
         "fig-3",
-        "Projected DP-SGD, Theorem 2, beside its limits (22) and (23)",
+        "Projected DP-SGD: Theorem 2 and its limits (22) and (23)",
         (*_PROJECTED_SETTING, ("δ", 1e-3)),
         _figure_3,
         cost=40,

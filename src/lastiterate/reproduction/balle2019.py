@@ -12,8 +12,8 @@ from lastiterate.algorithms.noise import OnIterate
 from lastiterate.algorithms.run import Run
 from lastiterate.mechanisms.kernels import FiniteKernel
 from lastiterate.reproduction.balle2019_examples import EXAMPLES
-from lastiterate.reproduction.drawing import Arrow, Diagram, Panel, Role, line
 from lastiterate.reproduction.exhibit import Agreement, Claim, Entry, Exhibit, Made, Outcome, Setting, judged
+from lastiterate.reproduction.pictures import Arrow, Diagram, Panel, Role, line
 from lastiterate.reproduction.tables import Row, tabled
 from lastiterate.theorems.balle2019 import rho_of_each
 from lastiterate.theorems.shift_engine import own_mus
@@ -46,7 +46,7 @@ def _kernels(count: int) -> list[dict[str, float]]:
 
 
 def _figure_1(setting: Setting) -> Made:
-    """“One implies the other” with the same γ: the coefficient of the other is never larger."""
+    """One condition implies another with the same γ if the coefficient of the other is never larger."""
     found = _kernels(200 if setting.quick else 5000)
     rows: list[Row] = []
     for one, other in _ASKED:
@@ -66,7 +66,7 @@ def _verdict(false: list[Row], true: list[Row]) -> Agreement:
     if not false:
         return judged(())
     if [(row["if"], row["then"]) for row in false] == [_PRINTED[2]] and len(true) == 1:
-        return judged((), ("E3.3",), note="the arrow between the two Dobrushin conditions points the other way")
+        return judged((), ("E3.3",), note="the arrow between the two Dobrushin conditions should point the other way")
     return Agreement(Outcome.NOT, (), f"{len(false)} of the printed implications fail")
 
 
@@ -85,12 +85,12 @@ def _diagram(rows: list[Row]) -> Diagram:
             order.index(str(row["then"])),
             "holds"
             if not row["counterexamples"]
-            else f"printed; false for\n{row['counterexamples']} of {row['kernels']} kernels",
+            else f"in the paper; false for\n{row['counterexamples']} of {row['kernels']} kernels",
             not row["counterexamples"],
         )
         for row in rows
     )
-    return Diagram(f"which condition implies which, with the same γ (ε = {_EPSILON})", nodes, arrows)
+    return Diagram(f"which condition implies which, with the same γ, ε = {_EPSILON}", nodes, arrows)
 
 
 def _pass(factor: float, records: int) -> Run:
@@ -99,7 +99,7 @@ def _pass(factor: float, records: int) -> Run:
 
 
 def _theorem_5(setting: Setting) -> Made:
-    """One pass over 100 records: ρ of each, by Theorems 4 and 5, by the best split, and of quadratic losses."""
+    """One pass over 100 records: ρ of each record, by Theorems 4 and 5, by the best schedule, and for quadratic losses."""
     records, low = 100, 0
     panels: list[Panel] = []
     rows: list[Row] = []
@@ -110,22 +110,21 @@ def _theorem_5(setting: Setting) -> Made:
         exact = factor ** (2.0 * after) / np.sum(factor ** (2.0 * np.arange(records))) / 2
         low += int((printed < exact * (1 - 1e-9)).sum())
         curves = (
-            line("Theorems 4 (3) and 5, times α (E3.1)", after, printed, Role.PAPER),
-            line("ours: each record's own (E3.4)", after, ours, Role.OURS),
-            line("lower bound: quadratic losses", after, exact, Role.LOWER),
+            line("paper, times α (E3.1)", after, printed, Role.PAPER),
+            line("ours (E3.4)", after, ours, Role.OURS),
+            line("lower bound", after, exact, Role.LOWER),
         )
-        panels.append(Panel(f"L = {factor:g}", "steps after the record's", "ρ = ε/α", curves, log_y=True))
+        panels.append(Panel(f"L = {factor:g}", "steps after the record was used", "ρ = ε/α", curves, log_y=True))
         rows += [
             {"L": factor, "steps after": int(k), "printed, times α": float(p), "ours": float(o), "exact": float(e)}
             for k, p, o, e in zip(after, printed, ours, exact, strict=True)
         ]
-    claims = [
-        Claim(f"ρ with {k} steps after, L = 0.9; as printed without the factor α", *_at(rows, 0.9, k))
-        for k in (10, 50, 99)
-    ]
-    note = "ε_i has to be multiplied by α, as in the appendix; the split of the distance is not the best one (E3.4)"
+    claims = [Claim(f"ρ of a record used {k} steps before the end, L = 0.9", *_at(rows, 0.9, k)) for k in (10, 50, 99)]
+    note = "the ε_i of the paper lack a factor α, which its appendix has; ours divides the distance better (E3.4)"
     verdict = (
-        judged((), ("E3.1",), note=note) if not low else Agreement(Outcome.NOT, ("E3.1",), f"{low} records cost more")
+        judged((), ("E3.1",), note=note)
+        if not low
+        else Agreement(Outcome.NOT, ("E3.1",), f"{low} records exceed the bound")
     )
     return tabled(rows, panels, verdict, claims)
 
@@ -139,7 +138,7 @@ EXHIBITS = (
     Exhibit(
         "balle2019",
         "fig-1",
-        "Implications between mixing conditions, tried on random kernels",
+        "Implications between mixing conditions, checked on random kernels",
         (("ε", _EPSILON), ("first kernel", "[[0.6, 0.4], [0.4, 0.6]]")),
         _figure_1,
     ),

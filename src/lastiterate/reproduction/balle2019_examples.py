@@ -9,8 +9,8 @@ from scipy.integrate import quad
 
 from lastiterate.mechanisms.additive import GaussianAfterGaussian, LaplaceAfterLaplace, LipschitzThenGaussian
 from lastiterate.mechanisms.diffusions import Brownian, Diffusion, OrnsteinUhlenbeck
-from lastiterate.reproduction.drawing import Panel, Role, line
 from lastiterate.reproduction.exhibit import Cell, Claim, Exhibit, Made, Setting, from_curves, judged, judged_curves
+from lastiterate.reproduction.pictures import Panel, Role, line
 
 _POINTS = "points of the formula"
 _GRID = np.geomspace(0.1, 10.0, 41)
@@ -31,7 +31,7 @@ def _example_1(setting: Setting) -> Made:
     ours = [_rho(GaussianAfterGaussian(1.0, 1.0, x).guarantee.mu) for x in _GRID]
     exact = [(1 / math.hypot(1.0, x)) ** 2 / 2 for x in _GRID]  # two Gaussians, one apart
     curves = (
-        line("before: σ₁ alone", _GRID, [0.5] * len(_GRID), Role.OTHER),
+        line("σ₁ alone", _GRID, [0.5] * len(_GRID), Role.OTHER),
         line("Example 1", _GRID, formula, Role.PAPER),
         line("ours", _GRID, ours, Role.OURS),
         line("exact", _GRID, exact, Role.LOWER),
@@ -39,13 +39,11 @@ def _example_1(setting: Setting) -> Made:
     panel = Panel("Gaussian noise after Gaussian noise", "σ₂/σ₁", "ρ = ε/α", curves, log_x=True, log_y=True)
     cells = [_close(f"σ₂ = {x:.3g}", f, o) for x, f, o in zip(_GRID, formula, ours, strict=True)]
     claim = Claim("ρ at σ₁ = σ₂ = Δ = 1", 0.25, _rho(GaussianAfterGaussian(1.0, 1.0, 1.0).guarantee.mu), 0.25)
-    return from_curves(
-        (panel,), judged(cells, kind=_POINTS, note="variances add; the coupling is exact here"), (claim,)
-    )
+    return from_curves((panel,), judged(cells, kind=_POINTS, note="variances add, and the bound is exact"), (claim,))
 
 
 def _exact_divergence(mechanism: LaplaceAfterLaplace, order: float) -> float:
-    """By quadrature of density (6); what lies beyond ±40 is left out, so it is a lower bound."""
+    """By quadrature of density (6), without the tails beyond ±40: a lower bound."""
 
     def integrand(x: float) -> float:
         one, two = mechanism.density([x, x - mechanism.sensitivity])
@@ -66,10 +64,10 @@ def _example_2(setting: Setting) -> Made:
         exact = [_exact_divergence(both, order) for order in orders]
         pure = [both.pure_epsilon] * len(orders)
         curves = (
-            line("before: Laplace noise of scale 1 alone", orders, alone, Role.OTHER),
-            line("Example 2, the coupling with its best split", orders, bound, Role.PAPER),
-            line("Lemma 3: the pure ε, α → ∞", orders, pure, Role.OTHER),
-            line("exact, by quadrature of density (6)", orders, exact, Role.LOWER),
+            line("scale 1 alone", orders, alone, Role.OTHER),
+            line("Example 2", orders, bound, Role.PAPER),
+            line("pure ε, Lemma 3", orders, pure, Role.OTHER),
+            line("exact, by quadrature", orders, exact, Role.LOWER),
         )
         panels.append(Panel(f"λ₁ = 1, λ₂ = {second:g}", "order α", "Rényi divergence", curves, log_x=True))
         cells.append(_close(f"pure ε, λ₂ = {second}", 1 / max(1.0, second), both.pure_epsilon))
@@ -78,7 +76,7 @@ def _example_2(setting: Setting) -> Made:
         Claim(f"R_α at α = {orders[0]:.3g}, {panel.title}", end[Role.PAPER], end[Role.PAPER], end[Role.LOWER])
         for panel, end in zip(panels, ends, strict=True)
     ]
-    note = "the coupling lies above the exact divergence, and both meet the pure ε of Lemma 3"
+    note = "the bound lies above the exact divergence, and both tend to the pure ε of Lemma 3"
     verdict = judged_curves(panels, note=note)
     return from_curves(
         panels, verdict if not verdict.errata and all(c.agrees for c in cells) else judged(cells), claims
@@ -96,7 +94,7 @@ def _example_3(setting: Setting) -> Made:
     ours = [_rho(LipschitzThenGaussian(1.0, 1.0, 1.0, lipschitz=x).guarantee.mu) for x in _GRID]
     exact = [x**2 / (x**2 + 1) / 2 for x in _GRID]  # ψ(x) = Lx: means L apart, variance L² + 1
     curves = (
-        line("before: σ₁ alone", _GRID, [0.5] * len(_GRID), Role.OTHER),
+        line("σ₁ alone", _GRID, [0.5] * len(_GRID), Role.OTHER),
         line("Example 3", _GRID, formula, Role.PAPER),
         line("ours", _GRID, ours, Role.OURS),
         line("exact for ψ(x) = Lx", _GRID, exact, Role.LOWER),
@@ -117,14 +115,14 @@ def _example_5(setting: Setting) -> Made:
     ours = [Brownian(1.0).intrinsic_sensitivity(time) for time in times]
     curves = (
         line("Examples 4 and 5", times, formula, Role.PAPER),
-        line("ours, by the variance 2t", times, ours, Role.OURS),
-        line("ours, by integrating κ: upper", times, [high for _, high in brackets], Role.OURS),
-        line("by integrating κ: lower", times, [low for low, _ in brackets], Role.LOWER),
+        line("ours", times, ours, Role.OURS),
+        line("integral of κ, upper", times, [high for _, high in brackets], Role.OURS),
+        line("integral of κ, lower", times, [low for low, _ in brackets], Role.LOWER),
     )
     panel = Panel("Brownian motion", "time t", "intrinsic sensitivity Λ", curves, log_x=True, log_y=True)
     cells = [_close(f"t = {t:.3g}", f, o) for t, f, o in zip(times, formula, ours, strict=True)]
     held = all(low <= f <= high for (low, high), f in zip(brackets, formula, strict=True))
-    note = f"the integral of κ brackets it: {'yes' if held else 'no'}"
+    note = f"between the bounds of the integral of κ: {'yes' if held else 'no'}"
     claim = Claim("Λ at t = 0.1, Δ = 1", formula[0], brackets[0][1], brackets[0][0])
     return from_curves((panel,), judged(cells, kind=_POINTS, note=note), (claim,))
 
@@ -142,7 +140,7 @@ def _theorem_8(setting: Setting) -> Made:
         "error",
         (
             line("Gaussian mechanism", levels, plain, Role.OTHER),
-            line("Theorem 8, the bound", levels, bound, Role.PAPER),
+            line("paper, Theorem 8", levels, bound, Role.PAPER),
             line("Ornstein–Uhlenbeck, exact", levels, errors, Role.OURS),
         ),
         log_x=True,
@@ -153,22 +151,20 @@ def _theorem_8(setting: Setting) -> Made:
     times = np.geomspace(0.01, 2.0, 40)
     ratios = [far.mean_squared_error(t, 1.0, 10) / far.gaussian_error(t, 10) for t in times]
     right = Panel(
-        "error over the Gaussian mechanism's, d·Δ²/(2εR²) = 10",
+        "error divided by that of the Gaussian mechanism",
         "time t",
         "ratio",
         (line("Ornstein–Uhlenbeck, exact", times, ratios, Role.OURS), line("1", times, [1.0] * 40, Role.OTHER)),
         log_x=True,
     )
-    note = (
-        "at t = 1 it holds, with equality; the choice is no special case of the first part: at other times the ratio "
-    )
+    note = "at t = 1 the theorem holds with equality; at other times the ratio is not at most 1 but "
     claims = (
         Claim("error at ε = 0.01, t = 1", bound[0], errors[0], errors[0]),
-        Claim("largest ratio at other times, x = 10", "≤ 1", max(ratios), max(ratios)),
+        Claim("largest ratio at other times, d·Δ²/(2εR²) = 10", "≤ 1", max(ratios), max(ratios)),
     )
     errata = ("E3.7",) if max(ratios) > 1 else ()
     return from_curves(
-        (left, right), judged(cells, errata, kind=_POINTS, note=f"{note}reaches {max(ratios):.3g}"), claims
+        (left, right), judged(cells, errata, kind=_POINTS, note=f"{note}up to {max(ratios):.3g}"), claims
     )
 
 
@@ -188,7 +184,7 @@ EXAMPLES = (
     Exhibit(
         "balle2019",
         "theorem-8",
-        "The Ornstein–Uhlenbeck mechanism beside the Gaussian mechanism",
+        "The Ornstein–Uhlenbeck mechanism and the Gaussian mechanism",
         (("d", 10), ("Δ", 1), ("R", 1)),
         _theorem_8,
     ),

@@ -1,4 +1,4 @@
-"""Bok et al. 2024, Tables 2, 5 and 6: accuracy on MNIST, by the trainer of this library."""
+"""Bok et al. 2024, Tables 2, 5 and 6: accuracy on MNIST, trained by `li.train`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from lastiterate.parallel import every_core, in_parallel
 from lastiterate.progress import tracked
 from lastiterate.reproduction.bok2024_mnist import CYCLIC, FEATURE_NORM, SAMPLED, SETTING_OF_MNIST, executed
 from lastiterate.reproduction.bok2024_printed import TABLE_5, TABLE_6
-from lastiterate.reproduction.drawing import Role
 from lastiterate.reproduction.exhibit import Cell, Claim, Exhibit, Made, Setting, judged
 from lastiterate.reproduction.mnist import CLASSES, Images, accuracy, read_images
+from lastiterate.reproduction.pictures import Role
 from lastiterate.reproduction.tables import Row, dots, number, tabled
 from lastiterate.training.train import train
 
@@ -27,7 +27,7 @@ _DOUBT = 4.0  # standard errors of a difference of means
 
 
 def _trained(job: tuple[str, float, int], folder: Path, lengths: Sequence[int]) -> Found:
-    """One model, looked at after 50, 100 and 200 epochs: where one run ends, the next starts."""
+    """One model, measured after 50, 100 and 200 epochs: each run starts where the one before ended."""
     algorithm, l2, seed = job
     images, weights, done = _images(folder), None, 0
     found: Found = {}
@@ -67,7 +67,7 @@ def _accuracies(folder: Path, quick: bool) -> Mapping[Place, Sequence[tuple[floa
 
 def _rows(setting: Setting, printed: Mapping[Place, tuple[str, str]], part: int) -> list[Row]:
     if setting.mnist is None:
-        raise Unavailable("MNIST is not there; download its four files into a folder DIR and say --mnist DIR")
+        raise Unavailable("MNIST was not found. Download its four files into a folder DIR and add --mnist DIR.")
     found = _accuracies(setting.mnist, setting.quick)
     return [
         _row(place, mean, spread, [right[part] for right in found[place]])
@@ -101,10 +101,10 @@ def _table(rows: Sequence[Row], title: str) -> Made:
         Cell(_where(row), str(row["mean, printed"]), number(row["mean, computed"]), tolerance=number(row["allowed"]))
         for row in rows
     ]
-    marks = (("printed", "mean, printed", Role.PAPER), ("by li.train", "mean, computed", Role.OURS))
+    marks = (("paper", "mean, printed", Role.PAPER), ("ours, by li.train", "mean, computed", Role.OURS))
     panel = dots(title, "percent", [_where(row) for row in rows], rows, marks)
     claims = [Claim(f"{title}, {_where(row)} epochs", row["mean, printed"], row["mean, computed"]) for row in rows]
-    note = f"means of {rows[0]['runs']} runs, to {_DOUBT:g} standard errors of the difference"
+    note = f"means of {rows[0]['runs']} runs, compared within {_DOUBT:g} standard errors of the difference"
     return tabled(rows, (panel,), judged(cells, note=note), claims)
 
 

@@ -1,6 +1,6 @@
 """Bok et al. 2024, Fig. 1 and 6 to 9: a trade-off curve on the left, ε on the right.
 
-What the captions leave out (numbers of steps, values of δ) is from the authors' published scripts.
+Numbers of steps and values of δ that the captions leave out are from the authors' published scripts.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from lastiterate.privacy.renyi import RenyiDP
 from lastiterate.reproduction.bok2024_reference import FIGURE_1_EPSILON
 from lastiterate.reproduction.bok2024_runs import constrained, contracting, cyclic, full
 from lastiterate.reproduction.bounds import TYPE_I_ERRORS, best_epsilon, lower_epsilon, mu_of, tradeoff_of
-from lastiterate.reproduction.drawing import Curve, Panel, Role, line
 from lastiterate.reproduction.exhibit import Cell, Claim, Exhibit, Made, Setting, from_curves, judged, judged_curves
+from lastiterate.reproduction.pictures import Curve, Panel, Role, line
 from lastiterate.theorems.bok2024 import (
     BOUNDED_CYCLIC,
     BOUNDED_FULL,
@@ -39,7 +39,7 @@ def _epsilon(mu: float, delta: float = _DELTA) -> float:
 def tradeoff_panel(title: str, mus: Sequence[tuple[str, float, Role]]) -> Panel:
     """Curves G(μ)."""
     curves = [line(label, TYPE_I_ERRORS, tradeoff_of(mu), role) for label, mu, role in mus]
-    return Panel(title, "type I error", "type II error", tuple(curves))
+    return Panel(title, "type I error", "type II error", tuple(curves), corner=True)
 
 
 def _first_run(steps: int) -> Run:
@@ -69,30 +69,30 @@ def _figure_1(setting: Setting) -> Made:
     ours = [best_epsilon(_first_run(t), _DELTA) for t in steps]
     lower = [lower_epsilon(_first_run(t), _DELTA) for t in steps]
     curves = (
-        line("their f-DP bound (Theorem 4.2)", steps, found["ours, f-DP"], Role.PAPER),
+        line("their f-DP bound", steps, found["ours, f-DP"], Role.PAPER),
         line("their RDP bound", steps, found["ours, RDP"], Role.PAPER),
-        line("prior RDP bound (Ye and Shokri 2022, D.6)", steps, found["prior RDP"], Role.OTHER),
+        line("earlier RDP bound (Ye and Shokri 2022)", steps, found["prior RDP"], Role.OTHER),
         line("composition", steps, found["composition"], Role.OTHER),
         line("ours", steps, ours, Role.OURS),
-        line("lower bound, exact", steps, lower, Role.LOWER),
+        line("lower bound", steps, lower, Role.LOWER),
     )
     left = tradeoff_panel(
         "f-DP, t = 160",
         (
-            ("their f-DP bound (Theorem 4.2)", theirs[-1], Role.PAPER),
+            ("their f-DP bound, Theorem 4.2", theirs[-1], Role.PAPER),
             ("composition", composed[-1], Role.OTHER),
             ("ours", mu_of(SHIFT_ENGINE, _first_run(160)), Role.OURS),
         ),
     )
     right = Panel("ε at δ = 1e-5", "iterations t", "ε", curves, log_x=True)
-    note = "against the authors' script, to 0.002; the curve is exact"
+    note = "to 0.002, because the figure prints none; Theorem 4.2 equals the lower bound"
     claims = [Claim("ε at t = 160", found["ours, f-DP"][-1], ours[-1], lower[-1])]
-    return from_curves((left, right), judged(cells, note=note), claims)
+    return from_curves((left, right), judged(cells, note=note, kind="numbers of the authors' script"), claims)
 
 
 @dataclass(frozen=True)
 class _Comparison:
-    """A theorem beside composition, for runs of several lengths: `shown` on the left, `along` on the right."""
+    """A theorem and composition, for runs of several lengths: `shown` on the left, `along` on the right."""
 
     run: Callable[[int], Run]
     theorem: Theorem
@@ -100,7 +100,7 @@ class _Comparison:
     shown: tuple[int, ...]
     along: tuple[int, ...]
     unit: str
-    long: int | None = None  # from which length on the theorem holds; it is then the same for all
+    long: int | None = None  # the length from which the theorem holds; it then gives the same μ for all
 
     def mu(self, length: int) -> float:
         """By the theorem, where it holds."""
@@ -109,7 +109,7 @@ class _Comparison:
         return mu_of(self.theorem, self.run(length))
 
     def printed_mu(self, length: int) -> float:
-        """As it is drawn: the theorem, or composition if that is less, whether or not the theorem holds."""
+        """As the paper draws it: the smaller of theorem and composition, whether or not the theorem holds."""
         return min(self.mu(max(length, self.long or 0)), self.composed(length))
 
     def composed(self, length: int) -> float:
@@ -124,33 +124,37 @@ def _compared(what: _Comparison, setting: Setting) -> tuple[Panel, ...]:
 
 
 def _tradeoffs(what: _Comparison) -> Panel:
+    """One family of curves for the theorem and one for composition: the longer the run, the lower the curve."""
     first, last = what.shown[0], what.shown[-1]
-    shown = [(f"the theorem, {what.unit} = {n}", what.printed_mu(n), Role.PAPER) for n in what.shown]
+    lengths = f"{what.unit} = {', '.join(map(str, what.shown))}"
+    shown = [(f"theorem, {lengths}", what.printed_mu(n), Role.PAPER) for n in what.shown]
     if what.long is not None:
-        shown = [(f"the theorem, {what.unit} ≥ {first}", what.mu(what.long), Role.PAPER)]
-    shown += [(f"composition, {what.unit} = {n}", what.composed(n), Role.OTHER) for n in what.shown]
+        shown = [(f"theorem, {what.unit} ≥ {first}", what.mu(what.long), Role.PAPER)]
+    shown += [(f"composition, {lengths}", what.composed(n), Role.OTHER) for n in what.shown]
     shown += [(f"ours, {what.unit} = {last}", mu_of(SHIFT_ENGINE, what.run(last)), Role.OURS)]
-    return tradeoff_panel("f-DP", shown)
+    return tradeoff_panel("trade-off functions (longer runs lie lower)", shown)
 
 
 def _epsilons(what: _Comparison, delta: float, setting: Setting) -> Panel:
     along = what.along[::3] if setting.quick else what.along
     curves: list[Curve] = [
-        line("the theorem, as drawn", along, [_epsilon(what.printed_mu(n), delta) for n in along], Role.PAPER),
+        line("theorem, as in the paper", along, [_epsilon(what.printed_mu(n), delta) for n in along], Role.PAPER),
         line("composition", along, [_epsilon(what.composed(n), delta) for n in along], Role.OTHER),
-        line("ours: the best theorem", along, [best_epsilon(what.run(n), delta) for n in along], Role.OURS),
+        line("ours", along, [best_epsilon(what.run(n), delta) for n in along], Role.OURS),
     ]
     if any(what.proved_mu(n) > what.printed_mu(n) * (1 + 1e-9) for n in along):
         held = [_epsilon(what.proved_mu(n), delta) for n in along]
-        curves.append(line("the theorem, where it holds (E4.9)", along, held, Role.CORRECTED))
-    return Panel(f"ε at δ = {delta:g}", what.unit, "ε", (*curves, _lower(what, along, delta, setting)), log_x=True)
+        curves.append(line("theorem, where it holds (E4.9)", along, held, Role.CORRECTED))
+    return Panel(
+        f"ε at δ = {delta:g}", _LENGTHS[what.unit], "ε", (*curves, _lower(what, along, delta, setting)), log_x=True
+    )
 
 
 def _lower(what: _Comparison, along: Sequence[int], delta: float, setting: Setting) -> Curve:
-    """Where there is a domain, an instance takes seconds."""
+    """With a bounded domain, each exact instance takes seconds."""
     some = along[:1] if setting.quick and what.long is not None else along
     found = [(n, epsilon) for n in some if (epsilon := lower_epsilon(what.run(n), delta)) > 0]
-    return line("lower bound: an exact instance", [n for n, _ in found], [y for _, y in found], Role.LOWER)
+    return line("lower bound", [n for n, _ in found], [y for _, y in found], Role.LOWER)
 
 
 def _figure(what: _Comparison, note: str) -> Callable[[Setting], Made]:
@@ -169,6 +173,7 @@ def _figure(what: _Comparison, note: str) -> Callable[[Setting], Made]:
     return make
 
 
+_LENGTHS = {"t": "steps t", "E": "epochs E"}
 _STEPS, _EPOCHS = (10, 20, 40, 80, 160, 320, 640), (5, 10, 20, 40, 80, 160, 320)
 _FIGURE_6 = _Comparison(
     lambda t: contracting(full(), 0.99, 0.1, t), CONTRACTING_FULL, FULL_COMPOSITION, (10, 100, 1000), _STEPS, "t"
@@ -193,43 +198,48 @@ _FIGURE_9 = _Comparison(
     "E",
     100,
 )
-_FROM_SCRIPTS = ("t or E, and δ", "from the authors' scripts")
+_FROM_SCRIPTS = ("lengths and δ", "from the authors' scripts")
 EXHIBITS_OF_FIGURES = (
     Exhibit(
         "bok2024",
         "fig-1",
-        "NoisyGD, strongly convex: f-DP at t = 160 (left), ε at δ = 1e-5 (right)",
+        "NoisyGD on strongly convex losses: trade-off function after 160 steps (left), ε at δ = 1e-5 (right)",
         (("m", 1), ("M", 10), ("η", 0.05), ("L/(nσ)", 0.1), ("δ", _DELTA)),
         _figure_1,
     ),
     Exhibit(
         "bok2024",
         "fig-6",
-        "NoisyGD, strongly convex (Theorem 4.2) beside composition",
+        "NoisyGD on strongly convex losses: Theorem 4.2 and composition",
         (("c", 0.99), ("L/(nσ)", 0.1), _FROM_SCRIPTS),
-        _figure(_FIGURE_6, "Theorem 4.2 at the printed parameters; exact"),
+        _figure(_FIGURE_6, "Theorem 4.2 at the printed parameters; it equals the lower bound"),
     ),
     Exhibit(
         "bok2024",
         "fig-7",
-        "NoisyGD, constrained (Theorem 4.3) beside composition",
+        "NoisyGD on a bounded domain: Theorem 4.3 and composition",
         (("L/n", 0.5), ("η", 0.1), ("D", 1), ("σ", 8), _FROM_SCRIPTS),
-        _figure(_FIGURE_7, "Theorem 4.3 at the printed parameters; it holds from t = 20 on, where it is drawn"),
+        _figure(
+            _FIGURE_7, "Theorem 4.3 at the printed parameters; the paper draws it only where it holds, from t = 20"
+        ),
         cost=30,
     ),
     Exhibit(
         "bok2024",
         "fig-8",
-        "NoisyCGD, strongly convex (Theorem 4.5) beside composition",
+        "NoisyCGD on strongly convex losses: Theorem 4.5 and composition",
         (("c", 0.99), ("l", 20), ("L/(bσ)", 0.2), _FROM_SCRIPTS),
         _figure(_FIGURE_8, "Theorem 4.5 at the printed parameters"),
     ),
     Exhibit(
         "bok2024",
         "fig-9",
-        "NoisyCGD, constrained (Theorem 4.6) beside composition",
+        "NoisyCGD on a bounded domain: Theorem 4.6 and composition",
         (("η", 0.02), ("L/b", 0.5), ("l", 20), ("D", 1), ("σ", 3), _FROM_SCRIPTS),
-        _figure(_FIGURE_9, "drawn from E = 25 on, but Theorem 4.6 holds from E = 100; ours is below both"),
+        _figure(
+            _FIGURE_9,
+            "the paper draws Theorem 4.6 from E = 25, but it holds only from E = 100; our bound is smaller than both",
+        ),
         cost=60,
     ),
 )

@@ -14,9 +14,9 @@ from lastiterate.privacy.profile import Profile
 from lastiterate.privacy.subsampled import subsampled_gaussian
 from lastiterate.reproduction.bok2024_figures import tradeoff_panel
 from lastiterate.reproduction.bounds import TYPE_I_ERRORS
-from lastiterate.reproduction.drawing import Curve, Panel, Role, line
 from lastiterate.reproduction.exhibit import Agreement, Claim, Exhibit, Made, Outcome, Setting, from_curves, judged
 from lastiterate.reproduction.instances import one_sampled_step
+from lastiterate.reproduction.pictures import Curve, Panel, Role, line
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.shift.schedule import payments
 
@@ -29,18 +29,18 @@ def _figure_2(setting: Setting) -> Made:
     shown = tradeoff_panel(
         "trade-off functions",
         (
-            ("G(0) = Id: full privacy", 0.0, Role.OTHER),
+            ("G(0): full privacy", 0.0, Role.OTHER),
             ("G(0.5)", 0.5, Role.PAPER),
             ("G(1)", 1.0, Role.PAPER),
-            ("G(5): essentially none", 5.0, Role.PAPER),
+            ("G(5): almost no privacy", 5.0, Role.PAPER),
         ),
     )
-    curves = (*shown.curves, line("T(A(S), A(S'))", TYPE_I_ERRORS, example, Role.OURS))
+    curves = (*shown.curves, line("the example T(A(S), A(S'))", TYPE_I_ERRORS, example, Role.OURS))
     above = {mu: bool((example >= GaussianDP(mu).tradeoff(_ALPHAS) - 1e-9).all()) for mu in (1.0, 0.5)}
-    note = f"the example is 1-GDP: {_yes(above[1.0])}; 0.5-GDP: {_yes(above[0.5])}, as the caption says"
     right = above[1.0] and not above[0.5]
+    note = f"1-GDP: {_yes(above[1.0])}, 0.5-GDP: {_yes(above[0.5])}; the caption says that the example is 1-GDP, not 0.5-GDP"
     verdict = judged((), note=note) if right else Agreement(Outcome.NOT, (), note)
-    panel = Panel(shown.title, shown.x_label, shown.y_label, curves)
+    panel = Panel(shown.title, shown.x_label, shown.y_label, curves, corner=True)
     return from_curves((panel,), verdict, (Claim("the example is 1-GDP, not 0.5-GDP", "yes", _yes(right)),))
 
 
@@ -56,20 +56,20 @@ def _figure_4(setting: Setting) -> Made:
     instances = {split: _instance(push, rate, split) for split in (0.0, 0.5, 1.0)}
     gaps = np.min([np.interp(_ALPHAS, x, y) for x, y in instances.values()], axis=0) - bound
     curves = (
-        line("C_p(G(L/(bσ))), by the library", TYPE_I_ERRORS, bound, Role.OURS),
-        *(line(f"f^({split:g}), an exact instance", x, y, Role.LOWER) for split, (x, y) in instances.items()),
+        line("ours: C_p(G(L/(bσ)))", TYPE_I_ERRORS, bound, Role.OURS),
+        *(line(f"exact instance f^({split:g})", x, y, Role.LOWER) for split, (x, y) in instances.items()),
     )
-    panel = Panel("one step on a random batch", "type I error", "type II error", curves)
+    panel = Panel("one step on a random batch", "type I error", "type II error", curves, corner=True)
     claims = [
         Claim(
-            "no instance lies below C_p(G): least gap, to 1e-6",
+            "smallest gap between an instance and C_p(G), to 1e-6",
             "≥ 0",
             f"{max(gaps.min(), 0.0) if gaps.min() > -1e-6 else gaps.min():.1e}",
         )
     ]
     if gaps.min() < -1e-6:
         return from_curves((panel,), Agreement(Outcome.NOT, (), "an instance lies below C_p(G)"), claims)
-    return from_curves((panel,), judged((), note="no instance lies below C_p(G), and each touches it"), claims)
+    return from_curves((panel,), judged((), note="every instance lies on or above C_p(G) and touches it"), claims)
 
 
 def _instance(push: float, rate: float, split: float) -> tuple[Floats, Floats]:
@@ -121,28 +121,28 @@ def _figure_3(setting: Setting) -> Made:
     curves = (
         line("X", times, ours, Role.PAPER),
         line("X'", times, theirs, Role.OTHER),
-        line("X̃, shifted interpolated", range(tau, steps + 1), between[tau:], Role.OURS),
+        line("X̃: shifted interpolation", range(tau, steps + 1), between[tau:], Role.OURS),
     )
     panel = Panel(f"quadratic losses, c = {_FACTOR}, τ = {tau}", "step", "iterate", curves)
     return from_curves((panel,), _ends_meet(abs(between[-1] - ours[-1])), (_end_claim(between[-1] - ours[-1]),))
 
 
 def _ends_meet(gap: float) -> Agreement:
-    note = "a schematic in the paper; here an actual run, with the shifts of the engine"
+    note = "a sketch in the paper; here a simulated run with the shifts that our engine finds"
     return judged((), note=note) if gap < 1e-9 else Agreement(Outcome.NOT, (), f"X̃ ends {gap:.2g} from X")
 
 
 def _end_claim(gap: float) -> Claim:
-    return Claim("X̃ starts on X' at τ and ends on X: distance at the end", 0, f"{abs(gap):.1e}")
+    return Claim("distance between X̃ and X at the end (X̃ starts on X' at τ)", 0, f"{abs(gap):.1e}")
 
 
 def _figure_5(setting: Setting) -> Made:
     """Left: one process beside each original, always apart by z_k at most. Right: one, with the same deviations as X'."""
     present = (np.random.default_rng(7).random(20) < 0.4).astype(float)
     noise = _NOISE * np.random.default_rng(5).standard_normal(20)
-    left = Panel("Theorem 4.9: X̃ and X̃' track X and X'", "step", "iterate", _tracking(present, noise))
-    right = Panel("Theorem 4.10: X̃ goes from X' to X", "step", "iterate", _catching_up(present, noise))
-    note = "schematics in the paper; here actual runs under coupled noise and coupled batches"
+    left = Panel("Theorem 4.9: X̃ follows X, X̃' follows X'", "step", "iterate", _tracking(present, noise))
+    right = Panel("Theorem 4.10: X̃ moves from X' to X", "step", "iterate", _catching_up(present, noise))
+    note = "sketches in the paper; here simulated runs with shared noise and shared batches"
     last = [abs(curve.y[-1] - right.curves[0].y[-1]) for curve in right.curves if curve.role is Role.OURS]
     verdict = judged((), note=note) if last[0] < 1e-9 else Agreement(Outcome.NOT, (), "X̃ does not end on X")
     return from_curves((left, right), verdict, (_end_claim(last[0]),))
@@ -178,7 +178,9 @@ def _catching_up(present: Floats, noise: Floats) -> tuple[Curve, ...]:
 
 
 ILLUSTRATIONS = (
-    Exhibit("bok2024", "fig-2", "f-DP and Gaussian differential privacy", (("μ", "0.5, 1, 5"),), _figure_2),
+    Exhibit(
+        "bok2024", "fig-2", "Trade-off functions and Gaussian differential privacy", (("μ", "0.5, 1, 5"),), _figure_2
+    ),
     Exhibit(
         "bok2024", "fig-3", "The shifted interpolated process (6)", (("c", _FACTOR), ("τ", 8), ("t", 20)), _figure_3
     ),

@@ -1,7 +1,7 @@
 """Boninsegna 2023, a survey: Table I in numbers, for a concrete run of each row, and Table II as names of the library.
 
-Table I gives orders of growth of the noise. Here is the noise multiplier that each technique needs for ε = 1, as the run
-becomes four times as long, beside the least that is known to be enough.
+Table I gives orders of growth of the noise. We compute the noise multiplier that each technique needs for ε = 1 as the run
+becomes longer, and the smallest one that is proved to be enough.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE
 from lastiterate.privacy.baselines import moments_accountant, sampled_gaussian_rdp
 from lastiterate.privacy.renyi import RenyiDP
 from lastiterate.privacy.subsampled import subsampled_gaussian
-from lastiterate.reproduction.drawing import Panel, Role, Sheet, line
 from lastiterate.reproduction.exhibit import Agreement, Claim, Exhibit, Made, Outcome, Setting, judged
+from lastiterate.reproduction.pictures import Panel, Role, Sheet, line
 from lastiterate.reproduction.tables import Row, number, tabled
 from lastiterate.theorems.bok2024 import CONTRACTING_FULL
 from lastiterate.theorems.boninsegna2023 import FIXED_BATCHES
@@ -34,7 +34,7 @@ _EPSILON, _DELTA = 1.0, 1e-5
 _BATCHES, _PULL = 100, 0.01  # q = 1/100; λη of the last row
 _LENGTHS = (160_000, 640_000, 2_560_000)  # far more epochs than batches
 _ORDERS = np.arange(2.0, 65.0)
-Spent = Callable[[float, int], float]  # ε at δ, or what is ε where ε is met, from the noise multiplier and the steps
+Spent = Callable[[float, int], float]  # from noise multiplier and steps to ε at δ, or a number that is ε where δ is met
 
 
 @cache
@@ -48,7 +48,7 @@ def _least_noise(spent: Spent, steps: int) -> float:
 
 
 def _moments(noise: float, steps: int) -> float:
-    """The moments accountant: by how many powers of e δ is missed at ε = 1, beside ε. (Theorem IV.1)"""
+    """The moments accountant: ε = 1 plus log(δ found / δ wanted), which is 1 where δ is met. (Theorem IV.1)"""
     logs = steps * (_ORDERS - 1) * _sampled(noise)
     delta = float(moments_accountant(log_moments=logs, moments=_ORDERS - 1, epsilon=_EPSILON))
     return _EPSILON + math.log(max(delta, 1e-300) / _DELTA)
@@ -143,7 +143,9 @@ def _table_1(setting: Setting) -> Made:
         )
         for row in rows
     ]
-    note = "the noise grows with T as √T in the first three rows and not at all in the last; no numbers are printed"
+    note = (
+        "the noise grows as √T in the first three rows and not at all in the last, as printed; the table has no numbers"
+    )
     if off:
         verdict = Agreement(Outcome.NOT, (), f"the noise of {off[0]['article']} does not grow as printed")
     else:
@@ -166,10 +168,10 @@ def _panel(
     def along(one: Spent) -> list[float]:
         return [_least_noise(one, steps) for steps in lengths]
 
-    curves = [line("the technique, as printed", lengths, along(spent), Role.PAPER)]
+    curves = [line("paper", lengths, along(spent), Role.PAPER)]
     if right is not None:
         curves.append(line("corrected (E1.1)", lengths, along(right), Role.CORRECTED))
-    curves.append(line("ours: the least noise that is proved to be enough", lengths, along(ours), Role.OURS))
+    curves.append(line("ours", lengths, along(ours), Role.OURS))
     return Panel(f"{article}: {technique}", "iterations T", "noise multiplier", tuple(curves), log_x=True, log_y=True)
 
 
@@ -192,15 +194,15 @@ _NAMES = (
 
 def _table_2(setting: Setting) -> Made:
     rows = [{"symbol": symbol, "meaning": meaning, "here": here} for symbol, meaning, here in _NAMES]
-    sheet = Sheet("notation of the survey, and names of the library", ("symbol", "meaning", "here"), _NAMES)
-    return tabled(rows, (sheet,), Agreement(Outcome.NOT, (), "a list of symbols: there is nothing to compute"))
+    sheet = Sheet("symbols of the survey and names in the library", ("symbol", "meaning", "in the library"), _NAMES)
+    return tabled(rows, (sheet,), Agreement(Outcome.NOTHING, (), "a table of symbols"))
 
 
 EXHIBITS = (
     Exhibit(
         "boninsegna2023",
         "table-1",
-        "The noise that four techniques need, as a run becomes longer",
+        "The noise that four techniques need, against the number of steps",
         (
             ("ε", _EPSILON),
             ("δ", _DELTA),
@@ -211,5 +213,5 @@ EXHIBITS = (
         _table_1,
         cost=40,
     ),
-    Exhibit("boninsegna2023", "table-2", "Table of notations", (), _table_2),
+    Exhibit("boninsegna2023", "table-2", "Symbols of the survey and their names in the library", (), _table_2),
 )

@@ -15,13 +15,18 @@ DATA = "LASTITERATE_DATA"  # an environment variable: a folder of data sets, wit
 
 
 def reproduced(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """What was made, as JSON could hold it and as text."""
+    """The verdicts, for JSON and as text."""
     papers = PAPERS if options.paper == "all" else (options.paper,)
     if options.workers == 0:
-        raise InvalidInput("--workers must not be 0. Say how many processes, or leave it out for all cores.")
+        raise InvalidInput("--workers must not be 0. Give a number of processes, or leave it out to use all cores.")
+    if options.exhibits and options.paper == "all":
+        raise InvalidInput(
+            f"EXHIBIT needs one paper. Got all. Use, for example, reproduce bok2024 {options.exhibits[0]}."
+        )
     found = reproduce(
         papers,
         options.out,
+        exhibits=options.exhibits,
         quick=options.quick,
         fresh=options.fresh,
         mnist=_mnist(options.mnist),

@@ -1,4 +1,4 @@
-"""A figure or a table of a paper as a value: what it shows, how it is made again, and how the numbers compare."""
+"""A figure or a table of a paper as a value: what it shows, how it is computed, and how the numbers compare."""
 
 from __future__ import annotations
 
@@ -8,30 +8,32 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from lastiterate.reproduction.drawing import Panel, Picture, Role
+from lastiterate.reproduction.pictures import Panel, Picture, Role
 
 Entry = str | int | float | None
 
 
 @dataclass(frozen=True)
 class Setting:
-    """How an exhibit is to be made: `quick` with coarser grids and fewer repetitions; MNIST only if its folder is known."""
+    """How to compute an exhibit: `quick` with coarser grids and fewer repetitions; `mnist` is the folder of its files."""
 
     quick: bool = False
     mnist: Path | None = None
 
 
 class Outcome(Enum):
-    """What became of an exhibit."""
+    """Whether the paper's numbers were found again."""
 
     REPRODUCED = "reproduced"
     CORRECTED = "reproduced with correction"
     NOT = "not reproducible"
+    NOTHING = "nothing to reproduce"  # a table of symbols has no numbers
+    NOT_MADE = "not made"  # its data are not on this machine
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """`errata` are ids of docs/errata.md; `note` says what was compared, or what is missing."""
+    """`errata` are ids of docs/errata.md; `note` says what was compared or what is missing."""
 
     outcome: Outcome
     errata: tuple[str, ...] = ()
@@ -44,9 +46,10 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Cell:
-    """A printed number beside the paper's own formula, evaluated here.
+    """A printed number and the paper's own formula, evaluated here.
 
-    Its digits say how exact it is meant to be, unless `tolerance` does. `slip` is what a known mistake of the paper gives.
+    They have to agree to the last printed digit, or to `tolerance`. `slip` is the value that a known mistake of the paper
+    gives.
     """
 
     name: str
@@ -73,7 +76,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Claim:
-    """A line of the summary. `ours` is what `li.account` or a theorem of the catalogue proves, `lower` an exact instance."""
+    """A line of the summary. `ours` is proved by `li.account` or by a theorem; `lower` is an exact instance."""
 
     text: str
     printed: Entry = None
@@ -83,7 +86,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Made:
-    """What an exhibit comes to: a table of numbers, a picture, a verdict, and lines for the summary."""
+    """A finished exhibit: a table of numbers, pictures, a verdict, and lines for the summary."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Entry, ...], ...]
@@ -94,7 +97,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Exhibit:
-    """`parameters` are those that the paper prints, or says elsewhere; they are part of what identifies the outcome."""
+    """`parameters` are those of the paper or of its scripts; an exhibit is kept only as long as they stay the same."""
 
     paper: str
     name: str
@@ -107,6 +110,12 @@ class Exhibit:
     @property
     def key(self) -> str:
         return f"{self.paper}-{self.name}"
+
+    @property
+    def called(self) -> str:
+        """As the paper calls it: Figure 1, Table 3."""
+        kind, _, number = self.name.rpartition("-")
+        return f"{'Figure' if kind == 'fig' else kind.capitalize()} {number}"
 
 
 def judged(
@@ -121,19 +130,19 @@ def judged(
     wrong = [cell for cell in off if not cell.explained]
     if wrong:
         missed = "; ".join(f"{cell.name}: printed {cell.printed}, computed {cell.value:.6g}" for cell in wrong)
-        return Agreement(Outcome.NOT, tuple(errata), f"{len(wrong)} of {len(cells)} {kind} are not met: {missed}")
+        return Agreement(Outcome.NOT, tuple(errata), f"{len(wrong)} of {len(cells)} {kind} do not agree: {missed}")
     found = (*errata, *(slips if off else ()))
-    count = f"{len(cells) - len(off)} of {len(cells)} {kind} met" if cells else ""
+    count = f"{len(cells) - len(off)} of {len(cells)} {kind} agree" if cells else ""
     return Agreement(
         Outcome.CORRECTED if found else Outcome.REPRODUCED, found, "; ".join(one for one in (count, note) if one)
     )
 
 
 def judged_curves(panels: Sequence[Panel], errata: Sequence[str] = (), note: str = "") -> Agreement:
-    """The errata count where a curve, as printed, lies below its correction or an exact instance; it must not without."""
+    """The errata apply if a curve of the paper lies below its correction or an exact instance, which needs an erratum."""
     low = [panel.title for panel in panels if _too_low(panel)]
     if low and not errata:
-        return Agreement(Outcome.NOT, (), f"as printed too small: {'; '.join(low)}")
+        return Agreement(Outcome.NOT, (), f"the paper's curve is too small: {'; '.join(low)}")
     return judged((), errata if low else (), note=note)
 
 
@@ -147,7 +156,7 @@ def _too_low(panel: Panel) -> bool:
 
 
 def from_curves(panels: Sequence[Panel], verdict: Agreement, claims: Sequence[Claim] = ()) -> Made:
-    """An exhibit that is all curves: its numbers are their points."""
+    """An exhibit made of curves: its numbers are their points."""
     rows = tuple(
         (panel.title, curve.label, x, y)
         for panel in panels

@@ -1,4 +1,4 @@
-"""Kong and Ribero 2025, Table 1: the assumptions of the field, each with what the library says of a run without it."""
+"""Kong and Ribero 2025, Table 1: common assumptions, and the library's message for a run without each of them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from lastiterate.algorithms.prox import L1
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import LastIterateError
 from lastiterate.privacy.baselines import sampled_gaussian_rdp_closed_form
-from lastiterate.reproduction.drawing import Sheet
 from lastiterate.reproduction.exhibit import Agreement, Exhibit, Made, Outcome, Setting, judged
+from lastiterate.reproduction.pictures import Sheet
 from lastiterate.reproduction.tables import Row, tabled
 from lastiterate.theorems.bok2024_random import RANDOM_BOUNDED, RANDOM_COMPOSITION
 from lastiterate.theorems.feldman2018 import ONE_PASS_CONVEX
@@ -34,7 +34,7 @@ def _asked(theorem: Theorem, **changes: object) -> Callable[[], object]:
     return lambda: theorem.apply(_run(**changes).process)
 
 
-# label, what it asks in our words, how a run says so, and a question to the library in which it fails
+# label, the assumption, how a run states it, and a call of the library in which it fails
 _ASSUMPTIONS: tuple[tuple[str, str, str, Callable[[], object] | None], ...] = (
     (
         "I_c",
@@ -48,7 +48,7 @@ _ASSUMPTIONS: tuple[tuple[str, str, str, Callable[[], object] | None], ...] = (
     ("P", "Poisson batches", "batches=li.Poisson(...)", _asked(RANDOM_COMPOSITION)),
     ("S⁰_Q", "losses are Q-Lipschitz, Q known", "gradient_sensitivity= or clip=", lambda: general(**_SMOOTH)),
     ("S¹_L", "gradients are L-Lipschitz, L known", "smoothness=", _asked(UNBOUNDED_DOMAIN, loss=network(clip=1.0))),
-    ("R¹_{H,η}", "gradients are Hölder continuous", "no theorem of the catalogue uses it", None),
+    ("R¹_{H,η}", "gradients are Hölder continuous", "no theorem in the catalogue uses it", None),
     ("Λ", "the step size is small", "step_size=", _asked(ONE_PASS_CONVEX, step_size=3.0)),
     (
         "A",
@@ -64,7 +64,7 @@ _ASSUMPTIONS: tuple[tuple[str, str, str, Callable[[], object] | None], ...] = (
     ),
     (
         "Ñ",
-        "the same where the loss is convex",
+        "the same if the loss is convex",
         "clip=None",
         _asked(
             RANDOM_BOUNDED,
@@ -78,7 +78,7 @@ _NOT_NEEDED = {"I_c", "R¹_{H,η}"}  # the first holds for every prox, the secon
 
 
 def _answer(ask: Callable[[], object] | None) -> str:
-    """What the library says: a refusal with its reason, or that it does not mind."""
+    """The library's reasons for refusing, or "not needed"."""
     if ask is None:
         return "not needed"
     try:
@@ -90,26 +90,24 @@ def _answer(ask: Callable[[], object] | None) -> str:
 
 def _table_1(setting: Setting) -> Made:
     rows: list[Row] = [
-        {"label": label, "asks": asks, "in a run": how, "without it": _answer(ask)}
+        {"label": label, "assumption": asks, "in a run": how, "without it": _answer(ask)}
         for label, asks, how, ask in _ASSUMPTIONS
     ]
     cells = tuple(tuple(map(str, row.values())) for row in rows)
-    sheet = Sheet("assumptions, and what is said of a run without them", tuple(rows[0]), cells)
+    sheet = Sheet("assumptions, and the library's message for a run without them", tuple(rows[0]), cells)
     silent = {str(row["label"]) for row in rows if row["without it"] == "not needed"}
     if silent != _NOT_NEEDED:
         return tabled(
             rows, (sheet,), Agreement(Outcome.NOT, (), f"the library does not notice {sorted(silent - _NOT_NEEDED)}")
         )
-    note = (
-        "a list; ten of the twelve are evaluated by theorems, which say what fails and by how much; two are not needed"
-    )
+    note = "a list; the library checks ten of the twelve assumptions and names the one that fails; two are not needed"
     return tabled(rows, (sheet,), judged((), note=note))
 
 
 TABLE_1_EXHIBIT = Exhibit(
     "kong2025",
     "table-1",
-    "Assumptions that are common in RDP accounting, and what is said of a run without them",
+    "Common assumptions of RDP accounting, and the library's message for a run without each of them",
     (),
     _table_1,
 )

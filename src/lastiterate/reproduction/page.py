@@ -22,7 +22,7 @@ _PAGE = Template("""<!DOCTYPE html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>Five papers, reproduced</title>
+<title>$title</title>
 <style>
 :root {
   --ink: #1c1c1c; --paper: #ffffff; --soft: #f3f4f6; --line: #d0d3d8;
@@ -62,6 +62,7 @@ dd { margin: 0; }
 .REPRODUCED { color: var(--good); }
 .CORRECTED { color: var(--fair); }
 .NOT { color: var(--bad); }
+.NOTHING, .NOT_MADE { opacity: 0.75; }
 @media (max-width: 30rem) {
   th, td { padding: 0.3rem 0.4rem; }
   td.exhibit { white-space: normal; }
@@ -70,14 +71,13 @@ dd { margin: 0; }
 </style>
 </head>
 <body>
-<h1>Five papers, reproduced</h1>
-<p>Every figure and table, made again by lastiterate $version$quick: $counts. Where the papers print
-no number, “as printed” is their formula, evaluated here. Of an ε, δ, μ or ρ, “ours” is a proved upper bound and the lower
-bound is an exact instance, so the truth lies between. Errata: <code>docs/errata.md</code>, or
-<code>lastiterate errata</code>.</p>
+<h1>$title</h1>
+<p>$what, reproduced by lastiterate $version$quick: $counts. Where the paper prints no number, “paper” is its formula,
+evaluated here. For an ε, δ, μ or ρ, “ours” is a proved upper bound and “lower bound” is an exact instance: the true value
+lies between them. Errors in the papers: <code>lastiterate errata</code>.</p>
 <h2 id="summary">Summary</h2>
 <div class="scroll"><table>
-<thead><tr><th>paper</th><th>claim</th><th>as printed</th><th>ours</th><th>lower bound</th><th>verdict</th></tr></thead>
+<thead><tr><th>exhibit</th><th>quantity</th><th>paper</th><th>ours</th><th>lower bound</th><th>verdict</th></tr></thead>
 <tbody>
 $summary
 </tbody></table></div>
@@ -94,7 +94,7 @@ _SECTION = Template("""<section id="$key">
 <p class="$outcome">$verdict</p>
 $figure
 <dl>$parameters</dl>
-<p><a href="$key.csv">$key.csv</a>, made in $seconds s</p>
+<p>Numbers: <a href="$key.csv">$key.csv</a>, computed in $seconds s</p>
 </section>""")
 
 
@@ -105,12 +105,20 @@ def page(shown: Sequence[Shown], folder: Path, setting: Setting) -> str:
         sections.append(f"<h2>{escape(TITLES[paper])}</h2>")
         sections += [_section(one, folder) for one in shown if one.exhibit.paper == paper]
     return _PAGE.substitute(
+        title=escape(_title(shown)),
+        what=escape(f"{len(shown)} figures, tables and examples" if len(shown) > 1 else shown[0].exhibit.called),
         version=version("lastiterate"),
-        quick=", in its quick form" if setting.quick else "",
+        quick=" with --quick (coarser grids, fewer repetitions)" if setting.quick else "",
         counts=_counts(shown),
         summary="\n".join(row for one in shown for row in _rows(one)),
         sections="\n".join(sections),
     )
+
+
+def _title(shown: Sequence[Shown]) -> str:
+    """Of the paper, if all exhibits are from one."""
+    papers = {one.exhibit.paper for one in shown}
+    return f"{TITLES[papers.pop()]}, reproduced" if len(papers) == 1 else "Five papers, reproduced"
 
 
 def _counts(shown: Sequence[Shown]) -> str:
@@ -129,7 +137,7 @@ def _row(shown: Shown, claim: Claim, first: bool) -> str:
     errata = f" ({', '.join(verdict.errata)})" if verdict.errata else ""
     return _ROW.substitute(
         key=shown.exhibit.key,
-        exhibit=escape(f"{shown.exhibit.paper} {shown.exhibit.name}"),
+        exhibit=escape(f"{shown.exhibit.paper} {shown.exhibit.called}"),
         claim=escape(claim.text),
         printed=_text(claim.printed),
         ours=_text(claim.ours),
@@ -143,7 +151,7 @@ def _section(shown: Shown, folder: Path) -> str:
     exhibit = shown.exhibit
     return _SECTION.substitute(
         key=exhibit.key,
-        heading=escape(f"{exhibit.name}: {exhibit.title}"),
+        heading=escape(f"{exhibit.called}: {exhibit.title}"),
         outcome=shown.verdict.outcome.name,
         verdict=escape(str(shown.verdict)),
         figure=_figure(shown, folder / f"{exhibit.key}.svg"),

@@ -1,4 +1,4 @@
-"""Make exhibits and write them down: numbers, pictures, verdicts, one page about all; what is there is not made again."""
+"""Makes exhibits and writes their numbers, pictures and verdicts, and one page about all. Finished exhibits are kept."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from lastiterate.reproduction import TITLES
 from lastiterate.reproduction.catalogue import EXHIBITS, exhibit_of
 from lastiterate.reproduction.drawing import drawn
 from lastiterate.reproduction.exhibit import Agreement, Claim, Exhibit, Made, Outcome, Setting
+from lastiterate.reproduction.names import chosen
 from lastiterate.reproduction.page import page
 
 PAPERS = tuple(TITLES)
@@ -45,20 +46,24 @@ def reproduce(
     papers: Sequence[str] = PAPERS,
     out: str | Path = "out/papers",
     *,
+    exhibits: Sequence[str] = (),
     quick: bool = False,
     fresh: bool = False,
     mnist: str | Path | None = None,
     workers: int | None = None,
 ) -> tuple[Shown, ...]:
-    """Make the figures and tables of these papers in the folder `out`, on all cores; `report.html` shows them.
+    """Reproduce the figures and tables of these papers in the folder `out`, on all cores; `report.html` shows them.
 
-    What was made before with the same parameters by the same library is kept, unless `fresh`. `workers` are processes; an
-    active joblib.parallel_config may name a cluster instead, whose workers have to see the folder.
+    `exhibits` names some of one paper: `fig-1`, `table-3`. An exhibit that the same library made before with the same
+    parameters is kept, unless `fresh`. `workers` is the number of processes; an active joblib.parallel_config may name a
+    cluster instead, whose workers have to see the folder.
     """
     if unknown := [name for name in papers if name not in PAPERS]:
         raise InvalidInput(f"papers must be among {', '.join(PAPERS)}. Got {unknown[0]}.", field="papers")
+    if exhibits and len(papers) != 1:
+        raise InvalidInput("exhibits are those of one paper. Name one paper, or leave exhibits out.", field="exhibits")
+    wanted = chosen([exhibit for exhibit in EXHIBITS if exhibit.paper in papers], exhibits)
     folder, setting = _folder(out), Setting(quick, None if mnist is None else Path(mnist))
-    wanted = [exhibit for exhibit in EXHIBITS if exhibit.paper in papers]
     kept = {} if fresh else {one.key: old for one in wanted if (old := _kept(one, setting, folder)) is not None}
     pending = [one for one in wanted if one.key not in kept]
     found = kept | {shown.exhibit.key: shown for shown in _all_made(pending, setting, folder, workers)}
@@ -91,7 +96,7 @@ def _made(key: str, setting: Setting, folder: Path) -> Shown:
     try:
         made = exhibit.make(setting)
     except Unavailable as error:
-        made = Made(("not reproducible here",), ((str(error),),), (), Agreement(Outcome.NOT, (), str(error)))
+        made = Made(("not made",), ((str(error),),), (), Agreement(Outcome.NOT_MADE, (), str(error)))
     _write_numbers(made, folder / f"{key}.csv")
     if made.panels:
         figure = drawn(made.panels)
@@ -132,7 +137,7 @@ def _kept(exhibit: Exhibit, setting: Setting, folder: Path) -> Shown | None:
     try:
         record = json.loads((folder / f"{exhibit.key}.json").read_text())
         same = record["stamp"] == _stamp(exhibit, setting) and (folder / f"{exhibit.key}.csv").exists()
-        drawn_too = record["verdict"]["outcome"] == "NOT" or (folder / f"{exhibit.key}.svg").exists()
+        drawn_too = record["verdict"]["outcome"] in ("NOT", "NOT_MADE") or (folder / f"{exhibit.key}.svg").exists()
         return _read(exhibit, folder, kept=True) if same and drawn_too else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

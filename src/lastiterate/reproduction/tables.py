@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from lastiterate.reproduction.drawing import Curve, Panel, Picture, Role
 from lastiterate.reproduction.exhibit import Agreement, Cell, Claim, Entry, Made
+from lastiterate.reproduction.pictures import Curve, Panel, Picture, Role
 
 Row = Mapping[str, Entry]
 Mark = tuple[str, str, Role]
@@ -15,7 +15,7 @@ Mark = tuple[str, str, Role]
 def dots(
     title: str, y_label: str, ticks: Sequence[str], rows: Sequence[Row], marks: Sequence[Mark], log_y: bool = False
 ) -> Panel:
-    """`marks` are a label, the name of the entries, and a role each; what is not a number is left out."""
+    """`marks` are a label, the name of the entries, and a role each; entries without a number are left out."""
     curves = []
     for label, name, role in marks:
         found = [(float(place), value) for place, row in enumerate(rows) if math.isfinite(value := number(row[name]))]

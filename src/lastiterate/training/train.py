@@ -60,8 +60,8 @@ def train(
     pieces and never loaded as a whole; they must not change during training.
 
     `forget`, such as li.forget(run, epsilon=1, delta=1e-5).of([17]), continues without these records, after training on all,
-    for the number of steps in that plan; the returned model has forgotten them. With `trained`, a model that `li.train` returned
-    earlier, training continues from there; the plan must be for adaptive requests, because that model is known.
+    for the number of steps in that plan; the returned model has forgotten them. With `trained`, a model that `li.train`
+    returned earlier, training continues from there; the plan must be for adaptive requests, because that model is known.
     """
     checked_run(run)
     if forget is not None or trained is not None:
