@@ -1,4 +1,4 @@
-"""Draws docs/images/earlier-noise.svg, epsilon against epochs. `python -m examples.earlier_noise_picture`."""
+"""Draws docs/images/earlier-noise.svg, ε against epochs. `python -m examples.earlier_noise_picture`."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ KNOWN_ORDER = {
     "papers": ("best theorem of the papers, corrected", COLOURS["papers"], "-"),
     "engine": ("shift engine (equal here)", COLOURS["engine"], "--"),
     "prepaid": ("prepayment", COLOURS["ours"], "-"),
-    "chain": ("best linear chain: no such bound is below", "black", ":"),
+    "chain": ("best linear chain: no bound of this kind is below", "black", ":"),
 }
 SECRET_ORDER = {
     "composition": ("every iterate released: composition", COLOURS["composition"], "-"),
     "papers": ("best theorem of the papers (equal here)", COLOURS["papers"], "--"),
-    "engine": ("shift engine, averaged over places", COLOURS["engine"], "-"),
-    "hidden": ("hidden place", COLOURS["hidden"], "-"),
+    "engine": ("shift engine, averaged over the record's position", COLOURS["engine"], "-"),
+    "hidden": ("hidden place alone", COLOURS["hidden"], "-"),
     "both": ("prepayment and hidden place", COLOURS["ours"], "-"),
-    "instance": ("lower bound: an exact instance", "black", ":"),
+    "instance": ("lower bound", "black", ":"),
 }
 
 
@@ -41,23 +41,23 @@ def draw(axes: Axes, title: str, rows: list[Row], curves: dict[str, tuple[str, s
     axes.set_xticks([1, 10, 100], ["1", "10", "100"])
     axes.set_xlabel("epochs")
     axes.grid(alpha=0.25)
-    axes.legend(framealpha=0.95, edgecolor="none", loc="upper left", fontsize=8)
+    axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), fontsize=9)
 
 
 def main() -> None:
     matplotlib.rcParams["svg.hashsalt"] = "lastiterate"
-    figure = Figure(figsize=(9, 4.2), layout="constrained")
+    figure = Figure(figsize=(9, 5.6), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     panels = (
-        (left, "cyclic batches: the order is known", "cyclic", KNOWN_ORDER),
-        (right, "a new secret order each epoch", "reshuffled", SECRET_ORDER),
+        (left, "Cyclic batches: the order is known", "cyclic", KNOWN_ORDER),
+        (right, "A new secret order each epoch", "reshuffled", SECRET_ORDER),
     )
     for axes, title, order, curves in panels:
         rows = [bounds(logistic(ORDERS[order], STEP_SIZE, passes)) for passes in PASSES]
         draw(axes, title, rows, curves)
         last = {label: round(float(rows[-1][name] or 0.0), 3) for name, (label, _, _) in curves.items()}
         print(f"{title}, after {PASSES[-1]} epochs: {last}")
-    left.set_ylabel(f"epsilon at delta = {DELTA:g}")
+    left.set_ylabel(f"ε at δ = {DELTA:g}")
     PICTURE.parent.mkdir(exist_ok=True)
     figure.savefig(PICTURE, metadata={"Date": None})
 
