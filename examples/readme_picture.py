@@ -1,4 +1,4 @@
-"""Draws docs/images/epsilon-against-epochs.svg: what the MNIST run of Bok et al. 2024 costs, as more and more is proved."""
+"""Draws docs/images/epsilon-against-epochs.svg: epsilon of the MNIST run of Bok et al. 2024, as more and more is proved."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PICTURE = Path(__file__).parent.parent / "docs" / "images" / "epsilon-against-ep
 
 
 def epsilon(batches: type, passes: int, theorem: str | None = None) -> float:
-    """By one theorem, or the least that is proved."""
+    """By one theorem, or the smallest that is proved."""
     loss = li.losses.logistic(feature_norm=8.0, l2=0.002, clip=5.0)
     run = li.Run(loss, batches(60_000, 1_500), 0.05, li.OnMeanGradient(std=0.01), li.epochs(passes))
     report = li.account(run, DELTA)
@@ -51,7 +51,7 @@ CURVES = {
         "#d55e00",
         "-",
     ),
-    "some loss costs at least this": ([lower(passes) for passes in PASSES], "black", ":"),
+    "lower bound: an allowed loss has at least this ε": ([lower(passes) for passes in PASSES], "black", ":"),
 }
 
 matplotlib.rcParams["svg.hashsalt"] = "lastiterate"
