@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # MNIST and Adult, which are not ours to give away: each in a folder of its name in the folder that this names.
 export LASTITERATE_DATA ?= $(abspath $(firstword $(wildcard data ../*/data) data))
 
-.PHONY: demo notebooks house test lint check quick bench bench-engine tables random-batches earlier-noise chain lower sandwich extremal mechanisms mutate attack mutation-study sharpness audits accuracy accuracy-held-out tried passes mnist speed papers study docs comparison unlearning as-people-train balls-and-bins clean bench-random bench-serve batch-sizes out-of-core
+.PHONY: demo notebooks house test lint check quick bench bench-engine tables random-batches earlier-noise chain lower sandwich extremal mechanisms mutate attack mutation-study sharpness audits accuracy accuracy-held-out tried passes mnist speed papers study docs comparison unlearning as-people-train balls-and-bins clean bench-random bench-serve batch-sizes out-of-core pictures
 
 demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify, calibrate, plot; then a private model
 	$(BIN)/lastiterate account examples/mnist.toml --delta 1e-5 --certificate out/mnist-certificate.json --plot out/mnist.png
@@ -121,6 +121,11 @@ docs: $(READY)  ## the site, into out/site; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	$(BIN)/python tools/broken_links.py out/site
 	@echo "open out/site/index.html"
+
+pictures: $(READY)  ## the pictures of the README, of docs/new.md and of the tutorials, into docs/images (minutes; TUTORIALS="plan pandas": only these of the tutorials)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python examples/readme_picture.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m examples.earlier_noise_picture
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m examples.tutorial_pictures $(TUTORIALS)
 
 as-people-train: $(READY)  ## sixteen trainings from tutorials and papers: epsilon under each adjacency, and what is said of them (a minute)
 	OPENBLAS_NUM_THREADS=1 PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.peers.as_people_train
