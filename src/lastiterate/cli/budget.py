@@ -12,7 +12,7 @@ from lastiterate.cli.show import show
 from lastiterate.cli.written import a_certificate, written
 from lastiterate.errors import InvalidInput
 
-_TERMS = ("epsilon", "delta", "adjacency", "dataset", "reserve")
+_TERMS = ("epsilon", "delta", "adjacency", "dataset", "reserve", "user_records")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +26,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--reserve",
         type=float,
         help="the share of delta kept for releases that have a delta of their own at every epsilon (default: 0.1)",
+    )
+    parser.add_argument(
+        "--user-records",
+        type=int,
+        metavar="COUNT",
+        help="the budget is for users with up to so many records (default: 1)",
     )
     parser.add_argument("--decided-beforehand", action="store_true", help="no release depends on an earlier one")
     parser.add_argument("--spend", metavar="RUN", help="record this run, a .toml or .json file, or refuse it")
@@ -61,7 +67,9 @@ def answer(options: argparse.Namespace) -> int:
 def _opened(options: argparse.Namespace) -> Budget:
     for name in _TERMS:
         if getattr(options, name) is not None:
-            raise InvalidInput(f"--{name} is fixed when a budget is made. Give it with --create.", field=name)
+            raise InvalidInput(
+                f"--{name.replace('_', '-')} is fixed when a budget is made. Give it with --create.", field=name
+            )
     return Budget.open(options.file)
 
 

@@ -33,6 +33,7 @@ def plan(
     batches: int | None = None,
     epochs: int | None = None,
     step_size: float | None = None,
+    user_records: int = 1,
 ) -> Plans:
     """Ways to train that meet (epsilon, delta), the least expected error first, each with a run that is ready to train.
 
@@ -40,6 +41,7 @@ def plan(
     `li.losses.logistic(feature_norm=1.0)`. At most `passes` over the data are made. `batches` in an epoch, `epochs`,
     `step_size` and the l2 term of the loss are chosen where they are not given. The expected error is that of a quadratic
     reference problem, whose curvatures fade like 1/j over the features: good for comparing plans, no promise for your data.
+    With `user_records`, the target is for a whole user, who has up to so many records.
     """
     if not isinstance(loss, Loss):
         raise InvalidInput(
@@ -59,10 +61,19 @@ def plan(
             loss.l2 or None,
             checked_count("passes", passes),
         ),
+        user_records=_checked_user(user_records, records),
     )
     settings = several_plans(goal.problem, goal.wishes)
     found = [_planned(goal, one) for one in tracked(settings, "planning")]
     return Plans(goal, tuple(sorted(found, key=lambda one: preference(one.settings))))
+
+
+def _checked_user(user_records: Any, records: int) -> int:
+    if checked_count("user_records", user_records) > records:
+        raise InvalidInput(
+            f"user_records must be at most records = {records}. Got {user_records}.", field="user_records"
+        )
+    return int(user_records)
 
 
 def _count_or_none(name: str, value: Any) -> int | None:
