@@ -211,5 +211,5 @@ def test_refusals() -> None:
     budget = li.Budget(epsilon=10.0, delta=1e-4)
     with pytest.raises(li.InvalidInput, match="one person"):
         budget.spend(named, "a model")
-    with pytest.raises(li.Incompatible, match="single records"):
+    with pytest.raises(li.Incompatible, match="user_records must be 1, as in the budget"):
         budget.spend(of_users(FULL), "a model")

@@ -53,6 +53,18 @@ def test_under_every_adjacency(adjacency: Any) -> None:
     assert all(li.account(one.run, 1e-5).epsilon <= 2.0 for one in found)
 
 
+def test_for_users_with_several_records(plans: li.training.Plans) -> None:
+    found = planned(user_records=3, passes=5, batches=2)
+    assert all(one.run.user_records == 3 for one in found)
+    assert all(li.account(one.run, 1e-5).epsilon == pytest.approx(one.epsilon, rel=1e-9) for one in found)
+    assert all(one.epsilon <= 2.0 for one in found)
+    assert "one user (replace up to 3 records)" in str(found)
+    assert "one user" not in str(plans)
+    assert found.best.expected_error > plans.best.expected_error
+    with pytest.raises(li.InvalidInput, match="user_records must be at most records = 2000"):
+        planned(user_records=2001)
+
+
 def test_the_least_expected_error_comes_first(plans: li.training.Plans) -> None:
     errors = [one.expected_error for one in plans]
     assert plans.best is plans[0]

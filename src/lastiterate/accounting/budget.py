@@ -40,6 +40,8 @@ class Budget:
     does when people look at a model and then train another. `adaptive=False` is for releases that were all decided
     beforehand: only then guarantees are composed as sharply as `li.compose` does. `reserve` is the share of delta kept for
     guarantees that no Gaussian covers at every epsilon; `timeout`, in seconds, is how long to wait while others write.
+    `user_records`: the budget is for users with up to so many records each, and takes runs and reports with the same
+    `user_records`.
     """
 
     terms: Terms
@@ -57,8 +59,9 @@ class Budget:
         adaptive: bool = True,
         reserve: float = 0.1,
         timeout: float = _PATIENCE,
+        user_records: int = 1,
     ) -> None:
-        terms = Terms(epsilon, delta, adjacency, dataset, adaptive, reserve)
+        terms = Terms(epsilon, delta, adjacency, dataset, adaptive, reserve, user_records)
         patience = checked_number("timeout", timeout, NON_NEGATIVE)
         if file is None:
             self._fill(terms, None, in_memory(plain_text(terms.to_dict()), first_digest(terms)))

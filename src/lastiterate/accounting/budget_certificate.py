@@ -50,7 +50,7 @@ def budget_certificate(terms: Terms, rule: Rule, past: History) -> dict[str, Any
     return {
         "format": BUDGET_FORMAT,
         "grade": "recomputed",
-        "claim": {"adjacency": terms.adjacency.said, "delta": terms.delta, "epsilon": epsilon},
+        "claim": {"adjacency": terms.protected, "delta": terms.delta, "epsilon": epsilon},
         "terms": terms.to_dict(),
         "entries": [json.loads(text) for text in past.texts],
         "digest": past.digest,
@@ -65,7 +65,7 @@ def verify_budget(content: dict[str, Any]) -> Verdict:
         return rejected("its entries are not those that its digest was made of")
     entries = entries_of(texts)
     claim = content["claim"]
-    if (claim["adjacency"], claim["delta"]) != (terms.adjacency.said, terms.delta):
+    if (claim["adjacency"], claim["delta"]) != (terms.protected, terms.delta):
         return rejected("its claim has another delta or other neighbours than its terms")
     epsilon = checked_number("epsilon", claim["epsilon"], NON_NEGATIVE)
     if reason := _not_the_sum(terms, entries, epsilon):
@@ -80,7 +80,7 @@ def verify_budget(content: dict[str, Any]) -> Verdict:
         checked_number("delta", claim["delta"], INSIDE_UNIT),
         assumptions=tuple(_assumptions(terms, entries)),
         grade="recomputed",
-        adjacency=terms.adjacency.said,
+        adjacency=terms.protected,
         entries=tuple(_grade(entry) for entry in entries),
     )
 
@@ -109,7 +109,7 @@ def _unbacked(entry: BudgetEntry, terms: Terms) -> str | None:
     verdict = verify(certificate)
     if not verdict.accepted:
         return verdict.reason
-    if type(verdict) is not Verdict or verdict.adjacency != terms.adjacency.said:
+    if type(verdict) is not Verdict or verdict.adjacency != terms.protected:
         return "its certificate is about other neighbours, or no run"
     return (
         None
@@ -135,6 +135,8 @@ def _not_the_sum(terms: Terms, entries: tuple[BudgetEntry, ...], epsilon: float)
 def _assumptions(terms: Terms, entries: tuple[BudgetEntry, ...]) -> Iterator[str]:
     """Each once, with the entries that make it."""
     yield from (_ALL, _NEXT[terms.adaptive])
+    if terms.user_records > 1:
+        yield f"No user has more than {terms.user_records} records."
     made: dict[str, list[str]] = {}
     for entry in entries:
         for sentence in [_STATED] if entry.certificate is None else entry.certificate["assumptions"]:

@@ -38,19 +38,20 @@ def release_of(release: Any, terms: Terms, releases: Iterable[int]) -> Spending:
     """Checked against the budget's neighbours; a run is accounted for at the budget's δ."""
     places = checked_releases(releases)
     if isinstance(release, Run):
-        _check_single(release)
+        _check_users(release, terms, report=False)
         _check_adjacency(release.adjacency, terms, run=True)
         return _of_report(account(release, terms.delta, places), terms)
     if places:
         raise InvalidInput("releases can be given with a run only. Give them to li.account.", field="releases")
     if isinstance(release, Report):
-        _check_single(release.run)
         _check_everybody(release)
+        _check_users(release.run, terms, report=True)
         _check_adjacency(release.run.adjacency, terms, run=True)
         return _of_report(release, terms)
     if isinstance(release, Notion):
         _check_adjacency(release.adjacency, terms, run=False)
-        return Spending(guarantee_to_dict(release, terms.delta), None, terms.adjacency)
+        of_user = release.group(terms.user_records)  # what is stated without a run is for one record
+        return Spending(guarantee_to_dict(of_user, terms.delta), None, terms.adjacency)
     raise InvalidInput(
         "release must be a report (li.account), a run or a guarantee such as li.GaussianDP(mu=1.0). "
         f"Got {shown(release):.60}.",
@@ -79,13 +80,18 @@ def _curve(certificate: dict[str, Any], notion: Notion, terms: Terms) -> dict[st
     return guarantee_to_dict(notion, terms.delta)
 
 
-def _check_single(run: Run) -> None:
-    if run.user_records != 1:
-        raise Incompatible(
-            f"a budget is about single records. Got a run whose users have up to {run.user_records} records. Spend the "
-            "notion of its report (report.notion), which holds for each single record as well.",
-            field="user_records",
-        )
+def _check_users(run: Run, terms: Terms, *, report: bool) -> None:
+    if run.user_records == terms.user_records:
+        return
+    advice = f"replace(run, user_records={terms.user_records})"
+    if report and run.user_records == 1:
+        advice = f"report.group({terms.user_records})"
+    what = "report" if report else "run"
+    raise Incompatible(
+        f"user_records must be {terms.user_records}, as in the budget. Got a {what} with {run.user_records}. Spend {advice}"
+        f"{'' if not report or run.user_records == 1 else ', accounted for again'}.",
+        field="user_records",
+    )
 
 
 def _check_everybody(report: Report) -> None:

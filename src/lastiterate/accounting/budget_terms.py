@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lastiterate.errors import INSIDE_UNIT, POSITIVE, Interval, InvalidInput, check_fields, checked_choice, shown
+from lastiterate.errors import (
+    INSIDE_UNIT,
+    POSITIVE,
+    Interval,
+    InvalidInput,
+    check_fields,
+    checked_choice,
+    checked_count,
+    shown,
+)
 from lastiterate.privacy.adjacency import Adjacency
 
 FORMAT = "lastiterate budget 1"
@@ -15,7 +24,10 @@ _LONGEST = 200
 
 @dataclass(frozen=True)
 class Terms:
-    """`adaptive`: a release may depend on earlier ones; `reserve`: the share of δ for what no Gaussian covers."""
+    """`adaptive`: a release may depend on earlier ones; `reserve`: the share of δ for what no Gaussian covers.
+
+    `user_records`: everything is for a whole user, who has up to so many records.
+    """
 
     epsilon: float
     delta: float
@@ -23,6 +35,7 @@ class Terms:
     dataset: str
     adaptive: bool
     reserve: float
+    user_records: int = 1
 
     def __post_init__(self) -> None:
         check_fields(self, POSITIVE, "epsilon")
@@ -30,8 +43,14 @@ class Terms:
         check_fields(self, _BELOW_ONE, "reserve")
         checked_choice("adjacency", self.adjacency, Adjacency)
         checked_line("dataset", self.dataset)
+        checked_count("user_records", self.user_records)
         if not isinstance(self.adaptive, bool):
             raise InvalidInput(f"adaptive must be True or False. Got {shown(self.adaptive):.60}.", field="adaptive")
+
+    @property
+    def protected(self) -> str:
+        """Whom the budget is for."""
+        return self.adjacency.said_of(self.user_records)
 
     @property
     def set_aside(self) -> float:
@@ -39,21 +58,23 @@ class Terms:
         return self.reserve * self.delta if self.adaptive else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON could hold it."""
-        return {"format": FORMAT, **asdict(self), "adjacency": self.adjacency.name.lower()}
+        """As JSON could hold it; a budget for single records does not say so, as those of earlier versions do not."""
+        content = {"format": FORMAT, **asdict(self), "adjacency": self.adjacency.name.lower()}
+        return {name: value for name, value in content.items() if (name, value) != ("user_records", 1)}
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Terms:
         """Back; whatever is missing or wrong raises."""
         if content["format"] != FORMAT:
             raise InvalidInput(f"it is not a {FORMAT}: it was written by another version of this library.")
-        values = {name: content[name] for name in cls.__dataclass_fields__}
+        values = {name: content[name] for name in cls.__dataclass_fields__ if name != "user_records"}
+        values["user_records"] = content.get("user_records", 1)
         return cls(**{**values, "adjacency": adjacency_named(content["adjacency"])})
 
     def said(self) -> str:
         """In one line."""
         of = f", data set {self.dataset}" if self.dataset else ""
-        return f"epsilon = {self.epsilon:g} at delta = {self.delta:g} ({self.adjacency.said}{of})"
+        return f"epsilon = {self.epsilon:g} at delta = {self.delta:g} ({self.protected}{of})"
 
     def difference(self, other: Terms) -> str | None:
         """The first thing in which another budget differs, in words."""

@@ -98,8 +98,8 @@ def account_each(run: Run, delta: float, releases: Iterable[int] = ()) -> Record
     """
     if checked_run(run).user_records != 1:
         raise InvalidInput(
-            f"account_each is about single records, but a user of this run has up to {run.user_records}. Use "
-            "li.account(run, delta, group=[...]) for the records of one person, with user_records=1.",
+            f"user_records must be 1, because account_each is about single records. Got {run.user_records}. For the records "
+            "of one person use li.account(replace(run, user_records=1), delta, group=[...]).",
             field="user_records",
         )
     target = checked_number("delta", delta, INSIDE_UNIT)

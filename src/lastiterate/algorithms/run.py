@@ -190,9 +190,7 @@ class Run:
     @property
     def protected(self) -> str:
         """Whom the guarantee is for, in reports and certificates."""
-        if self.user_records == 1:
-            return self.adjacency.said
-        return f"{self.adjacency.verb} up to {self.user_records} records of one user"
+        return self.adjacency.said_of(self.user_records)
 
     @property
     def convex(self) -> bool:

@@ -12,7 +12,7 @@ from lastiterate.cli.show import show
 from lastiterate.cli.written import a_certificate, written
 from lastiterate.errors import InvalidInput
 
-_TERMS = ("epsilon", "delta", "adjacency", "dataset", "reserve")
+_TERMS = ("epsilon", "delta", "adjacency", "dataset", "reserve", "user_records")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +26,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--reserve",
         type=float,
         help="share of delta kept for releases whose guarantee has a delta > 0 at every epsilon (default: 0.1)",
+    )
+    parser.add_argument(
+        "--user-records",
+        type=int,
+        metavar="COUNT",
+        help="protect users who have up to this many records each (default: 1)",
     )
     parser.add_argument(
         "--decided-beforehand", action="store_true", help="declare that no release is chosen by looking at earlier ones"
@@ -65,7 +71,8 @@ def answer(options: argparse.Namespace) -> int:
 def _opened(options: argparse.Namespace) -> Budget:
     for name in _TERMS:
         if getattr(options, name) is not None:
-            raise InvalidInput(f"--{name} is fixed when a budget is created. Use it with --create only.", field=name)
+            option = name.replace("_", "-")
+            raise InvalidInput(f"--{option} is fixed when a budget is created. Use it with --create only.", field=name)
     return Budget.open(options.file)
 
 

@@ -27,6 +27,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_delta(parser)
     add_adjacency(parser)
     parser.add_argument(
+        "--user-records",
+        type=int,
+        default=1,
+        metavar="COUNT",
+        help="protect users who have up to this many records each (default: 1)",
+    )
+    parser.add_argument(
         "--feature-norm", type=float, default=1.0, metavar="NORM", help="largest norm of a feature row (default: 1)"
     )
     parser.add_argument("--classes", type=int, help="number of classes, for softmax or one against the rest")
@@ -62,6 +69,7 @@ def answer(options: argparse.Namespace) -> int:
         batches=options.batches,
         epochs=options.epochs,
         step_size=options.step_size,
+        user_records=options.user_records,
     )
     show(options, found.to_dict(), "" if options.json else str(found))
     return written(

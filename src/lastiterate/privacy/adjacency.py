@@ -23,6 +23,10 @@ class Adjacency(PublicEnum):
             Adjacency.ADD_OR_REMOVE_ONE: "add or remove one record",
         }[self]
 
+    def said_of(self, records: int) -> str:
+        """The same for a user with up to so many records."""
+        return self.said if records == 1 else f"{self.verb} up to {records} records of one user"
+
     @property
     def verb(self) -> str:
         """What happens to a record."""

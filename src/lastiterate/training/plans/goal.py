@@ -17,7 +17,7 @@ from lastiterate.training.plans.runs import Ingredients, batches_of, change_of, 
 
 @dataclass(frozen=True)
 class Goal:
-    """All that plans depend on."""
+    """All that plans depend on. The target is for a user with up to `user_records` records."""
 
     loss: Loss
     records: int
@@ -26,6 +26,7 @@ class Goal:
     delta: float
     adjacency: Adjacency
     wishes: Wishes
+    user_records: int = 1
 
     @cached_property
     def problem(self) -> Problem:
@@ -35,7 +36,7 @@ class Goal:
             self.records,
             self.features,
             columns_of(self.loss),
-            float(shift_below(math.log(self.delta), self.epsilon)),
+            float(shift_below(math.log(self.delta), self.epsilon)) / self.user_records,
             self.adjacency.replaces,
             guess_of(self.loss),
             clip_of(self.loss),
@@ -46,11 +47,19 @@ class Goal:
     def setting(self, plan: Plan) -> Ingredients:
         """What the plan is carried out with."""
         loss = loss_for(self.loss, plan.way, plan.l2)
-        return Ingredients(loss, batches_of(plan, self.records, self.adjacency), self.adjacency, clip_of(self.loss))
+        batches = batches_of(plan, self.records, self.adjacency)
+        return Ingredients(loss, batches, self.adjacency, clip_of(self.loss), user_records=self.user_records)
 
     @property
     def described(self) -> str:
         return (
             f"{self.records} records of {self.features} features, epsilon = {self.epsilon:g} at delta = {self.delta:g}, "
-            f"{self.adjacency.name.lower().replace('_', ' ')}, at most {self.wishes.most_epochs} passes over the data"
+            f"{self._protected}, at most {self.wishes.most_epochs} passes over the data"
         )
+
+    @property
+    def _protected(self) -> str:
+        """Of a user by what happens to all records."""
+        if self.user_records > 1:
+            return f"one user ({self.adjacency.verb} up to {self.user_records} records)"
+        return self.adjacency.name.lower().replace("_", " ")

@@ -33,6 +33,7 @@ def plan(
     batches: int | None = None,
     epochs: int | None = None,
     step_size: float | None = None,
+    user_records: int = 1,
 ) -> Plans:
     """Plans to train within (epsilon, delta), smallest expected error first, each with a run that is ready to train.
 
@@ -41,6 +42,7 @@ def plan(
     `step_size` and the L2 term of the loss are chosen unless you set them. The expected error is computed on a quadratic
     reference problem whose curvatures decay like 1/j over the features: use it to compare plans, not to predict the error
     on your data.
+    With `user_records`, the target is for a whole user, who has at most this many records.
     """
     if not isinstance(loss, Loss):
         raise InvalidInput(
@@ -60,10 +62,19 @@ def plan(
             loss.l2 or None,
             checked_count("passes", passes),
         ),
+        user_records=_checked_user(user_records, records),
     )
     settings = several_plans(goal.problem, goal.wishes)
     found = [_planned(goal, one) for one in tracked(settings, "planning")]
     return Plans(goal, tuple(sorted(found, key=lambda one: preference(one.settings))))
+
+
+def _checked_user(user_records: Any, records: int) -> int:
+    if checked_count("user_records", user_records) > records:
+        raise InvalidInput(
+            f"user_records must be at most records = {records}. Got {user_records}.", field="user_records"
+        )
+    return int(user_records)
 
 
 def _count_or_none(name: str, value: Any) -> int | None:

@@ -130,6 +130,7 @@ class Plans(Sequence[PlannedRun]):
             "epsilon": self.goal.epsilon,
             "delta": self.goal.delta,
             "adjacency": self.goal.adjacency.name.lower(),
+            "user_records": self.goal.user_records,
             "plans": [one.to_dict() for one in self.planned],
             "frontier": [{"epsilon": epsilon, "expected_error": error} for epsilon, error in self.frontier()],
             "advice": list(self.advice),

@@ -28,6 +28,7 @@ class Ingredients:
     adjacency: Adjacency
     clip: float
     beforehand_mu: float = 0.0
+    user_records: int = 1
 
 
 def run_of(plan: Plan, ingredients: Ingredients) -> Run:
@@ -42,6 +43,7 @@ def run_of(plan: Plan, ingredients: Ingredients) -> Run:
         optimizer=SGD(momentum=plan.momentum),
         released=AVERAGE(last=plan.averaged) if plan.averaged > 1 else LAST,
         beforehand_mu=ingredients.beforehand_mu,
+        user_records=ingredients.user_records,
     )
 
 
