@@ -78,7 +78,7 @@ def test_noise_is_found_for_both_together(run: li.Run, mu: float) -> None:
 
 def test_where_nothing_is_left_for_training_one_sentence_says_so() -> None:
     for free in (li.NOISE, li.STEPS):
-        with pytest.raises(li.LastIterateError, match=r"beforehand_mu = 0\.6 alone costs epsilon = 2\.44") as caught:
+        with pytest.raises(li.LastIterateError, match=r"beforehand_mu = 0\.6 alone has epsilon = 2\.44") as caught:
             li.calibrate(after(FULL, 0.6), epsilon=2.0, delta=DELTA, free=free)
         assert str(caught.value).count(". ") == 1
 

@@ -96,7 +96,7 @@ def test_the_owner_fills_the_others() -> None:
         ({"registry": {"basic": {"name": " "}}}, "name must be a text"),
         (
             {"registry": {"privacy_loss": {"privacy_parameters": "epsilon = 0.1"}}},
-            "privacy_parameters is what the certificate says, and cannot be stated otherwise.",
+            "privacy_parameters must be left out: the certificate fills it.",
         ),
         ({"nist_sp_800_226": {"privacy_parameters": "small"}}, "cannot be stated otherwise"),
         ({"nist_sp_800_226": {"composition": "none"}}, "cannot be stated otherwise"),

@@ -219,7 +219,7 @@ def test_there_is_no_curve_of_another_claim() -> None:
 def test_other_html_is_rejected_in_a_sentence(text: str) -> None:
     verdict = li.verify(text)
     assert not verdict.accepted
-    assert verdict.reason.startswith("it is no report page: ")
+    assert verdict.reason.startswith("it is not a report page: ")
 
 
 def test_mail_may_change_how_lines_end(tmp_path: Path) -> None:

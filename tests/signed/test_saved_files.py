@@ -51,7 +51,7 @@ def test_every_records_report_is_that_for_everybody(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "value", "said"),
     [
-        ("epsilon", 0.1, "its report says epsilon = 0.1, its certificate says "),
+        ("epsilon", 0.1, "its report has epsilon = 0.1, its certificate has "),
         ("delta", 1e-9, "delta is 1e-09 in its report and 1e-05 in its certificate"),
         ("caveats", ["none"], "caveats is ['none'] in its report"),
         ("assumptions", [], "assumptions is [] in its report"),
@@ -124,7 +124,7 @@ def test_verify_compares_model_and_data(ending: str, tmp_path: Path, capsys: pyt
     assert "rejected: the model is another one" in capsys.readouterr().out
     REPORTS["replayed"].save(path, curves=False)
     assert main(["verify", str(path), *files]) == 1
-    assert "rejected: it says nothing about the model" in capsys.readouterr().out
+    assert "rejected: it holds no digest of the model" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_train_writes_model_certificate_and_report(tmp_path: Path, capsys: pytes
     content["report"]["epsilon"] = 1.0
     model.write_text(json.dumps(content))
     assert main(["verify", str(model)]) == 1
-    assert "rejected: its report says epsilon = 1.0, its certificate says 1.99" in capsys.readouterr().out
+    assert "rejected: its report has epsilon = 1.0, its certificate has 1.99" in capsys.readouterr().out
 
 
 def test_a_seeded_training_is_nothing_to_sign(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

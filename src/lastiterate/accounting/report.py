@@ -134,12 +134,12 @@ class Report:
         """The best guarantee, for whoever composes reports; not of an execution that leaked, nor for one person alone."""
         if self.members:
             raise InvalidInput(
-                "a report for the records of one person cannot be composed as one for everybody. Leave out group.",
+                "a report for the records of one person cannot be composed with reports for everybody. Leave out group.",
                 field="guarantees",
             )
         if self.caveats:
             raise InvalidInput(
-                f"a report with a caveat cannot be composed. This one says: {self.caveats[0]}. Train again without it.",
+                f"a report with a caveat cannot be composed. This one has: {self.caveats[0]}. Train again without it.",
                 field="guarantees",
             )
         return self.best.as_notion()
@@ -150,7 +150,7 @@ class Report:
             return self.best.notion
         if not adjacency.replaces:
             raise Incompatible(
-                f"a guarantee under {self.run.adjacency!r} says nothing about {adjacency!r}. Give the run "
+                f"a guarantee under {self.run.adjacency!r} implies none under {adjacency!r}. Give the run "
                 f"adjacency={adjacency!r}."
             )
         return of_two(self.best.notion, adjacency)
@@ -163,7 +163,7 @@ class Report:
 
         if self.run.user_records != 1:
             raise InvalidInput(
-                f"group needs the report of a run about single records. This one is about users with up to "
+                f"group needs a report for single records. This one is for users with up to "
                 f"{self.run.user_records} records. Give the run another user_records.",
                 field="size",
             )

@@ -229,7 +229,7 @@ class OtherOptimizer(Optimizer):
 
     def settled(self, x: Floats, noised: Floats, memory: Memory, at: At) -> tuple[Floats, Memory]:
         raise InvalidInput(
-            f"the update of {self.name} is not known, so that it cannot be trained here. Use li.SGD or li.Adam.",
+            f"the update of {self.name} is unknown, so li.train cannot run it. Use li.SGD or li.Adam.",
             field="optimizer",
         )
 

@@ -260,7 +260,7 @@ class Run:
     def _check_mean(self) -> None:
         if self.noise.on_sum and self.batches.own_mean:
             raise InvalidInput(
-                "noise on a gradient sum that is divided by the size of the batch would shrink with the batch. "
+                "noise on a gradient sum needs a fixed divisor: divided by the batch size, it would shrink with the batch. "
                 f"Got {type(self.noise).__name__} and {type(self.batches).__name__}. Use li.Poisson, or li.OnMeanGradient.",
                 field="noise",
             )
@@ -268,7 +268,7 @@ class Run:
     def _check_adjacency(self) -> None:
         if self.adjacency not in self.batches.adjacencies:
             raise InvalidInput(
-                f"{self.batches.called} have no neighbours under {self.adjacency!r}: {self.batches.other_neighbours}.",
+                f"{self.batches.called} do not support {self.adjacency!r}: {self.batches.other_neighbours}.",
                 field="adjacency",
             )
         if not self.adjacency.replaces and self.clip is None and math.isinf(self.loss.gradient_bound):

@@ -65,7 +65,7 @@ class PrivacyLoss(Notion):
         if mirrored > 1 + 1e-9:
             raise InvalidInput(
                 "masses must be the law of log dP/dQ under P, under which the mean of e^-loss is at most 1. "
-                f"Got {mirrored:.6g}. Was the law taken under Q, or the sign of the loss turned?",
+                f"Got {mirrored:.6g}. Was the law taken under Q, or the sign of the loss flipped?",
                 field="masses",
             )
         self._fill(LatticeSum((Masses(first, spacing, mass_array, infinite),), (1,)), adjacency)

@@ -69,9 +69,7 @@ class Notion(ABC):
         return np.nan
 
     def _rdp(self, orders: Floats) -> Floats:
-        raise Unavailable(
-            f"{type(self).__name__} says nothing about Rényi divergences. Use epsilon, delta or tradeoff."
-        )
+        raise Unavailable(f"{type(self).__name__} gives no Rényi divergences. Use epsilon, delta or tradeoff.")
 
     def epsilon(self, delta: ArrayLike) -> Any:
         """The least ε for which the guarantee implies (ε, δ)-differential privacy."""

@@ -30,8 +30,8 @@ class _Passes(Sized):
             raise InvalidInput(f'last must be "{SMALLER}" or "{DROP}". Got {shown(self.last)}.', field="last")
         if self.left_over and self.last is None:
             raise InvalidInput(
-                f"batch_size must divide records, or last must say what becomes of the {self.left_over} records that are "
-                f'left over: last="{SMALLER}" for a smaller batch at the end of each epoch, last="{DROP}" to leave them '
+                f"batch_size must divide records, or last must be given for the {self.left_over} records left over: "
+                f'last="{SMALLER}" for a smaller batch at the end of each epoch, last="{DROP}" to leave them '
                 f"out, as DataLoader(drop_last=True) does. Got {self.batch_size} and {self.records}.",
                 field="batch_size",
             )

@@ -98,12 +98,12 @@ class PoissonMean(_Independent):
     kind: ClassVar[str] = "poisson_mean"
     promise: ClassVar[str] = (
         "Each step draws its batch afresh, every record independently; the gradient sum is divided by the size of the "
-        "batch, an empty batch moves nothing but its noise; batches and their sizes are never released."
+        "batch, an empty batch contributes only noise; batches and their sizes are never released."
     )
     own_mean: ClassVar[bool] = True
     adjacencies: ClassVar[tuple[Adjacency, ...]] = (REPLACE_ONE,)
     other_neighbours: ClassVar[str] = (
-        "a record that is not there changes what the sum of its batch is divided by; use li.Poisson or li.REPLACE_ONE"
+        "a missing record would change the divisor of its batch. Use li.Poisson or li.REPLACE_ONE"
     )
 
     @property

@@ -33,7 +33,7 @@ def general(
         )
     if gradient_sensitivity is None and gradient_norm is None and clip is None:
         raise InvalidInput(
-            "general needs gradient_sensitivity, gradient_norm or clip: without any no privacy can be proved.",
+            "general needs gradient_sensitivity, gradient_norm or clip. No privacy can be proved without a gradient bound.",
             field="clip",
         )
     top = math.inf if smoothness is None else checked_number("smoothness", smoothness, NON_NEGATIVE)
@@ -76,7 +76,7 @@ def network(*, clip: PerStep, smoothness: float | None = None, l2: float = 0.0) 
     """A neural network with per-record clipping: nothing is convex, and often not even the smoothness is known."""
     top = math.inf if smoothness is None else checked_number("smoothness", smoothness, NON_NEGATIVE)
     if clip is None:
-        raise InvalidInput("network needs clip: the gradients of a network have no bound of their own.", field="clip")
+        raise InvalidInput("network needs clip: the gradients of a network are not bounded otherwise.", field="clip")
     return made(
         "network",
         {"smoothness": None if smoothness is None else top},

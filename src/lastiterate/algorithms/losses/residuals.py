@@ -32,7 +32,7 @@ def ridge(
     norm = checked_number("feature_norm", feature_norm, POSITIVE)
     if residual_bound is None and clip is None:
         raise InvalidInput(
-            "ridge needs clip or residual_bound: a squared loss has gradients of any size.", field="clip"
+            "ridge needs clip or residual_bound: the gradients of a squared loss are not bounded.", field="clip"
         )
     if residual_bound is None:
         return of_a_score(

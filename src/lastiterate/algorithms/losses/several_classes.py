@@ -56,7 +56,7 @@ def softmax(
 
 def _limit(pull: float, classes: int | None, clip: PerStep | None) -> PullLimit:
     if classes is None or clip is not None:
-        raise InvalidInput("pull needs classes, and no clip: it takes the place of clipping.", field="pull")
+        raise InvalidInput("pull needs classes and no clip: it replaces clipping.", field="pull")
     return PullLimit(checked_number("pull", pull, RATE), classes)
 
 
@@ -76,7 +76,7 @@ class _Softmax(Classes):
             return super().with_classes(classes)
         if classes is None:
             raise InvalidInput(
-                "a softmax loss needs classes=, the number of classes: to count them would look at the data.",
+                "a softmax loss needs classes=, the number of classes: counting them would use the data.",
                 field="classes",
             )
         return replace(self, classes=checked_count("classes", classes, least=2))
