@@ -118,11 +118,11 @@ def test_the_lower_bound_has_it_as_well() -> None:
 def test_the_report_says_so() -> None:
     report = li.account(after(FULL), DELTA)
     page = str(report)
-    assert "released before training, about the same records: 0.3-GDP" in page
+    assert "released before training, about the same records: mu = 0.3 of Gaussian" in page
     assert any(
-        one.startswith("What was released beforehand about these records is mu-GDP") for one in report.assumptions
+        one.startswith("What was released about these records before training is mu-GDP") for one in report.assumptions
     )
-    assert not any("beforehand" in one for one in li.account(FULL, DELTA).assumptions)
+    assert not any("before training" in one for one in li.account(FULL, DELTA).assumptions)
     assert "before training" not in str(li.account(FULL, DELTA))
     assert max(map(len, page.splitlines())) <= 110
     assert report.to_dict()["run"]["beforehand_mu"] == 0.3

@@ -171,7 +171,7 @@ def test_prepaid_momentum_is_between_the_lower_side_and_what_is_paid_afterwards(
         epsilons = {one.theorem.name: epsilon for one, epsilon in zip(report.guarantees, report.epsilons, strict=True)}
         assert report.best.theorem is PREPAID_MOMENTUM
         assert report.sandwich.lower.epsilon < epsilons["linear-optimiser/prepaid"] < 0.9 * epsilons["linear-optimiser"]
-        assert any("same features and target at each of its turns" in one for one in report.assumptions)
+        assert any("same features and target every time it is used" in one for one in report.assumptions)
         assert li.verify(report.certificate).accepted
 
 
