@@ -38,18 +38,18 @@ EARLIER = {
         1: "What was released beforehand about these records is mu-GDP with mu at most 0.3, under the same neighbours, and "
         "includes everything that training was chosen by: how features were prepared, hyperparameters, the first iterate. "
         "Whatever came out of it, all that is assumed of training holds.",
-        2: "Only the last iterate is released. Nothing else that was computed from the data is released: no other iterate, no "
-        "metric or stopping time, no choice of hyperparameters by looking at it, but for what was released beforehand.",
+        2: "Only the last iterate is released. Nothing else that was computed from the data is released: no other iterate, "
+        "no metric or stopping time, no choice of hyperparameters by looking at it, but for what was released beforehand.",
         3: "The first iterate depends on the data through what was released beforehand alone, and lies in the domain.",
-        6: "The update (momentum 0.9) sees the data through the noisy gradients alone, and whatever it remembers starts from "
-        "values that do not depend on the data.",
+        6: "The update (momentum 0.9) sees the data through the noisy gradients alone, and whatever it remembers starts "
+        "from values that do not depend on the data.",
         7: "The bound on gradients holds wherever the optimiser may go, also where earlier noisy gradients have led it.",
         8: "Batches do not depend on what was computed before: which records are drawn next, no gradient decides.",
         9: "What sums are divided by, all schedules and the number of steps are public and do not depend on the data.",
     },
     "prepayment": {
-        1: "Only the last iterate is released. Nothing else that was computed from the data is released: no other iterate, no "
-        "metric or stopping time, no choice of hyperparameters by looking at it.",
+        1: "Only the last iterate is released. Nothing else that was computed from the data is released: no other iterate, "
+        "no metric or stopping time, no choice of hyperparameters by looking at it.",
         4: "The noise is Gaussian, fresh at every step and coordinate, from a generator nobody can predict.",
         7: "A record has the same features and target at each of its turns: no augmentation changes them.",
     },

@@ -29,7 +29,7 @@ _NEXT = {
 
 @dataclass(frozen=True)
 class BudgetVerdict(Verdict):
-    """Of a budget: how many `entries` there are, and how each was checked."""
+    """The verdict on a budget: how each of its `entries` was checked."""
 
     entries: tuple[str, ...] = ()
 

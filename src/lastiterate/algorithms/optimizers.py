@@ -102,7 +102,7 @@ class Optimizer(ABC):
 class SGD(Optimizer):
     """v ← momentum·v + (1 − dampening)·g, x ← x − step_size·v; with `nesterov`, x ← x − step_size·(g + momentum·v).
 
-    As torch.optim.SGD, but v starts at 0, so that the first step is dampened like all others.
+    Like torch.optim.SGD, but v starts at 0, so the first step is dampened like all others.
     """
 
     momentum: float = 0.0
@@ -184,7 +184,7 @@ class SGD(Optimizer):
 @names_arguments
 @dataclass(frozen=True, kw_only=True)
 class Adam(Optimizer):
-    """As torch.optim.Adam, or torch.optim.AdamW where the weight decay is `decoupled`; `floor` is what torch calls eps."""
+    """torch.optim.Adam, or torch.optim.AdamW if the weight decay is `decoupled`; `floor` is eps of torch."""
 
     beta1: float = 0.9
     beta2: float = 0.999

@@ -33,7 +33,7 @@ _MOST_CELLS = 20_000  # of a Gaussian mechanism on the lattice of another loss: 
 @dataclass(frozen=True, init=False, eq=False)
 class PrivacyLoss(Notion):
     """Mass masses[i] at the privacy loss first + i·spacing, `infinite` at +∞: the law of log dP/dQ under P, for a pair
-    (P, Q) that dominates the mechanism in both orders. Composition is a lattice sum, evaluated when asked.
+    (P, Q) that dominates the mechanism in both orders. Composition is a lattice sum, evaluated on demand.
     """
 
     adjacency: Adjacency

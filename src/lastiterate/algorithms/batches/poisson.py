@@ -57,7 +57,7 @@ class _Independent(Batches):
 @names_arguments
 @dataclass(frozen=True)
 class Poisson(_Independent):
-    """At each step every record joins independently with probability `rate`; sums are divided by rate·records."""
+    """Each step includes every record independently with probability `rate`; gradient sums are divided by rate·records."""
 
     kind: ClassVar[str] = "poisson"
     promise: ClassVar[str] = (
@@ -93,7 +93,7 @@ class Poisson(_Independent):
 @names_arguments
 @dataclass(frozen=True)
 class PoissonMean(_Independent):
-    """As `Poisson`, but sums are divided by the number of records in the batch; an empty batch moves nothing."""
+    """Like `Poisson`, but gradient sums are divided by the size of the batch; an empty batch adds only noise."""
 
     kind: ClassVar[str] = "poisson_mean"
     promise: ClassVar[str] = (

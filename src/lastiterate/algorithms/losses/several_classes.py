@@ -28,8 +28,8 @@ def softmax(
 ) -> Loss:
     """Multi-class logistic loss of the scores ⟨θ_k, x⟩ with ‖x‖ ≤ feature_norm.
 
-    Unclipped it is convex. Clipped as one vector its gradient is not monotone (errata E4.1), so no theorem for convex losses
-    applies. What shortens gradients and keeps the loss convex is a `pull` below 1: see `PullLimit`. It needs `classes`.
+    Unclipped it is convex. Clipped as one vector it is not (errata E4.1), so theorems for convex losses do not apply. A
+    `pull` below 1 shortens gradients and keeps the loss convex: see `PullLimit`. It needs `classes`.
     """
     norm = checked_number("feature_norm", feature_norm, POSITIVE)
     count = checked_classes(classes)
