@@ -1,4 +1,4 @@
-"""What a theorem returns: what it proves, of what, and what a certificate has to hold so that it can be found again."""
+"""What a theorem returns: the guarantee, what it covers, and what a certificate needs to check it."""
 
 from __future__ import annotations
 
