@@ -15,9 +15,9 @@ _ENDING = 120  # of them kept from the end, where it says what to do
 
 
 class LastIterateError(Exception):
-    """Everything this library raises on purpose: one line, at most 300 characters.
+    """The base class of the errors of this library. Messages have one line of at most 300 characters.
 
-    `field` is the name of the argument or entry that is to blame, where one is.
+    `field`: the name of the wrong argument or entry, if there is one.
     """
 
     def __init__(self, message: str, *, field: str | None = None) -> None:
@@ -33,23 +33,23 @@ def one_line(message: str) -> str:
 
 
 class InvalidInput(LastIterateError, ValueError):
-    """An argument lies outside what the function is defined for."""
+    """An argument is outside the range that the function accepts."""
 
 
 class Incompatible(LastIterateError, ValueError):
-    """Two guarantees cannot be combined, because they speak of different adjacencies."""
+    """Two guarantees cannot be combined, because they have different adjacencies."""
 
 
 class Unavailable(LastIterateError, ValueError):
-    """The quantity asked for does not exist for this guarantee."""
+    """The requested quantity does not exist for this guarantee or run."""
 
 
 class BudgetExceeded(LastIterateError, ValueError):
-    """A release would cost more than is left of a budget; nothing was recorded."""
+    """A release does not fit into what is left of a budget; nothing was recorded."""
 
 
 class PrivacyLeak(UserWarning):
-    """Something was learnt from the data outside the mechanism, or its noise can be repeated."""
+    """Something was learnt from the data outside the mechanism, or its noise can be reproduced."""
 
 
 @dataclass(frozen=True)

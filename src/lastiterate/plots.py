@@ -1,4 +1,4 @@
-"""Pictures of plain numbers; matplotlib is imported only here, when one is asked for."""
+"""Plots of plain numbers; matplotlib is imported only here, when a plot is made."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def _digits(value: float, side: Callable[[float], int]) -> str:
 
 
 def blank(size: tuple[float, float]) -> Any:
-    """A figure without frames, so many inches wide and high."""
+    """A figure without frames, `width` by `height` inches."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:

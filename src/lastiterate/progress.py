@@ -1,4 +1,4 @@
-"""Progress of long work, for whoever wants to watch."""
+"""Progress of long computations."""
 
 from __future__ import annotations
 

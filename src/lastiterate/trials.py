@@ -1,4 +1,4 @@
-"""`li.trials`: the law of the number of trials, of which `li.select` prices the best one."""
+"""`li.trials`: the distribution of the number of trials for `li.select`."""
 
 from lastiterate.privacy.trials import Geometric, Logarithmic, NegativeBinomial
 from lastiterate.privacy.trials import PoissonTrials as Poisson

@@ -78,7 +78,7 @@ def test_noise_is_found_for_both_together(run: li.Run, mu: float) -> None:
 
 def test_where_nothing_is_left_for_training_one_sentence_says_so() -> None:
     for free in (li.NOISE, li.STEPS):
-        with pytest.raises(li.LastIterateError, match=r"beforehand_mu = 0\.6 alone costs epsilon = 2\.44") as caught:
+        with pytest.raises(li.LastIterateError, match=r"beforehand_mu = 0\.6 alone has epsilon = 2\.44") as caught:
             li.calibrate(after(FULL, 0.6), epsilon=2.0, delta=DELTA, free=free)
         assert str(caught.value).count(". ") == 1
 
@@ -118,11 +118,11 @@ def test_the_lower_bound_has_it_as_well() -> None:
 def test_the_report_says_so() -> None:
     report = li.account(after(FULL), DELTA)
     page = str(report)
-    assert "released before training, about the same records: 0.3-GDP" in page
+    assert "released before training, about the same records: mu = 0.3 of Gaussian" in page
     assert any(
-        one.startswith("What was released beforehand about these records is mu-GDP") for one in report.assumptions
+        one.startswith("What was released about these records before training is mu-GDP") for one in report.assumptions
     )
-    assert not any("beforehand" in one for one in li.account(FULL, DELTA).assumptions)
+    assert not any("before training" in one for one in li.account(FULL, DELTA).assumptions)
     assert "before training" not in str(li.account(FULL, DELTA))
     assert max(map(len, page.splitlines())) <= 110
     assert report.to_dict()["run"]["beforehand_mu"] == 0.3

@@ -172,7 +172,7 @@ def test_what_was_trained_is_paid_for_with_its_rounding() -> None:
 def test_a_report_with_a_caveat_is_refused() -> None:
     seeded = li.train(RUN, (np.eye(400) / 2, np.ones(400)), seed=1).report(DELTA)
     budget = li.Budget(5.0, DELTA)
-    with pytest.raises(li.InvalidInput, match=r"covers no release with a caveat\. This report says: DO NOT RELEASE"):
+    with pytest.raises(li.InvalidInput, match=r"cannot cover a report with a caveat\. This report has: DO NOT RELEASE"):
         budget.spend(seeded, what="x")
     assert budget.history == ()
 

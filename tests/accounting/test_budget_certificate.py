@@ -62,7 +62,7 @@ def test_a_sum_is_accepted(adaptive: bool) -> None:
     else:
         assert budget.spent <= verdict.epsilon <= budget.spent * (1 + 1e-7)
     assert "of 4 releases together, 3 of them proved and 1 stated; recomputed" in str(verdict)
-    assert "Entry 4: Its guarantee is stated, and not proved here." in verdict.assumptions
+    assert "Entry 4: Its guarantee is stated by its owner, not proved." in verdict.assumptions
     assert any(line.startswith("Entries 1, 2, 3: Two data sets are neighbours") for line in verdict.assumptions)
     assert json.loads(json.dumps(verdict.to_dict()))["entries"] == list(verdict.entries)
 

@@ -68,7 +68,7 @@ def test_a_run_in_steps_keeps_its_passes_too() -> None:
 
 
 def test_where_no_batch_size_does() -> None:
-    with pytest.raises(li.Unavailable, match="full batches of 240 records have no other size"):
+    with pytest.raises(li.Unavailable, match="full batches of 240 records have no batch size to change"):
         li.calibrate(run_with(li.FullBatch(records=240)), epsilon=1.0, delta=DELTA, free=li.BATCH_SIZE)
     with pytest.raises(li.Unavailable, match="no batch size from 1 to 240 meets epsilon = 1e-06"):
         li.calibrate(run_with(KINDS[0]), epsilon=1e-6, delta=DELTA, free=li.BATCH_SIZE)

@@ -340,4 +340,4 @@ def test_a_small_file_cannot_ask_for_a_long_block(rung: int) -> None:
     claim = {**certificate["claim"], "mu": None}
     content = {**certificate, "grade": "recomputed", "theorem": "block-mixing", "claim": claim, "rung": rung}
     verdict = li.verify({**content, "run": run_to_dict(run), "assumptions": promises(run, ())})
-    assert verdict.reason == f"it is no certificate: blocks must have at most 20 rounds. Got {rung}."
+    assert verdict.reason == f"it is not a certificate: blocks must have at most 20 rounds. Got {rung}."

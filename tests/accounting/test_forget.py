@@ -114,7 +114,7 @@ TAMPERED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "removals": (lambda one: one["claim"].update(removals=[3, 1]), "it must say: 4 records"),
     "steps": (lambda one: one["claim"].update(steps=[10, 1]), "its assumptions"),
     "requests": (lambda one: one["claim"].update(steps=[10]), "not one number of steps"),
-    "nothing removed": (lambda one: one["claim"].update(removals=[0, 3]), "no certificate"),
+    "nothing removed": (lambda one: one["claim"].update(removals=[0, 3]), "not a certificate"),
     "neighbours": (lambda one: one["claim"].update(adjacency="zero-out"), "it must say"),
     "pushes": (
         lambda one: one["proof"]["steps"].update(sensitivity=[[1e-9, one["proof"]["steps"]["count"]]]),

@@ -134,7 +134,7 @@ def test_sentences() -> None:
     assert report.to_dict()["adjacency"] == "replace up to 4 records of one user"
     assert named.to_dict()["adjacency"] == "replace the 2 records 0, 3 of one person"
     assert named.to_dict()["group"] == [0, 3]
-    assert "the 4 records of a user were replaced" in str(report)
+    assert "detects the 4 replaced records of a user at most" in str(report)
     assert str(li.account(of_users(FULL), DELTA).sandwich.lower).endswith("Hessian 0")
     assert 0.8 * named.epsilon < named.sandwich.lower.epsilon <= named.epsilon
     assert growth(named.run, DELTA, group=named.members).hidden[-1] == pytest.approx(

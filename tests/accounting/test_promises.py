@@ -50,7 +50,7 @@ def said(name: str) -> str:
     return " ".join(REPORTS[name].assumptions)
 
 
-SAME = "A record has the same features and target at each of its turns"
+SAME = "A record has the same features and target every time it is used"
 
 
 def test_records_stay_the_same_where_noise_before_their_turns_counts() -> None:

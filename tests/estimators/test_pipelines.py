@@ -134,7 +134,7 @@ def test_a_regression_counts_it_too() -> None:
 
 
 def test_preparation_that_leaves_nothing_is_refused() -> None:
-    with pytest.raises(li.Unavailable, match="which leaves nothing of epsilon = 1 for training"):
+    with pytest.raises(li.Unavailable, match="so nothing of epsilon = 1 is left for training"):
         make_pipeline(preparation(2.0), model(preparation=None)).fit(FEATURES, SIDES)
 
 

@@ -258,5 +258,5 @@ def test_replacing_a_record_is_taking_one_away_and_putting_one_in() -> None:
     converted = poisson[0].under(li.REPLACE_ONE)
     assert converted.adjacency is li.REPLACE_ONE
     assert poisson[1].sandwich.lower.epsilon < converted.epsilon(1e-5) < 3 * poisson[1].epsilon
-    with pytest.raises(li.Incompatible, match="says nothing about"):
+    with pytest.raises(li.Incompatible, match="implies none under"):
         direct.under(li.ZERO_OUT)

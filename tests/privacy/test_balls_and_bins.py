@@ -146,7 +146,7 @@ def test_a_hidden_place_is_the_mixture_in_both_orders() -> None:
             present = float((density * np.maximum(ratio - math.exp(epsilon), 0.0)).sum())
             absent = float((density * np.maximum(1 - math.exp(epsilon) * ratio, 0.0)).sum())
             assert max(present, absent) * (1 - 1e-7) <= delta <= max(present, absent) * 1.03 + 1e-15
-    with pytest.raises(li.InvalidInput, match="there or not"):
+    with pytest.raises(li.InvalidInput, match="with and without a record"):
         present_or_absent(mus, weights, adjacency=li.REPLACE_ONE)
 
 

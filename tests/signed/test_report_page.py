@@ -160,7 +160,7 @@ def test_a_doctored_page_is_refused_with_what_differs(old: str, new: str, said: 
         (lambda found: found["certificate"]["run"].update(steps=3), "not those of its run"),
         (lambda found: found["certificate"]["caveats"].append("seeded"), "seeded"),
         (lambda found: found["certificate"].pop("claim"), "claim is missing"),
-        (lambda found: found["record"].update(format="lastiterate report 0"), "made anew"),
+        (lambda found: found["record"].update(format="lastiterate report 0"), "Make the page again"),
         (lambda found: found["record"].update(date="today"), "date of the page must match"),
         (lambda found: found["record"]["digests"].update(model="mine"), "model of the page must match"),
         (lambda found: found["record"]["shown"]["lower_bound"].update(epsilon=0.01), "is at least 0.01, its run gives"),
@@ -202,7 +202,7 @@ def test_the_curve_ends_at_the_claim() -> None:
     assert found["hidden"][-1] == pytest.approx(REPORTS["replayed"].epsilon, rel=1e-9)
     assert found["unit"] == "epochs"
     page = saved(REPORTS["replayed"], curves=False)
-    assert "There is no curve" in page
+    assert "This page has no curve" in page
     assert li.verify(page).accepted
 
 
@@ -210,7 +210,7 @@ def test_there_is_no_curve_of_another_claim() -> None:
     """Where more than the last iterate was released, a curve of the last iterate alone would end too low."""
     assert REPORTS["every iterate"].epsilon > 1.1 * REPORTS["replayed"].epsilon
     assert held(PAGES["every iterate"])["record"]["shown"]["growth"] is None
-    assert "There is no curve" in PAGES["every iterate"]
+    assert "This page has no curve" in PAGES["every iterate"]
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_there_is_no_curve_of_another_claim() -> None:
 def test_other_html_is_rejected_in_a_sentence(text: str) -> None:
     verdict = li.verify(text)
     assert not verdict.accepted
-    assert verdict.reason.startswith("it is no report page: ")
+    assert verdict.reason.startswith("it is not a report page: ")
 
 
 def test_mail_may_change_how_lines_end(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_every_records_report_is_that_for_everybody(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "value", "said"),
     [
-        ("epsilon", 0.1, "its report says epsilon = 0.1, its certificate says "),
+        ("epsilon", 0.1, "its report has epsilon = 0.1, its certificate has "),
         ("delta", 1e-9, "delta is 1e-09 in its report and 1e-05 in its certificate"),
         ("caveats", ["none"], "caveats is ['none'] in its report"),
         ("assumptions", [], "assumptions is [] in its report"),
@@ -69,7 +69,7 @@ def test_a_digest_of_data_takes_a_key_that_stays_with_the_owner(tmp_path: Path) 
     data, key = tmp_path / "data.csv", tmp_path / "data.key"
     data.write_text("a,y\n1,2\n")
     report = REPORTS["replayed"]
-    with pytest.raises(li.InvalidInput, match="data needs data_key, the name of a file for a secret key"):
+    with pytest.raises(li.InvalidInput, match="data needs data_key, the name of a file with a secret key"):
         report.save(tmp_path / "report.html", data=data)
     assert not (tmp_path / "report.html").exists()
     page = saved(report, data=data, data_key=key, curves=False)
@@ -85,7 +85,7 @@ def test_a_digest_of_data_takes_a_key_that_stays_with_the_owner(tmp_path: Path) 
     public = saved(report, data=data, data_is_public=True, curves=False)
     assert hashlib.sha256(data.read_bytes()).hexdigest() in public
     key.write_text("secret")
-    with pytest.raises(li.InvalidInput, match="no key of lastiterate: 64 hexadecimal digits"):
+    with pytest.raises(li.InvalidInput, match="must hold a key of lastiterate: 64 hexadecimal digits"):
         saved(report, data=data, data_key=key)
     with pytest.raises(li.InvalidInput, match="cannot be written"):
         saved(report, data=data, data_key=tmp_path / "none" / "data.key")
@@ -118,13 +118,13 @@ def test_verify_compares_model_and_data(ending: str, tmp_path: Path, capsys: pyt
     assert "there is no such file" in capsys.readouterr().err
     data.write_text("a,y\n1,3\n")
     assert main(["verify", str(path), *files]) == 1
-    assert "rejected: the data is another one" in capsys.readouterr().out
+    assert "rejected: the data is a different one" in capsys.readouterr().out
     model.write_bytes(b"other")
     assert main(["verify", str(path), *files]) == 1
-    assert "rejected: the model is another one" in capsys.readouterr().out
+    assert "rejected: the model is a different one" in capsys.readouterr().out
     REPORTS["replayed"].save(path, curves=False)
     assert main(["verify", str(path), *files]) == 1
-    assert "rejected: it says nothing about the model" in capsys.readouterr().out
+    assert "rejected: it holds no digest of the model" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_train_writes_model_certificate_and_report(tmp_path: Path, capsys: pytes
     content["report"]["epsilon"] = 1.0
     model.write_text(json.dumps(content))
     assert main(["verify", str(model)]) == 1
-    assert "rejected: its report says epsilon = 1.0, its certificate says 1.99" in capsys.readouterr().out
+    assert "rejected: its report has epsilon = 1.0, its certificate has 1.99" in capsys.readouterr().out
 
 
 def test_a_seeded_training_is_nothing_to_sign(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

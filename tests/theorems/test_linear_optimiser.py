@@ -87,11 +87,11 @@ def test_existing_runs_stay_what_they_were() -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"domain": li.Ball(radius=1.0)}, "projected"),
+        ({"domain": li.Ball(radius=1.0)}, "projects on a bounded domain"),
         ({"prox": li.L1(weight=0.1)}, "proximal map"),
         ({"loss": li.losses.network(clip=1.0)}, "smoothness"),
-        ({"step_size": [0.01] * 99 + [0.02]}, "step sizes differ"),
-        ({"noise": li.OnIterate(std=[0.002] * 99 + [0.003])}, "all steps alike"),
+        ({"step_size": [0.01] * 99 + [0.02]}, "step_size changes from step to step"),
+        ({"noise": li.OnIterate(std=[0.002] * 99 + [0.003])}, "needs identical steps"),
     ],
 )
 def test_what_hidden_states_need(more: dict[str, Any], words: str) -> None:
@@ -171,7 +171,7 @@ def test_prepaid_momentum_is_between_the_lower_side_and_what_is_paid_afterwards(
         epsilons = {one.theorem.name: epsilon for one, epsilon in zip(report.guarantees, report.epsilons, strict=True)}
         assert report.best.theorem is PREPAID_MOMENTUM
         assert report.sandwich.lower.epsilon < epsilons["linear-optimiser/prepaid"] < 0.9 * epsilons["linear-optimiser"]
-        assert any("same features and target at each of its turns" in one for one in report.assumptions)
+        assert any("same features and target every time it is used" in one for one in report.assumptions)
         assert li.verify(report.certificate).accepted
 
 
@@ -210,9 +210,9 @@ def test_prepaid_and_other_turns_are_added_up() -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"weight_decay": 0.1}, "do not decay"),
-        ({"released": li.EMA(decay=0.9)}, "without dampening or look ahead"),
-        ({"loss": CONVEX}, "gradients have no bound"),
+        ({"weight_decay": 0.1}, "covers runs without weight_decay and l2"),
+        ({"released": li.EMA(decay=0.9)}, "without dampening or Nesterov"),
+        ({"loss": CONVEX}, "needs clipped gradients; this run has none"),
         ({"batches": li.FullBatch(10)}, "passes in one order"),
     ],
 )

@@ -147,9 +147,9 @@ def test_the_run_is_accounted_by_it_and_verified() -> None:
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        (logistic(60, 1e-3, li.Poisson(records=1000, rate=0.05)), "batches of one size"),
-        (logistic(60, 1e-3, domain=li.Ball(1.0)), "projected"),
-        (logistic(60, 2.0), "keep what is prepaid"),
+        (logistic(60, 1e-3, li.Poisson(records=1000, rate=0.05)), "batches of fixed size"),
+        (logistic(60, 1e-3, domain=li.Ball(1.0)), "projects on a bounded domain"),
+        (logistic(60, 2.0), "keep most of an earlier difference"),
     ],
 )
 def test_it_refuses(given: li.Run, reason: str) -> None:
@@ -198,4 +198,4 @@ def test_every_other_record_may_be_in_its_place() -> None:
 
 def test_steps_without_known_turning_are_refused() -> None:
     answer = PREPAID_PARTICIPATION.apply(process(li.FixedSize(records=100, batch_size=5), 20))
-    assert "a push that turns slowly" in str(answer)
+    assert "the smoothness of the loss is unknown" in str(answer)

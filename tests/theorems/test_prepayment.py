@@ -156,14 +156,17 @@ def test_it_is_never_above_the_engine_but_for_its_exception() -> None:
 
 
 REFUSED = [
-    ({"domain": li.Ball(radius=1.0)}, "iterates are projected"),
-    ({"prox": li.L1(weight=0.1)}, "a proximal map follows the noise"),
-    ({"loss": li.losses.general(gradient_sensitivity=1.0, smoothness=1.0, strong_convexity=0.0)}, "no bound; clip"),
-    ({"loss": li.losses.network(clip=1.0)}, "no known smoothness"),
-    ({"loss": li.losses.network(clip=1.0, smoothness=1.0)}, "number of parameters is not known"),
-    ({"loss": li.losses.softmax(feature_norm=1.0)}, "number of parameters is not known"),
+    ({"domain": li.Ball(radius=1.0)}, "projects on a bounded domain"),
+    ({"prox": li.L1(weight=0.1)}, "has a proximal map"),
+    (
+        {"loss": li.losses.general(gradient_sensitivity=1.0, smoothness=1.0, strong_convexity=0.0)},
+        "needs clipped gradients; this run has none",
+    ),
+    ({"loss": li.losses.network(clip=1.0)}, "the smoothness of the loss is unknown"),
+    ({"loss": li.losses.network(clip=1.0, smoothness=1.0)}, "number of parameters is unknown"),
+    ({"loss": li.losses.softmax(feature_norm=1.0)}, "number of parameters is unknown"),
     ({"loss": li.losses.ridge(feature_norm=1.0, clip=(1.0,) * 20)}, "clip changes"),
-    ({"step_size": 9.0}, "turns the iterate round"),
+    ({"step_size": 9.0}, "too large for the smoothness of the loss"),
 ]
 
 

@@ -93,7 +93,7 @@ def test_the_formula_for_passes_would_be_false_for_one_batch() -> None:
     assert exact == pytest.approx(19.0, rel=1e-6)
     assert continued == pytest.approx(6.263, abs=1e-3)
     alone = process(li.Cyclic(records=1, batch_size=1), steps, lipschitz=factor)
-    assert "two batches or more" in str(PASSES.apply(alone))
+    assert "at least two batches" in str(PASSES.apply(alone))
 
 
 def test_chourasia_is_never_below_bok() -> None:

@@ -297,7 +297,7 @@ def test_own_gradients_are_cut_to_what_the_loss_declares() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"classes": 3}, "what the loss says"),
+        ({"classes": 3}, "that of the loss"),
         ({"classes": 2.5}, "classes must be"),
         ({"dtype": np.int32}, "dtype must be"),
         ({"dtype": "x"}, "dtype must be"),

@@ -1,4 +1,4 @@
-"""A privacy budget that a team shares: every release is paid for before it is made, or refused."""
+"""A privacy budget that a team shares: every release is recorded before it is made, or refused."""
 
 from __future__ import annotations
 
@@ -33,15 +33,14 @@ _PATIENCE = 30.0  # seconds
 
 @dataclass(frozen=True, init=False, eq=False)
 class Budget:
-    """(ε, δ) for everything that is ever released from one data set, kept in a file that several processes may use at once.
+    """An (ε, δ) budget for everything ever released from one data set, in a file that several processes may share.
 
-    `Budget(epsilon=3.0, delta=1e-5, file="team.sqlite")` opens the file, or makes it; a file with other terms is refused.
-    Without a file it ends with the process. `adaptive`: what is released next may depend on what was released before, as it
-    does when people look at a model and then train another. `adaptive=False` is for releases that were all decided
-    beforehand: only then guarantees are composed as sharply as `li.compose` does. `reserve` is the share of delta kept for
-    guarantees that no Gaussian covers at every epsilon; `timeout`, in seconds, is how long to wait while others write.
-    `user_records`: the budget is for users with up to so many records each, and takes runs and reports with the same
-    `user_records`.
+    `Budget(epsilon=3.0, delta=1e-5, file="team.sqlite")` opens the file, or creates it; a file with other terms is refused.
+    Without a file the budget ends with the process. `adaptive=True` (the default): each release may depend on earlier ones,
+    as when people look at a model and then train another. `adaptive=False` is for releases that were all decided beforehand;
+    only then are guarantees composed as tightly as by `li.compose`. `reserve`: the share of delta kept for guarantees that
+    no Gaussian covers at every epsilon. `timeout`: the seconds to wait while others write. `user_records`: the budget is for users with
+    up to this many records each, and takes runs and reports with the same `user_records`.
     """
 
     terms: Terms
@@ -93,7 +92,7 @@ class Budget:
 
     @property
     def epsilon(self) -> float:
-        """What all releases together may cost at `delta`."""
+        """The ε that all releases together may reach at `delta`."""
         return self.terms.epsilon
 
     @property
@@ -103,7 +102,7 @@ class Budget:
 
     @property
     def adjacency(self) -> Adjacency:
-        """Which data sets are neighbours; releases have to agree on it."""
+        """Which data sets are neighbours; all releases must agree on it."""
         return self.terms.adjacency
 
     @cached_property
@@ -116,7 +115,7 @@ class Budget:
 
     @property
     def history(self) -> tuple[BudgetEntry, ...]:
-        """What was paid for, in order."""
+        """The recorded releases, in order."""
         return self._read().entries
 
     @property
@@ -128,7 +127,7 @@ class Budget:
     def spent(self) -> float:
         """ε at `delta` of everything so far.
 
-        With an adaptive budget this says how much is used up; what may be claimed is the budget itself (docs/budget.md).
+        For an adaptive budget this shows how much is used; the guarantee is the whole budget (docs/budget.md).
         """
         return self._rule.epsilon(self.history)
 
@@ -145,10 +144,10 @@ class Budget:
     def spend(
         self, release: Report | Run | Notion, what: str, *, who: str = "", releases: Iterable[int] = ()
     ) -> BudgetEntry:
-        """Pay for a release before it is made: recorded as a whole, or `li.BudgetExceeded` and nothing recorded.
+        """Record a release before it is made; if it does not fit, raises `li.BudgetExceeded` and records nothing.
 
-        `release`: the report of a training (`trained.report(delta)`), a run, or any guarantee of `li.notions`. `what` says
-        in a line what it is. The iterates after `releases` steps of a run are released as well.
+        `release`: the report of a training (`trained.report(delta)`), a run, or any guarantee of `li.notions`. `what`
+        describes it in one line. `releases`: the steps of a run after which a checkpoint is released as well.
         """
         checked_line("what", what, least=1)
         checked_line("who", who)
@@ -182,7 +181,7 @@ class Budget:
 
     @property
     def certificate(self) -> dict[str, Any]:
-        """Every entry with its own certificate, and the sum: `li.verify` computes it again."""
+        """Every entry with its own certificate, and the total, which `li.verify` recomputes."""
         past = self._read()
         return budget_certificate(self.terms, self._rule, past)
 
@@ -191,7 +190,7 @@ class Budget:
         write_text(path, json.dumps(self.certificate) + "\n")
 
     def to_dict(self) -> dict[str, Any]:
-        """The budget and its entries without their certificates, as JSON could hold it."""
+        """The budget and its entries without their certificates, as a JSON-ready dictionary."""
         past = self._read()
         listed = [
             {**entry.to_dict(), "theorem": entry.theorem, "guarantee": entry.guarantee["kind"]}

@@ -20,16 +20,16 @@ from lastiterate.privacy.dominated import gaussian_cover
 from lastiterate.privacy.gaussian import GaussianDP
 
 _ALL = "Whatever was computed from this data set and released is an entry of this ledger."
-_STATED = "Its guarantee is stated, and not proved here."
+_STATED = "Its guarantee is stated by its owner, not proved."
 _NEXT = {
-    True: "Which release came next, and how, depended on the data through earlier entries alone.",
+    True: "Which release came next, and how, depended on the data only through earlier entries.",
     False: "All entries were decided before the first of them was released.",
 }
 
 
 @dataclass(frozen=True)
 class BudgetVerdict(Verdict):
-    """Of a budget: how many `entries` there are, and how each was checked."""
+    """The verdict on a budget: how each of its `entries` was checked."""
 
     entries: tuple[str, ...] = ()
 
@@ -92,7 +92,7 @@ def _grade(entry: BudgetEntry) -> str:
 def _miscounted(entry: BudgetEntry, terms: Terms) -> str | None:
     """Why an entry is not what its curve says: its neighbours, its own ε, what it was charged."""
     if entry.adjacency is not terms.adjacency:
-        return f"it is about other neighbours: {entry.adjacency.said}"
+        return f"it has other neighbouring data sets: {entry.adjacency.said}"
     if not float(entry.notion.epsilon(terms.delta)) <= entry.epsilon:
         return f"its own epsilon is not {entry.epsilon:.12g}"
     if terms.adaptive:
@@ -110,11 +110,11 @@ def _unbacked(entry: BudgetEntry, terms: Terms) -> str | None:
     if not verdict.accepted:
         return verdict.reason
     if type(verdict) is not Verdict or verdict.adjacency != terms.protected:
-        return "its certificate is about other neighbours, or no run"
+        return "its certificate has other neighbouring data sets, or is not about a run"
     return (
         None
         if implied(entry.guarantee, proved_by(certificate), terms.delta)
-        else "its run does not have the curve it says"
+        else "its certificate does not prove its privacy curve"
     )
 
 

@@ -26,7 +26,7 @@ class Cost:
 
 @dataclass(frozen=True, eq=False)
 class BudgetEntry:
-    """A release that was paid for. `epsilon` is its own, at the budget's δ; `mu` and `slack` are charged if it is adaptive.
+    """A recorded release. `epsilon` is its own, at the budget's δ; an adaptive budget is charged `mu` and `slack`.
 
     `guarantee` is a whole curve, as plain numbers: `notion` of it. `certificate` is that of the run, if it was one.
     """
@@ -44,7 +44,7 @@ class BudgetEntry:
 
     @cached_property
     def notion(self) -> Notion:
-        """What was released guarantees this, by itself."""
+        """The guarantee of this release alone."""
         return guarantee_from_dict(self.guarantee, self.adjacency)
 
     @property

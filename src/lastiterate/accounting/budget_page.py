@@ -12,8 +12,8 @@ from lastiterate.accounting.budget_terms import Terms
 
 _MOST_SHOWN = 40
 _HOW = {
-    True: "Each release may depend on earlier ones; what may be claimed of all of them is the budget.",
-    False: "All releases were decided before the first of them was made; what may be claimed of them is what is spent.",
+    True: "Each release may depend on earlier ones. The guarantee for all of them together is the budget.",
+    False: "All releases were decided before the first was made. The guarantee for all of them together is what is spent.",
 }
 
 
@@ -22,8 +22,8 @@ def budget_page(terms: Terms, rule: Rule, past: History) -> Iterator[str]:
     entries = past.entries
     spent, left = rule.epsilon(entries), rule.left(entries)
     yield f"Budget: {terms.said()}"
-    yield f"Spent: epsilon = {spent:.4g}, by {len(entries)} release{'' if len(entries) == 1 else 's'}"
-    yield f"Left: one Gaussian release of mu = {left.mu:.4g}, by itself epsilon = {left.epsilon(terms.delta):.4g}"
+    yield f"Spent: epsilon = {spent:.4g} in {len(entries)} release{'' if len(entries) == 1 else 's'}"
+    yield f"Left: one Gaussian release of mu = {left.mu:.4g}, which alone has epsilon = {left.epsilon(terms.delta):.4g}"
     yield _HOW[terms.adaptive]
     if entries:
         yield from ("", f"{'no.':>5}  {'when (UTC)':<19}  {'epsilon':>9}  what")
@@ -42,12 +42,12 @@ def _named(entry: BudgetEntry) -> str:
 def refusal(terms: Terms, rule: Rule, entries: Sequence[BudgetEntry], proposal: Proposal) -> str:
     """What is spent, what this would make of it, what is left."""
     would, left = rule.epsilon(entries, proposal), rule.left(entries)
-    ends = f"Left is a Gaussian release of mu = {left.mu:.4g}."
+    ends = f"What is left covers one Gaussian release of mu = {left.mu:.4g}."
     if isinstance(rule, Filter) and math.isinf(would):
         room = max(terms.set_aside - total_slack(entries), 0.0)
         return (
-            f"the budget cannot cover this release: its own delta is above {room:.2g} at every epsilon, and no more is left "
-            f"of the part of delta that is kept for such releases (reserve = {terms.reserve:g}). Lower the release's own "
+            f"the budget cannot cover this release: its own delta is above {room:.2g} at every epsilon, which is all "
+            f"that is left of the delta reserved for such releases (reserve = {terms.reserve:g}). Lower the release's own "
             f"delta, or make a budget with a larger reserve. {ends}"
         )
     return (

@@ -39,6 +39,6 @@ def history_of(path: Path | None, found: Written) -> History:
 def _check_chain(digests: list[str], found: Written) -> None:
     for number, (now, then) in enumerate(zip(digests[1:], found.digests, strict=True), 1):
         if now != then:
-            raise InvalidInput(f"entry {number}, or what stood before it, was changed after it was written.")
+            raise InvalidInput(f"entry {number}, or an earlier one, was changed after it was written.")
     if (len(found.texts), digests[-1]) != (found.count, found.digest):
-        raise InvalidInput(f"{found.count} entries were written, and these are not they.")
+        raise InvalidInput(f"it does not hold the {found.count} entries that were written.")

@@ -63,7 +63,7 @@ def _of_report(report: Report, terms: Terms) -> Spending:
     """The guarantee with the least ε at the budget's δ, all of its curve, and the proof of it."""
     if report.caveats:
         raise InvalidInput(
-            f"a budget covers no release with a caveat. This report says: {report.caveats[0]}. Train again without it.",
+            f"a budget cannot cover a report with a caveat. This report has: {report.caveats[0]}. Train again without it.",
             field="release",
         )
     best = min(report.asked, key=lambda one: one.guarantee.epsilon(terms.delta)).guarantee
@@ -97,7 +97,7 @@ def _check_users(run: Run, terms: Terms, *, report: bool) -> None:
 def _check_everybody(report: Report) -> None:
     if report.members:
         raise InvalidInput(
-            f"a budget is about everybody. Got a report for one person ({report.protected}). Leave out group.",
+            f"a budget protects everybody. Got a report for one person ({report.protected}). Leave out group.",
             field="release",
         )
 

@@ -63,17 +63,21 @@ def calibrate(
     most_steps: int = 1_000_000,
     releases: Iterable[int] = (),
 ) -> Run:
-    """The run changed as little as the target allows: `account` of what is returned gives at most `epsilon`.
+    """The run, changed in one respect so that `li.account` proves at most `epsilon` at `delta`.
 
-    `free` says what may change, as li.NOISE or by name as "noise". With li.NOISE the noise is scaled by one factor, up or
-    down. With li.STEPS the run is made as long as the target allows, but not longer than `most_steps`: where the loss stops
-    growing, any number of steps may do. With li.BATCH_SIZE the number of epochs is kept, and with noise on the gradient sum
-    the batch is the largest that meets the target, else the smallest. With li.STEP_SIZE steps are as long as the target
-    allows, or, if the present ones do not meet it, the nearest shorter ones that do, or longer ones.
+    `free` names what may change: li.NOISE or "noise", and so on.
 
-    The iterates after `releases` steps leave as well, as far as the run gets there. Room is left for the rounding of a
-    training, mostly below a part in a thousand, unless the run states its arithmetic: executed by `li.train`, it still meets
-    the target.
+    - li.NOISE: the noise of all steps is scaled by one factor, to the least that meets the target.
+    - li.STEPS: the run is as long as the target allows. If ε stops growing below the target, any number of steps works and
+      `most_steps` (default 1,000,000) is returned.
+    - li.BATCH_SIZE: the number of epochs stays. The largest batch that meets the target if the noise is on the gradient sum,
+      the smallest otherwise.
+    - li.STEP_SIZE: the largest step size that meets the target. If the given one is too large, the nearest smaller one, or
+      else a larger one.
+
+    `releases`: the steps after which a checkpoint is released as well, as far as the run reaches them. The result includes a
+    margin for floating-point rounding, usually below 0.1%, so that a run executed by `li.train` still meets the target;
+    there is no margin if the run states its arithmetic.
     """
     checked_run(run)
     target, delta = _checked_target(epsilon), checked_number("delta", delta, INSIDE_UNIT)
@@ -86,7 +90,7 @@ def calibrate(
 
 
 def _found(run: Run, free: Free, meets: Meets, longest: int) -> Run:
-    """With room for the rounding of a training."""
+    """With a margin for the rounding of a training."""
     if free is BATCH_SIZE:
         return run_of_nearest_batch_size(run, meets)
     if free is STEP_SIZE:
@@ -106,11 +110,11 @@ def _checked_target(epsilon: float) -> float:
 
 
 def _check_beforehand(mu: float, target: float, delta: float) -> None:
-    """No noise makes up for what was released before."""
+    """No noise makes up for what was released before training."""
     spent = GaussianDP(mu).epsilon(delta)
     if spent >= target:
         raise Unavailable(
-            f"beforehand_mu = {mu:g} alone costs epsilon = {spent:.4g} at delta = {delta:g}, which leaves nothing of "
-            f"epsilon = {target:g} for training. Release less beforehand, or allow a larger epsilon.",
+            f"beforehand_mu = {mu:g} alone has epsilon = {spent:.4g} at delta = {delta:g}, so nothing of "
+            f"epsilon = {target:g} is left for training. Release less before training, or allow a larger epsilon.",
             field="beforehand_mu",
         )

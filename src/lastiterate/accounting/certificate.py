@@ -14,6 +14,7 @@ from typing import Any
 
 from lastiterate.accounting.describe import promises
 from lastiterate.accounting.difference import differences, first_other, told
+from lastiterate.accounting.earlier_words import in_todays_words
 from lastiterate.accounting.groups import at_their_places, checked_group, protected
 from lastiterate.accounting.misreported import misreported
 from lastiterate.accounting.releases import released
@@ -42,7 +43,7 @@ _HOW = {"replayed": "replayed by the kernel", "recomputed": "recomputed from the
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a certificate proves its claim: what is claimed, of which releases, under which assumptions; or why not."""
+    """Whether a certificate proves its claim: ε, δ, the releases and the assumptions; or the reason why it does not."""
 
     accepted: bool
     epsilon: float = math.inf
@@ -139,7 +140,7 @@ def _admitted(found: Proved, epsilon: float, delta: float) -> float:
 def verify(certificate: dict[str, Any] | str, run: Run | None = None) -> Verdict:
     """Check a certificate (a dictionary, or its JSON), a trained model that holds one, or the HTML of a report.
 
-    A report has to say what its certificate proves. With `run`, it must also be about that very run.
+    A report must agree with the certificate in it. With `run`, the certificate must also be about that run.
     """
     return verified(certificate, run, "the run")
 
@@ -155,11 +156,11 @@ def verified(certificate: dict[str, Any] | str, run: Run | None, called: str) ->
     except Refused as error:
         return rejected(str(error))
     except KeyError as error:
-        return rejected(f"it is no {kind}: {error.args[0]} is missing")
+        return rejected(f"it is not a {kind}: {error.args[0]} is missing")
     except (LastIterateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
-        return rejected(f"it is no {kind}: {error}")
+        return rejected(f"it is not a {kind}: {error}")
     except (RecursionError, MemoryError):
-        return rejected(f"it is no {kind}: it is too large or too deep")
+        return rejected(f"it is not a {kind}: it is too large or too deep")
 
 
 def is_page(text: str) -> bool:
@@ -187,10 +188,10 @@ def checked(content: dict[str, Any], run: Run | None = None, called: str = "the 
     if content["format"] == SELECTION_FORMAT:
         return _checked_selection(content, run, called)
     if content["format"] != FORMAT:
-        return rejected(f"it is not a {FORMAT}: certificates of other formats have to be made anew")
+        return rejected(f"it is not a {FORMAT}. Make the certificate again with this version")
     claim, grade = content["claim"], content["grade"]
     if grade not in _HOW:
-        return rejected(f"it is of neither grade: {', '.join(_HOW)}")
+        return rejected(f"its grade must be one of {', '.join(_HOW)}")
     if content["caveats"]:
         return rejected(str(content["caveats"][0]))
     described = run_from_dict(content["run"])
@@ -198,11 +199,11 @@ def checked(content: dict[str, Any], run: Run | None = None, called: str = "the 
         return rejected(f"it is about another run{_which(content['run'], run, called)}")
     members = _members(content, described)
     if claim["adjacency"] != (whom := protected(described, members)):
-        return rejected(f"its run is about other neighbours: {whom}")
+        return rejected(f"its run has other neighbouring data sets: {whom}")
     process = at_their_places(released(described.process, claim["releases"]), members)
     assumptions = promises(described, process.releases, members)
-    if content["assumptions"] != assumptions:
-        which = first_other(content["assumptions"], assumptions)
+    if (stated := in_todays_words(content["assumptions"])) != assumptions:
+        which = first_other(stated, assumptions)
         return rejected(f"its assumptions are not those of its run: {which}")
     assumptions = [*assumptions, *_also_assumed(content)]
     theorem = _THEOREMS[content["theorem"]]
@@ -283,7 +284,7 @@ def not_replayed(theorem: Theorem, process: Process, content: dict[str, Any]) ->
         return f"{theorem.name} has no schedules that could be replayed"
     stated = statement(process, theorem.places(process), theorem.functions)
     if ("prepaid" in content["proof"]) != ("prepaid" in stated):
-        return "what it says of prepayment is not what its theorem says"
+        return "its facts about prepayment are not those of its theorem"
     for name, value in stated.items():
         given = content["proof"][name]
         if name == "prepaid":

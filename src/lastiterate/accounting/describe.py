@@ -15,39 +15,41 @@ from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_O
 _NEIGHBOURS = {
     REPLACE_ONE: "Two data sets are neighbours if they differ in one record, replaced by another; their size is public.",
     ZERO_OUT: (
-        "Two data sets are neighbours if one record of the first contributes nothing in the second: no gradient, and its "
-        "slot stays. The number of records, the sizes of batches and what sums are divided by are public."
+        "Two data sets are neighbours if one record of the first is zeroed out in the second: it contributes no gradient, "
+        "and its slot stays. The number of records, the batch sizes and the divisor of gradient sums are public."
     ),
     ADD_OR_REMOVE_ONE: (
-        "Two data sets are neighbours if the second has one record more or less. What sums are divided by is public and "
+        "Two data sets are neighbours if the second has one record more or less. The divisor of gradient sums is public and "
         "does not depend on the number of records."
     ),
 }
 _OF_USERS = {
     REPLACE_ONE: "each may be replaced by another; the number of records is public.",
     ZERO_OUT: (
-        "each may contribute nothing in the second, no gradient, and its slot stays; the number of records, the sizes of "
-        "batches and what sums are divided by are public."
+        "each may be zeroed out in the second: it contributes no gradient, and its slot stays; the number of records, the "
+        "batch sizes and the divisor of gradient sums are public."
     ),
     ADD_OR_REMOVE_ONE: (
-        "each may be added or removed; what sums are divided by is public and does not depend on the number of records."
+        "each may be added or removed; the divisor of gradient sums is public and does not depend on the number of records."
     ),
 }
 _SECRECY = (
-    "Nothing else that was computed from the data is released: no other iterate, no metric or stopping time, no choice of "
-    "hyperparameters by looking at it."
+    "Nothing else that was computed from the data is released: no other iterate, no metric or stopping time, no "
+    "hyperparameter chosen by looking at the data."
 )
 _START = "The first iterate does not depend on the data, and lies in the domain."
 _SECRECY_AFTERWARDS = (
-    "Nothing else that was computed from the data is released: no other iterate, no metric or stopping time, no choice of "
-    "hyperparameters by looking at it, but for what was released beforehand."
+    "Nothing else that was computed from the data is released: no other iterate, no metric or stopping time, no "
+    "hyperparameter chosen by looking at the data, except what was released before training."
 )
 _START_AFTERWARDS = (
-    "The first iterate depends on the data through what was released beforehand alone, and lies in the domain."
+    "The first iterate depends on the data only through what was released before training, and lies in the domain."
 )
-_NOISE = "The noise is Gaussian, fresh at every step and coordinate, from a generator nobody can predict."
+_NOISE = (
+    "The noise is Gaussian, independent at every step and coordinate, from a random generator that nobody can predict."
+)
 
-_SAME = "A record has the same features and target at each of its turns: no augmentation changes them."
+_SAME = "A record has the same features and target every time it is used: no augmentation changes them."
 
 
 def described(run: Run) -> list[str]:
@@ -122,9 +124,9 @@ def _neighbours(run: Run, members: tuple[int, ...]) -> str:
 
 def _beforehand(mu: float) -> str:
     return (
-        f"What was released beforehand about these records is mu-GDP with mu at most {mu!r}, under the same neighbours, and "
-        "includes everything that training was chosen by: how features were prepared, hyperparameters, the first iterate. "
-        "Whatever came out of it, all that is assumed of training holds."
+        f"What was released about these records before training is mu-GDP with mu at most {mu!r}, under the same "
+        "neighbours, and includes every choice for training that depends on the data: feature preparation, "
+        "hyperparameters, the first iterate. The assumptions on training hold for each of its possible outcomes."
     )
 
 
@@ -138,17 +140,17 @@ def _released_alone(run: Run, releases: tuple[int, ...]) -> str:
 
 
 def _optimizer_promises(run: Run) -> Iterator[str]:
-    """What makes an optimiser a computation from noisy gradients, and nothing else."""
+    """What makes an optimiser post-processing of noisy gradients."""
     if run.process.update.plain:
         return
     optimizer = run.optimizer
     yield (
-        f"The update ({optimizer.described}) sees the data through the noisy gradients alone, and whatever it remembers "
-        "starts from values that do not depend on the data."
+        f"The optimiser ({optimizer.described}) sees the data only through the noisy gradients, and its state starts from "
+        "values that do not depend on the data."
     )
-    yield "The bound on gradients holds wherever the optimiser may go, also where earlier noisy gradients have led it."
-    yield "Batches do not depend on what was computed before: which records are drawn next, no gradient decides."
-    yield "What sums are divided by, all schedules and the number of steps are public and do not depend on the data."
+    yield "The bound on gradients holds at every point that the optimiser may reach."
+    yield "Batches do not depend on earlier gradients or iterates."
+    yield "The divisor of gradient sums, all schedules and the number of steps are public and do not depend on the data."
     yield "No statistics of a batch are used: no batch normalisation, no loss of a batch, no norm of a noiseless gradient."
 
 

@@ -34,7 +34,7 @@ from lastiterate.theorems.shift_engine import own_mus
 
 @dataclass(frozen=True, eq=False)
 class RecordReport:
-    """ε by position in the data. Records of one batch share theirs: `batch_epsilons` are those of the batches in order."""
+    """ε of each record, by its position in the data. `batch_epsilons`: one ε per batch, shared by its records."""
 
     run: Run
     delta: float
@@ -48,12 +48,12 @@ class RecordReport:
 
     @property
     def worst(self) -> float:
-        """What may be claimed for everybody."""
+        """The largest ε: the guarantee that holds for everybody."""
         return float(self.batch_epsilons.max())
 
     @property
     def certificate(self) -> dict[str, Any]:
-        """The proof of what may be claimed for everybody, for `lastiterate verify`."""
+        """The proof of the guarantee for everybody, for `lastiterate verify`."""
         return self.for_everybody.certificate
 
     def save_certificate(self, path: str | Path) -> None:
@@ -61,7 +61,7 @@ class RecordReport:
         self.for_everybody.save_certificate(path)
 
     def save(self, path: str | Path, **options: Any) -> None:
-        """Write the report of what may be claimed for everybody, as `Report.save` does."""
+        """Write the report for everybody, as `Report.save` does."""
         self.for_everybody.save(path, **options)
 
     def epsilon_of(self, record: int) -> float:
@@ -91,10 +91,10 @@ class RecordReport:
 
 
 def account_each(run: Run, delta: float, releases: Iterable[int] = ()) -> RecordReport:
-    """What may be claimed to each single person, who knows where in the data their record stands.
+    """The ε of every single record, given its position in the data.
 
-    A record that comes early in a pass is hidden by all the noise that follows; no record's ε is above that of `account`,
-    which holds for all. With batches that are random or shuffled, all records are alike.
+    A record used early in a pass is hidden by all the noise that follows. No record's ε is above that of `li.account`, which
+    holds for all. With random or shuffled batches all records have the same ε.
     """
     if checked_run(run).user_records != 1:
         raise InvalidInput(

@@ -21,7 +21,7 @@ _CLOSE = 1.4  # of rungs: one is the next one of the other
 
 @dataclass(frozen=True)
 class Growth:
-    """ε after so many steps: of the last iterate alone, and of all of them."""
+    """ε along the run: for releasing the iterate after each listed step alone, and for releasing every iterate."""
 
     steps: tuple[int, ...]
     hidden: tuple[float, ...]

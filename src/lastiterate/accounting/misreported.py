@@ -17,7 +17,7 @@ def misreported(report: Any, certificate: dict[str, Any]) -> str:
         return ""
     claim = certificate["claim"]
     if not math.isclose(_finite(report["epsilon"]), _finite(claim["epsilon"]), rel_tol=1e-9):
-        return f"its report says epsilon = {report['epsilon']}, its certificate says {claim['epsilon']}"
+        return f"its report has epsilon = {report['epsilon']}, its certificate has {claim['epsilon']}"
     said = {name: report[name] for name in (*_OF_THE_CLAIM, *_OF_THE_CERTIFICATE, "assumptions")}
     meant = {name: claim[name] for name in _OF_THE_CLAIM} | {name: certificate[name] for name in _OF_THE_CERTIFICATE}
     meant["assumptions"] = [*certificate["assumptions"], *certificate.get("also_assumed", [])]

@@ -1,4 +1,4 @@
-"""Checkpoints that leave the house besides the last iterate."""
+"""Checkpoints that are released besides the last iterate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answer: ε, where it comes from, what else was tried, and what has to be believed."""
+"""The answer: ε, the theorem that proves it, the other theorems that were tried, and the assumptions."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What may be claimed of a run. `guarantees` are in order, the least ε first; `epsilons` are theirs, at `delta`.
+    """The smallest provable ε of a run, with all guarantees, refusals and assumptions. `print(report)` shows them.
 
-    `asked` are those of which one is the best; of `later` ones, which are not, ε is computed when somebody looks at it.
-    `members`: the records of the person whom it is for, where they were named; `run` then says how many they are.
-    `caveats`: what is known to be wrong with one execution of it, such as noise from a seed; `also_assumed`: what else its
-    owner has to guarantee.
+    `guarantees` are sorted, the smallest ε first; `epsilons` are theirs at `delta`. `asked` holds the guarantees whose ε was
+    computed at once, `later` those that cannot be the best, whose ε is computed on demand. `members`: the records of the
+    person whom the report is for, if they were given; `run` has their number. `caveats`: known defects of one execution,
+    such as noise from a seed. `also_assumed`: further assumptions of that execution.
     """
 
     run: Run
@@ -61,33 +61,33 @@ class Report:
 
     @property
     def best(self) -> Guarantee:
-        """The guarantee with the least ε."""
+        """The guarantee with the smallest ε."""
         return self.asked[0].guarantee
 
     @property
     def epsilon(self) -> float:
-        """The least provable ε at `delta`: an upper bound."""
+        """The smallest provable ε at `delta`: an upper bound."""
         return self.asked[0].epsilon
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """Of every theorem that applies."""
+        """The guarantees of all theorems that apply, smallest ε first."""
         return tuple(one.guarantee for one in self._ranked)
 
     @property
     def epsilons(self) -> tuple[float, ...]:
-        """Theirs, at `delta`."""
+        """The ε of each of `guarantees`, at `delta`."""
         return tuple(one.epsilon for one in self._ranked)
 
     @cached_property
     def _ranked(self) -> tuple[Ranked, ...]:
-        """The best stays the best: what is not asked at once is worse."""
+        """The best stays the best: those computed later are worse."""
         later = [Ranked(one.epsilon(self.delta), one) for one in self.later]
         return tuple(sorted((*self.asked, *later), key=Ranked.rank)) if later else self.asked
 
     @property
     def protected(self) -> str:
-        """Whom it is for: which records may differ."""
+        """The privacy unit: which records may differ between neighbouring data sets."""
         return protected(self.run, self.members)
 
     @property
@@ -97,21 +97,21 @@ class Report:
 
     @property
     def composition(self) -> float:
-        """ε if every iterate were released; ∞ where no theorem says."""
+        """ε for releasing every iterate; ∞ if no theorem gives one."""
         every = (one.epsilon for one in self.asked if one.guarantee.evidence.about is About.EVERY_ITERATE)
         return min(every, default=math.inf)
 
     @cached_property
     def sandwich(self) -> Sandwich:
-        """The best exact instance, and this bound: the truth is between them. Computed when it is first asked for."""
+        """The lower bound and this upper bound: the true ε is between them. Computed on first use."""
         return Sandwich(lower_bound_for(self.run, self.delta, self.releases, self.members), self.epsilon)
 
     @cached_property
     def alternatives(self) -> tuple[Alternative, ...]:
-        """Where ε is nearly that of releasing every iterate: runs that differ in one respect and cost less, cheapest first.
+        """Runs that differ in one respect and have a smaller ε, smallest first; none if hiding iterates already helps.
 
-        Each keeps the neighbours, the steps and the noise per step. Computed when first asked for, in about a second; none
-        for records that are named, whose places other batches would change.
+        Each keeps the neighbours, the number of steps and the noise per step. Computed on first use, in about a second; none
+        for the records of one person, because other batches would change when they are used.
         """
         if self.members:
             return ()
@@ -121,7 +121,7 @@ class Report:
 
     @cached_property
     def notion(self) -> Notion:
-        """All guarantees together: the best of them at every ε."""
+        """All guarantees together: the smallest δ at every ε."""
         least = {delta: self._about(delta) for delta in _SPOTS} if self.later else {}
         useful = [one for one in self.later if not all(one.evidence.hopeless(*spot) for spot in least.items())]
         return best([*(one.guarantee.notion for one in self.asked), *(one.notion for one in useful)])
@@ -131,39 +131,40 @@ class Report:
         return self.best.notion.epsilon_estimate(math.log(delta)) or self.best.epsilon(delta)
 
     def as_notion(self) -> Notion:
-        """The best guarantee, for whoever composes reports; not of an execution that leaked, nor for one person alone."""
+        """The best guarantee, to be composed with others; an error for reports with a caveat or for one person alone."""
         if self.members:
             raise InvalidInput(
-                "a report for the records of one person cannot be composed as one for everybody. Leave out group.",
+                "a report for the records of one person cannot be composed with reports for everybody. Leave out group.",
                 field="guarantees",
             )
         if self.caveats:
             raise InvalidInput(
-                f"a report with a caveat cannot be composed. This one says: {self.caveats[0]}. Train again without it.",
+                f"a report with a caveat cannot be composed. This one has: {self.caveats[0]}. Train again without it.",
                 field="guarantees",
             )
         return self.best.as_notion()
 
     def under(self, adjacency: Adjacency) -> Notion:
-        """What the best guarantee says of other neighbours: of replaced records, by taking one away and putting one in."""
+        """The best guarantee under another adjacency: replacing a record is removing one and adding one."""
         if checked_choice("adjacency", adjacency, Adjacency) is self.run.adjacency:
             return self.best.notion
         if not adjacency.replaces:
             raise Incompatible(
-                f"a guarantee under {self.run.adjacency!r} says nothing about {adjacency!r}. Give the run "
+                f"a guarantee under {self.run.adjacency!r} implies none under {adjacency!r}. Give the run "
                 f"adjacency={adjacency!r}."
             )
         return of_two(self.best.notion, adjacency)
 
     def group(self, size: int) -> Report:
-        """The same account for a person with up to `size` records, anywhere in the data: that of the run with
-        `user_records=size`. Where it is known which records they are, `li.account(run, delta, group=[...])` may say less.
+        """The report for a person with up to `size` records, anywhere in the data: that of the run with `user_records=size`.
+
+        If you know which records they are, `li.account(run, delta, group=[...])` may prove a smaller ε.
         """
         from lastiterate.accounting.account import account
 
         if self.run.user_records != 1:
             raise InvalidInput(
-                f"group needs the report of a run about single records. This one is about users with up to "
+                f"group needs a report for single records. This one is for users with up to "
                 f"{self.run.user_records} records. Give the run another user_records.",
                 field="size",
             )
@@ -181,14 +182,14 @@ class Report:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the owner of the run has to guarantee."""
+        """What you must guarantee: no program can check it."""
         return (*promises(self.run, self.releases, self.members), *self.also_assumed)
 
     @property
     def certificate(self) -> dict[str, Any]:
         """The proof of the best guarantee, for `lastiterate verify`: replayed by the kernel, or recomputed from the run.
 
-        Whoever changes it changes a copy.
+        Each access returns a copy.
         """
         return deepcopy(self._certificate)
 
@@ -216,11 +217,11 @@ class Report:
     ) -> None:
         """Write the report: a page to print and sign (.html), JSON with the certificate (.json), or text (.txt).
 
-        The page is complete in itself: claim, run, theorem, assumptions with a box each for initials, bounds, curves,
-        certificate and label; `lastiterate verify` checks it. `stated` fills fields of the label. `model`, what is released,
-        and `data` are files, bytes or arrays, of which a digest is written. That of private data takes `data_key`, the
-        name of a file with a secret key (made if it is not there), or else it would be a release of its own. The curve of ε
-        takes up to two dozen accounts; `curves=False` leaves it out.
+        The page is self-contained: claim, run, theorem, assumptions with a box each for initials, bounds, curves, proof and
+        label; `lastiterate verify` checks it. `stated` fills fields of the label. `model` (what is released) and `data`
+        are files, bytes or arrays, whose digests are written. A digest of private data needs `data_key`, the name of a file
+        with a secret key (created if missing), because a plain digest would itself be a release. The curve of ε takes up to
+        two dozen accounts; `curves=False` leaves it out.
         """
         from lastiterate.accounting.signed.write import save
 
@@ -229,14 +230,14 @@ class Report:
     def label(self, stated: dict[str, Any] | None = None) -> dict[str, Any]:
         """The fields of public deployment registries and of NIST SP 800-226, each filled or "not stated".
 
-        `stated` fills those that the report does not know, by section, group and name.
+        `stated` fills the others, by section, group and name.
         """
         from lastiterate.accounting.signed.label import report_label
 
         return report_label(self._certificate, stated)
 
     def to_dict(self) -> dict[str, Any]:
-        """The report without its certificate, as JSON could hold it."""
+        """The report without its certificate, as a JSON-ready dictionary."""
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,

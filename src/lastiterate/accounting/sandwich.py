@@ -1,4 +1,4 @@
-"""Between an instance that costs so much and a proof that it costs no more."""
+"""The lower bound of a run next to its upper bound."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from lastiterate.errors import INSIDE_UNIT, checked_number
 
 
 def lower_bound(run: Run, delta: float, releases: Iterable[int] = (), group: Iterable[int] = ()) -> LowerBound:
-    """The best exact instance: whatever is proved of this run, its ε at `delta` is no less than this.
+    """A lower bound on ε at `delta`: no valid guarantee for this run can be smaller.
 
-    Instances are those that the run's own assumptions allow: every loss with the facts it states, all data, every start. The
-    iterates after `releases` steps leave as well. `group`: the records of one person, all of whom may differ.
+    It is the ε of the worst instance found among those that the run's assumptions allow: any loss with the stated
+    smoothness, convexity and gradient bounds, any data, any first iterate. `releases`: the steps after which a checkpoint is
+    released as well. `group`: the records of one person, all of which may differ.
     """
     target, members = checked_number("delta", delta, INSIDE_UNIT), checked_group(checked_run(run), group)
     return lower_bound_for(run_for(run, members), target, releases, members)
@@ -41,7 +42,7 @@ class Sandwich:
 
     @property
     def ratio(self) -> float:
-        """upper/lower: 1 where the bound is exact, ∞ where no instance is known."""
+        """upper/lower: 1 if the bound is exact, ∞ if no lower bound is known."""
         if self.upper == 0:
             return 1.0
         return self.upper / self.lower.epsilon if self.lower.epsilon > 0 else math.inf
@@ -51,4 +52,4 @@ class Sandwich:
 
     def __str__(self) -> str:
         known = f", ratio {self.ratio:.4g}" if math.isfinite(self.ratio) else ""
-        return f"[{self.lower.epsilon:.6g}, {self.upper:.6g}]{known}; the lower end: {self.lower.instance}"
+        return f"[{self.lower.epsilon:.6g}, {self.upper:.6g}]{known}; lower bound from {self.lower.instance}"

@@ -15,7 +15,7 @@ _DISPLACEMENTS = Interval(0.0, 1e-3, low_included=True, high_included=True)
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """The neighbour's record moves a computed sum of gradients by at most `factor` times what it moves the exact one.
+    """Floating-point rounding: a record changes a computed gradient sum by at most `factor` times its exact change.
 
     The iterates as they are computed, all of them together, differ from exact ones by a Gaussian mechanism with
     mu = `displacement`. (docs/numerics.md)

@@ -42,7 +42,7 @@ class Domain(ABC):
 
 @dataclass(frozen=True)
 class Unbounded(Domain):
-    """No projection. The number of parameters, if given, helps where only weight decay keeps the iterates together."""
+    """No projection. `dimension`: the number of parameters, which some theorems on weight decay need."""
 
     dimension: int | None = None
     kind: ClassVar[str] = "unbounded"
@@ -61,7 +61,7 @@ class Unbounded(Domain):
 
 @dataclass(frozen=True)
 class Ball(Domain):
-    """Every step ends with the projection on a ball of this radius, wherever its centre is."""
+    """Every step ends with the projection onto a ball of this radius. Its centre does not matter for privacy."""
 
     radius: float
     kind: ClassVar[str] = "ball"
@@ -80,7 +80,7 @@ class Ball(Domain):
 
 @dataclass(frozen=True)
 class Box(Domain):
-    """Every step ends with the projection on a cube with this side."""
+    """Every step ends with the projection onto a cube with this side."""
 
     side: float
     dimension: int
@@ -104,7 +104,7 @@ class Box(Domain):
 
 @dataclass(frozen=True)
 class ConvexSet(Domain):
-    """Every step ends with the projection on some convex set whose diameter is known."""
+    """Every step ends with the projection onto a convex set of this diameter."""
 
     diameter: float = math.inf
     kind: ClassVar[str] = "convex_set"

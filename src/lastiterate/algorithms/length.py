@@ -21,7 +21,7 @@ class Epochs:
 
 
 def epochs(count: int) -> Epochs:
-    """So many passes over the data, as the `steps` of a run. With other batches, they are as many passes."""
+    """A number of passes over the data, for the `steps` of a run. It is kept if the batches are changed."""
     return Epochs(count)
 
 

@@ -133,7 +133,7 @@ class OnMeanGradient(Noise):
 @names_arguments
 @dataclass(frozen=True)
 class OnGradientSum(Noise):
-    """x ← x − (step_size/batch_size)·(Σ gradients clipped at `clip` + N(0, multiplier²·clip²)), as DP-SGD libraries do."""
+    """x ← x − (step_size/batch_size)·(Σ gradients clipped at `clip` + N(0, multiplier²·clip²)), as in DP-SGD libraries."""
 
     multiplier: PerStep
     clip: PerStep

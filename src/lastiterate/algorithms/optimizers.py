@@ -102,7 +102,7 @@ class Optimizer(ABC):
 class SGD(Optimizer):
     """v ← momentum·v + (1 − dampening)·g, x ← x − step_size·v; with `nesterov`, x ← x − step_size·(g + momentum·v).
 
-    As torch.optim.SGD, but v starts at 0, so that the first step is dampened like all others.
+    Like torch.optim.SGD, but v starts at 0, so the first step is dampened like all others.
     """
 
     momentum: float = 0.0
@@ -184,7 +184,7 @@ class SGD(Optimizer):
 @names_arguments
 @dataclass(frozen=True, kw_only=True)
 class Adam(Optimizer):
-    """As torch.optim.Adam, or torch.optim.AdamW where the weight decay is `decoupled`; `floor` is what torch calls eps."""
+    """torch.optim.Adam, or torch.optim.AdamW if the weight decay is `decoupled`; `floor` is eps of torch."""
 
     beta1: float = 0.9
     beta2: float = 0.999
@@ -229,7 +229,7 @@ class OtherOptimizer(Optimizer):
 
     def settled(self, x: Floats, noised: Floats, memory: Memory, at: At) -> tuple[Floats, Memory]:
         raise InvalidInput(
-            f"the update of {self.name} is not known, so that it cannot be trained here. Use li.SGD or li.Adam.",
+            f"the update of {self.name} is unknown, so li.train cannot run it. Use li.SGD or li.Adam.",
             field="optimizer",
         )
 

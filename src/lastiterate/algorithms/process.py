@@ -25,10 +25,10 @@ class Process:
     `sensitivity` bounds ‖φ_t − φ'_t‖ at a step that sees the record, `lipschitz` is a Lipschitz constant of both maps, and
     ‖φ_t(x) − φ'_t(y)‖ ≤ retain·‖x − y‖ + drift whatever the curvature (∞ where gradients are not bounded). On a random
     batch, `sampled` is the sensitivity that the law of sampling takes: share·sampled, with the probabilities of `levels`. A
-    contracting proximal map is counted into its own step: it scales all of these. `releases`: after so many steps the
-    iterate is published, the end of the run left out.
+    contracting proximal map is counted into its own step: it scales all of these. `releases`: the steps
+    after which the iterate is released, without the last.
 
-    `smooth`: how a record's push turns as the iterate moves; or, in words, why that is not known.
+    `smooth`: how fast a record's gradient changes as the iterate moves; or, in words, why that is unknown.
 
     `displacement`: what is computed differs from all this by a Gaussian mechanism with this mu.
 

@@ -107,7 +107,7 @@ class ConvexTerm(Prox):
         return self.modulus
 
     def value(self, x: Floats) -> float:
-        raise InvalidInput(f"nothing but its modulus is known of {self!r}.", field="prox")
+        raise InvalidInput(f"{self!r} has no formula, only a modulus.", field="prox")
 
     def mapped(self, x: Floats, step_size: float) -> Floats:
         raise InvalidInput(f"no proximal map is known for {self!r}.", field="prox")

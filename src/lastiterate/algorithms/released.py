@@ -90,7 +90,7 @@ class EMA(Released):
 
 @dataclass(frozen=True)
 class Average(Released):
-    """The mean of the last so many iterates, of all by default; no iterate itself is released."""
+    """Release the mean of the `last` iterates, of all by default, and no iterate itself."""
 
     last: int | None = None
     kind: ClassVar[str] = "average"

@@ -54,22 +54,20 @@ _BEFOREHAND = Interval(0.0, _MOST, low_included=True, high_included=True)
 class Run:
     """x ← Π(prox((1 − step_size·weight_decay)·x − step_size·(mean gradient of the batch) + noise)), `steps` times.
 
-    `step_size`, the size of the noise and the clip may be one number, one per step, or a schedule such as li.cosine(0.1).
-    `weight_decay` is that of torch.optim.SGD; an l2 term of the loss does the same. With an `optimizer`, what the steps are
-    made of goes through it: li.SGD(momentum=0.9), li.Adam(), or the name of any other. Only the last iterate is released, or
-    the average of iterates that `released` says. `arithmetic` is what rounding adds where the run was executed; `li.train`
-    states it in the run that it returns. The first iterate does not depend on the data, and its norm is at most
-    `start_norm`; this matters only where weights decay. `adjacency` says which data sets are neighbours: `li.REPLACE_ONE`,
-    `li.ZERO_OUT` (the neighbour's record contributes nothing) or, where batches deal each record by itself,
-    `li.ADD_OR_REMOVE_ONE`.
-
-    `beforehand_mu`: what was released about the same records before training, on which training may depend, such as private
-    means and scales that features are prepared with. Together it is mu-GDP under `adjacency`, with this mu (of several, the
-    root of the sum of squares). The account is then of both together.
-
-    `user_records`: no user has more than so many records, anywhere in the data, and the guarantee is for a whole user: up to
-    so many records are replaced, contribute nothing, or are added or removed, as `adjacency` says of one. `beforehand_mu`
-    stays that of one record.
+    - `step_size`, the size of the noise and the clip: one number, one per step, or a schedule such as li.cosine(0.1).
+    - `weight_decay`: that of torch.optim.SGD; an l2 term of the loss does the same.
+    - `optimizer`: li.SGD(momentum=0.9), li.Adam(), or the name of any other, which gets the noisy gradients.
+    - `released`: the last iterate, or an average of iterates such as li.EMA(decay=0.99).
+    - `adjacency`: which data sets are neighbours: `li.REPLACE_ONE`, `li.ZERO_OUT` (one record contributes nothing) or, with
+      li.Poisson and li.BallsAndBins, `li.ADD_OR_REMOVE_ONE`.
+    - `start_norm`: the largest norm of the first iterate, which must not depend on the data. It matters only with weight
+      decay.
+    - `arithmetic`: what floating-point rounding adds to ε; `li.train` states it in the run that it returns.
+    - `beforehand_mu`: what was released about the same records before training, such as private means and scales of
+      features, is mu-GDP under `adjacency` with this mu (of several, the root of the sum of squares). Training may depend on
+      it, and the guarantee covers both together.
+    - `user_records`: the largest number of records of one user, anywhere in the data. The guarantee is then for a whole
+      user: all these records may be replaced, zeroed out, or added or removed. `beforehand_mu` stays that of one record.
     """
 
     loss: Loss
@@ -177,24 +175,24 @@ class Run:
 
     @property
     def clip(self) -> PerStep | None:
-        """Where gradients are clipped: DP-SGD noise on the sum implies it."""
+        """The clipping norm of gradients; noise on the gradient sum implies one."""
         return self.loss.clip if self.noise.implied_clip is None else self.noise.implied_clip
 
     @property
     def expected_arithmetic(self) -> Arithmetic:
-        """What `li.train` may turn out to add by its rounding, whatever the precision of the data."""
+        """The most that the rounding of `li.train` may add, whatever the precision of the data."""
         bounded = self.clip is not None or math.isfinite(self.loss.gradient_bound)
         replaces, linear = self.adjacency.replaces, self.loss.linear
         return expected_arithmetic(self.batches.largest, self.batches.random, linear, bounded, replaces)
 
     @property
     def protected(self) -> str:
-        """Whom the guarantee is for, in reports and certificates."""
+        """The privacy unit, in the words of reports and certificates."""
         return self.adjacency.said_of(self.user_records)
 
     @property
     def convex(self) -> bool:
-        """Whether every step follows the gradient of a convex function."""
+        """Whether every per-record loss, after any clipping, is convex."""
         return self.loss.convex_if(clipped=self.clip is not None)
 
     def with_noise(self, factor: float) -> Run:
@@ -202,7 +200,7 @@ class Run:
         return replace(self, noise=self.noise.scaled(checked_number("factor", factor, POSITIVE)))
 
     def first(self, steps: int) -> Run:
-        """The first so many steps; where nothing is given per step, also more than there are."""
+        """The run cut to its first `steps`; if nothing is given per step, it may also become longer."""
         count = checked_count("steps", steps)
         loss = self.loss if self.loss.clip is None else replace(self.loss, clip=first_steps(self.loss.clip, count))
         sizes = first_steps(self.step_size, count)
@@ -210,7 +208,7 @@ class Run:
         return replace(self, loss=loss, step_size=sizes, noise=self.noise.first(count), length=length)
 
     def continued(self, more: int) -> Run:
-        """So many steps more, each with the numbers of the last."""
+        """The run with `more` steps, each like the last one."""
         count = checked_count("more", more, least=0)
         loss = self.loss if self.loss.clip is None else replace(self.loss, clip=continued(self.loss.clip, count))
         length = self.length.cut(self.steps + count, self.batches.per_epoch)
@@ -219,11 +217,11 @@ class Run:
 
     @property
     def decay(self) -> float:
-        """Times the step size, what an iterate loses at each step."""
+        """The l2 term of the loss plus the weight decay."""
         return self.loss.l2 + self.weight_decay
 
     def divisor_of(self, count: int) -> float:
-        """What the gradient sum of a batch of so many records is divided by: under noise on the sum, always by the same."""
+        """The divisor of the gradient sum of a batch of `count` records; fixed if the noise is on the sum."""
         return self.batches.divisor if self.noise.on_sum else self.batches.divisor_of(count)
 
     def reason(self, lipschitz: Floats, sizes: Sizes) -> str:
@@ -258,7 +256,7 @@ class Run:
     def _check_mean(self) -> None:
         if self.noise.on_sum and self.batches.own_mean:
             raise InvalidInput(
-                "noise on a gradient sum that is divided by the size of the batch would shrink with the batch. "
+                "noise on a gradient sum needs a fixed divisor: divided by the batch size, it would shrink with the batch. "
                 f"Got {type(self.noise).__name__} and {type(self.batches).__name__}. Use li.Poisson, or li.OnMeanGradient.",
                 field="noise",
             )
@@ -266,7 +264,7 @@ class Run:
     def _check_adjacency(self) -> None:
         if self.adjacency not in self.batches.adjacencies:
             raise InvalidInput(
-                f"{self.batches.called} have no neighbours under {self.adjacency!r}: {self.batches.other_neighbours}.",
+                f"{self.batches.called} do not support {self.adjacency!r}: {self.batches.other_neighbours}.",
                 field="adjacency",
             )
         if not self.adjacency.replaces and self.clip is None and math.isinf(self.loss.gradient_bound):

@@ -8,7 +8,7 @@ from lastiterate.errors import Incompatible, PublicEnum
 
 
 class Adjacency(PublicEnum):
-    """Which pairs of data sets a guarantee speaks of; two guarantees combine only if they agree on it."""
+    """Which pairs of data sets are neighbours. Only guarantees with the same adjacency can be combined."""
 
     REPLACE_ONE = "one record is replaced, the number of records is public"
     ZERO_OUT = "one record contributes nothing, sizes and divisors are public and stay"

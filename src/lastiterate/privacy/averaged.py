@@ -22,7 +22,7 @@ _SMALLEST_LOG = -1e300  # stands for −∞, which minus itself would be NaN; be
 class AveragedGaussianDP(Notion):
     """δ(ε) = Σ weight·θ_ε(μ): with this probability the mechanism is one that is μ-GDP (joint convexity).
 
-    Such is the last iterate after a random order of the data, where a record's μ depends on when its turn came.
+    The last iterate after a random order of the data is an example: a record's μ depends on when it was used.
     """
 
     mus: tuple[float, ...]

@@ -62,7 +62,7 @@ class Best(Notion):
 
 
 def best(guarantees: Iterable[Notion]) -> Notion:
-    """All of these hold for one and the same release: what they say together."""
+    """One guarantee from several for the same release: the smallest δ of them at every ε."""
     members = tuple(checked_notions("best", guarantees))
     adjacency = common_adjacency(member.adjacency for member in members)
     return members[0] if len(members) == 1 else Best(members, adjacency)

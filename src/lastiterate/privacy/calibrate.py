@@ -81,7 +81,7 @@ def _least_log_noise(composed: Callable[[float], SubsampledGaussians], epsilon: 
     found = decreasing_crossing(excess, _LOWEST, _HIGHEST, log_noise, 0.01, _CLOSENESS)
     if not excess(found) <= 0:
         raise Unavailable(
-            f"no noise is known to meet epsilon = {epsilon:g} at delta = {math.exp(log_delta):g}: what can be shown of "
-            "sampled steps does not reach that far. Take a larger epsilon or delta."
+            f"no noise is known to meet epsilon = {epsilon:g} at delta = {math.exp(log_delta):g}: the bounds on sampled "
+            "steps do not reach that far. Take a larger epsilon or delta."
         )
     return found

@@ -26,7 +26,7 @@ _MOST_CELLS = 200_000  # of one part: fewer are coarser, and so looser, where lo
 
 
 def compose(guarantees: Iterable[Notion]) -> Notion:
-    """The guarantee of releasing everything, in the notion that loses least: exact for Gaussians and subsampled ones.
+    """The guarantee of all these releases together; exact for Gaussian and subsampled Gaussian mechanisms.
 
     A report of `li.account` counts as its best guarantee.
     """

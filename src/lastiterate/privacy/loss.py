@@ -33,7 +33,7 @@ _MOST_CELLS = 20_000  # of a Gaussian mechanism on the lattice of another loss: 
 @dataclass(frozen=True, init=False, eq=False)
 class PrivacyLoss(Notion):
     """Mass masses[i] at the privacy loss first + i·spacing, `infinite` at +∞: the law of log dP/dQ under P, for a pair
-    (P, Q) that dominates the mechanism in both orders. Composition is a lattice sum, evaluated when asked.
+    (P, Q) that dominates the mechanism in both orders. Composition is a lattice sum, evaluated on demand.
     """
 
     adjacency: Adjacency
@@ -65,7 +65,7 @@ class PrivacyLoss(Notion):
         if mirrored > 1 + 1e-9:
             raise InvalidInput(
                 "masses must be the law of log dP/dQ under P, under which the mean of e^-loss is at most 1. "
-                f"Got {mirrored:.6g}. Was the law taken under Q, or the sign of the loss turned?",
+                f"Got {mirrored:.6g}. Was the law taken under Q, or the sign of the loss flipped?",
                 field="masses",
             )
         self._fill(LatticeSum((Masses(first, spacing, mass_array, infinite),), (1,)), adjacency)

@@ -32,9 +32,9 @@ _SMALLEST_DELTA = 5e-324  # the least float above 0: a δ that underflows must n
 
 
 class Notion(ABC):
-    """A guarantee for every pair of adjacent data sets, in both orders.
+    """A privacy guarantee for every pair of neighbouring data sets, in both orders.
 
-    Whatever it is asked, the answer is on the safe side: `epsilon` and `delta` are upper bounds, `tradeoff` a lower one.
+    All answers are on the safe side: `epsilon` and `delta` are upper bounds, `tradeoff` is a lower bound.
     """
 
     adjacency: Adjacency
@@ -69,9 +69,7 @@ class Notion(ABC):
         return np.nan
 
     def _rdp(self, orders: Floats) -> Floats:
-        raise Unavailable(
-            f"{type(self).__name__} says nothing about Rényi divergences. Use epsilon, delta or tradeoff."
-        )
+        raise Unavailable(f"{type(self).__name__} gives no Rényi divergences. Use epsilon, delta or tradeoff.")
 
     def epsilon(self, delta: ArrayLike) -> Any:
         """The least ε for which the guarantee implies (ε, δ)-differential privacy."""
@@ -107,7 +105,7 @@ class Notion(ABC):
         return like_input(self._rdp(orders.ravel()), order)
 
     def relabelled(self, adjacency: Adjacency) -> Notion:
-        """The same curve as a statement about other neighbours: for a theorem whose proof is about those."""
+        """The same curve under another adjacency: for theorems whose proof covers that one."""
         if adjacency is self.adjacency:
             return self
         other = copy(self)
@@ -115,7 +113,7 @@ class Notion(ABC):
         return other
 
     def after(self, mu: float) -> Notion:
-        """Together with what was released before it, which is mu-GDP: the guarantee holds whatever came out of that."""
+        """Together with an earlier mu-GDP release; this guarantee must hold for every outcome of that."""
         return self if checked_number("mu", mu, MU) == 0 else self._after(mu)
 
     def _after(self, mu: float) -> Notion:
@@ -125,10 +123,10 @@ class Notion(ABC):
         return AfterGaussian(self, mu)
 
     def group(self, size: int) -> Notion:
-        """For up to `size` records that differ, one neighbour after the other: size·μ for μ-GDP, and exact for the others.
+        """The guarantee for groups of up to `size` records: size·μ for μ-GDP, and exact for other notions.
 
-        It holds if this guarantee does for all data sets in between: where a record is left out, for those with up to
-        `size` records less. A run with `user_records` sees to that.
+        This guarantee must hold for all data sets in between, which may have up to `size` records less if records are zeroed
+        out or removed. A run with `user_records` ensures that.
         """
         from lastiterate.privacy.group import of_group
 

@@ -26,7 +26,7 @@ Larger ε are answered by a function or by the last point."""
 class Profile(Notion):
     """`Profile(epsilons=[0, 1], deltas=[0.1, 1e-5])` from points, or `Profile(function=f)` with f(ε) = δ, vectorised.
 
-    Points are upper bounds on a convex function of e^ε, so the profile is the greatest convex minorant of the points and
+    Points are upper bounds on δ(ε), which is convex in e^ε; so the profile is the greatest convex minorant of the points and
     their mirror images: interpolated in e^ε, constant after the last. `Profile(epsilons=[1.0], deltas=[0.0])` is pure DP.
     """
 

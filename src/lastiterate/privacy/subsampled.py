@@ -57,7 +57,7 @@ _LARGEST_VARIANCE = 1e12
 _FEW_QUESTIONS = 3  # are answered one by one, each by what is sharpest for it
 _FAR = 12.0  # standard deviations: δ is within 1e-32 of 1, and no float tells that from 1
 _NO_FIXED_SIZE = (
-    "batches of fixed size have no record to add or remove: it would change every inclusion probability. Got "
+    "adding or removing a record from batches of fixed size would change every inclusion probability. Got "
     "adjacency=li.ADD_OR_REMOVE_ONE. Use li.REPLACE_ONE or li.ZERO_OUT, or sampling=li.notions.POISSON."
 )
 # So many are answered from a curve where a sensitivity is drawn, and each would take long; down to so small a δ it is sharp.
@@ -87,7 +87,7 @@ class SubsampledGaussians(Notion):
         """Only where the law of sampling stays the same: it depends on what the neighbour has instead of the record."""
         sampled = any(step.inclusion < 1 and step.sampling is POISSON for step, _ in self.steps)
         if sampled and adjacency.replaces != self.adjacency.replaces:
-            raise Incompatible(f"a sampled step under {self.adjacency!r} says nothing about {adjacency!r}.")
+            raise Incompatible(f"a sampled step under {self.adjacency!r} implies nothing under {adjacency!r}.")
         return replace(self, adjacency=adjacency)
 
     @cached_property

@@ -52,7 +52,7 @@ def _projected(process: Process) -> Evidence:
     """Update: X ← Π(φ(X) + N(0, ν²)), a batch drawn afresh at each step.
     Bound: δ ≤ pθ(1 − ((1−p)θ)^T)/(1 − (1−p)θ), θ = θ_ε((D + 2ηC)/σ).
     Assumes: any clipped loss, a bounded domain; only the last iterate is released.
-    Attained by: opposite pushes on a tiny interval, to 3 %.
+    Attained by: opposite gradients on a tiny interval, to 3 %.
     Reference: Asoodeh and Diaz 2023, Theorems 1 and 2.
     """
     ratio, rate = printed_ratio(process), float(process.inclusion[0])
@@ -64,7 +64,7 @@ def _curved(process: Process) -> Evidence:
     Bound: δ_t = (1 − p)·g(δ_{t−1}) + p·g(1), g(x) = x·θ_{ε(x)}(r), ε(x) = log(1 + (e^ε − 1)/x).
         r = min(retain·D + drift, L·D + s)/ν: how far apart two states are after a step, in units of its noise.
     Assumes: a clipped or smooth loss, a bounded domain; only the last iterate is released.
-    Attained by: opposite pushes on a tiny interval, to 3 %.
+    Attained by: opposite gradients on a tiny interval, to 3 %.
     Reference: the recursion of Asoodeh and Diaz 2023 with Balle et al. 2019, Theorem 1 (docs/proofs.md).
     """
     ratio, rate = sharper_ratio(process), float(process.inclusion[0])
@@ -94,7 +94,7 @@ def _regularised(process: Process) -> Evidence:
     """Update: X ← (1 − λ)X − η·(a clipped mean gradient) + N(0, ν²), a batch drawn afresh at each step.
     Bound: (1 + e^ε)·(1 − P(χ²_d ≤ κ²)^T) + p·Σ_t (1−p)^{T−t}·Π_{s≥t} θ_ε(2(r_s − νκ)/ν), over κ.
         r_s = (ηC + κν)(1 − (1−λ)^s)/λ; the sum is the recursion of Theorem 1 with a radius that grows.
-    Assumes: weight decay, no projection, a known number of parameters, all steps alike; only the last iterate is
+    Assumes: weight decay, no projection, a known number of parameters, identical steps; only the last iterate is
         released.
     Attained by: full decay, the last step alone, to 3 %.
     Reference: Asoodeh and Diaz 2023, Theorem 3, corrected.
@@ -187,7 +187,7 @@ BOUNDED_GRADIENTS = Assumption("gradients are bounded, by clipping or otherwise"
 DECAYING = Assumption("weight decay", _decaying)
 KNOWN_DIMENSION = Assumption("the number of parameters is known", _known_dimension)
 SOME_REACH = Assumption(
-    f"before its noise, a step leaves any two iterates of the domain within {_LARGEST_RATIO:g} times the noise, because "
+    f"before its noise, a step brings any two iterates of the domain within {_LARGEST_RATIO:g} times the noise, because "
     "gradients are bounded or the Lipschitz constant is known",
     _some_reach,
 )

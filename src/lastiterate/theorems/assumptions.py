@@ -15,11 +15,11 @@ from lastiterate.theorems.theorem import Assumption
 
 @dataclass(frozen=True, repr=False)
 class KindOfBatches(Assumption):
-    """A record's turns come like this; otherwise the theorem is about something else."""
+    """How batches use a record; with other batches the theorem covers something else."""
 
 
 def batches(statement: str, *turns: Turns) -> KindOfBatches:
-    """A record's turns come in one of these ways."""
+    """Batches that use a record in one of these ways."""
 
     def failure(process: Process) -> str | None:
         if process.batches.turns in turns:

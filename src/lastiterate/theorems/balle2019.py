@@ -27,7 +27,7 @@ def _worst(process: Process) -> Evidence:
     """Update: X ← φ(X) + N(0, ν²), one pass in a fixed order.
     Bound: ρ = (s/ν)²/2: the last record, which nothing follows.
         A record that r ≥ 1 steps follow has (s/ν)²·L^{r+1}/(2r), and L^{r+1}/r is at most 1.
-    Assumes: L ≤ 1, or L < 1, all steps alike; only the last iterate is released.
+    Assumes: L ≤ 1, or L < 1, identical steps; only the last iterate is released.
     Attained by: the last batch of a pass, to 5 %.
     Reference: Balle et al. 2019, Theorem 4 (3), and Theorem 5, corrected.
     """

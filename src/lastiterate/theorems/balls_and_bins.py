@@ -1,4 +1,4 @@
-"""Balls and bins: each record goes to a batch of its own choice in each epoch, and is there or not.
+"""Balls and bins: each record goes to a batch of its own choice in each epoch; zero-out or add-or-remove.
 
 As a composition, with the place in the last epoch hidden, with prepayment, and over a window. Proofs: docs/proofs.md.
 """
@@ -35,7 +35,7 @@ THERE_OR_NOT = (ZERO_OUT, ADD_OR_REMOVE_ONE)
 def _composition(process: Process) -> Evidence:
     """Update: X ← φ(X) + N(0, ν²), balls and bins.
     Bound: (1/l)·Σ_j N(μ·e_j, I) against N(0, I) in l dimensions, in both orders, composed over the epochs; μ = s/ν.
-    Assumes: a record that is there or not, nothing else; every iterate may be released.
+    Assumes: zero-out or add-or-remove adjacency, nothing else; every iterate may be released.
     Attained by: linear losses: it is exact, if all iterates are released.
     Reference: Chua et al. 2025 (arXiv 2412.16802); Feldman and Shenfeld 2025; the loss distribution in docs/proofs.md.
     """
@@ -46,8 +46,8 @@ def _hidden(process: Process) -> Evidence:
     """Update: X ← Π(φ(X) + N(0, ν²)), balls and bins.
     Bound: Σ_k N(μ_k, 1)/l against N(0, 1), in both orders, μ_k the engine's for place k of the last epoch.
         Earlier epochs count at their worst place.
-    Assumes: a record that is there or not, a known Lipschitz constant, little growth within an epoch; only the last iterate
-        is released.
+    Assumes: zero-out or add-or-remove adjacency, a known Lipschitz constant, little growth within an epoch; only the last
+        iterate is released.
     Attained by: one epoch on linear losses, to 1 %.
     Reference: hidden allocation (docs/proofs.md).
     """
@@ -58,9 +58,9 @@ def _prepaid(process: Process) -> Evidence:
     """Update: X ← φ(X) + N(0, ν²), balls and bins, smooth losses.
     Bound: δ0 + Σ_k N(μ_k, 1)/l against N(0, 1), in both orders, μ_k by prepayment for place k of the last epoch.
         Earlier epochs count at their worst place.
-    Assumes: a record that is there or not; no projection and no proximal map, a known smoothness, bounded gradients, one
-        clip; all steps alike, little growth within an epoch; only the last iterate is released.
-    Attained by: one epoch of quadratic losses, where the push does not turn.
+    Assumes: zero-out or add-or-remove adjacency; no projection and no proximal map, a known smoothness, bounded gradients,
+        one clip; identical steps, little growth within an epoch; only the last iterate is released.
+    Attained by: one epoch of quadratic losses, where a record's effect is constant.
     Reference: prepayment and hidden allocation (docs/proofs.md).
     """
     return Evidence(ChosenSlack(partial(prepaid_in_the_last_epoch, process)))
@@ -70,7 +70,7 @@ def _window_tail(process: Process) -> Evidence:
     """Update: X ← Π(φ(X) + N(0, ν²)), balls and bins.
     Bound: δ(ε) = the least of θ_a(μ_k) + e^a·d_k(ε − a) over windows of k epochs and parts a of ε.
         d_k is the composition of the last k epochs, μ_k what they leave of the distance before them, on the same data.
-    Assumes: L ≤ 1 and whole epochs; a record that is there or not; only the last iterate is released.
+    Assumes: L ≤ 1 and whole epochs; zero-out or add-or-remove adjacency; only the last iterate is released.
     Attained by: one epoch that forgets everything before, to 1 %.
     Reference: window and tail (docs/proofs.md).
     """
@@ -102,7 +102,7 @@ def _distances(process: Process) -> Floats:
 
 BALLS_AND_BINS = Theorem(
     "balls-and-bins",
-    "Chua et al. 2025 and Feldman and Shenfeld 2025, computed anew",
+    "Chua et al. 2025 and Feldman and Shenfeld 2025, recomputed",
     "balls and bins, any loss, every iterate released",
     (OWN_PLACES,),
     _composition,
@@ -112,7 +112,7 @@ BALLS_AND_BINS = Theorem(
 )
 HIDDEN_ALLOCATION = Theorem(
     "balls-and-bins/hidden-place",
-    "lastiterate, the place of a record is hidden and without it there is one law",
+    "lastiterate, hidden place of a record, against one distribution without it",
     "balls and bins, any Lipschitz constants; few epochs",
     (OWN_PLACES, FINITE_LIPSCHITZ, TAME, FEW_ENOUGH_PLACES, ONLY_THE_LAST),
     _hidden,
@@ -121,8 +121,8 @@ HIDDEN_ALLOCATION = Theorem(
 )
 PREPAID_ALLOCATION = Theorem(
     "balls-and-bins/prepaid",
-    "lastiterate, noise before a record's turn, and its place is hidden",
-    "balls and bins, smooth losses: noise before the turn and other places hide a record",
+    "lastiterate, noise before a record's step, and its place is hidden",
+    "balls and bins, smooth losses: noise before the step and other places hide a record",
     (OWN_PLACES, SEVERAL, SMOOTH, ALIKE_IF_NEW, TAME, LITTLE_TO_PREPAY, ONLY_THE_LAST),
     _prepaid,
     adjacencies=THERE_OR_NOT,
@@ -130,7 +130,7 @@ PREPAID_ALLOCATION = Theorem(
 WINDOW_OF_EPOCHS = Theorem(
     "balls-and-bins/window-tail",
     "lastiterate, window and tail",
-    "balls and bins, convex: the last epochs, and what they leave of all before",
+    "balls and bins, convex: the last epochs, and what remains of earlier ones",
     (OWN_PLACES, NONEXPANSIVE, WHOLE_EPOCHS, ONLY_THE_LAST),
     _window_tail,
     rung=window_of_epochs,

@@ -150,7 +150,7 @@ def _bound(process: Process) -> Evidence:
         d is the profile of a block from one common state, M from two states at distance D, and ε̃ = ε − e0 + log(1 +
         (e^{e0} − 1)/x). From h = 1 each round gives a bound for any number of blocks.
     Assumes: a bounded domain, and noise that hides it within a block; only the last iterate is released.
-    Attained by: opposite pushes on a tiny interval, to 3 %.
+    Attained by: opposite gradients on a tiny interval, to 3 %.
     Reference: docs/proofs.md, after Balle et al. 2019, Theorem 1.
     """
     ladder = Ladder(lengths(process.worst_alike), partial(blocks_of, process))

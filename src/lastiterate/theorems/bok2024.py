@@ -47,7 +47,7 @@ def _full_composition(process: Process) -> Evidence:
 
 def _passes_composition(process: Process) -> Evidence:
     """Update: X ← φ(X) + N(0, ν²), passes over the data.
-    Bound: √Σ (sensitivity/noise)² over the steps that see the record: the worst batch, or the worst turn of each epoch.
+    Bound: √Σ (sensitivity/noise)² over the steps that see the record: the worst batch, or the worst step of each epoch.
     Assumes: passes, in any order, nothing else.
     Attained by: linear losses in one batch, and a single step.
     Reference: Bok et al. 2024, Theorem 4.4.
@@ -65,7 +65,7 @@ def _passes_composition(process: Process) -> Evidence:
 def _contracting_full(process: Process) -> Evidence:
     """Update: X ← φ(X) + N(0, ν²), full batches.
     Bound: √((1 − c^T)/(1 + c^T)·(1 + c)/(1 − c))·sensitivity/noise.
-    Assumes: L < 1, all steps alike; only the last iterate is released.
+    Assumes: L < 1, identical steps; only the last iterate is released.
     Attained by: quadratic losses: it is exact.
     Reference: Bok et al. 2024, Theorem 4.2.
     """
@@ -76,7 +76,7 @@ def _contracting_full(process: Process) -> Evidence:
 def _bounded_full(process: Process) -> Evidence:
     """Update: X ← Π(φ(X) + N(0, ν²)), full batches.
     Bound: √(3·s·D + s²·⌈D/s⌉)/ν for T ≥ D/s.
-    Assumes: L ≤ 1, a bounded domain, all steps alike, T ≥ D/s; only the last iterate is released.
+    Assumes: L ≤ 1, a bounded domain, identical steps, T ≥ D/s; only the last iterate is released.
     Attained by: from end to end of an interval, to 10 %.
     Reference: Bok et al. 2024, Theorem 4.3.
     """
@@ -87,7 +87,7 @@ def _bounded_full(process: Process) -> Evidence:
 def _contracting_cyclic(process: Process) -> Evidence:
     """Update: X ← φ(X) + N(0, ν²), whole epochs in a fixed order.
     Bound: √(1 + c^{2l−2}·(1 − c²)/(1 − c^l)²·(1 − c^{l(E−1)})/(1 + c^{l(E−1)}))·s/ν.
-    Assumes: L < 1, all steps alike; only the last iterate is released.
+    Assumes: L < 1, identical steps; only the last iterate is released.
     Attained by: quadratic losses, three epochs of four batches, to 3 %.
     Reference: Bok et al. 2024, Theorem 4.5.
     """
@@ -105,7 +105,7 @@ def _lost(factor: float, steps: int) -> float:
 def _bounded_cyclic(process: Process) -> Evidence:
     """Update: X ← Π(φ(X) + N(0, ν²)), whole epochs in a fixed order.
     Bound: √(3·s·D/l + s² + (s²/l)·⌈D/s⌉)/ν for E ≥ D/s.
-    Assumes: L ≤ 1, a bounded domain, all steps alike, E ≥ D/s; only the last iterate is released.
+    Assumes: L ≤ 1, a bounded domain, identical steps, E ≥ D/s; only the last iterate is released.
     Attained by: from end to end of an interval, one batch, to 10 %.
     Reference: Bok et al. 2024, Theorem 4.6.
     """

@@ -50,8 +50,8 @@ def _composition(process: Process) -> Evidence:
 def _contracting(process: Process) -> Evidence:
     """Update: X ← φ(X) + N(0, ν²), random batches.
     Bound: G(2α·c·z/ν) ⊗ C_p(G(2β·s/ν)) ⊗ C_p(G(2s/ν))^{⊗window}, z = s·(c^window − c^{T−1})/(1 − c).
-    Assumes: L < 1, all steps alike; for Poisson a bound on each gradient; only the last iterate is released.
-    Attained by: no instance that is known: one step on a random batch comes to 30 % of it.
+    Assumes: L < 1, identical steps; for Poisson a bound on each gradient; only the last iterate is released.
+    Attained by: no known instance: one step on a random batch comes to 30 % of it.
     Reference: Bok et al. 2024, Theorems 4.9 and C.13.
     """
     c, noise, joining = process.contraction, float(process.noise[0]), _joining(process)
@@ -73,9 +73,9 @@ def _contracting(process: Process) -> Evidence:
 def _bounded(process: Process) -> Evidence:
     """Update: X ← Π(φ(X) + N(0, ν²)), random batches.
     Bound: G(α·D/(ν·√window)) ⊗ C_p(G(2β·s/ν))^{⊗window}.
-    Assumes: L ≤ 1, a bounded domain, all steps alike; for Poisson a bound on each gradient; only the last iterate is
+    Assumes: L ≤ 1, a bounded domain, identical steps; for Poisson a bound on each gradient; only the last iterate is
         released.
-    Attained by: no instance that is known: a tiny interval comes to half of it.
+    Attained by: no known instance: a tiny interval comes to half of it.
     Reference: Bok et al. 2024, Theorem 4.10, corrected.
     """
     noise, joining = float(process.noise[0]), _joining(process)

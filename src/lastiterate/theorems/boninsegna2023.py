@@ -16,7 +16,7 @@ def _fixed_batches(process: Process) -> Evidence:
     """Update: X ← φ(X) + N(0, ν²), whole epochs in a fixed order.
     Bound: ρ = (s/ν)²/2·(1 + (E − 1)/l), for the last batch of an epoch, which is the worst.
         In the paper: Q batches, T epochs, and α·K/(2σ²Q²) for all, which leaves out that nothing follows the last batch.
-    Assumes: L ≤ 1, all steps alike; only the last iterate is released.
+    Assumes: L ≤ 1, identical steps; only the last iterate is released.
     Attained by: linear losses in one batch, to 5 %.
     Reference: Boninsegna 2023, section VI-A, corrected.
     """

@@ -128,9 +128,9 @@ def _values(process: Process) -> tuple[Floats, Floats, Floats]:
 def _composed(process: Process) -> Evidence:
     """Update: X ← φ(X) + N(0, ν²), a new secret order each epoch.
     Bound: epochs composed, each the average over the places j of a record of G(μ_j), μ_j = s/√(ν² + Σ_k ν²/L^{2k}).
-        The sum is over the steps that follow the record's turn in its epoch, up to the next release. Where steps differ,
+        The sum is over the steps that follow the record's step in its epoch, up to the next release. Where steps differ,
         epochs are counted in a few groups, each as one that is no better than any of its epochs at any place.
-    Assumes: a known Lipschitz constant, above 1 somewhere, or releases on the way.
+    Assumes: a known Lipschitz constant, above 1 somewhere, or checkpoints.
     Attained by: one epoch of two batches, to 1 %.
     Reference: a composition of averages (docs/proofs.md).
     """

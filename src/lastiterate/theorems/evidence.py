@@ -1,4 +1,4 @@
-"""What a theorem returns: what it proves, of what, and what a certificate has to hold so that it can be found again."""
+"""What a theorem returns: the guarantee, what it covers, and what a certificate needs to check it."""
 
 from __future__ import annotations
 
@@ -95,12 +95,12 @@ def together(stretches: tuple[Stretch, ...]) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """A proved notion. `ladder`: the guarantees of which it is the best. `schedules`: what proves it, place by place.
+    """A proved notion. `ladder`: the guarantees of which it is the best. `schedules`: the proof for each position.
 
-    `at_delta`: what proves it best for one log δ, where that is not the same for all.
-    `pairs`: where the place is hidden, for a record and its neighbour at different places.
-    `at_least`: about the least ε that may come of it at a log δ, quickly, 0 if unknown: where another theorem has less, its
-    own ε is left until somebody looks. It is told what has to be exceeded, and need not be sharper than that.
+    `at_delta`: the best evidence for one log δ, if that depends on δ.
+    `pairs`: if the position is hidden, the proof for a record and its neighbour at different positions.
+    `at_least`: a quick estimate of the smallest ε that it may give at a log δ, 0 if unknown: if another theorem has less,
+    its own ε is only computed on demand. Its second argument is the ε to be exceeded; it need not be sharper than that.
     """
 
     notion: Notion

@@ -22,7 +22,7 @@ def _worst(process: Process) -> Evidence:
     """Update: X ← φ(X) + N(0, ν²), one pass in a fixed order.
     Bound: ρ = (s/ν)²/2: the last record, which nothing follows.
         A record that r steps follow has (s/ν)²/(2(r + 1)).
-    Assumes: L ≤ 1, all steps alike; only the last iterate is released.
+    Assumes: L ≤ 1, identical steps; only the last iterate is released.
     Attained by: the last batch of a pass, to 5 %.
     Reference: Feldman et al. 2018, Theorem 23.
     """

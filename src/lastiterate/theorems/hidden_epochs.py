@@ -123,10 +123,10 @@ def _one_epoch(process: Process, epochs: EpochGroup) -> HiddenPlaceDP:
 def _composed(process: Process) -> Evidence:
     """Update: X ← φ(X) + N(0, ν²), a new secret order each epoch.
     Bound: epochs composed, each with δ(ε) = Σ_k w_k·Σ_j (W_kj/y_k)·θ_{log y_k}(μ_kj), as where one place is hidden.
-        Within an epoch μ_kk = s/√(ν² + Σ_i ν²/L^{2i}), over the steps that follow the record's turn; μ_kj is the least of
+        Within an epoch μ_kk = s/√(ν² + Σ_i ν²/L^{2i}), over the steps that follow the record's step; μ_kj is the least of
         √(μ_jj² + s²/h²), h² what the steps from k to j hide, and μ_kk + μ_jj. A release inside an epoch ends what steps
         hide. Where steps differ, epochs are counted in a few groups, each as one that is no better than any of its epochs.
-    Assumes: a known Lipschitz constant, above 1 somewhere, or releases on the way; at most 2048 batches.
+    Assumes: a known Lipschitz constant, above 1 somewhere, or checkpoints; at most 2048 batches.
     Attained by: one epoch of two batches, to 2 %.
     Reference: a composition of hidden places (docs/proofs.md).
     """
@@ -144,7 +144,7 @@ FEW_ENOUGH = Assumption("few enough batches per epoch", _few_enough)
 HIDDEN_EPOCHS = Theorem(
     "hidden-place/epoch-by-epoch",
     "lastiterate, a composition of epochs with hidden places",
-    "a new secret order each epoch, any Lipschitz constants: a place is compared with other places, too",
+    "a new secret order each epoch, any Lipschitz constants: a place is also compared with other places",
     (
         batches("shuffled batches", *SHUFFLED),
         NEW_ORDERS,

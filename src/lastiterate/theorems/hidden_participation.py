@@ -37,7 +37,7 @@ _RATIO = 3.0  # between windows: ε is flat around the best, which is often the 
 def _bound(process: Process) -> Evidence:
     """Update: X ← Π(φ(X) + N(0, ν²)), random batches.
     Bound: windows of k steps composed, each with δ(ε) = Σ_V p_V·θ_{ε(V)}(μ(V)), ε(V) = min(μ(V), q)·(q − min(μ(V), q)/2).
-        V is the set of a window's steps that use the record, p_V its probability, μ(V) the engine's with a push at every
+        V is the set of a window's steps that use the record, p_V its probability, μ(V) the engine's with the record at every
         step of V and nothing left at the end; q such that Σ_V p_V·e^{ε(V)} = e^ε. Steps that differ count as the worst.
         Poisson batches with or without the record: the profile of Σ_V p_V·N(μ(V), 1) against N(0, 1), in both orders.
     Assumes: batches of fixed size, or averaged over their own; Poisson batches where the neighbour's record contributes

@@ -113,11 +113,11 @@ def _towards_the_end(part: range, most: int) -> list[int]:
 def _bound(process: Process) -> Evidence:
     """Update: X ← Π(φ(X) + N(0, ν²)), batches in a random and secret order, drawn once or each epoch.
     Bound: δ(ε) = Σ_k w_k·Σ_j (W_kj/y_k)·θ_{log y_k}(μ_kj), for good W ≥ 0 with Σ_k w_k·W_kj ≤ e^ε·w_j; y_k = Σ_j W_kj.
-        w_k is the probability of place k, μ_kk the engine's with the turns of place k, and μ_kj with those of both places:
-        the record at k against its neighbour at j is two records exchanged, one push at each. With a new order each epoch,
+        w_k is the probability of place k, μ_kk the engine's with the steps of place k, and μ_kj with those of both places:
+        the record at k against its neighbour at j is two records exchanged, one at each. With a new order each epoch,
         this is about the place in the last epoch, and all others count at their worst place.
-    Assumes: a known Lipschitz constant; steps alike of which none moves iterates apart, or few batches; a run that is short
-        enough to go through.
+    Assumes: a known Lipschitz constant; identical steps that never move iterates apart, or few batches; a run short enough
+        to compute step by step.
     Attained by: one epoch of two batches, to 1 %.
     Reference: a hidden place (docs/proofs.md).
     """
@@ -127,9 +127,9 @@ def _bound(process: Process) -> Evidence:
 def _prepaid_bound(process: Process) -> Evidence:
     """Update: X ← φ(X) + N(0, ν²), batches in a random and secret order, drawn once or each epoch, smooth losses.
     Bound: δ(ε) = δ0 + Σ_k w_k·Σ_j (W_kj/y_k)·θ_{log y_k}(μ_kj), as for a hidden place, with μ_kk and μ_kj by prepayment.
-    Assumes: no projection and no proximal map, a known smoothness, bounded gradients, one clip for all steps; steps alike of
-        which none moves iterates apart, or few batches; a run that is short enough to go through.
-    Attained by: two batches of quadratic losses, where the push does not turn, to 1 %.
+    Assumes: no projection and no proximal map, a known smoothness, bounded gradients, one clip for all steps;
+        identical steps that never move iterates apart, or few batches; a run short enough to compute step by step.
+    Attained by: two batches of quadratic losses, where a record's effect is constant, to 1 %.
     Reference: prepayment and a hidden place (docs/proofs.md).
     """
     return for_any_slack(partial(prepaid_hidden_evidence, process))
@@ -171,7 +171,7 @@ _COMPARABLE = Assumption("few batches per epoch, or steps alike enough that a fe
 HIDDEN_PLACE = Theorem(
     "hidden-place",
     "lastiterate, a record's place in a secret order is hidden",
-    "the order is random and secret: a place is compared with other places, too",
+    "the order is random and secret: a place is also compared with other places",
     (
         batches("shuffled batches", *SHUFFLED),
         FINITE_LIPSCHITZ,
@@ -185,8 +185,8 @@ HIDDEN_PLACE = Theorem(
 )
 PREPAID_HIDDEN_PLACE = Theorem(
     "hidden-place/prepaid",
-    "lastiterate, a hidden place and noise before a record's turn",
-    "shuffled batches, smooth losses: noise before the turn and other places hide a record",
+    "lastiterate, a hidden place and noise before a record's step",
+    "shuffled batches, smooth losses: noise before the step and other places hide a record",
     (
         batches("shuffled batches", *SHUFFLED),
         SEVERAL,

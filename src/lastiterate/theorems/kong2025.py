@@ -21,7 +21,7 @@ def _bounded(process: Process) -> Evidence:
     """Update: X ← Π(φ(X) + N(0, ν²)), any batches.
     Bound: μ = min(L·D + s, D + drift)/ν, by the last step alone.
     Assumes: a bounded domain, and a clip or a known smoothness; only the last iterate is released.
-    Attained by: runs pushed to opposite ends of an interval, to 3 %.
+    Attained by: runs at opposite ends of an interval, to 3 %.
     Reference: Kong and Ribero 2025, Theorem 2.2, corrected.
     """
     last = -1
@@ -32,8 +32,8 @@ def _bounded(process: Process) -> Evidence:
 
 def _unbounded(process: Process) -> Evidence:
     """Update: X ← φ(X) + N(0, ν²), passes in a fixed order.
-    Bound: μ² = (s/ν)²·(1 + (E − 1)·θ_L(l)), E the turns of the record that the last step sees.
-    Assumes: a known Lipschitz constant, all steps alike; only the last iterate is released.
+    Bound: μ² = (s/ν)²·(1 + (E − 1)·θ_L(l)), E the number of uses of the record in the last step.
+    Assumes: a known Lipschitz constant, identical steps; only the last iterate is released.
     Attained by: one step that sees the record, to 1 %.
     Reference: Kong and Ribero 2025, Theorem 2.3, corrected.
     """

@@ -30,8 +30,8 @@ def _full(process: Process) -> Evidence:
     Bound: ρ = (4/(λη))·(s/ν)²/2·(1 − e^{−ληT/2}).
         Above Bok et al. 2024, Theorem 4.2, for every contraction (docs/proofs.md), so neither η < 1/β nor the start is
         needed.
-    Assumes: L < 1, all steps alike; only the last iterate is released.
-    Attained by: no instance that is known: quadratic losses come to 60 % of it.
+    Assumes: L < 1, identical steps; only the last iterate is released.
+    Attained by: no known instance: quadratic losses come to 60 % of it.
     Reference: Chourasia et al. 2021, as Boninsegna 2023, Theorem VII.1.
     """
     lost = 1 - process.contraction
@@ -43,7 +43,7 @@ def _random(process: Process) -> Evidence:
     Bound: log(S)/(α − 1), S ← p·e^{α(α−1)(s/ν)²/2}·S + (1 − p)·S^{c²} once a step, from S = 1 at the very start.
         Given the batches this is a bound on the Rényi divergence of a run from a fixed start; Jensen's inequality
         averages it.
-    Assumes: L < 1, all steps alike, few enough to go through; only the last iterate is released.
+    Assumes: L < 1, identical steps, few enough to compute one by one; only the last iterate is released.
     Attained by: one step on all records, to 2 %.
     Reference: Ye and Shokri 2022, as Boninsegna 2023, Theorem VII.2, corrected.
     """
@@ -74,9 +74,9 @@ def _curve(orders: Floats, logs: Floats) -> RenyiDP:
 def _shuffled(process: Process) -> Evidence:
     """Update: X ← φ(X) + N(0, ν²), whole epochs in one order.
     Bound: of l ≥ 2 batches: earlier epochs ε_{⌊l/2⌋}·(1 − c^{2(K−1)h})/(1 − c^{2h}), h = l − ⌊l/2⌋; the last ε_1.
-        ε_j = (α/2)(s/ν)²·c^{2(j−1)}(1 − c²)/(1 − c^{2j}), for a turn with j steps to go, its own included. One
-        batch is not enough.
-    Assumes: L < 1, all steps alike, two batches or more; only the last iterate is released.
+        ε_j = (α/2)(s/ν)²·c^{2(j−1)}(1 − c²)/(1 − c^{2j}), for a record's step with j steps to go, its own included.
+        One batch is not enough.
+    Assumes: L < 1, identical steps, at least two batches; only the last iterate is released.
     Attained by: the last batch of a pass, to 5 %.
     Reference: Ye and Shokri 2022, 3.3, shuffle and partition; proof: docs/proofs.md.
     """

@@ -63,10 +63,10 @@ def _square_at(process: Process, left: int) -> float:
 
 def _worst(process: Process) -> Evidence:
     """Update: ξ ← Fξ + b·(−η∇f(cᵀξ) + N(0, ν²)), full batches or passes in one order; Rξ is released at the end.
-    Bound: μ² = (s/ν)²·Σ_t(Σ_τ a^τ_t)²; for each turn τ, a^τ_t = |u_t| + r·|cᵀθ_{t−1}| with θ = 0 before the turn,
+    Bound: μ² = (s/ν)²·Σ_t(Σ_τ a^τ_t)²; for each record's step τ, a^τ_t = |u_t| + r·|cᵀθ_{t−1}| with θ = 0 before it,
         θ_t = Fθ_{t−1} + b(−m·cᵀθ_{t−1} + [t = τ] − u_t), and Rθ = 0 at the end; η·Hessian lies within r of m.
-    Assumes: a linear optimiser, no projection and no proximal map, a known smoothness, all steps alike; only what is
-        `released` at the end leaves.
+    Assumes: a linear optimiser, no projection and no proximal map, a known smoothness, identical steps; only what
+        `released` names is released, at the end.
     Attained by: the last batch of a pass with momentum, on steep quadratic losses, to 1 %.
     Reference: docs/proofs.md, "Linear optimisers".
     """
@@ -78,9 +78,9 @@ def _worst(process: Process) -> Evidence:
 def _averaged(process: Process) -> Evidence:
     """Update: ξ ← Fξ + b·(−η∇f(cᵀξ) + N(0, ν²)), passes in a random and secret order, drawn once or each epoch.
     Bound: the average over a record's places of G(μ) for the place, μ as in linear-optimiser. With a new order each
-        epoch, every turn is paid for within its own epoch, and the averages of all epochs are composed.
-    Assumes: a linear optimiser, no projection and no proximal map, a known smoothness, all steps alike; only what is
-        `released` at the end leaves.
+        epoch, every use of a record is covered within its own epoch, and the averages of all epochs are composed.
+    Assumes: a linear optimiser, no projection and no proximal map, a known smoothness, identical steps; only what
+        `released` names is released, at the end.
     Attained by: one epoch of two batches, to 5 %.
     Reference: docs/proofs.md, "Linear optimisers".
     """

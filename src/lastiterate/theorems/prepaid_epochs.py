@@ -43,10 +43,10 @@ def _all_epochs(process: Process, slack: float) -> Notion:
 def _bound(process: Process) -> Evidence:
     """Update: X ← φ(X) + N(0, ν²), a new secret order each epoch, smooth losses, no decay.
     Bound: δ0 + epochs composed, each with a hidden place and prepayment from a common state.
-        Of more than 24 batches an epoch the average over the places counts instead.
+        With more than 24 batches per epoch, the average over the places is used instead.
     Assumes: no projection and no proximal map, a known smoothness, bounded gradients, one clip for all steps, which
-        are alike; no weight decay; whole epochs, and releases at their ends alone; some step moves iterates apart.
-    Attained by: one epoch of two batches, where the push does not turn, to 2 %.
+        are identical; no weight decay; whole epochs, and releases only at their ends; some step moves iterates apart.
+    Attained by: one epoch of two batches, where a record's effect is constant, to 2 %.
     Reference: a composition of hidden places with prepayment (docs/proofs.md).
     """
     return Evidence(ChosenSlack(partial(_all_epochs, process)))

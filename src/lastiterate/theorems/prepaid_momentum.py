@@ -1,4 +1,4 @@
-"""Prepayment with momentum: noise before a record's turn hides it, too, where the push turns slowly.
+"""Prepayment with momentum: noise before a record's step hides it, too, where the push turns slowly.
 
 Proof: docs/proofs.md, "Linear optimisers".
 """
@@ -81,13 +81,14 @@ def _mus(process: Process, slack: float) -> list[float]:
 
 def _bound(process: Process) -> Evidence:
     """Update: v ← β·v − η∇f(X) + N(0, ν²), X ← X + v, batches in passes of one order, smooth losses.
-    Bound: μ² = (s/ν)²·Σa_t², θ_0 = θ_T = 0, a_t = |θ_t − (1+β−m)θ_{t−1} + βθ_{t−2} − [turn]| + r·|θ_{t−1}|
-        + γ·(|(1+β−m)θ_{t−1} − βθ_{t−2}| + β·|θ_{t−2}|), for the last turns; what linear-optimiser pays for the others is
-        added. δ(ε) ≤ θ_ε(μ) + δ0, of the worst place, or on average if it is secret.
-        γ = ℓ·((ηG + a_max)/(1−β) + νκ/√(1−β²)) is how far the push can turn in one step, but for a probability δ0.
-    Assumes: momentum, no decay, no projection and no proximal map, a known smoothness, bounded gradients, all steps alike;
+    Bound: μ² = (s/ν)²·Σa_t², θ_0 = θ_T = 0, a_t = |θ_t − (1+β−m)θ_{t−1} + βθ_{t−2} − [its step]| + r·|θ_{t−1}|
+        + γ·(|(1+β−m)θ_{t−1} − βθ_{t−2}| + β·|θ_{t−2}|), for the last uses of a record; what linear-optimiser has for the
+        others is added. δ(ε) ≤ θ_ε(μ) + δ0, of the worst place, or on average if it is secret.
+        γ = ℓ·((ηG + a_max)/(1−β) + νκ/√(1−β²)) bounds the change of a record's effect in one step, but for a
+        probability δ0.
+    Assumes: momentum, no decay, no projection and no proximal map, a known smoothness, bounded gradients, identical steps;
         only the last iterate is released.
-    Attained by: quadratic losses whose push does not turn, three epochs of four batches, to 5 %.
+    Attained by: quadratic losses where a record's effect is constant, three epochs of four batches, to 5 %.
     Reference: docs/proofs.md, "Linear optimisers".
     """
 
@@ -130,7 +131,7 @@ def _short(process: Process) -> str | None:
 
 PREPAID_MOMENTUM = Theorem(
     "linear-optimiser/prepaid",
-    "lastiterate, noise before a record's turn, with momentum",
+    "lastiterate, noise before a record's step, with momentum",
     "momentum, smooth losses: worst record, or the average over the record's place",
     (
         batches("passes in one order", Turns.FIXED_ORDER, Turns.ONE_ORDER),

@@ -51,11 +51,11 @@ def _bound(process: Process) -> Evidence:
     Bound: windows of k steps composed, each with δ(ε) = Σ_V p_V·θ_{ε(V)}(μ(V)), Σ_V p_V·e^{ε(V)} = e^ε, over the sets V of
         a window's steps that use the record. μ(V) = √Σ(a_t/ν)² for the least payments a_t of one shape, not falling, that
         leave nothing: z_t = z_{t−1} + s·[t ∈ V] − a_t, where only lo·z of a z < 0, which is prepaid, is kept;
-        lo = c − ω − c·γ as in prepayment, but for a probability δ0 of the whole run, which is chosen.
-        Where the record is there or not, in Poisson sums: Σ_V p_V·N(μ(V), 1) against N(0, 1), in both orders.
-    Assumes: no projection and no proximal map, a known smoothness, bounded gradients, one clip; all steps alike; batches of
-        one size if the record is replaced, Poisson sums if it is not there.
-    Attained by: quadratic losses whose push does not turn, in the limit of small steps.
+        lo = c − ω − c·γ as in prepayment, except with a chosen probability δ0 for the whole run.
+        For zero-out or add-or-remove, with Poisson batches: Σ_V p_V·N(μ(V), 1) against N(0, 1), in both orders.
+    Assumes: no projection and no proximal map, a known smoothness, bounded gradients, one clip; identical steps; batches
+        of fixed size for replace-one, Poisson batches with a fixed divisor otherwise.
+    Attained by: quadratic losses where a record's effect is constant, in the limit of small steps.
     Reference: docs/proofs.md, "Hidden participation with prepayment".
     """
     ladder = Ladder(_lengths(process), partial(prepaid_windows_of, process))

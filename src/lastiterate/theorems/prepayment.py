@@ -141,11 +141,11 @@ def _worst(process: Process) -> Evidence:
     """Update: X ← φ(X) + N(0, ν²), batches in passes, smooth losses; checkpoints released or not.
     Bound: the least μ = √Σ(a_t/ν_t)² over paths b, ρ ≥ 0, zero at both ends and at releases, with b_t ≥ c·b_{t−1} − s_t, and
         a_t = max(0, s_t + b_t − lo·b_{t−1} + L·ρ_{t−1} − ρ_t), lo = c − ω − c·γ; δ(ε) ≤ θ_ε(μ) + δ0.
-        φ maps differences into the ball around c·(x − y) of radius ω·|x − y|, and γ is how far the push can turn in one
-        step, but for a probability δ0, which is chosen. Of all places of a record the worst counts.
-    Assumes: no projection and no proximal map, a known smoothness, bounded gradients, one clip for all steps; where each
-        epoch has a new order, steps that are all alike and little growth within an epoch.
-    Attained by: quadratic losses with curvature that changes over time, where the push does not turn.
+        φ maps differences into the ball around c·(x − y) of radius ω·|x − y|, and γ bounds the change of a record's effect
+        in one step, except with a chosen probability δ0. Of all places of a record the worst counts.
+    Assumes: no projection and no proximal map, a known smoothness, bounded gradients, one clip for all steps; with a new
+        order each epoch, identical steps and little growth within an epoch.
+    Attained by: quadratic losses with curvature that changes over time, where a record's effect is constant.
     Reference: docs/proofs.md, "Prepayment".
     """
     return for_any_slack(partial(prepaid_evidence, process, False))
@@ -155,9 +155,9 @@ def _averaged(process: Process) -> Evidence:
     """Update: X ← φ(X) + N(0, ν²), batches in a random and secret order, drawn once or each epoch, smooth losses.
     Bound: δ(ε) = δ0 + the average of θ_ε(μ_j) over the places j of a record, μ_j by prepayment for that place.
         With a new order each epoch, all epochs but the last count at their worst place.
-    Assumes: no projection and no proximal map, a known smoothness, bounded gradients, one clip for all steps; where each
-        epoch has a new order, steps that are all alike and little growth within an epoch.
-    Attained by: quadratic losses, where the push does not turn and the place is known.
+    Assumes: no projection and no proximal map, a known smoothness, bounded gradients, one clip for all steps; with a new
+        order each epoch, identical steps and little growth within an epoch.
+    Attained by: quadratic losses, where a record's effect is constant and the place is known.
     Reference: prepayment, averaged over the order (docs/proofs.md).
     """
     return for_any_slack(partial(prepaid_evidence, process, True))
@@ -213,7 +213,7 @@ LITTLE_TO_PREPAY = _little_enough(averaged=True)
 
 PREPAYMENT = Theorem(
     "prepayment",
-    "lastiterate, noise before a record's turn",
+    "lastiterate, noise before a record's step",
     "passes over the data, smooth losses, any schedule in a fixed order; worst record",
     (
         batches("passes over the data", *ONCE_AN_EPOCH),
@@ -230,7 +230,7 @@ PREPAYMENT = Theorem(
 )
 PREPAID_ORDER = Theorem(
     "prepayment/random-order",
-    "lastiterate, noise before a record's turn, averaged over the order",
+    "lastiterate, noise before a record's step, averaged over the order",
     "shuffled batches, smooth losses: the average over the record's place",
     (
         batches("shuffled batches, or balls and bins", *SECRET_PLACES),

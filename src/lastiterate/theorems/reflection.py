@@ -225,7 +225,7 @@ def _bound(process: Process) -> Evidence:
         r' = L·r + s, x = θ_c(r'). F_k(0, ·) and F_k(D, ·) are a block's d and M: h(ε) ← d(ε − c₂) + Σ w_i·h(g_i) + x·M(ẽ).
         In a secret order the place of the record is hidden in them.
     Assumes: a bounded domain, at most 16 times as wide as the noise; only the last iterate is released.
-    Attained by: opposite pushes on a tiny interval, to 3 %.
+    Attained by: opposite gradients on a tiny interval, to 3 %.
     Reference: docs/proofs.md.
     """
     return Evidence(reflected_profile(process))

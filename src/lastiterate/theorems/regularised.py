@@ -63,7 +63,7 @@ def _bound(process: Process) -> Evidence:
 
 REGULARISED_MIXING = Theorem(
     "regularised-mixing",
-    "lastiterate, block mixing in the ball that weight decay leaves",
+    "lastiterate, block mixing in the ball that weight decay gives",
     "any clipped loss, weight decay, no projection, any batches",
     (
         UNBOUNDED,

@@ -87,12 +87,13 @@ def own_mus(process: Process) -> Floats:
 def _worst(process: Process) -> Evidence:
     """Update: X ← Π(φ(X) + N(0, ν²)), any batches and schedules, checkpoints released or not.
     Bound: the least μ = √Σ(a_t/ν_t)² over payments a_t ≥ 0 with z_0 = 0, z_t = L_t·z_{t−1} + s_t − a_t ≥ 0 and z_T = 0.
-        In a bounded domain the payments may also start at any step, from z = D. s_t is 0 where the record has no turn;
+        In a bounded domain the payments may also start at any step, from z = D. s_t is 0 at steps without the record;
         of all places of a record the worst counts.
-    Assumes: where each epoch has a new order, a known Lipschitz constant and little growth within an epoch; a run that is
-        short enough to go through.
-    Attained by: quadratic losses: it is exact for full batches, steps alike, L ≤ 1 and no domain; and without a domain for
-        batches in a fixed order, as a supremum over losses with a clock, if gradients have no bound and η·smoothness ≥ 1.
+    Assumes: with a new order each epoch, a known Lipschitz constant and little growth within an epoch; a run short enough
+        to compute step by step.
+    Attained by: quadratic losses: it is exact for full batches, identical steps, L ≤ 1 and no domain; and without a domain
+        for batches in a fixed order, as a supremum over losses with a clock, if gradients are not bounded and
+        η·smoothness ≥ 1.
     Reference: docs/proofs.md, after Bok et al. 2024, Theorem C.3.
     """
     if _long_alike(process):
@@ -112,7 +113,7 @@ def _averaged(process: Process) -> Evidence:
     """Update: X ← Π(φ(X) + N(0, ν²)), batches in a random and secret order, drawn once or each epoch.
     Bound: δ(ε) = the average of θ_ε(μ_j) over the places j of a record, μ_j the engine's for that place.
         With a new order each epoch, all epochs but the last count at their worst place.
-    Assumes: a known Lipschitz constant, little growth within an epoch, a run that is short enough to go through.
+    Assumes: a known Lipschitz constant, little growth within an epoch, a run short enough to compute step by step.
     Attained by: one epoch of two batches, to 1 %.
     Reference: the shift engine, averaged over the order (docs/proofs.md).
     """

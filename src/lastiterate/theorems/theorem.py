@@ -1,4 +1,4 @@
-"""A theorem as a value: what it says, of what, under which assumptions, and its bound."""
+"""A theorem as a value: what it covers, its assumptions, and its bound."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ANY_NEIGHBOURS = (REPLACE_ONE, ZERO_OUT, ADD_OR_REMOVE_ONE)
 
 @dataclass(frozen=True)
 class Assumption:
-    """What a theorem needs. `failure` looks at a process and says what is wrong, with the number, or None."""
+    """What a theorem needs. `failure` returns None if a process has it, else what is missing, as "needs …; this run …"."""
 
     statement: str
     failure: Callable[[Process], str | None]
@@ -54,18 +54,20 @@ PLAIN_STEPS = KindOfUpdate("plain gradient steps, the last iterate released", _p
 
 @dataclass(frozen=True)
 class Theorem:
-    """`bound` is only ever called where every assumption holds.
+    """A bound with its assumptions; `bound` is only called if all of them hold.
 
-    How its evidence is found again from a certificate: with `places`, by the schedules for these places of a record, which
-    the kernel replays; they may prepay if there are `functions`, so many different pushes of a record. With `rung`, the
-    bound is the best of many, and one of them is rebuilt from its number. Else it is computed once more. What its `about`
-    says it is about, no name has to. Where batches are of random size, assumptions and bound are asked about all but unusual
-    ones, unless the kernel replays them; `sees` is what then makes a difference to the bound. `adjacencies`: the neighbours
-    that its proof is about, in both orders. `updates`: what may be made of the noisy gradients, plain steps unless it says
-    otherwise. A theorem about every iterate holds for whatever is computed from them, and is not asked.
+    How a certificate is checked: with `places`, the kernel replays the schedules for these positions of a record in an
+    epoch; they may prepay if `functions` is above 0, the number of different functions that describe a record's effect.
+    With `rung`, the bound is the best of many, and one of them is rebuilt from its number. Otherwise the bound is computed
+    again.
 
-    Where several records of a user may differ, its guarantee for one is turned into one for the group (privacy/group.py), or
-    by `of_group`, which says more; a theorem that is about one record that pushes like all of them may see them `as_one`.
+    `about`: whether the bound covers every iterate or the last. `adjacencies`: the neighbours that the proof covers, in both
+    orders. `updates`: what may be computed from the noisy gradients, plain steps by default; a bound on every iterate covers
+    anything computed from them, and is not checked for this. If batches have random sizes, assumptions and bound are
+    evaluated for all but unusual sizes, unless the kernel replays them; `sees` lists what the bound then depends on.
+
+    If several records of a user may differ, the guarantee for one record is converted to one for the group
+    (privacy/group.py), or by `of_group` if that is sharper; a theorem may also treat all records of a user `as_one`.
     """
 
     name: str
@@ -95,17 +97,17 @@ class Theorem:
         return Grade.RECOMPUTED if self.places is None else Grade.REPLAYED
 
     def failures(self, process: Process) -> list[tuple[Assumption, str]]:
-        """The assumptions that do not hold, each with what is wrong."""
+        """The assumptions that fail, each with the reason."""
         return list(self.failing(process))
 
     def seen(self, process: Process) -> Process:
-        """What it is asked about: all records of a user as one, if it can; else which they are makes no difference."""
+        """The process as the theorem sees it: all records of a user as one, if it can; else without their positions."""
         if process.group == 1 and not process.members:
             return process
         return replace(process, members=()) if self.as_one is None else self.as_one(process)
 
     def failing(self, process: Process) -> Iterator[tuple[Assumption, str]]:
-        """The same, one after the other: some take long to look at."""
+        """The same, one by one: some take long to check."""
         given = self.seen(process).but_for(0.0 if self.places else REFERENCE)
         updates = () if self.about is About.EVERY_ITERATE else (self.updates,)
         asked = (*updates, *self.assumptions, _proved_for(self.adjacencies))
@@ -116,7 +118,7 @@ class Theorem:
         return next(self.failing(process), None) is None
 
     def apply(self, process: Process) -> Guarantee | Inapplicable:
-        """What the theorem says of this process, or why it says nothing."""
+        """The guarantee for this process, or why the theorem does not apply."""
         if failed := self.failures(process):
             return self._refusal(process, failed)
         process = self.seen(process)
@@ -131,7 +133,7 @@ class Theorem:
         return Guarantee(self, replace(whole, notion=computed, about=self.about))
 
     def refusal(self, process: Process) -> Inapplicable:
-        """Why it says nothing of a process of which it says nothing, without its bound."""
+        """Why it does not apply, without computing its bound."""
         return self._refusal(process, self.failures(process))
 
     def _refusal(self, process: Process, failed: list[tuple[Assumption, str]]) -> Inapplicable:
@@ -146,7 +148,7 @@ class Theorem:
         return found if sharper is None else best([found, sharper])
 
     def notion(self, process: Process) -> Notion:
-        """What the theorem proves of this process; an error if it says nothing."""
+        """What the theorem proves for this process; an error if it does not apply."""
         answer = self.apply(process)
         if isinstance(answer, Guarantee):
             return answer.notion
@@ -194,7 +196,7 @@ def _proved_for(adjacencies: tuple[Adjacency, ...]) -> Assumption:
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What a theorem proves of a run, and the evidence."""
+    """What a theorem proves for a run, and the evidence."""
 
     theorem: Theorem
     evidence: Evidence
@@ -207,7 +209,7 @@ class Guarantee:
         return self.evidence.notion
 
     def as_notion(self) -> Notion:
-        """For whoever composes guarantees."""
+        """The guarantee, to be composed with others."""
         return without_exceptions(self.notion)
 
     def epsilon(self, delta: float) -> float:
@@ -216,7 +218,7 @@ class Guarantee:
 
 @dataclass(frozen=True)
 class Inapplicable:
-    """A theorem that says nothing of a run, and why: what it needs, what there is."""
+    """A theorem that does not apply to a run, and the reasons."""
 
     theorem: Theorem
     reasons: tuple[str, ...]

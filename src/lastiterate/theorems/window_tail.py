@@ -52,8 +52,8 @@ def _bound(process: Process) -> Evidence:
     """Update: X ← Π(φ(X) + N(0, ν²)), random batches.
     Bound: δ(ε) = the least of θ_a(μ_k) + e^a·d_k(ε − a) over windows of k steps and parts a of ε.
         d_k is the composition of the last k steps, μ_k what they leave of the distance B before them, on the same data.
-        B is what the batches that the record was in can add up to; how unlikely more is, is added.
-    Assumes: two runs stay at a bounded distance; for Poisson a bound on each gradient; only the last iterate is
+        B bounds the effect of all batches with the record; the probability of more is added.
+    Assumes: two runs stay within a bounded distance; for Poisson a bound on each gradient; only the last iterate is
         released.
     Attained by: one step on a random batch, and steps that forget everything before, to 1 %.
     Reference: docs/proofs.md; sharper than Bok et al. 2024, Theorems 4.9 and 4.10.

@@ -24,7 +24,8 @@ def run_of_nearest_batch_size(run: Run, meets: Meets) -> Run:
     sizes = run.batches.other_sizes
     if len(sizes) < 2:
         raise Unavailable(
-            f"{run.batches.called} of {run.batches.records} records have no other size. Use li.Shuffled or li.Poisson.",
+            f"{run.batches.called} of {run.batches.records} records have no batch size to change. Use li.Shuffled or "
+            "li.Poisson.",
             field="free",
         )
     start = min(bisect_left(sizes, round(run.batches.divisor)), len(sizes) - 1)

@@ -23,7 +23,7 @@ _LONGEST = 160
 
 @dataclass(frozen=True)
 class PageVerdict(Verdict):
-    """Of a report page, with what its owner says: when and by which `version` it was `written`, and its `digests`."""
+    """The verdict on a report page, with its owner's statements: its date (`written`), `version` and `digests`."""
 
     written: str = ""
     version: str = ""

@@ -1,4 +1,4 @@
-"""What a certificate claims, in sentences: all of it is read off the certificate, so that a page can say nothing else."""
+"""The claim of a certificate in sentences, read off the certificate alone, so that a page can claim nothing else."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from lastiterate.theorems.catalogue import CATALOGUE
 
 _DIFFER = {
     REPLACE_ONE: "that differ in one record, replaced by another",
-    ZERO_OUT: "that differ in one record, which contributes nothing to one of them",
+    ZERO_OUT: "that differ in one record, which is zeroed out in one of them",
     ADD_OR_REMOVE_ONE: "of which one has one record more",
 }
 _EACH = {
     REPLACE_ONE: "each replaced by another",
-    ZERO_OUT: "which contribute nothing to one of them",
+    ZERO_OUT: "which are zeroed out in one of them",
     ADD_OR_REMOVE_ONE: "which one of them does not have",
 }
 THEOREMS = {theorem.name: theorem for theorem in CATALOGUE}
@@ -36,7 +36,7 @@ THEOREMS = {theorem.name: theorem for theorem in CATALOGUE}
 
 @dataclass(frozen=True, eq=False)
 class Claimed:
-    """The certificate, and what it says; whether it proves that, `verify` says."""
+    """A certificate and its claim; `verify` checks that it proves it."""
 
     certificate: dict[str, Any]
 
@@ -87,8 +87,8 @@ class Claimed:
 
     @property
     def released(self) -> str:
-        """What leaves, for the middle of a sentence."""
-        what = f"{self.run.released.called} of a training of {self.run.steps} steps"
+        """What is released, for the middle of a sentence."""
+        what = f"{self.run.released.called} of a training run of {self.run.steps} steps"
         places = self.certificate["claim"]["releases"]
         more = [f"{len(places)} checkpoint{'s' if len(places) > 1 else ''} of it"] if places else []
         more += ["what was released before training"] if self.run.beforehand_mu else []

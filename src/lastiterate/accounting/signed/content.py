@@ -16,7 +16,7 @@ from lastiterate.accounting.signed.sheet import ReportSheet
 
 _RATES = (0.0, 0.001, 0.002, 0.005, *(count / 100 for count in range(1, 100)), 1.0)
 _PROMISE = (
-    "The assumptions that are initialled above hold. Nothing about these records was released but what this page names."
+    "The assumptions initialled above hold. Nothing about these records was released except what this page names."
 )
 _SECTIONS = {"registry": "Registry of deployments", "nist_sp_800_226": "NIST SP 800-226"}
 _GRADES = {
@@ -26,7 +26,7 @@ _GRADES = {
 
 
 def content(sheet: ReportSheet) -> Iterator[str]:
-    """From the claim down to what has to be believed, and to what was tried."""
+    """From the claim down to the assumptions and the theorems tried."""
     claimed = sheet.claimed
     yield "<h1>Differential privacy report</h1>"
     yield from _stop(claimed)
@@ -34,12 +34,12 @@ def content(sheet: ReportSheet) -> Iterator[str]:
     if not claimed.caveats:
         yield f'<p id="chance">{escape(claimed.chance)}</p>'
     yield from _rows("What would be claimed" if claimed.caveats else "The claim", _claim(claimed))
-    yield from _section("What was run", claimed.what_was_run)
+    yield from _section("Run", claimed.what_was_run)
     yield from _sandwich(sheet)
     yield from _curves(sheet)
     yield from _assumptions(claimed)
     yield from _signature(claimed)
-    yield from _rows("What this page is about", _identity(sheet))
+    yield from _rows("Version, run, model and data", _identity(sheet))
     yield from _checking(claimed)
     yield from _tried(sheet)
     yield from _label(sheet.label)
@@ -68,7 +68,7 @@ def _claim(claimed: Claimed) -> Iterator[tuple[str, str, str]]:
     if claimed.mu is not None:
         yield "mu", "μ of Gaussian differential privacy", f"{claimed.mu:.12g}"
     yield "adjacency", "Neighbouring data sets", claimed.certificate["claim"]["adjacency"]
-    yield "neighbours", "In other words", claimed.neighbours
+    yield "neighbours", "Definition", claimed.neighbours
     yield "released", "Released", f"{claimed.run.released.called}, after {claimed.run.steps} steps"
     if places := claimed.certificate["claim"]["releases"]:
         yield "checkpoints", "Checkpoints that are released as well", f"after {', '.join(map(str, places))} steps"
@@ -79,19 +79,19 @@ def _claim(claimed: Claimed) -> Iterator[tuple[str, str, str]]:
 
 def _sandwich(sheet: ReportSheet) -> Iterator[str]:
     claimed, lower = sheet.claimed, sheet.shown["lower_bound"]
-    yield "<h2>How far the truth can be from this</h2>"
+    yield "<h2>Upper and lower bound</h2>"
     if lower["epsilon"] > 0:
         ratio = claimed.epsilon / lower["epsilon"]
         close = "so this ε is exact" if ratio < 1 + 1e-6 else f"so this ε is at most {above(ratio, 3)} times too large"
         yield (
             f"<p>Upper bound: ε = {above(claimed.epsilon, 6)}. Lower bound: an allowed loss exists with "
-            f"ε ≥ {below(lower['epsilon'], 6)}, {close}. The instance: {escape(lower['instance'])}.</p>"
+            f"ε ≥ {below(lower['epsilon'], 6)}, {close}. Worst case found: {escape(lower['instance'])}.</p>"
         )
     else:
         yield f"<p>Upper bound: ε = {above(claimed.epsilon, 6)}. Lower bound: none is known at this δ.</p>"
     composed = sheet.shown["composition"]
     if composed is not None:
-        yield f"<p>If every iterate were released, ε = {above(composed)} could be claimed.</p>"
+        yield f"<p>Releasing every iterate would give ε = {above(composed)}.</p>"
 
 
 def _curves(sheet: ReportSheet) -> Iterator[str]:
@@ -105,15 +105,15 @@ def _curves(sheet: ReportSheet) -> Iterator[str]:
         yield from _chances(claimed)
     yield "</div>"
     if sheet.shown["growth"] is None:
-        yield '<p class="note">There is no curve of ε along the training: it was left out, or is not known.</p>'
+        yield '<p class="note">This page has no curve of ε during training: it was left out, or is unknown.</p>'
 
 
 def _chances(claimed: Claimed) -> list[str]:
     curves = [
-        ChartLine("by this claim", "best", _RATES, tuple(claimed.detected(rate) for rate in _RATES)),
+        ChartLine("with this guarantee", "best", _RATES, tuple(claimed.detected(rate) for rate in _RATES)),
         ChartLine("by guessing", "guess", (0.0, 1.0), (0.0, 1.0)),
     ]
-    title = "An attacker's chance: at most so many changed records are detected."
+    title = "An attacker detects at most this share of changed records."
     return chart(title, "false positives", "detected, at most", curves)
 
 
@@ -124,7 +124,7 @@ def _growth(claimed: Claimed, growth: dict[str, Any]) -> list[str]:
         ChartLine("only what is released", "best", along, best),
         ChartLine("every iterate released", "every", along, every),
     ]
-    return chart(f"ε at δ = {claimed.delta:g} as training goes on.", str(growth["unit"]), "ε", curves)
+    return chart(f"ε at δ = {claimed.delta:g} during training.", str(growth["unit"]), "ε", curves)
 
 
 def _assumptions(claimed: Claimed) -> Iterator[str]:
@@ -132,7 +132,7 @@ def _assumptions(claimed: Claimed) -> Iterator[str]:
     if claimed.caveats:
         yield from _listed(claimed.assumptions)
         return
-    yield "<p>No program can check these. Whoever signs initials each box.</p>"
+    yield "<p>No program can check these. The signer initials each box.</p>"
     yield '<ol class="initialled">'
     for one in claimed.assumptions:
         yield f'<li><span class="box" role="img" aria-label="box for initials"></span><span>{escape(one)}</span></li>'
@@ -164,7 +164,7 @@ def _identity(sheet: ReportSheet) -> Iterator[tuple[str, str, str]]:
 def _checking(claimed: Claimed) -> Iterator[str]:
     yield "<h2>Check it</h2>"
     if claimed.caveats:
-        yield "<p><code>lastiterate verify report.html</code> rejects this page, because of what stands at its top.</p>"
+        yield "<p><code>lastiterate verify report.html</code> rejects this page, because of the warning at its top.</p>"
         return
     yield (
         "<p><code>lastiterate verify report.html --run run.toml</code> replays the certificate in this page, and rejects "
@@ -172,26 +172,26 @@ def _checking(claimed: Claimed) -> Iterator[str]:
     )
     if claimed.certificate["grade"] == "replayed":
         yield (
-            "<p><code>python tools/check_certificate.py report.html</code> checks the proof once more: one file of the "
-            "source of lastiterate, which uses mpmath alone and shares no line with the first checker.</p>"
+            "<p><code>python tools/check_certificate.py report.html</code> checks the proof a second time: one file of "
+            "the source of lastiterate, which needs only mpmath and shares no code with the first checker.</p>"
         )
     yield (
         '<p class="note">The certificate proves the claim, for the run and under the assumptions above. The lower bound, '
-        "the curve of ε along the training and the list of theorems were computed when this page was written; the date, the "
-        "digests and what is stated in the label are the owner's words.</p>"
+        "the curve of ε during training and the list of theorems were computed when this page was written. The date, the "
+        "digests and the statements in the label come from the owner.</p>"
     )
 
 
 def _tried(sheet: ReportSheet) -> Iterator[str]:
     claimed = sheet.claimed
-    yield "<section><h2>What else was tried</h2>"
+    yield "<section><h2>All theorems tried</h2>"
     yield f"<details><summary>{len(sheet.shown['guarantees'])} theorems apply</summary>"
     yield "<table>"
     for name, epsilon in sheet.shown["guarantees"]:
         found, cited = "∞" if epsilon is None else f"{epsilon:.6g}", f"{name}: {THEOREMS[name].citation}"
         yield f'<tr><td class="number">ε = {found}</td><td>{escape(cited)}</td></tr>'
     yield "</table></details>"
-    yield "<details><summary>What does not apply, and why</summary>"
+    yield "<details><summary>Theorems that do not apply, and why</summary>"
     yield from _listed(claimed.refusals(sheet.shown["refusals"]))
     yield "</details></section>"
 

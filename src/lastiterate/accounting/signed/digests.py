@@ -49,8 +49,8 @@ def data_digest(data: Any, key: str | Path | None, public: bool) -> str:
         return _ended(PLAIN, hashlib.sha256(), "data", data)
     if key is None:
         raise InvalidInput(
-            "data needs data_key, the name of a file for a secret key: a plain digest of private data tells whoever "
-            "guesses the data that the guess is right. Give data_is_public=True if everybody may read the data.",
+            "data needs data_key, the name of a file with a secret key: a plain digest of private data lets anybody test "
+            "guesses of the data. Give data_is_public=True if the data are public.",
             field="data_key",
         )
     return _ended(KEYED, hmac.new(_key_in(key), digestmod="sha256"), "data", data)
@@ -105,7 +105,9 @@ def _key_in(path: str | Path) -> bytes:
     except FileExistsError:
         text = read_text(path).strip()
         if not _KEY.fullmatch(text):
-            raise InvalidInput(f"{path} is no key of lastiterate: 64 hexadecimal digits.", field="data_key") from None
+            raise InvalidInput(
+                f"{path} must hold a key of lastiterate: 64 hexadecimal digits.", field="data_key"
+            ) from None
         return bytes.fromhex(text)
     except (OSError, TypeError, ValueError) as error:
         raise InvalidInput(
@@ -130,11 +132,11 @@ def disagreement(digests: dict[str, str], model: Any = None, data: Any = None, k
         if value is None:
             continue
         if name not in digests:
-            return f"it says nothing about the {name}"
+            return f"it holds no digest of the {name}"
         plain = digests[name].startswith(f"{PLAIN}:")
         found = model_digest(value) if name == "model" else data_digest(value, _existing(key), plain)
         if not hmac.compare_digest(found, digests[name]):
-            return f"the {name} is another one: its digest is {found}, and {digests[name]} in the report"
+            return f"the {name} is a different one: its digest is {found}, the report has {digests[name]}"
     return ""
 
 

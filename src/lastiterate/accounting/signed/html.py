@@ -32,7 +32,7 @@ def sheet_in(page: str) -> ReportSheet:
     """What the page says that it is made of."""
     record = _held(page, "record")
     if record["format"] != FORMAT:
-        raise InvalidInput(f"it is not a {FORMAT}; pages of other formats have to be made anew.")
+        raise InvalidInput(f"it is not a {FORMAT}. Make the page again with this version.")
     names = ("version", "date", "shown", "stated", "digests")
     return checked_sheet(ReportSheet(_held(page, "certificate"), **{name: record[name] for name in names}))
 

@@ -110,7 +110,7 @@ def _proved(claimed: Claimed, by: str) -> dict[str, Fields]:
     """What nobody may state otherwise."""
     neighbours = claimed.neighbours
     parameters = {"epsilon": claimed.epsilon if claimed.epsilon < float("inf") else None, "delta": claimed.delta}
-    mu = "" if claimed.mu is None else f" It is {above(claimed.mu, 6)}-GDP, which says more."
+    mu = "" if claimed.mu is None else f" It is {above(claimed.mu, 6)}-GDP, a stronger statement."
     details = f"By {claimed.theorem}: {claimed.citation}.{mu}"
     mechanisms = f"{_mechanism(claimed)} Accounted for by lastiterate {by}. {_rounding(claimed)}"
     composition = f"All steps together, by {claimed.theorem}: {claimed.citation}."
@@ -141,7 +141,7 @@ def _usual(claimed: Claimed) -> dict[str, Fields]:
     many = bool(claimed.certificate["claim"]["releases"])
     prepared = {"preprocessing_and_hyperparameter_tuning": _beforehand(claimed)} if claimed.run.beforehand_mu else {}
     product = {} if claimed.run.noise.of_a_potential else {"data_product_type": "Machine learning model"}
-    trust = "Central: whoever trains sees the records; whoever gets the release does not have to be trusted."
+    trust = "Central: the trainer sees the records; recipients of the release need not be trusted."
     return {
         "registry": {
             "basic": product,
@@ -165,8 +165,8 @@ def _mechanism(claimed: Claimed) -> str:
 
 def _rounding(claimed: Claimed) -> str:
     if claimed.run.arithmetic == EXACT:
-        return "Real numbers are assumed; what floating point rounds off is not in ε."
-    return "What floating point rounds off is included in ε."
+        return "Exact real arithmetic is assumed; floating-point rounding is not included in ε."
+    return "Floating-point rounding is included in ε."
 
 
 def _beforehand(claimed: Claimed) -> str:
@@ -174,7 +174,7 @@ def _beforehand(claimed: Claimed) -> str:
 
 
 def _public(claimed: Claimed) -> str:
-    return "What sums are divided by." if claimed.run.adjacency.name.startswith("ADD") else "The number of records."
+    return "The divisor of gradient sums." if claimed.run.adjacency.name.startswith("ADD") else "The number of records."
 
 
 def _checked_statement(stated: Any, proved: dict[str, Fields]) -> dict[str, Fields]:
@@ -203,7 +203,7 @@ def _entries(name: str, table: Any, known: Any) -> list[tuple[str, Any]]:
 
 def _check_entry(name: str, value: Any, proved: bool) -> None:
     if proved:
-        raise InvalidInput(f"{name} is what the certificate says, and cannot be stated otherwise.", field="stated")
+        raise InvalidInput(f"{name} must be left out: the certificate fills it.", field="stated")
     texts = value if isinstance(value, list) else [value]
     if not texts or not all(isinstance(one, str) and one.strip() for one in texts):
         raise InvalidInput(f"{name} must be a text or a list of texts. Got {shown(value):.60}.", field="stated")

@@ -21,7 +21,7 @@ from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_O
 class BallsAndBins(Batches):
     """In each epoch every record goes to one of `batches` batches, uniformly and independently of all others.
 
-    Sums are divided by records/batches, whatever the size of the batch; there may be empty ones.
+    Gradient sums are divided by records/batches, whatever the size of the batch; batches may be empty.
     """
 
     records: int

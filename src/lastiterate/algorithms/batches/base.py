@@ -164,7 +164,7 @@ class Batches(ABC):
     """Which neighbours there can be, if the batches of all other records are to stay as they are."""
 
     other_neighbours: ClassVar[str] = (
-        "adding or removing a record would move the borders of all batches; use li.ZERO_OUT, li.Poisson or li.BallsAndBins"
+        "adding or removing a record would move records between batches. Use li.ZERO_OUT, li.Poisson or li.BallsAndBins"
     )
     """Why there are no others, and what to do."""
 

@@ -15,7 +15,7 @@ from lastiterate.numerics.randomness import Source, subset
 @names_arguments
 @dataclass(frozen=True)
 class FixedSize(Sized):
-    """At each step a uniformly random batch of this size, without replacement, independent of all other steps."""
+    """Each step draws a uniformly random batch of this size, without replacement, independently of all other steps."""
 
     kind: ClassVar[str] = "fixed_size"
     called: ClassVar[str] = "random batches of fixed size"

@@ -15,7 +15,7 @@ from lastiterate.numerics.randomness import Source
 @names_arguments
 @dataclass(frozen=True)
 class FullBatch(Batches):
-    """Every step sees every record."""
+    """Every step uses every record."""
 
     records: int
     kind: ClassVar[str] = "full"

@@ -30,8 +30,8 @@ class _Passes(Sized):
             raise InvalidInput(f'last must be "{SMALLER}" or "{DROP}". Got {shown(self.last)}.', field="last")
         if self.left_over and self.last is None:
             raise InvalidInput(
-                f"batch_size must divide records, or last must say what becomes of the {self.left_over} records that are "
-                f'left over: last="{SMALLER}" for a smaller batch at the end of each epoch, last="{DROP}" to leave them '
+                f"batch_size must divide records, or last must be given for the {self.left_over} records left over: "
+                f'last="{SMALLER}" for a smaller batch at the end of each epoch, last="{DROP}" to leave them '
                 f"out, as DataLoader(drop_last=True) does. Got {self.batch_size} and {self.records}.",
                 field="batch_size",
             )
@@ -89,8 +89,8 @@ class _Passes(Sized):
 class Cyclic(_Passes):
     """Batches are fixed and used in the same order in every epoch: record i is in batch i // batch_size.
 
-    Where batch_size does not divide the records, `last` says whether the last batch of each epoch is "smaller", or the
-    records at the end are not used ("drop").
+    If batch_size does not divide the number of records, `last="smaller"` makes the last batch of each epoch smaller and
+    `last="drop"` skips the records at the end.
     """
 
     last: str | None = None
@@ -127,10 +127,10 @@ class Cyclic(_Passes):
 @names_arguments
 @dataclass(frozen=True)
 class Shuffled(_Passes):
-    """As `Cyclic`, after a random permutation: a new one each epoch (what most loaders do), or one for the whole run.
+    """Like `Cyclic`, after a random permutation: a new one each epoch, as in most data loaders, or one for the whole run.
 
-    Where batch_size does not divide the records, `last` says whether the last batch of each epoch is "smaller" or the
-    records at the end of the order are left out ("drop"), as a DataLoader with drop_last=False and True does.
+    If batch_size does not divide the number of records, `last="smaller"` makes the last batch of each epoch smaller and
+    `last="drop"` leaves out the records at the end, like a DataLoader with drop_last=False or True.
     """
 
     each_epoch: bool = True

@@ -57,7 +57,7 @@ class _Independent(Batches):
 @names_arguments
 @dataclass(frozen=True)
 class Poisson(_Independent):
-    """At each step every record joins independently with probability `rate`; sums are divided by rate·records."""
+    """Each step includes every record independently with probability `rate`; gradient sums are divided by rate·records."""
 
     kind: ClassVar[str] = "poisson"
     promise: ClassVar[str] = (
@@ -93,17 +93,17 @@ class Poisson(_Independent):
 @names_arguments
 @dataclass(frozen=True)
 class PoissonMean(_Independent):
-    """As `Poisson`, but sums are divided by the number of records in the batch; an empty batch moves nothing."""
+    """Like `Poisson`, but gradient sums are divided by the size of the batch; an empty batch adds only noise."""
 
     kind: ClassVar[str] = "poisson_mean"
     promise: ClassVar[str] = (
         "Each step draws its batch afresh, every record independently; the gradient sum is divided by the size of the "
-        "batch, an empty batch moves nothing but its noise; batches and their sizes are never released."
+        "batch, an empty batch contributes only noise; batches and their sizes are never released."
     )
     own_mean: ClassVar[bool] = True
     adjacencies: ClassVar[tuple[Adjacency, ...]] = (REPLACE_ONE,)
     other_neighbours: ClassVar[str] = (
-        "a record that is not there changes what the sum of its batch is divided by; use li.Poisson or li.REPLACE_ONE"
+        "a missing record would change the divisor of its batch. Use li.Poisson or li.REPLACE_ONE"
     )
 
     @property

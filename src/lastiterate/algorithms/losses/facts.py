@@ -15,12 +15,12 @@ from lastiterate.errors import NON_NEGATIVE, POSITIVE, checked_number
 
 @dataclass(frozen=True)
 class Loss:
-    """Facts of the loss of one record, without its l2 term: Hessian between `curvature` and `smoothness`.
+    """The loss of one record, without its l2 term. Its Hessian lies between `curvature` and `smoothness`.
 
-    `gradient_bound` bounds the gradient's norm and `gradient_sensitivity` its change when the record is replaced, both
-    before clipping (∞ where unknown). The l2 term is added after clipping. `keeps_convexity`: the clipped gradient is
-    still the gradient of a convex function, no less smooth. `declared`: its owner alone knows its curvature. `model` is the
-    loss itself, where it is one of scores that are linear in the weights. `given`: the arguments it was made from.
+    `gradient_bound` bounds the norm of the gradient and `gradient_sensitivity` its change when the record is replaced, both
+    before clipping (∞ if unknown). The l2 term is added after clipping. `keeps_convexity`: the clipped gradient is still the
+    gradient of a convex function that is as smooth. `declared`: the curvature is stated by the user. `model`: the loss as a
+    function of linear scores, if it is one. `given`: the arguments it was made from.
     """
 
     kind: str
@@ -42,22 +42,22 @@ class Loss:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """All but the clip that the loss was made from."""
+        """The arguments that the loss was made from, without the clip."""
         return dict(self.given)
 
     @property
     def linear(self) -> bool:
-        """Whether it is a loss of scores that are linear in the weights."""
+        """Whether the loss depends on scores that are linear in the weights."""
         return self.model is not None
 
     @property
     def feature_norm(self) -> float | None:
-        """The norm that no feature vector exceeds, where there are feature vectors."""
+        """The largest norm of a feature vector, if there are features."""
         return self.arguments.get("feature_norm")
 
     @property
     def convex(self) -> bool:
-        """Whether the gradient that is used, clipped or not, is that of a convex function."""
+        """Whether every per-record loss, after any clipping, is convex."""
         return self.convex_if(clipped=self.clip is not None)
 
     def convex_if(self, clipped: bool) -> bool:

@@ -23,8 +23,9 @@ def general(
 ) -> Loss:
     """Any loss: Hessian between strong_convexity (or −weak_convexity) and smoothness.
 
-    Without either modulus of convexity the loss is taken for −smoothness-weakly convex. Two gradients of one record differ
-    by at most gradient_sensitivity, 2·gradient_norm or 2·clip; one is at most gradient_norm or clip long.
+    Without strong_convexity and weak_convexity, the Hessian is only assumed to be at least −smoothness. Replacing a record
+    changes its gradient by at most gradient_sensitivity, 2·gradient_norm or 2·clip; its norm is at most gradient_norm or
+    clip.
     """
     if strong_convexity is not None and weak_convexity is not None:
         raise InvalidInput(
@@ -33,7 +34,7 @@ def general(
         )
     if gradient_sensitivity is None and gradient_norm is None and clip is None:
         raise InvalidInput(
-            "general needs gradient_sensitivity, gradient_norm or clip: without any no privacy can be proved.",
+            "general needs gradient_sensitivity, gradient_norm or clip. No privacy can be proved without a gradient bound.",
             field="clip",
         )
     top = math.inf if smoothness is None else checked_number("smoothness", smoothness, NON_NEGATIVE)
@@ -73,10 +74,10 @@ def general(
 
 @names_arguments
 def network(*, clip: PerStep, smoothness: float | None = None, l2: float = 0.0) -> Loss:
-    """A neural network with per-record clipping: nothing is convex, and often not even the smoothness is known."""
+    """A neural network with per-record clipping: not convex, and of unknown smoothness unless given."""
     top = math.inf if smoothness is None else checked_number("smoothness", smoothness, NON_NEGATIVE)
     if clip is None:
-        raise InvalidInput("network needs clip: the gradients of a network have no bound of their own.", field="clip")
+        raise InvalidInput("network needs clip: the gradients of a network are not bounded otherwise.", field="clip")
     return made(
         "network",
         {"smoothness": None if smoothness is None else top},

@@ -16,7 +16,7 @@ from lastiterate.numerics.arrays import Floats
 
 
 def logistic(*, feature_norm: float, l2: float = 0.0, clip: PerStep | None = None, classes: int | None = None) -> Loss:
-    """log(1 + e^{−y⟨θ, x⟩}) with y = ±1 and ‖x‖ ≤ feature_norm; a constant feature for the intercept counts.
+    """log(1 + e^{−y⟨θ, x⟩}) with y = ±1 and ‖x‖ ≤ feature_norm; the constant feature of an intercept counts.
 
     With `classes`, one such problem for each class against the rest; a clip is divided among them, clip/√classes each.
     """

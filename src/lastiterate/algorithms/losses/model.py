@@ -42,7 +42,7 @@ class Model(ABC):
         asked = None if classes is None else checked_count("classes", classes, least=2)
         if asked not in (None, self.columns):
             raise InvalidInput(
-                f"classes must be what the loss says, {self.columns or 'two sides, −1 and 1'}. Got {asked}.",
+                f"classes must be that of the loss, {self.columns or '2 (targets −1 and 1)'}. Got {asked}.",
                 field="classes",
             )
         return self

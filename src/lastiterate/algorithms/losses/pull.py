@@ -15,8 +15,8 @@ from lastiterate.numerics.rounding import up
 class PullLimit:
     """The wrong classes get a probability of at most `pull` together, and of pull/4 each (pull/2 of three classes, …).
 
-    Whatever probabilities would exceed that are replaced by those of the largest likelihood that do not. It is the gradient
-    of a convex function, no less smooth than the softmax loss (docs/proofs.md).
+    Probabilities above these limits are replaced by the most likely ones within them. The result is the gradient of a convex
+    function that is as smooth as the softmax loss (docs/proofs.md).
     """
 
     pull: float

@@ -25,14 +25,14 @@ def huber(*, feature_norm: float, threshold: float = 1.0, l2: float = 0.0, clip:
 def ridge(
     *, feature_norm: float, residual_bound: float | None = None, l2: float = 0.0, clip: PerStep | None = None
 ) -> Loss:
-    """(⟨θ, x⟩ − y)²/2 with ‖x‖ ≤ feature_norm. Its gradient has no bound: clip it, or give one for |⟨θ, x⟩ − y|.
+    """(⟨θ, x⟩ − y)²/2 with ‖x‖ ≤ feature_norm. Its gradient is not bounded: give `clip`, or a bound on |⟨θ, x⟩ − y|.
 
-    A residual bound has to hold on the whole domain: feature_norm·radius + largest |y|, for a ball around 0.
+    `residual_bound` must hold on the whole domain: feature_norm·radius + largest |y|, for a ball around 0.
     """
     norm = checked_number("feature_norm", feature_norm, POSITIVE)
     if residual_bound is None and clip is None:
         raise InvalidInput(
-            "ridge needs clip or residual_bound: a squared loss has gradients of any size.", field="clip"
+            "ridge needs clip or residual_bound: the gradients of a squared loss are not bounded.", field="clip"
         )
     if residual_bound is None:
         return of_a_score(

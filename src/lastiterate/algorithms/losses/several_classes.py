@@ -28,8 +28,8 @@ def softmax(
 ) -> Loss:
     """Multi-class logistic loss of the scores ⟨θ_k, x⟩ with ‖x‖ ≤ feature_norm.
 
-    Unclipped it is convex. Clipped as one vector its gradient is not monotone (errata E4.1), so no theorem for convex losses
-    applies. What shortens gradients and keeps the loss convex is a `pull` below 1: see `PullLimit`. It needs `classes`.
+    Unclipped it is convex. Clipped as one vector it is not (errata E4.1), so theorems for convex losses do not apply. A
+    `pull` below 1 shortens gradients and keeps the loss convex: see `PullLimit`. It needs `classes`.
     """
     norm = checked_number("feature_norm", feature_norm, POSITIVE)
     count = checked_classes(classes)
@@ -56,7 +56,7 @@ def softmax(
 
 def _limit(pull: float, classes: int | None, clip: PerStep | None) -> PullLimit:
     if classes is None or clip is not None:
-        raise InvalidInput("pull needs classes, and no clip: it takes the place of clipping.", field="pull")
+        raise InvalidInput("pull needs classes and no clip: it replaces clipping.", field="pull")
     return PullLimit(checked_number("pull", pull, RATE), classes)
 
 
@@ -76,7 +76,7 @@ class _Softmax(Classes):
             return super().with_classes(classes)
         if classes is None:
             raise InvalidInput(
-                "a softmax loss needs classes=, the number of classes: to count them would look at the data.",
+                "a softmax loss needs classes=, the number of classes: counting them would use the data.",
                 field="classes",
             )
         return replace(self, classes=checked_count("classes", classes, least=2))
