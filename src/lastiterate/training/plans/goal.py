@@ -52,5 +52,5 @@ class Goal:
     def described(self) -> str:
         return (
             f"{self.records} records of {self.features} features, epsilon = {self.epsilon:g} at delta = {self.delta:g}, "
-            f"{self.adjacency.name.lower().replace('_', ' ')}, at most {self.wishes.most_epochs} passes over the data"
+            f"{self.adjacency.said}, at most {self.wishes.most_epochs} passes over the data"
         )
