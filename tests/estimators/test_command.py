@@ -73,7 +73,7 @@ def test_the_adjacency_is_an_option(adjacency: str, sides: str, capsys: pytest.C
 def test_what_leaks_is_said(sides: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", sides, "--target", "y", "--epsilon", "1", "--seed", "3"]) == 0
     printed = capsys.readouterr()
-    for said in ("classes was not given", "delta was not given", "feature_norm was not given", "random_state is set"):
+    for said in ("classes was not given", "delta was not given", "feature_norm was not given", "--seed is set"):
         assert said in printed.err
     assert "DO NOT RELEASE" in printed.out
     assert "NOT ACCOUNTED FOR: feature_norm" in printed.out
@@ -122,3 +122,17 @@ def test_a_test_set_with_other_columns(sides: str, tmp_path: Path, capsys: pytes
     options = ["--target", "y", "--classes", "no", "yes", "--test", str(other)]
     assert main(["train", sides, *options, *PRIVATE]) == 2
     assert "same order" in capsys.readouterr().err
+
+
+def test_warnings_name_the_options_of_the_command_line(sides: str, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--target", "y", "--epsilon", "2", "--seed", "1", "--adjacency", "add-or-remove-one"]
+    assert main(["train", sides, *options]) == 0
+    said = capsys.readouterr().err
+    for advice in (
+        "Set --classes to all possible labels.",
+        "Set --delta.",
+        "Set --feature-norm to a bound",
+        "--seed is set: anyone who knows it",
+        "under add-or-remove-one it is not public. Use --adjacency zero-out,",
+    ):
+        assert advice in said

@@ -115,7 +115,7 @@ def test_more_epsilon_more_records_less_error(plans: li.training.Plans) -> None:
 def test_other_batches_are_worth_a_line_where_they_take_less_noise() -> None:
     found = planned(batches=20, epochs=3, adjacency=li.ZERO_OUT)
     line = next(line for line in found.advice if "balls and bins instead of shuffled" in line)
-    percent = float(line.split("noise by ")[1].split("%")[0].replace("−", "-"))
+    percent = -float(line.split("would reduce the noise by ")[1].split("%")[0])
     other = li.BallsAndBins(records=2000, batches=20)
     run = found[0].run
     changed = li.Run(run.loss, other, run.step_size, run.noise, run.steps, adjacency=li.ZERO_OUT)

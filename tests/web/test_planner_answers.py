@@ -191,7 +191,7 @@ def test_a_bound_that_protects_nobody_is_said(ask: Ask, run: Table) -> None:
     status, [claim, attack] = ask(ask="account", run={**run, **changes}, delta=1e-5, parts=["answer", "attack"])
     assert status == 200
     assert claim["epsilon"] is None or claim["epsilon"] > 1e3
-    assert attack["sentence"].endswith("at most 100% of the time. That is hardly any protection for a single record.")
+    assert attack["sentence"].endswith("at most 100% of the time. This hardly protects a single record.")
 
 
 ODD = (

@@ -66,7 +66,7 @@ def test_a_question_may_not_be_too_long(client: TestClient) -> None:
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 100_000])
 def test_what_is_no_json_is_said_in_one_sentence(client: TestClient, body: bytes) -> None:
     response = client.post(f"/{TOKEN}/ask", content=body)
-    assert (response.status_code, response.json()["error"]) == (422, "A question must be JSON.")
+    assert (response.status_code, response.json()["error"]) == (422, "A request must be JSON.")
 
 
 def test_the_page_names_no_other_place_and_builds_no_html_from_text() -> None:

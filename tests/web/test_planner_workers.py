@@ -141,7 +141,7 @@ def test_questions_wait_for_each_other_and_too_many_are_refused(monkeypatch: pyt
         found = await asyncio.gather(*(answered(workers) for _ in range(4)))
         assert len({one["epsilon"] for one in found}) == 1
         monkeypatch.setattr(module, "_MOST_WAITING", 0)
-        with pytest.raises(TooBusy, match="Too many questions"):
+        with pytest.raises(TooBusy, match="Too many computations"):
             await answered(workers)
 
     run(work)

@@ -39,8 +39,8 @@ class Budget:
     Without a file the budget ends with the process. `adaptive=True` (the default): each release may depend on earlier ones,
     as when people look at a model and then train another. `adaptive=False` is for releases that were all decided beforehand;
     only then are guarantees composed as tightly as by `li.compose`. `reserve`: the share of delta kept for guarantees that
-    no Gaussian covers at every epsilon. `timeout`: the seconds to wait while others write. `user_records`: the budget is for users with
-    up to this many records each, and takes runs and reports with the same `user_records`.
+    no Gaussian covers at every epsilon. `timeout`: the seconds to wait while others write.
+    `user_records`: the budget is for users with up to this many records each, and takes runs and reports with the same value.
     """
 
     terms: Terms

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -36,12 +37,19 @@ def train_table(options: argparse.Namespace) -> tuple[dict[str, Any], str, Repor
         warnings.simplefilter("always")
         model.fit(scales.cut_rows(table.features), _targets(options, table))
     for warning in said:
-        print(f"warning: {warning.message}", file=sys.stderr)
+        print(f"warning: {_in_options(str(warning.message))}", file=sys.stderr)
     content = _content(model, table, scales, options)
     if test is not None:
         content["score_on_test"] = float(model.score(scales.rows(test.features), _targets(options, test)))
     _say_if_one_class(model, scales, test, options)
     return content, _text(model, content, options), model.report_
+
+
+def _in_options(message: str) -> str:
+    """Settings of Python by their names on the command line: `--feature-norm` for `feature_norm=`."""
+    plain = re.sub(r"\bli\.([A-Z_]+)", lambda found: found[1].lower().replace("_", "-"), message)
+    plain = plain.replace("random_state is set", "--seed is set")
+    return re.sub(r"\b([a-z_]+)=(\b)?", lambda found: "--" + found[1].replace("_", "-") + " " * (found[2] == ""), plain)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -61,9 +69,8 @@ def _check_labels(options: argparse.Namespace, table: Table) -> None:
     labels = len(set(table.target)) if options.model not in REGRESSIONS and not options.classes else 0
     if labels > _MOST_LABELS:
         raise InvalidInput(
-            f"--target {options.target} has {labels} different values, too many for a classifier. Use --model ridge "
-            "for numbers, "
-            "or list all labels with --classes."
+            f"--target {options.target} has {labels} different values, too many for a classifier. Use --model ridge for "
+            "numbers, or list all labels with --classes."
         )
 
 
@@ -127,7 +134,7 @@ def _text(model: PrivateLinearModel, content: dict[str, Any], options: argparse.
         f"epsilon = {report.epsilon:.6g} at delta = {report.delta:g} ({report.protected}), "
         f"by {report.best.theorem.name}",
         f"releasing every iterate: epsilon = {report.composition:.4g}",
-        f"trained with {plan}",
+        f"training plan: {plan}",
         f"noise std {model.noise_:.4g} on the mean gradient; centring and scaling used {100 * _share(report):.2g}% of mu²",
     ]
     if options.test:

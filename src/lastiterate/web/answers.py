@@ -152,7 +152,7 @@ def _run(question: Mapping[str, Any]) -> Run:
 
 def _given(question: Mapping[str, Any], name: str) -> Any:
     if question.get(name) is None:
-        raise InvalidInput(f"{name} is missing. Give it a value.", field=name)
+        raise InvalidInput(f"{name} is missing. Enter a value.", field=name)
     return question[name]
 
 

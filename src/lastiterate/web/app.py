@@ -21,7 +21,7 @@ from lastiterate.web.workers import Workers
 STATIC = Path(__file__).parent / "static"
 LARGEST_QUESTION = 2**20  # bytes
 _TOO_LARGE = (
-    f"A question must have at most {LARGEST_QUESTION} bytes. Give schedules by name instead of number by number."
+    f"A request must have at most {LARGEST_QUESTION} bytes. Use a named schedule instead of one number per step."
 )
 
 
@@ -47,7 +47,7 @@ def application(token: str, port: int, start: dict[str, Any], workers: Workers) 
         if body is None:
             return _refused(_TOO_LARGE, 413)
         if not _is_json(body):
-            return _refused("A question must be JSON.", 422)
+            return _refused("A request must be JSON.", 422)
         return Answer(workers, body)
 
     routes = [

@@ -50,10 +50,10 @@ class Guard:
     def _refusal(self, scope: Scope) -> str | None:
         headers = Headers(scope=scope)
         if headers.get("host", "") not in self.hosts:
-            return "This page answers under the address that `lastiterate serve` printed, and under no other name."
+            return "Open this page at the address that `lastiterate serve` printed; other host names are refused."
         origin = headers.get("origin")
         if origin is not None and origin not in [f"http://{host}" for host in self.hosts]:
-            return "This page does not answer to other pages."
+            return "Requests from other web pages are refused."
         if not compare_digest(scope["path"].lstrip("/").partition("/")[0].encode(), self.token):
-            return "This page needs the whole address that `lastiterate serve` printed, with its token."
+            return "Open the whole address that `lastiterate serve` printed, including its token."
         return None

@@ -18,7 +18,7 @@ _NEIGHBOURS = {
     ZERO_OUT: "one record contributes nothing",
     ADD_OR_REMOVE_ONE: "one record is added or removed",
 }
-_HARDLY_ANY = "That is hardly any protection for a single record."
+_HARDLY_ANY = "This hardly protects a single record."
 
 
 def claim_sentences(report: Report) -> list[str]:
@@ -32,8 +32,8 @@ def claim_sentences(report: Report) -> list[str]:
     ]
     if math.isfinite(report.composition) and report.epsilon > 0:
         ratio = report.composition / report.epsilon
-        much = f", {ratio:.3g} times as much" if ratio > 1.005 else ", no more"
-        said.append(f"Releasing every iterate would cost ε = {above(report.composition)}{much}.")
+        much = f", {ratio:.3g} times as much" if ratio > 1.005 else ", the same"
+        said.append(f"Releasing every iterate would have ε = {above(report.composition)}{much}.")
     return said
 
 
@@ -44,12 +44,12 @@ def attack_sentence(report: Report) -> str:
 
 
 def lower_sentence(report: Report) -> str:
-    """How much too large ε may be."""
+    """How much too large this ε can be."""
     lower, ratio = report.sandwich.lower.epsilon, report.sandwich.ratio
     if not lower > 0:
         return "No lower bound is known for such a run."
     if ratio < 1 + 1e-6:
-        return "This is exact: an allowed loss exists that costs as much."
+        return "This ε is exact: an allowed loss exists that attains it."
     known = f"Lower bound: an allowed loss exists with ε ≥ {below(lower)}"
     return f"{known}, so this ε is at most {above(ratio, 3)} times too large."
 

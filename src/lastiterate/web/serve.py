@@ -94,7 +94,7 @@ class Planner:
 def planner(run: Run | None, delta: float, port: int = 0) -> Planner:
     """On this port, or on any that is free."""
     if not 0 <= port < 2**16:
-        raise InvalidInput(f"port must be from 0 (any that is free) to 65535. Got {port}.", field="port")
+        raise InvalidInput(f"port must be from 0 (any free port) to 65535. Got {port}.", field="port")
     begins_with = start(run or example(), delta)
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -103,7 +103,7 @@ def planner(run: Run | None, delta: float, port: int = 0) -> Planner:
     except OSError as error:
         listening.close()
         raise InvalidInput(
-            f"port {port} cannot be used: {error.strerror}. Take another, or --port 0 for any that is free.",
+            f"port {port} cannot be used: {error.strerror}. Use another one, or --port 0 for any free port.",
             field="port",
         ) from error
     listening.listen()

@@ -11,9 +11,7 @@ from starlette.types import Receive, Scope, Send
 from lastiterate.web.workers import TooBusy, Workers
 
 _HEADERS = [(b"content-type", b"application/x-ndjson"), (b"x-accel-buffering", b"no")]
-_BROKEN = (
-    dumps({"error": "The computation ended before its answer. Ask again, for fewer steps.", "broken": True}) + "\n"
-)
+_BROKEN = dumps({"error": "The computation ended without a result. Try again with fewer steps.", "broken": True}) + "\n"
 
 
 class Answer(Response):

@@ -76,10 +76,10 @@ def work(question: str | bytes, say: Callable[[dict[str, Any]], None], stopped: 
     except LastIterateError as error:
         say({"error": str(error), "field": error.field})
     except MemoryError:
-        say({"error": "There is not enough memory for this. Ask for fewer steps or records.", "field": "steps"})
+        say({"error": "Not enough memory. Use fewer steps or records.", "field": "steps"})
     except Exception as error:
         print(f"lastiterate serve: {type(error).__name__}: {error}", file=sys.stderr)
-        say({"error": "Something went wrong inside lastiterate: the terminal says what.", "broken": True})
+        say({"error": "Something went wrong inside lastiterate. The terminal shows the error.", "broken": True})
 
 
 class _Progress:

@@ -37,7 +37,7 @@ def _drawn_otherwise(goal: Goal, place: int, run: Run) -> Iterator[str]:
         change = float(changed.process.noise[0] / run.process.noise[0]) - 1
         if change < -_WORTH_A_LINE:
             instead = f"{batches.called} instead of {run.batches.called}"
-            yield f"Plan {place} with {instead} would change the noise by {_percent(change)}."
+            yield f"Plan {place} with {instead} would reduce the noise by {_percent(change)}."
 
 
 def _more_of_something(goal: Goal) -> Iterator[str]:
@@ -52,8 +52,8 @@ def _more_of_something(goal: Goal) -> Iterator[str]:
     for what, other in more.items():
         change = chosen_plan(other.problem, other.wishes).error / before - 1
         if change < -_WORTH_A_LINE:
-            yield f"{what} would change the expected error by {_percent(change)}."
+            yield f"{what} would reduce the expected error by {_percent(change)}."
 
 
 def _percent(change: float) -> str:
-    return f"{100 * change:+.0f}%".replace("-", "−")
+    return f"{-100 * change:.0f}%"

@@ -62,4 +62,4 @@ class Goal:
         """Of a user by what happens to all records."""
         if self.user_records > 1:
             return f"one user ({self.adjacency.verb} up to {self.user_records} records)"
-        return self.adjacency.name.lower().replace("_", " ")
+        return self.adjacency.said

@@ -14,7 +14,7 @@ class Way(Enum):
     """How records come to the steps, and what is paid for."""
 
     FULL = "full batches with momentum"
-    PASSES = "plain steps on smaller batches, all but the last iterate hidden"
+    PASSES = "smaller batches without momentum, only the last iterate released"
     SAMPLED = "random batches with momentum"
 
     @property
@@ -73,17 +73,17 @@ class Plan:
         return card(lines([str(self)]))
 
     def __str__(self) -> str:
-        return f"{self.way.value}: {self.length}, step size {self.step_size:.4g}, l2 {self.l2:g}. {self.why}"
+        return f"{self.way.value}; {self.length}, step size {self.step_size:.4g}, l2 {self.l2:g}. {self.why}"
 
     @property
     def length(self) -> str:
         """In words."""
-        return f"{self.epochs} epochs of {self.batches} batches" if self.batches > 1 else f"{self.epochs} full batches"
+        return f"{self.epochs} epochs of {self.batches} batches" if self.batches > 1 else f"{self.epochs} steps"
 
     @property
     def why(self) -> str:
         """In one sentence."""
         if not self.others:
             return "Your settings allow no other way to train."
-        compared = "; ".join(f"{way.value}, {error:.3g}" for way, error in self.others)
-        return f"Expected excess loss on the reference problem: {self.error:.3g} (others: {compared})."
+        compared = "; ".join(f"{error:.3g} for {way.value}" for way, error in self.others)
+        return f"Expected excess loss on the reference problem: {self.error:.3g}, compared with {compared}."

@@ -21,7 +21,7 @@ async function* partsOf(question, signal) {
   }
 }
 
-const GONE = { error: "There is no answer. Is `lastiterate serve` still running in its terminal?" };
+const GONE = { error: "The server does not answer. Check that `lastiterate serve` is still running in its terminal." };
 
 /** One place of the page that asks: a new question ends the one before, whose answer is never heard again. */
 export class Asking {

@@ -12,7 +12,7 @@ const NOISE = {
   std: { label: "noise", unit: "standard deviation", least: 1e-5, most: 10 },
   multiplier: { label: "noise multiplier", unit: "standard deviation over clip", least: 0.1, most: 100 },
 };
-const BATCHES = { poisson: "batch size, expected", poisson_mean: "batch size, expected", balls_and_bins: "batch size, expected" };
+const BATCHES = { poisson: "expected batch size", poisson_mean: "expected batch size", balls_and_bins: "expected batch size" };
 
 /** Draws every control into its place; `change(state)` hears of each new state. */
 export class Controls {
@@ -98,7 +98,7 @@ export class Controls {
     const asked = kind.arguments.filter((one) => !(section === "batches" && one.name === "last" && !entries.last));
     const [first, more] = [asked.filter((one) => one.needed || entries[one.name] !== undefined), asked.filter((one) => !one.needed && entries[one.name] === undefined)];
     if (more.length === 0) return first.map(made);
-    const folded = element("details", { open: this.open.has(section) }, element("summary", {}, `More about the ${NOUNS[section]}`), ...more.map(made));
+    const folded = element("details", { open: this.open.has(section) }, element("summary", {}, `More settings of the ${NOUNS[section]}`), ...more.map(made));
     folded.addEventListener("toggle", () => this.open[folded.open ? "add" : "delete"](section));
     return [...first.map(made), folded];
   }

@@ -81,7 +81,7 @@ at("cancel").addEventListener("click", () => {
   for (const one of [accounting, searching, saving]) one.stop();
   at("found").textContent = "";
   end();
-  if (document.body.classList.contains("stale")) at("trouble").textContent = "Cancelled. Change something to ask again.";
+  if (document.body.classList.contains("stale")) at("trouble").textContent = "Cancelled. Change a setting to compute again.";
 });
 
 for (const button of document.querySelectorAll("[data-free]")) {

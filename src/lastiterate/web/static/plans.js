@@ -14,8 +14,8 @@ export class Plans {
 
   constructor(state, use) {
     Object.assign(this, { state, use });
-    this.#field("features", "features of a record", "count");
-    this.#field("passes", "most passes over the data", "count");
+    this.#field("features", "features per record", "count");
+    this.#field("passes", "largest number of passes", "over the data");
     at("plan").addEventListener("click", () => this.#ask());
     at("plans-cancel").addEventListener("click", () => { this.#asking.stop(); this.#work(false); });
   }
@@ -56,7 +56,7 @@ export class Plans {
     at("plans-found").hidden = false;
     at("plans-found").querySelector("tbody").replaceChildren(...rows);
     at("plans-found").dataset.values = JSON.stringify(plans.map((one) => [one.epsilon, one.expected_error]));
-    at("plans-note").textContent = `Each meets ε = ${shown(epsilon)}. The expected error is that of a reference problem: it compares plans, and promises nothing about your data.`;
+    at("plans-note").textContent = `Each plan meets ε = ${shown(epsilon)}. The expected error is computed on a reference problem: use it to compare plans, not to predict the error on your data.`;
     at("advice").replaceChildren(...advice.map((one) => element("li", {}, one)));
   }
 

@@ -6,7 +6,7 @@ import { lower, percent, upper } from "./numbers.js";
 
 const at = (id) => document.getElementById(id);
 const CURVES = [
-  { key: "composition", said: "every iterate", colour: "composition", dash: [7, 4], round: upper },
+  { key: "composition", said: "all released", colour: "composition", dash: [7, 4], round: upper },
   { key: "papers", said: "the papers", colour: "papers", dash: [2, 3], round: upper },
   { key: "ours", said: "lastiterate", colour: "ours", width: 3, round: upper },
   { key: "lower", said: "lower bound", colour: "lower", dash: [10, 4, 2, 4], round: lower },
@@ -84,7 +84,7 @@ export function showGrowth(part) {
     readout: (index) => readGrowth(drawn, index),
   });
   at("growth").setAttribute("aria-label", summary(drawn));
-  at("growth-unit").textContent = `ε after so many ${unit}${log ? ", on a logarithmic scale" : ""}`;
+  at("growth-unit").textContent = `ε by number of ${unit}${log ? ", on a logarithmic scale" : ""}`;
   numbers(drawn);
 }
 
@@ -109,15 +109,15 @@ export function showAttack({ false_positive_rates: rates, detection_rates: found
   attackChart.show([rates, rates, found], {
     curves: [
       { colour: "soft", dash: [4, 4], width: 1.5, spot: { text: "guessing", x: 0.5, y: 0.42, right: 6, align: "left" } },
-      { colour: "ours", width: 3, fill: "wash", spot: { text: "an attacker, at most", ...above(rates, found) } },
+      { colour: "ours", width: 3, fill: "wash", spot: { text: "best attack", ...above(rates, found) } },
     ],
-    x: { label: "false alarms", values: inPercent, range: [0, 1] },
-    y: { label: "detected, at most", values: inPercent, range: [0, 1] },
+    x: { label: "false-positive rate", values: inPercent, range: [0, 1] },
+    y: { label: "largest detection rate", values: inPercent, range: [0, 1] },
     readout: (index) => {
-      at("attack-readout").textContent = index === null ? "" : `With ${percent(rates[index])} false alarms, at most ${percent(found[index])} are detected; guessing finds ${percent(rates[index])}.`;
+      at("attack-readout").textContent = index === null ? "" : `At a false-positive rate of ${percent(rates[index])}, an attacker detects at most ${percent(found[index])}; guessing detects ${percent(rates[index])}.`;
     },
   });
-  at("attack").setAttribute("aria-label", `At ${percent(0.01)} false alarms, at most ${percent(near(rates, found, 0.01))} are detected.`);
+  at("attack").setAttribute("aria-label", `At a false-positive rate of ${percent(0.01)}, an attacker detects at most ${percent(near(rates, found, 0.01))}.`);
 }
 
 /** Beside the curve, on the side where there is room. */
