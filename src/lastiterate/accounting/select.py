@@ -48,7 +48,7 @@ def _listed(guarantees: Any) -> Any:
     return [guarantees] if single or isinstance(guarantees, str) else list(guarantees)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Selection(Notion):
     """The guarantee of the best of a random number of trials. `parts` are the guarantees of a trial, one for each setting.
 
@@ -63,6 +63,9 @@ class Selection(Notion):
     @property
     def adjacency(self) -> Adjacency:  # type: ignore[override]
         return self.notion.adjacency
+
+    def _said(self) -> str:
+        return f"{len(self.parts)} guarantee{'' if len(self.parts) == 1 else 's'}, trials={self.trials!r}"
 
     def relabelled(self, adjacency: Adjacency) -> Notion:
         return self.notion.relabelled(adjacency)
