@@ -69,3 +69,17 @@ def test_bad_input_is_one_sentence(
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_a_run_is_calibrated_as_one_trial_of_a_search(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = outputs(["calibrate", path, "--epsilon", "1", "--mean", "10"], capsys)
+    assert code == 0
+    assert "meets epsilon <= 1 at delta = 1e-05" in out
+    total = float(out.split("geometric distribution with mean 10: epsilon = ")[1].split()[0])
+    assert 0.98 < total <= 1.0
+
+
+def test_trials_without_a_mean_are_refused(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = outputs(["calibrate", path, "--epsilon", "1", "--trials", "poisson"], capsys)
+    assert (code, out) == (2, "")
+    assert "mean must be given with --trials" in err

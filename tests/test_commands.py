@@ -16,7 +16,19 @@ from lastiterate.cli.commands import COMMANDS, Command
 
 ROOT = Path(__file__).parent.parent
 CLI = ROOT / "src" / "lastiterate" / "cli"
-OTHERS = {"__init__", "__main__", "commands", "entry", "interrupt", "options", "parser", "show", "streams", "written"}
+OTHERS = {
+    "__init__",
+    "__main__",
+    "commands",
+    "entry",
+    "interrupt",
+    "options",
+    "parser",
+    "show",
+    "streams",
+    "trials",
+    "written",
+}
 ABOUT_PAPERS = {"errata", "reproduce"}
 LIMIT = 0.5  # seconds of CPU
 each_command = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)

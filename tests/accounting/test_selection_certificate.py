@@ -68,6 +68,8 @@ def test_the_verdict_says_what_was_selected_and_what_is_assumed() -> None:
     assert "0.1-GDP. This is stated, and not proved here" in said
     assert "Every trial: Two data sets are neighbours" in said
     assert "Trials with setting 1: Every step uses every record." in said
+    assert repr(verdict).startswith("SelectionVerdict(accepted: epsilon = ")
+    assert repr(ONE) == "Selection(1 guarantee, trials=Geometric(mean=10.0, shape=1.0), replace one record)"
     assert json.loads(json.dumps(verdict.to_dict()))["settings"] == list(verdict.settings)
 
 

@@ -245,7 +245,6 @@ REFUSED = [
     (dp.UnsupportedDpEvent(), ADD, "it does not describe a mechanism"),
     (dp.SampledWithReplacementDpEvent(100, 5, Gaussian(1.0)), ONE, "several times"),
     (dp.SingleEpochTreeAggregationDpEvent(1.0, 8), SPECIAL, "its steps share noise"),
-    (dp.dp_event.RepeatAndSelectDpEvent(Gaussian(1.0), 2.0, 1.0), ADD, "its number of runs is random"),
     (dp.TruncatedSubsampledGaussianDpEvent(100, 0.1, 20, 1.0), ADD, "large batches are truncated"),
     (dp.SampledWithoutReplacementDpEvent(100, 5, Gaussian(1.0)), ADD, "use REPLACE_ONE or REPLACE_SPECIAL"),
     (dp.SampledWithoutReplacementDpEvent(5, 100, Gaussian(1.0)), ONE, "at most 5"),

@@ -169,7 +169,11 @@ def test_a_search_of_searches_is_warned_of() -> None:
     ("settings", "field", "message"),
     [
         ({"estimator": LogisticRegression()}, "estimator", "must be a private estimator"),
-        ({"estimator": clone(MODEL).set_params(delta=None)}, "delta", "delta must be given to the estimator"),
+        (
+            {"estimator": clone(MODEL).set_params(delta=None)},
+            "delta",
+            "delta must be given to PrivateLogisticRegression",
+        ),
         ({"estimator": clone(MODEL).set_params(feature_norm=None)}, "feature_norm", "must not learn it"),
         ({"estimator": clone(MODEL).set_params(classes=None)}, "classes", "must not learn it"),
         ({"estimator": clone(MODEL).set_params(random_state=1)}, "random_state", "all trials would be the same"),
@@ -181,7 +185,7 @@ def test_a_search_of_searches_is_warned_of() -> None:
         ({"validation": 1.5}, "validation", "validation must be a float in"),
         ({"validation": 1e-6}, "validation", "no records to train on or to score"),
         ({"validation": "all"}, "validation", "public records"),
-        ({"scoring": "roc_auc"}, "validation", "must be public records"),
+        ({"scoring": "roc_auc"}, "scoring", "give public records"),
     ],
 )
 def test_what_is_wrong_is_said_before_the_first_trial(settings: dict[str, Any], field: str, message: str) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from lastiterate.accounting.account import account
 from lastiterate.accounting.releases import checked_releases
 from lastiterate.accounting.searches.by_theorem import Meets, as_executed
 from lastiterate.accounting.searches.least_noise import least_noise
 from lastiterate.accounting.searches.most_steps import longest_run
 from lastiterate.accounting.searches.nearest import run_of_nearest_batch_size, run_of_nearest_step_size
+from lastiterate.accounting.searches.per_trial import largest_spending
+from lastiterate.accounting.select import select
 from lastiterate.algorithms.named import names_arguments
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import (
@@ -23,6 +26,8 @@ from lastiterate.errors import (
     checked_number,
 )
 from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.per_trial import checked_trials
+from lastiterate.privacy.trials import Trials
 from lastiterate.progress import as_one
 
 _LEAST_TARGET, _MOST_TARGET = 1e-6, 1e9
@@ -62,6 +67,7 @@ def calibrate(
     free: Free | str = NOISE,
     most_steps: int = 1_000_000,
     releases: Iterable[int] = (),
+    trials: Trials | None = None,
 ) -> Run:
     """The run, changed in one respect so that `li.account` proves at most `epsilon` at `delta`.
 
@@ -78,15 +84,36 @@ def calibrate(
     `releases`: the steps after which a checkpoint is released as well, as far as the run reaches them. The result includes a
     margin for floating-point rounding, usually below 0.1%, so that a run executed by `li.train` still meets the target;
     there is no margin if the run states its arithmetic.
+
+    With `trials`, such as `li.trials.Geometric(mean=10)`, the run is one trial of a search that releases only the best one,
+    and the whole search meets the target: ε of `li.select(li.account(run, delta), trials=trials)`, usually within 1%.
     """
     checked_run(run)
     target, delta = _checked_target(epsilon), checked_number("delta", delta, INSIDE_UNIT)
     free, places = Free.named(free), checked_releases(releases)
+    if trials is not None:
+        return _calibrated_trial(run, target, delta, checked_trials(trials), free, most_steps, places)
     longest = most_steps if free is not STEPS else checked_count("most_steps", most_steps)
     _check_beforehand(run.user_records * run.beforehand_mu, target, delta)
     with as_one("calibrating"):
         found = _found(run, free, Meets(target, delta, places), longest)
     return replace(found, arithmetic=run.arithmetic)
+
+
+def _calibrated_trial(
+    run: Run, epsilon: float, delta: float, trials: Trials, free: Free, most_steps: int, releases: tuple[int, ...]
+) -> Run:
+    """One trial of a search that meets the target; executed by `li.train`, it still does."""
+
+    def total(trial: Run) -> float:
+        report = account(trial, delta, [one for one in releases if one < trial.steps])
+        return float(select(report, trials=trials).epsilon(delta))
+
+    def made(spent: float) -> tuple[Run, float]:
+        trial = calibrate(run, epsilon=spent, delta=delta, free=free, most_steps=most_steps, releases=releases)
+        return trial, max(total(one) for one in {trial, as_executed(trial)})
+
+    return largest_spending(made, epsilon=epsilon, delta=delta, trials=trials)
 
 
 def _found(run: Run, free: Free, meets: Meets, longest: int) -> Run:

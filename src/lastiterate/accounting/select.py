@@ -13,12 +13,13 @@ from typing import Any
 from lastiterate.accounting.report import Report
 from lastiterate.accounting.selection_certificate import selection_certificate
 from lastiterate.algorithms.files import write_text
-from lastiterate.errors import InvalidInput, Unavailable, shown
+from lastiterate.errors import Unavailable
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.compose import checked_notions
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.per_trial import checked_trials
 from lastiterate.privacy.pointwise import worst
 from lastiterate.privacy.select import best_of_trials
 from lastiterate.privacy.trials import Trials
@@ -36,12 +37,7 @@ def select(guarantees: Any, *, trials: Trials) -> Selection:
     Takes the smaller of two bounds: from the privacy profile of a trial (docs/proofs.md), and from its Rényi divergences
     where these are known (Papernot and Steinke 2022, Theorems 2 and 6). A selection of reports has a `certificate`.
     """
-    if not isinstance(trials, Trials):
-        raise InvalidInput(
-            f"trials must be a distribution such as li.trials.Geometric(mean=10). Got {shown(trials):.60}.",
-            field="trials",
-        )
-    parts = _listed(guarantees)
+    parts, trials = _listed(guarantees), checked_trials(trials)
     one = worst(checked_notions("select", parts))
     return Selection(best_of_trials(one, trials), trials, tuple(parts))
 
@@ -52,7 +48,7 @@ def _listed(guarantees: Any) -> Any:
     return [guarantees] if single or isinstance(guarantees, str) else list(guarantees)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Selection(Notion):
     """The guarantee of the best of a random number of trials. `parts` are the guarantees of a trial, one for each setting.
 
@@ -67,6 +63,9 @@ class Selection(Notion):
     @property
     def adjacency(self) -> Adjacency:  # type: ignore[override]
         return self.notion.adjacency
+
+    def _said(self) -> str:
+        return f"{len(self.parts)} guarantee{'' if len(self.parts) == 1 else 's'}, trials={self.trials!r}"
 
     def relabelled(self, adjacency: Adjacency) -> Notion:
         return self.notion.relabelled(adjacency)

@@ -39,7 +39,7 @@ _ALONE = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SelectionVerdict(Verdict):
     """Of a selection: the distribution of the number of `trials`, and how a trial of each of the `settings` was checked."""
 

@@ -7,11 +7,14 @@ from typing import Any
 
 from lastiterate.accounting.account import account
 from lastiterate.accounting.calibrate import STEPS, Free, calibrate
+from lastiterate.accounting.select import select
 from lastiterate.algorithms.files import check_ending, read_run, run_to_toml, write_run
 from lastiterate.algorithms.run import Run
 from lastiterate.cli.options import add_releases, add_run
 from lastiterate.cli.show import show
+from lastiterate.cli.trials import add_trials, trials_in
 from lastiterate.cli.written import Extra, written
+from lastiterate.privacy.trials import trials_said
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -24,13 +27,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--write", metavar="FILE", help="write the calibrated run, as .toml or .json")
     add_releases(parser)
+    add_trials(parser, required=False)
 
 
 def answer(options: argparse.Namespace) -> int:
     run = read_run(options.run)
     if options.write:
         check_ending(options.write)
-    free = Free.named(options.free)
+    free, trials = Free.named(options.free), trials_in(options)
     found = calibrate(
         run,
         epsilon=options.epsilon,
@@ -38,6 +42,7 @@ def answer(options: argparse.Namespace) -> int:
         free=free,
         most_steps=options.most_steps,
         releases=options.releases,
+        trials=trials,
     )
     report = account(found, options.delta, [release for release in options.releases if release < found.steps])
     name, value = _free_entry(found, free)
@@ -45,6 +50,11 @@ def answer(options: argparse.Namespace) -> int:
         f"{name} = {_number(value)} (was {_number(_free_entry(run, free)[1])}) meets epsilon <= {options.epsilon:g} "
         f"at delta = {options.delta:g}: epsilon = {report.epsilon:.9g} by {report.best.theorem.name}"
     )
+    if trials is not None:
+        total = float(select(report, trials=trials).epsilon(options.delta))
+        text += (
+            f" for one trial\nthe best trial, of a random number from a {trials_said(trials)}: epsilon = {total:.9g}"
+        )
     if free is STEPS and found.steps + found.batches.per_epoch > options.most_steps:
         text += f"\nMore steps may also meet the target: the search stopped at --most-steps {options.most_steps}."
     text += "" if options.write else f"\n\n{run_to_toml(found).rstrip()}"

@@ -181,11 +181,11 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         plan = chosen_plan(self._problem(shape, spending.left_of(mu)), self._wishes())
         return spending, plan, _calibrated(self._run(shape, plan, precision, spending.mu), epsilon, delta)
 
-    def _run_for(self, records: int, features: int, precision: Any) -> Run:
+    def _run_for(self, records: int, features: int, precision: Any, before: float = 0.0) -> Run:
         """What will be run on so many records: delta, feature_norm and the classes have to be given."""
         leaks = Leaks()
         shape = self._shape((records, features), self._columns(), np.zeros(1), leaks)
-        return self._planned(shape, precision, delta_of(self.delta, records, leaks))[2]
+        return self._planned(shape, precision, delta_of(self.delta, records, leaks), before)[2]
 
     @property
     def report_(self) -> Report:

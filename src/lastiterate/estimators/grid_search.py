@@ -12,24 +12,21 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from lastiterate.accounting.account import account
-from lastiterate.accounting.select import Selection, select
-from lastiterate.algorithms.run import Run
-from lastiterate.errors import InvalidInput, PrivacyLeak, Unavailable, shown
-from lastiterate.estimators.base import PrivateLinearModel
+from lastiterate.errors import INSIDE_UNIT, POSITIVE, InvalidInput, PrivacyLeak, Unavailable, checked_number
 from lastiterate.estimators.given import FLOATS, dense, say_if_counted, seed_of
 from lastiterate.estimators.leaks import Leaks
+from lastiterate.estimators.search_plan import SearchPlan, search_plan, search_plan_within
+from lastiterate.estimators.trial import check_trial, model_of, prefix_of, silent, trial_of
 from lastiterate.estimators.upstream import upstream_of_this_fit
 from lastiterate.estimators.validation import Validation, validation_of
 from lastiterate.numerics.randomness import Source, choices
+from lastiterate.privacy.per_trial import checked_trials
 from lastiterate.privacy.trials import Geometric, Trials
 from lastiterate.training.data import check_unmasked
 
-# What an estimator would otherwise learn from the data, outside its budget.
-_TO_BE_GIVEN = ("delta", "feature_norm", "classes", "target_bound")
 _SELECTED = (
-    "NOT ACCOUNTED FOR: this model is the best of a random number of trials. Its cost is guarantee_ of the search, not the "
-    "epsilon of one trial."
+    "NOT ACCOUNTED FOR: this model is the best of a random number of trials. Its guarantee is guarantee_ of the search, not "
+    "that of one trial."
 )
 _DEFAULT = Geometric(mean=10.0)
 
@@ -39,18 +36,22 @@ def _has(name: str) -> Any:
 
 
 class PrivateGridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Trains a random number of times, each time with settings drawn at random, and releases the best model alone.
+    """Trains a random number of times, each time with settings drawn at random, and releases only the best model.
 
-    estimator: a private estimator of this module, with the `epsilon` and `delta` of one trial, and all that it must not
-        learn from the data: `feature_norm`, and `classes` or `target_bound`.
-    param_grid: settings and their values, as in scikit-learn's GridSearchCV. Choose it without a look at the data.
-    trials: the law of the number of trials, by default `li.trials.Geometric(mean=10)`.
-    validation: the share of the records that no trial is trained on, by default 0.2, on which each model's accuracy is
-        measured with noise that costs no more than the training; or `(X, y)`, public records, with any `scoring`.
+    estimator: a private estimator of this module, or a Pipeline that ends in one, with all that it must not learn from the
+        data: `feature_norm`, and `classes` or `target_bound`. Its `epsilon` and `delta` are those of one trial, unless the
+        search has its own.
+    param_grid: settings and their values, as in scikit-learn's GridSearchCV (`step__name` in a pipeline). Choose them
+        independently of the data.
+    epsilon, delta: the target of the whole search. Each trial then spends as much as the search allows.
+    trials: the distribution of the number of trials, by default `li.trials.Geometric(mean=10)`.
+    validation: the share of the records to hold out of training, by default 0.2, on which a model's accuracy, or the mean
+        absolute error of a regression, is measured with noise; or `(X, y)`, public records, with any `scoring`.
 
     After `fit`: `best_estimator_`, trained once and not again, `best_params_` and `best_score_`; `guarantee_`, of all
-    three together; `epsilon_`, its ε at `delta_`; `private_`, `leaks_`. The number of trials, and the scores and settings of
-    the others, must stay secret and are forgotten; how long `fit` took tells of their number, and is as secret.
+    three together, with its `certificate`; `epsilon_`, its ε at `delta_`; `private_`, `leaks_`. The number of trials and the
+    scores and settings of the others must stay secret and are deleted. How long `fit` takes depends on their number: keep
+    that secret, too.
     """
 
     def __init__(
@@ -58,6 +59,8 @@ class PrivateGridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mi
         estimator: Any,
         param_grid: Any,
         *,
+        epsilon: float | None = None,
+        delta: float | None = None,
         trials: Trials | None = None,
         validation: Any = 0.2,
         scoring: Any = None,
@@ -65,6 +68,8 @@ class PrivateGridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mi
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
+        self.epsilon = epsilon
+        self.delta = delta
         self.trials = trials
         self.validation = validation
         self.scoring = scoring
@@ -72,26 +77,27 @@ class PrivateGridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mi
 
     def fit(self, X: Any, y: Any) -> PrivateGridSearchCV:
         """Search on private data. What it costs is known before the first trial, and does not depend on what is drawn."""
-        settings, leaks = self._settings(), Leaks()
+        estimator, leaks = self._estimator(), Leaks()
+        settings = self._settings(estimator)
         leaks.say_if_repeated()
         _check_upstream()
         check_unmasked(X)
         rows, targets = validate_data(self, X, y, dtype=FLOATS, accept_sparse="csr")
         features, targets = dense(rows), column_or_1d(targets)
-        say_if_counted(self.estimator._adjacency(), len(features), leaks)
+        say_if_counted(model_of(estimator)._adjacency(), len(features), leaks)
         source = Source(seed_of(self.random_state, leaks))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyLeak)  # how often one is said tells the number of trials
-            validation = validation_of(self.validation, self.scoring, self.estimator, (features, targets), source)
+            validation = validation_of(self.validation, self.scoring, estimator, (features, targets), source)
             training = features[validation.training], targets[validation.training]
-            runs = self._runs(settings, training[0])
-            self.guarantee_ = self._guarantee(runs, validation)
-            self._search(list(zip(settings, runs, strict=True)), training, validation, source)
-        self.delta_ = self.estimator.delta
-        self.leaks_ = (*leaks.found, *self.best_estimator_.leaks_)
+            plan = self._plan(estimator, settings, training[0], validation)
+            self._search(plan, training, source)
+        best = model_of(self.best_estimator_)
+        self.delta_ = plan.delta
+        self.leaks_ = (*leaks.found, *best.leaks_)
         self.private_ = not self.leaks_
-        self.guarantee_ = replace(self.guarantee_, caveats=self.leaks_)
-        self.best_estimator_.leaks_ = (*self.best_estimator_.leaks_, _SELECTED)
+        self.guarantee_ = replace(plan.guarantee, caveats=self.leaks_)
+        best.leaks_ = (*best.leaks_, _SELECTED)
         return self
 
     @property
@@ -100,71 +106,61 @@ class PrivateGridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mi
         check_is_fitted(self)
         return float(self.guarantee_.epsilon(self.delta_))
 
-    def _settings(self) -> list[dict[str, Any]]:
-        """All of them, each checked: whether one is refused must not depend on which are drawn."""
-        if not isinstance(self.estimator, PrivateLinearModel):
+    def _estimator(self) -> Any:
+        """With the δ of the search, if that has one; its own ε comes later."""
+        model_of(self.estimator)
+        if (self.epsilon is None) != (self.delta is None):
             raise InvalidInput(
-                "estimator must be a private estimator, such as PrivateLogisticRegression(epsilon=0.5, delta=1e-5). Got "
-                f"{type(self.estimator).__name__}.",
-                field="estimator",
+                "epsilon and delta of a search must be given together. Give both, or neither: the estimator's are for one "
+                "trial.",
+                field="delta" if self.delta is None else "epsilon",
             )
+        if self.epsilon is None:
+            return clone(self.estimator)
+        checked_number("epsilon", self.epsilon, POSITIVE)
+        delta = checked_number("delta", self.delta, INSIDE_UNIT)
+        return clone(self.estimator).set_params(**{f"{prefix_of(self.estimator)}delta": delta})
+
+    def _settings(self, estimator: Any) -> list[dict[str, Any]]:
+        """All of them, each checked: whether one is refused must not depend on which are drawn."""
         try:
             settings = list(ParameterGrid(self.param_grid))
         except (TypeError, ValueError) as error:
             raise InvalidInput(
                 f"param_grid must map settings to lists of values: {error}.", field="param_grid"
             ) from error
+        decided = () if self.epsilon is None else ("epsilon",)
         for setting in settings:
-            _check_public(self._trial(setting))
+            check_trial(trial_of(estimator, setting, decided))
         return settings
 
-    def _trial(self, setting: dict[str, Any]) -> PrivateLinearModel:
-        trial: PrivateLinearModel = clone(self.estimator)
-        known = trial.get_params(deep=False)
-        for name in setting:
-            if name not in known or name in ("random_state", "delta"):
-                raise InvalidInput(
-                    f"param_grid must hold settings of the estimator. Got {shown(name)}.", field="param_grid"
-                )
-        return trial.set_params(**setting)
-
-    def _runs(self, settings: list[dict[str, Any]], features: Any) -> list[Run]:
-        """What a trial with each of the settings will run."""
-        records, columns = features.shape
-        return [self._trial(setting)._run_for(records, columns, features.dtype) for setting in settings]
-
-    def _guarantee(self, runs: list[Run], validation: Validation) -> Selection:
-        """Of the worst setting, whichever are drawn."""
-        reports = [account(run, self.estimator.delta) for run in dict.fromkeys(runs)]
-        return select([*reports, *validation.guarantees(runs[0].adjacency)], trials=self._law)
+    def _plan(
+        self, estimator: Any, settings: list[dict[str, Any]], features: Any, validation: Validation
+    ) -> SearchPlan:
+        trials = checked_trials(self._law)
+        if self.epsilon is None:
+            return search_plan(estimator, settings, features, validation, trials)
+        return search_plan_within(self.epsilon, estimator, settings, features, validation, trials)
 
     @property
     def _law(self) -> Trials:
         return _DEFAULT if self.trials is None else self.trials
 
-    def _search(
-        self,
-        planned: list[tuple[dict[str, Any], Run]],
-        training: tuple[Any, Any],
-        validation: Validation,
-        source: Source,
-    ) -> None:
+    def _search(self, plan: SearchPlan, training: tuple[Any, Any], source: Source) -> None:
         """Nothing but the best so far is kept; of equal ones the first, which is any of them."""
         best = None
         for _ in range(self._law.drawn(source)):
-            setting, run = planned[int(choices(source, 1, len(planned))[0])]
+            setting, run = plan.settings[int(choices(source, 1, len(plan.settings))[0])]
             seed = None if source.private else int(source.bits()) >> 33
-            model = (
-                self._trial(setting).set_params(random_state=seed, verbose=False).fit(*training)
-            )  # bars can be counted
-            if model.run_ != run:
+            model = silent(trial_of(plan.estimator, setting), seed).fit(*training)
+            if model_of(model).run_ != run:
                 raise Unavailable("a trial ran otherwise than it was accounted for, so nothing is released.")
-            score = validation.score(model, source)
+            score = plan.validation.score(model, source)
             if best is None or score > best[0]:
                 best = score, setting, model
         if best is None:
             raise Unavailable(
-                "the number of trials that was drawn is 0, so there is no model. That has nothing to do with the data. Use "
+                "the number of trials that was drawn is 0, so there is no model. This does not depend on the data. Use "
                 "li.trials.Geometric, which is never 0."
             )
         self.best_score_, self.best_params_, self.best_estimator_ = best
@@ -207,20 +203,6 @@ class PrivateGridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mi
         tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
         tags.non_deterministic = self.random_state is None
         return tags
-
-
-def _check_public(trial: PrivateLinearModel) -> None:
-    given = trial.get_params(deep=False)
-    for name in _TO_BE_GIVEN:
-        if given.get(name, name) is None:
-            raise InvalidInput(
-                f"{name} must be given to the estimator: a trial must not learn it from the data.", field=name
-            )
-    if given["random_state"] is not None:
-        raise InvalidInput(
-            "random_state must not be set in the estimator: all trials would be the same. Give it to the search, for tests.",
-            field="random_state",
-        )
 
 
 def _check_upstream() -> None:

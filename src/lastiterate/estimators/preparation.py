@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from lastiterate.errors import POSITIVE, checked_number
+from lastiterate.errors import INSIDE_UNIT, POSITIVE, checked_number
 from lastiterate.estimators.given import (
     FLOATS,
     adjacency_of,
@@ -28,7 +28,7 @@ from lastiterate.numerics.randomness import Source
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.training.data import check_unmasked
-from lastiterate.training.preparation import Preparation, PrivateRows
+from lastiterate.training.preparation import Preparation, PrivateRows, Spent
 
 
 class PrivatePreparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -68,9 +68,9 @@ class PrivatePreparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         leaks.say_if_repeated()
         seed, reach = seed_of(self.random_state, leaks), checked_number("reach", self.reach, POSITIVE)
         epsilon, delta = checked_number("epsilon", self.epsilon, POSITIVE), delta_of(self.delta, len(features), leaks)
-        norms, adjacency = row_norms_above(features), adjacency_of(self.adjacency)
+        norms, adjacency = row_norms_above(features), self._adjacency()
         norm = norm_of(self.feature_norm, norms, leaks)
-        spent = PreparationBudget.all_of(float(shift_below(math.log(delta), epsilon)))
+        spent = _spent(epsilon, delta)
         say_if_counted(adjacency, len(features), leaks)
         warn_of_longer(norms, norm)
         rows, source = ShortRows(features, norms, norm), Source(seed)
@@ -80,6 +80,17 @@ class PrivatePreparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.leaks_ = tuple(leaks.found)
         self.private_ = not self.leaks_
         return self
+
+    def _adjacency(self) -> Adjacency:
+        return adjacency_of(self.adjacency)
+
+    def _mu(self) -> float:
+        """Of what `fit` will learn; delta has to be given."""
+        epsilon, delta = (
+            checked_number("epsilon", self.epsilon, POSITIVE),
+            checked_number("delta", self.delta, INSIDE_UNIT),
+        )
+        return _spent(epsilon, delta).mu
 
     def transform(self, X: Any) -> Any:
         """Centre and scale each row, and shorten rows longer than `reach`."""
@@ -94,3 +105,7 @@ class PrivatePreparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.non_deterministic = self.random_state is None
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _spent(epsilon: float, delta: float) -> Spent:
+    return PreparationBudget.all_of(float(shift_below(math.log(delta), epsilon)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -48,7 +48,7 @@ class Upstream:
                     f"{adjacency!r}. Use the same adjacency for both.",
                     field="adjacency",
                 )
-        return up(math.hypot(*(one.guarantee_.mu for one in self.private)), operations=len(self.private))
+        return mu_of_steps([one.guarantee_.mu for one in self.private])
 
     def say(self, leaks: Leaks) -> None:
         """What was learnt without noise, and what was learnt from records with a seed or without a bound."""
@@ -62,9 +62,19 @@ class Upstream:
             leaks.found += one.leaks_
 
 
+def mu_of_steps(mus: list[float]) -> float:
+    """Of all of them together, rounded up."""
+    return up(math.hypot(*mus), operations=len(mus))
+
+
 def upstream_of_this_fit() -> Upstream:
     """Of the pipelines that this fit is called from."""
-    steps = [step for pipeline in _pipelines() for _, step in pipeline.steps[:-1]]
+    return upstream_of(_pipelines())
+
+
+def upstream_of(pipelines: Iterable[Pipeline]) -> Upstream:
+    """Of the steps before the last one of each."""
+    steps = [step for pipeline in pipelines for _, step in pipeline.steps[:-1]]
     parts = [part for step in steps for part in _parts(step)]
     private = tuple(part for part in parts if isinstance(part, PrivatePreparation))
     return Upstream(private, tuple(dict.fromkeys(type(part).__name__ for part in parts if _learns(part))))
@@ -89,13 +99,16 @@ def _parts(step: Any) -> Iterator[Any]:
         inside = [one for _, one, _ in getattr(step, "transformers_", step.transformers)]
     else:
         inside = []
-        if isinstance(step, BaseEstimator):
+        if not (step is None or isinstance(step, str)):
             yield step
     for one in inside:
         yield from _parts(one)
 
 
-def _learns(step: BaseEstimator) -> bool:
+def _learns(step: Any) -> bool:
+    """What says nothing of itself may learn anything."""
+    if not isinstance(step, BaseEstimator):
+        return True
     if isinstance(step, PrivatePreparation) or type(step).__name__ in _LEARN_NOTHING:
         return False
     return bool(get_tags(step).requires_fit) and not _told(step)

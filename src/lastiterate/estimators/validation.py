@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -15,12 +15,15 @@ from sklearn.metrics import check_scoring
 
 from lastiterate.errors import INSIDE_UNIT, POSITIVE, InvalidInput, checked_number, shown
 from lastiterate.estimators.base import PrivateLinearModel
+from lastiterate.estimators.trial import model_of
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.randomness import Source, subset
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 from lastiterate.training.leaving import leaves_with_normal_noise
+
+_GRID = 2.0**20  # steps of an error
 
 
 class Validation(ABC):
@@ -31,6 +34,10 @@ class Validation(ABC):
     @abstractmethod
     def score(self, model: Any, source: Source) -> float:
         """Of a trained model: the larger, the better."""
+
+    def spending(self, epsilon: float, delta: float) -> Validation:
+        """The same, where a score may cost as much as a training with this (ε, δ)."""
+        return self
 
     @abstractmethod
     def guarantees(self, adjacency: Adjacency) -> list[Notion]:
@@ -66,26 +73,46 @@ class HeldOut(Validation):
         correct = float((model.predict(self.features) == self.targets).sum())
         return _ranked(float(leaves_with_normal_noise(np.array([correct]), 1 / self.mu, source)[0]) / len(self.targets))
 
+    def spending(self, epsilon: float, delta: float) -> Validation:
+        return replace(self, mu=float(shift_below(math.log(delta), checked_number("epsilon", epsilon, POSITIVE))))
+
     def guarantees(self, adjacency: Adjacency) -> list[Notion]:
         return [GaussianDP(self.mu, adjacency)]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutErrors(HeldOut):
+    """The mean absolute error on private records, negative, with Gaussian noise; an error counts as 2·`bound` at most.
+
+    In units of 2·`bound` one record moves the sum by at most 1. Errors are rounded to a grid, on which sums are exact.
+    """
+
+    bound: float
+
+    def score(self, model: Any, source: Source) -> float:
+        unit = 2 * self.bound
+        with np.errstate(over="ignore", invalid="ignore"):
+            errors = np.abs(np.asarray(model.predict(self.features), float) - self.targets) / unit
+        counted = np.ceil(np.where(errors < 1, errors, 1.0) * _GRID)  # what is not a number counts as the largest error
+        total = np.array([float(counted.astype(np.int64).sum()) / _GRID])
+        return _ranked(-unit * float(leaves_with_normal_noise(total, 1 / self.mu, source)[0]) / len(self.targets))
 
 
 def _ranked(score: float) -> float:
     return -math.inf if math.isnan(score) else score
 
 
-def validation_of(
-    given: Any, scoring: Any, estimator: PrivateLinearModel, data: tuple[Any, Any], source: Source
-) -> Validation:
-    """Public records as they were given, or a share of the private ones, drawn without a look at them."""
+def validation_of(given: Any, scoring: Any, estimator: Any, data: tuple[Any, Any], source: Source) -> Validation:
+    """Public records as they were given, or a share of the private ones, drawn independently of them."""
     if isinstance(given, Real) and not isinstance(given, bool):
-        if not is_classifier(estimator) or scoring is not None:
+        noisy = "accuracy" if is_classifier(estimator) else "neg_mean_absolute_error"
+        if scoring not in (None, noisy):
             raise InvalidInput(
-                "validation must be public records (X, y) for regressions and for scores other than accuracy. Got a share "
-                "of the records, on which only a noisy accuracy is computed.",
-                field="validation",
+                f"scoring must be '{noisy}' where private records are held out: its noise is known for no other score. Got "
+                f"{shown(scoring):.60}. For other scores give public records: validation=(X, y).",
+                field="scoring",
             )
-        return _held_out(checked_number("validation", given, INSIDE_UNIT), estimator, data, source)
+        return _held_out(checked_number("validation", given, INSIDE_UNIT), model_of(estimator), data, source)
     if not isinstance(given, tuple) or len(given) != 2:
         raise InvalidInput(
             f"validation must be public records (X, y), or the share of records to hold out. Got {shown(given):.60}.",
@@ -94,7 +121,8 @@ def validation_of(
     return PublicRecords(*given, check_scoring(estimator, scoring), slice(None))
 
 
-def _held_out(share: float, estimator: PrivateLinearModel, data: tuple[Any, Any], source: Source) -> HeldOut:
+def _held_out(share: float, model: PrivateLinearModel, data: tuple[Any, Any], source: Source) -> Validation:
+    """Its noise is that of the model's (ε, δ)."""
     features, targets = data
     count = round(share * len(targets))
     if not 0 < count < len(targets):
@@ -105,6 +133,8 @@ def _held_out(share: float, estimator: PrivateLinearModel, data: tuple[Any, Any]
         )
     held: NDArray[np.bool_] = np.zeros(len(targets), bool)
     held[subset(source, len(targets), count)] = True
-    delta = checked_number("delta", estimator.delta, INSIDE_UNIT)
-    mu = float(shift_below(math.log(delta), checked_number("epsilon", estimator.epsilon, POSITIVE)))
-    return HeldOut(features[held], targets[held], mu, ~held)
+    found: HeldOut = HeldOut(features[held], targets[held], math.nan, ~held)
+    if not is_classifier(model):
+        bound = checked_number("target_bound", getattr(model, "target_bound", None), POSITIVE)
+        found = HeldOutErrors(found.features, found.targets, math.nan, ~held, bound)
+    return found.spending(model.epsilon, checked_number("delta", model.delta, INSIDE_UNIT))

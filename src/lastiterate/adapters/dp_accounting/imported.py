@@ -6,6 +6,8 @@ import math
 from functools import lru_cache
 from typing import Any
 
+import dp_accounting as dp
+
 from lastiterate.accounting.account import account
 from lastiterate.accounting.releases import released
 from lastiterate.accounting.report import Report
@@ -15,6 +17,7 @@ from lastiterate.adapters.dp_accounting.parts import Parts, counted, parts_of
 from lastiterate.adapters.dp_accounting.profiles import NoPrivacy
 from lastiterate.adapters.dp_accounting.refusals import UnsupportedEvent, unsupported
 from lastiterate.adapters.dp_accounting.relations import adjacency_of, relation_of
+from lastiterate.adapters.dp_accounting.repeated import trials_of_event
 from lastiterate.adapters.dp_accounting.sampled import SAMPLED
 from lastiterate.adapters.dp_accounting.single import SINGLE
 from lastiterate.errors import INSIDE_UNIT, LastIterateError, checked_number
@@ -23,11 +26,13 @@ from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.displaced import Displaced, as_computed
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.select import best_of_trials
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.theorem import Guarantee
 from lastiterate.theorems.usual_sizes import without_exceptions
 
 _NOTIONS = {**SINGLE, **SAMPLED}
+_REPEATED = dp.dp_event.RepeatAndSelectDpEvent
 _REPORTS = 64  # are kept: accountants ask for the same run and δ again
 
 
@@ -74,6 +79,8 @@ def _together(notions: list[tuple[Notion, int]]) -> Notion:
 def _notion(part: Any, adjacency: Adjacency, delta: float) -> Notion:
     if type(part) is LastIterateDpEvent:
         return _report(part.run, delta, part.releases).best.notion
+    if type(part) is _REPEATED:
+        return _best_of_repeated(part, adjacency, delta)
     if type(part) not in _NOTIONS:
         raise unsupported(part)
     try:
@@ -84,12 +91,23 @@ def _notion(part: Any, adjacency: Adjacency, delta: float) -> Notion:
         raise UnsupportedEvent(part, str(error).rstrip(".")) from error
 
 
+def _best_of_repeated(event: Any, adjacency: Adjacency, delta: float) -> Notion:
+    """All that the event repeats is one trial."""
+    trials = trials_of_event(event)
+    trial = composed(checked_parts(event.event, adjacency), adjacency, delta)
+    return trial if trials is None or isinstance(trial, NoPrivacy) else best_of_trials(trial, trials)
+
+
 @lru_cache(_REPORTS)
 def _report(run: Any, delta: float, releases: tuple[int, ...]) -> Report:
     return account(run, delta, releases)
 
 
 def _check(part: Any, adjacency: Adjacency) -> None:
+    if type(part) is _REPEATED:
+        trials_of_event(part)
+        checked_parts(part.event, adjacency)
+        return
     if type(part) is not LastIterateDpEvent:
         _notion(part, adjacency, 0.5)
         return

@@ -15,7 +15,6 @@ _REASONS = {
     dp.SingleEpochTreeAggregationDpEvent: (
         "its steps share noise; use dp_accounting.rdp.RdpAccountant under REPLACE_SPECIAL"
     ),
-    dp.dp_event.RepeatAndSelectDpEvent: "its number of runs is random; use dp_accounting.rdp.RdpAccountant",
     dp.TruncatedSubsampledGaussianDpEvent: (
         "large batches are truncated; use dp_accounting.pld.PLDAccountant, or PoissonSampledDpEvent without truncation"
     ),

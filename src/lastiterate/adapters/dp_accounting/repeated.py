@@ -1,0 +1,27 @@
+"""The random number of repetitions of a `RepeatAndSelectDpEvent`, as one of our distributions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from lastiterate.adapters.dp_accounting.refusals import UnsupportedEvent
+from lastiterate.errors import FINITE, InvalidInput, checked_number
+from lastiterate.privacy.trials import NegativeBinomial, PoissonTrials, Trials
+
+
+def trials_of_event(event: Any) -> Trials | None:
+    """Poisson where its shape is infinite, else truncated negative binomial; None where it runs exactly once."""
+    try:
+        return _trials(event)
+    except InvalidInput as error:
+        raise UnsupportedEvent(event, str(error).rstrip(".")) from error
+
+
+def _trials(event: Any) -> Trials | None:
+    if event.shape == math.inf:
+        return PoissonTrials(mean=event.mean)
+    if event.mean == 1:
+        checked_number("shape", event.shape, FINITE)
+        return None
+    return NegativeBinomial(mean=event.mean, shape=event.shape)

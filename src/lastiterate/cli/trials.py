@@ -1,0 +1,45 @@
+"""The distribution of the number of trials, as several commands take it."""
+
+from __future__ import annotations
+
+import argparse
+
+from lastiterate.errors import InvalidInput
+from lastiterate.privacy.trials import LAWS, Trials
+
+
+def add_trials(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    parser.add_argument(
+        "--trials",
+        choices=list(LAWS),
+        default="geometric" if required else None,
+        help="the distribution of the number of trials (default: geometric)",
+    )
+    what = "the mean number of trials"
+    parser.add_argument(
+        "--mean",
+        type=float,
+        required=required,
+        help=what if required else f"{what}: then the target is for the best of them",
+    )
+    parser.add_argument(
+        "--shape", type=float, help="with --trials negative-binomial, its shape: 1 is geometric, 0 logarithmic"
+    )
+
+
+def trials_in(options: argparse.Namespace) -> Trials | None:
+    """None where no mean was given."""
+    if options.mean is None:
+        if options.trials is not None or options.shape is not None:
+            raise InvalidInput(
+                "mean must be given with --trials. Give --mean, the mean number of trials.", field="mean"
+            )
+        return None
+    given = {"mean": options.mean, **({} if options.shape is None else {"shape": options.shape})}
+    if (options.trials == "negative-binomial") != ("shape" in given):
+        raise InvalidInput(
+            "shape must be given with --trials negative-binomial, and only with it. Give both --trials negative-binomial "
+            "and --shape, or neither.",
+            field="shape",
+        )
+    return LAWS[options.trials or "geometric"](**given)

@@ -1,0 +1,120 @@
+"""One trial of a search: a private estimator, or a pipeline that ends in one, and what it will run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_array
+
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import InvalidInput, shown
+from lastiterate.estimators.base import PrivateLinearModel
+from lastiterate.estimators.given import FLOATS, dense
+from lastiterate.estimators.preparation import PrivatePreparation
+from lastiterate.estimators.upstream import mu_of_steps, upstream_of
+
+# What an estimator would otherwise learn from the data, outside its budget.
+_TO_BE_GIVEN = ("delta", "feature_norm", "classes", "target_bound")
+_OF_THE_SEARCH = ("random_state", "delta")
+_FEW = 10  # rows, which show how many columns a pipeline hands on
+
+
+def model_of(estimator: Any) -> PrivateLinearModel:
+    """The private estimator itself, or the one that a pipeline ends in."""
+    *_, last = _along(estimator)
+    if not isinstance(last, PrivateLinearModel):
+        raise InvalidInput(
+            "estimator must be a private estimator, such as PrivateLogisticRegression(epsilon=0.5, delta=1e-5), or a "
+            f"Pipeline that ends in one. Got {type(last).__name__}.",
+            field="estimator",
+        )
+    return last
+
+
+def prefix_of(estimator: Any) -> str:
+    """Of the names of the model's settings, as scikit-learn writes them: `step__` in a pipeline."""
+    return "".join(f"{one.steps[-1][0]}__" for one in _along(estimator) if type(one) is Pipeline)
+
+
+def _along(estimator: Any) -> Iterator[Any]:
+    """A pipeline, the pipeline at its end, and so on to the model."""
+    yield estimator
+    if type(estimator) is Pipeline:
+        yield from _along(estimator.steps[-1][1])
+
+
+def trial_of(estimator: Any, setting: dict[str, Any], decided: tuple[str, ...] = ()) -> Any:
+    """A fresh trial with this setting; `decided` are names that belong to the search."""
+    trial, prefix = clone(estimator), prefix_of(estimator)
+    known = {name for name in trial.get_params(deep=bool(prefix)) if "__" in name or not prefix}
+    for name in setting:
+        if name not in known or name in {prefix + one for one in (*_OF_THE_SEARCH, *decided)}:
+            named = f", as {prefix}l2 names one of the last step" if prefix else ""
+            raise InvalidInput(
+                f"param_grid must hold settings of the estimator{named}. Got {shown(name)}.", field="param_grid"
+            )
+    return trial.set_params(**setting)
+
+
+def check_trial(trial: Any) -> None:
+    """Whatever a trial needs to know is given, and nothing is learnt or kept outside its guarantee."""
+    model, upstream = model_of(trial), upstream_of(_pipelines(trial))
+    if upstream.others:
+        raise InvalidInput(
+            f"estimator must not learn from the records without noise. {' and '.join(upstream.others)} does. Use "
+            "PrivatePreparation, or steps that look at each row alone, such as Normalizer.",
+            field="estimator",
+        )
+    for one in (model, *upstream.private):
+        _check_public(one)
+    if any(one._adjacency() is not model._adjacency() for one in upstream.private):
+        raise InvalidInput(
+            f"adjacency must be the same in all steps. Give PrivatePreparation adjacency={model._adjacency()!r}.",
+            field="adjacency",
+        )
+    if any(value is not None for name, value in trial.get_params().items() if name.split("__")[-1] == "memory"):
+        raise InvalidInput(
+            "memory must be None in a pipeline that is searched: with a cache, trials would share what one of them learnt, "
+            "and would not be independent.",
+            field="memory",
+        )
+
+
+def _check_public(one: Any) -> None:
+    given = one.get_params(deep=False)
+    for name in _TO_BE_GIVEN:
+        if given.get(name, name) is None:
+            raise InvalidInput(
+                f"{name} must be given to {type(one).__name__}: a trial must not learn it from the data.", field=name
+            )
+    if given["random_state"] is not None:
+        raise InvalidInput(
+            "random_state must not be set in the estimator: all trials would be the same. Give it to the search, for tests.",
+            field="random_state",
+        )
+
+
+def _pipelines(trial: Any) -> list[Any]:
+    return [one for one in _along(trial) if type(one) is Pipeline]
+
+
+def planned_run(trial: Any, features: Any) -> Run:
+    """What the trial will run on so many records, from public numbers alone: how many rows and columns there are."""
+    rows = features[:_FEW]
+    for pipeline in _pipelines(trial):
+        if len(pipeline.steps) > 1:
+            rows = clone(pipeline[:-1]).fit_transform(rows)
+    seen = dense(check_array(rows, dtype=FLOATS, accept_sparse="csr"))
+    before = mu_of_steps([one._mu() for one in upstream_of(_pipelines(trial)).private])
+    return model_of(trial)._run_for(len(features), seen.shape[1], seen.dtype, before)
+
+
+def silent(trial: Any, seed: int | None) -> Any:
+    """It prints nothing that could be counted; a seed is for tests."""
+    settings = trial.get_params()
+    quiet = {name: False for name in settings if name.split("__")[-1] == "verbose"}
+    noisy = [prefix_of(trial), *(f"{name}__" for name, one in settings.items() if isinstance(one, PrivatePreparation))]
+    return trial.set_params(**quiet, **{f"{name}random_state": seed for name in noisy})

@@ -1,0 +1,56 @@
+"""What each trial may spend, so that the best of a random number of them meets a target (ε, δ)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from lastiterate.errors import INSIDE_UNIT, POSITIVE, InvalidInput, Unavailable, checked_number, shown
+from lastiterate.numerics.normal_gap import shift_below
+from lastiterate.numerics.roots import decreasing_crossing
+from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.select import best_of_trials
+from lastiterate.privacy.trials import Trials
+
+# Of log mu, below that of one trial: mu = e^−20 times that is no guarantee anybody can use.
+_FARTHEST = 20.0
+_CLOSENESS = 1e-7  # in log δ: mu is then within 1e-7 or so of the largest
+_EITHER_WAY = 2.0  # in log mu: fewer trials than one on average may each spend more than all of them
+
+
+def largest_mu_per_trial(*, epsilon: float, delta: float, trials: Trials) -> float:
+    """The largest μ for which the best of so many trials, each μ-GDP, is (ε, δ)-private, rounded down.
+
+    It is for trials that are Gaussian differentially private, such as Gaussian mechanisms; of one trial alone, ε is
+    `li.GaussianDP(mu).epsilon(delta)`. For any other training use `li.calibrate(run, epsilon=, delta=, trials=)`.
+    """
+    epsilon, delta = checked_number("epsilon", epsilon, POSITIVE), checked_number("delta", delta, INSIDE_UNIT)
+    trials = checked_trials(trials)
+    alone, log_delta = float(shift_below(math.log(delta), epsilon)), math.log(delta)
+
+    def mu_at(fall: float) -> float:
+        return alone * math.exp(-fall)
+
+    def excess(fall: float) -> float:
+        found = best_of_trials(GaussianDP(mu_at(fall)), trials)
+        return max(float(found._log_delta(np.array([epsilon]))[0]) - log_delta, -1e300)
+
+    mu = mu_at(decreasing_crossing(excess, -_EITHER_WAY, _FARTHEST, 0.3, 0.2, _CLOSENESS)) if alone > 0 else 0.0
+    if not (mu > 0 and float(best_of_trials(GaussianDP(mu), trials).epsilon(delta)) <= epsilon):
+        raise Unavailable(
+            f"no trial is private enough for epsilon = {epsilon:g} at delta = {delta:g} and {trials.mean:g} trials on "
+            "average. Allow a larger epsilon, or fewer trials.",
+            field="epsilon",
+        )
+    return mu
+
+
+def checked_trials(trials: Any) -> Trials:
+    if not isinstance(trials, Trials):
+        raise InvalidInput(
+            f"trials must be a distribution such as li.trials.Geometric(mean=10). Got {shown(trials):.60}.",
+            field="trials",
+        )
+    return trials
