@@ -161,7 +161,7 @@ def _decaying(process: Process) -> str | None:
 def _known_dimension(process: Process) -> str | None:
     if process.dimension is not None:
         return None
-    return Lacks("a known number of parameters", "Use domain=li.Unbounded(dimension=...), without prox")
+    return Lacks("a stated number of parameters", "Use domain=li.Unbounded(dimension=...), without prox")
 
 
 def _unbounded(process: Process) -> str | None:
