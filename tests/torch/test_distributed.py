@@ -25,7 +25,7 @@ from lastiterate.torch.team import ALONE, Team  # noqa: E402
 SCRIPT = Path(__file__).with_name("ranks.py")
 RUNS = ("poisson", "momentum", "adam", "projected")
 SIZES = (1, 2, 4)
-ENDED = "Stopped: another process of this training ended, or cannot be reached: "
+ENDED = "Stopped: another process of this training ended or cannot be reached: "
 pytestmark = [
     pytest.mark.xdist_group("processes"),
     pytest.mark.skipif(

@@ -96,7 +96,7 @@ def batches(size: int = 32) -> Any:
 
 def test_a_train_loss_is_a_leak_and_validation_on_public_data_is_charged(tmp_path: Path) -> None:
     callback = RecordReleases(RUN, public=["val_*"])
-    with pytest.warns(li.PrivacyLeak, match="train_loss was computed from records without noise"):
+    with pytest.warns(li.PrivacyLeak, match="train_loss is treated as computed from records without noise"):
         trainer(tmp_path, callback).fit(Module(), batches(), batches())
     assert callback.releases.steps == (5, 10, 15, 20)
     assert [one.step for one in callback.releases.uncharged] == list(range(20))  # computed before each step
@@ -185,8 +185,8 @@ def test_a_training_goes_on_from_a_checkpoint_with_its_book(tmp_path: Path) -> N
             [EarlyStopping("train_loss")],
             "EarlyStopping depends on train_loss, which may be computed from records",
         ),
-        (RUN, Module(), [ModelCheckpoint(monitor="train_loss")], "ModelCheckpoint looks at train_loss"),
-        (RUN, Module(), [ModelCheckpoint(filename="{train_loss:.2f}")], "ModelCheckpoint looks at train_loss"),
+        (RUN, Module(), [ModelCheckpoint(monitor="train_loss")], "ModelCheckpoint depends on train_loss"),
+        (RUN, Module(), [ModelCheckpoint(filename="{train_loss:.2f}")], "ModelCheckpoint depends on train_loss"),
         (RUN, Module(), [LearningRateFinder()], "LearningRateFinder chooses settings by looking at the records"),
         (RUN, Module(plateau=True), [], "ReduceLROnPlateau adapts the learning rate to results"),
         (replace(RUN, steps=19), Module(), [], "the trainer must take the run's 19 steps. Got 20. Set max_steps=19"),

@@ -222,7 +222,7 @@ def test_batches_are_drawn_as_the_run_says(batches: Any) -> None:
         assert len(set(epoch)) == len(epoch) == RECORDS - (RECORDS % 7 if "left out" in batches.described else 0)
     if batches.constant_size:
         assert {len(batch) for batch in drawn} <= {batches.largest, batches.last_size}
-    with pytest.raises(li.InvalidInput, match="what the run's batches say"):
+    with pytest.raises(li.InvalidInput, match="set by the run's batches"):
         loader(Places(), run, shuffle=True)
 
 

@@ -118,8 +118,13 @@ LOOKING = {"eval_strategy": "steps", "eval_steps": 5, "save_strategy": "steps", 
 @pytest.mark.parametrize(
     ("run", "inside", "options", "message"),
     [
-        (RUN, [], {**LOOKING, "load_best_model_at_end": True}, "load_best_model_at_end looks at eval_loss"),
-        (RUN, [], {**LOOKING, "save_strategy": "best", "metric_for_best_model": "accuracy"}, "looks at eval_accuracy"),
+        (RUN, [], {**LOOKING, "load_best_model_at_end": True}, "load_best_model_at_end depends on eval_loss"),
+        (
+            RUN,
+            [],
+            {**LOOKING, "save_strategy": "best", "metric_for_best_model": "accuracy"},
+            "depends on eval_accuracy",
+        ),
         (RUN, [], {"lr_scheduler_type": "reduce_lr_on_plateau", **LOOKING}, "adapts the learning rate to results"),
         (RUN, [], {"train_sampling_strategy": "group_by_length"}, "sorts records by length"),
         (RUN, [], {"max_steps": 19}, "the trainer must take the run's 20 steps. Got 19"),

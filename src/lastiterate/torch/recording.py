@@ -201,7 +201,8 @@ class Recording:
     def _check_decided(self, by: str, name: str, what: str) -> None:
         if not self.is_public(name):
             raise InvalidInput(
-                f"{by} depends on {name}, which may be computed from records, so {what} would reveal them. Let it use a "
+                f"{by} depends on {name}, which may be computed from records, so {what} would reveal something about "
+                "them. Let it use a "
                 f"metric on public data, named in public=[...], or remove {by}.",
                 field="public",
             )
