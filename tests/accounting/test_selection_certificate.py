@@ -166,7 +166,7 @@ DOCTORED = {
     "a selection as a trial": (replaced("settings", [CERTIFICATES["one"]]), "it is not a lastiterate certificate"),
     "the mu of a trial": (inside("claim", "mu", value=0.01), "it claims mu = 0.01"),
     "the noise of a trial": (inside("run", "noise", "std", value=5.0), "setting 1:"),
-    "the neighbours of a trial": (inside("claim", "adjacency", value="zero out one record"), "other neighbours"),
+    "the neighbours of a trial": (inside("claim", "adjacency", value="zero out one record"), "setting 1:"),
     "the theorem of a trial": (inside("theorem", value="no-theorem"), "no-theorem"),
 }
 
