@@ -62,7 +62,7 @@ class Trials(ABC):
 
 @dataclass(frozen=True)
 class PoissonTrials(Trials):
-    """The Poisson distribution with this `mean`, up to 500. It may draw 0: then nothing is released, whatever the data are."""
+    """The Poisson distribution with this `mean`, up to 500. It may draw 0; then nothing is released."""
 
     mean: float
 
