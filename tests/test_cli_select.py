@@ -75,8 +75,12 @@ def test_a_run_is_calibrated_as_one_trial_of_a_search(path: str, capsys: pytest.
     code, out, _ = outputs(["calibrate", path, "--epsilon", "1", "--mean", "10"], capsys)
     assert code == 0
     assert "meets epsilon <= 1 at delta = 1e-05" in out
-    total = float(out.split("geometric distribution with mean 10: epsilon = ")[1].split()[0])
+    assert "for the best trial; number of trials: geometric distribution with mean 10" in out
+    total = float(out.split("search: epsilon = ")[1].split()[0])
     assert 0.98 < total <= 1.0
+    code, out, _ = outputs(["calibrate", path, "--epsilon", "1", "--mean", "10", "--json"], capsys)
+    assert json.loads(out)["search"]["epsilon"] == pytest.approx(total)
+    assert json.loads(out)["search"]["trials"] == {"law": "geometric", "mean": 10.0}
 
 
 def test_trials_without_a_mean_are_refused(path: str, capsys: pytest.CaptureFixture[str]) -> None:

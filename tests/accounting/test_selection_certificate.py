@@ -16,7 +16,7 @@ from lastiterate.accounting.certificate import proved_by
 from lastiterate.cli import main
 from lastiterate.errors import InvalidInput, Unavailable
 from lastiterate.privacy.trials import Trials, trials_from_dict, trials_to_dict
-from selections import delta_of_gaussian_trials
+from selections import delta_by_the_integral, delta_of_gaussian_trials
 
 DELTA = 1e-5
 TEN = li.trials.Geometric(mean=10)
@@ -83,6 +83,14 @@ def test_exact_instances_stay_below_what_is_certified(trials: Trials) -> None:
     assert delta_of_gaussian_trials(trials, mu, epsilon) <= DELTA < delta_of_gaussian_trials(trials, mu, 0.96 * epsilon)
     certificate["claim"]["epsilon"] = 0.96 * epsilon
     assert not li.verify(certificate).accepted
+
+
+@pytest.mark.parametrize("trials", LAWS, ids=lambda law: type(law).__name__)
+def test_what_is_certified_is_the_integral_of_the_proof(trials: Trials) -> None:
+    """Computed another way, to a part in a hundred of δ: neither less nor much more is certified."""
+    certificate = li.select(REPORTS["replayed, mu"], trials=trials).certificate
+    mu, epsilon = certificate["settings"][0]["claim"]["mu"], certificate["claim"]["epsilon"]
+    assert 0.99 * DELTA < delta_by_the_integral(trials, mu, epsilon) <= DELTA
 
 
 def claimed(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
@@ -158,7 +166,7 @@ DOCTORED = {
     "a selection as a trial": (replaced("settings", [CERTIFICATES["one"]]), "it is not a lastiterate certificate"),
     "the mu of a trial": (inside("claim", "mu", value=0.01), "it claims mu = 0.01"),
     "the noise of a trial": (inside("run", "noise", "std", value=5.0), "setting 1:"),
-    "the neighbours of a trial": (inside("claim", "adjacency", value="zero out one record"), "other neighbours"),
+    "the neighbours of a trial": (inside("claim", "adjacency", value="zero out one record"), "setting 1:"),
     "the theorem of a trial": (inside("theorem", value="no-theorem"), "no-theorem"),
 }
 
@@ -171,6 +179,16 @@ def test_a_doctored_certificate_is_rejected(name: str) -> None:
     verdict = li.verify(content)
     assert not verdict.accepted
     assert reason in str(verdict), verdict
+
+
+def test_what_is_stated_counts_with_its_sentence() -> None:
+    """As whoever rewrites all of it would."""
+    content, louder = (
+        li.select([REPORTS["replayed, mu"], li.GaussianDP(mu)], trials=TEN).certificate for mu in (0.1, 1.0)
+    )
+    assert content["stated_mu"] == 0.1
+    content.update({name: louder[name] for name in ("stated_mu", "assumptions")})
+    assert "but proves" in str(li.verify(content))
 
 
 @pytest.mark.parametrize("entry", ["claim", "trials", "settings", "assumptions", "caveats", "stated_mu"])

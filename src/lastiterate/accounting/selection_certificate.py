@@ -1,7 +1,7 @@
 """The certificate of a selection: that of one trial for each setting, how many trials there are, and the claim.
 
 `verify` replays or recomputes each trial by its own grade, and the selection from what these prove and from the distribution
-of the number of trials: no number of the certificate is believed.
+of the number of trials: no number of the certificate is trusted.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from lastiterate.cli.options import add_releases, add_run
 from lastiterate.cli.show import show
 from lastiterate.cli.trials import add_trials, trials_in
 from lastiterate.cli.written import Extra, written
-from lastiterate.privacy.trials import trials_said
+from lastiterate.privacy.trials import trials_said, trials_to_dict
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -50,15 +50,17 @@ def answer(options: argparse.Namespace) -> int:
         f"{name} = {_number(value)} (was {_number(_free_entry(run, free)[1])}) meets epsilon <= {options.epsilon:g} "
         f"at delta = {options.delta:g}: epsilon = {report.epsilon:.9g} by {report.best.theorem.name}"
     )
+    content = report.to_dict()
     if trials is not None:
         total = float(select(report, trials=trials).epsilon(options.delta))
+        content["search"] = {"epsilon": total, "trials": trials_to_dict(trials)}
         text += (
-            f" for one trial\nthe best trial, of a random number from a {trials_said(trials)}: epsilon = {total:.9g}"
+            f" for one trial\nsearch: epsilon = {total:.9g} for the best trial; number of trials: {trials_said(trials)}"
         )
     if free is STEPS and found.steps + found.batches.per_epoch > options.most_steps:
         text += f"\nMore steps may also meet the target: the search stopped at --most-steps {options.most_steps}."
     text += "" if options.write else f"\n\n{run_to_toml(found).rstrip()}"
-    show(options, report.to_dict(), text)
+    show(options, content, text)
     return written(options, Extra(options.write, lambda path: write_run(found, path), "run: {0}"))
 
 

@@ -20,7 +20,7 @@ def add_trials(parser: argparse.ArgumentParser, *, required: bool) -> None:
         "--mean",
         type=float,
         required=required,
-        help=what if required else f"{what}: then the target is for the best of them",
+        help=what if required else f"{what} of a search; its best trial meets the target",
     )
     parser.add_argument(
         "--shape", type=float, help="with --trials negative-binomial, its shape: 1 is geometric, 0 logarithmic"

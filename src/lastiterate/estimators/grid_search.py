@@ -1,4 +1,4 @@
-"""A search for settings whose cost is known: a random number of trials, of which only the best is released."""
+"""A search for settings with a guarantee: a random number of trials, of which only the best is released."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class PrivateGridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mi
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> PrivateGridSearchCV:
-        """Search on private data. What it costs is known before the first trial, and does not depend on what is drawn."""
+        """Search on private data. The guarantee is known before the first trial and does not depend on what is drawn."""
         estimator, leaks = self._estimator(), Leaks()
         settings = self._settings(estimator)
         leaks.say_if_repeated()

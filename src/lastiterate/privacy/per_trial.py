@@ -21,10 +21,11 @@ _EITHER_WAY = 2.0  # in log mu: fewer trials than one on average may each spend 
 
 
 def largest_mu_per_trial(*, epsilon: float, delta: float, trials: Trials) -> float:
-    """The largest μ for which the best of so many trials, each μ-GDP, is (ε, δ)-private, rounded down.
+    """The largest μ, rounded down, for which a search whose trials are μ-GDP is (ε, δ)-private.
 
-    It is for trials that are Gaussian differentially private, such as Gaussian mechanisms; of one trial alone, ε is
-    `li.GaussianDP(mu).epsilon(delta)`. For any other training use `li.calibrate(run, epsilon=, delta=, trials=)`.
+    Only the best trial is released, and `trials` is the distribution of their number. One trial has
+    ε = `li.GaussianDP(mu).epsilon(delta)`. For trials that are not Gaussian DP, such as most training runs, use
+    `li.calibrate(run, epsilon=, delta=, trials=)`.
     """
     epsilon, delta = checked_number("epsilon", epsilon, POSITIVE), checked_number("delta", delta, INSIDE_UNIT)
     trials = checked_trials(trials)

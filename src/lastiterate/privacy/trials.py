@@ -62,7 +62,7 @@ class Trials(ABC):
 
 @dataclass(frozen=True)
 class PoissonTrials(Trials):
-    """A Poisson number with this `mean`. It may be 0: then nothing is released, which tells nothing about the data."""
+    """The Poisson distribution with this `mean`, up to 500. It may draw 0; then nothing is released."""
 
     mean: float
 
@@ -84,9 +84,10 @@ class PoissonTrials(Trials):
 
 @dataclass(frozen=True)
 class NegativeBinomial(Trials):
-    """The negative binomial law without 0, with this `mean` above 1. `shape` 1 is the geometric law, 0 the logarithmic one.
+    """The negative binomial distribution without 0, with this `mean` above 1.
 
-    A smaller shape, down to −0.9, has more of its mass on few trials and on very many, and costs less.
+    `shape` 1 is the geometric distribution, 0 the logarithmic one. A smaller shape, down to −0.9, draws few or very many
+    trials more often, and has a smaller ε.
     """
 
     mean: float
@@ -117,14 +118,14 @@ class NegativeBinomial(Trials):
 
 @dataclass(frozen=True)
 class Geometric(NegativeBinomial):
-    """After each trial it is decided by a coin whether there is another one; `mean` above 1."""
+    """The geometric distribution, with this `mean` above 1: after each trial a coin decides whether there is another."""
 
     shape: float = field(default=1.0, init=False)
 
 
 @dataclass(frozen=True)
 class Logarithmic(NegativeBinomial):
-    """The logarithmic law, with this `mean` above 1: mostly few trials, now and then very many."""
+    """The logarithmic distribution, with this `mean` above 1: mostly few trials, sometimes very many."""
 
     shape: float = field(default=0.0, init=False)
 
@@ -167,7 +168,8 @@ def trials_said(trials: Trials) -> str:
     """In sentences: 'drawn from a …'."""
     content = trials_to_dict(trials)
     shape = f" and shape {content['shape']:g}" if "shape" in content else ""
-    return f"{content['law'].replace('-', ' ')} distribution with mean {content['mean']:g}{shape}"
+    law = content["law"].replace("-", " ").replace("poisson", "Poisson")
+    return f"{law} distribution with mean {content['mean']:g}{shape}"
 
 
 @lru_cache(maxsize=64)
