@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from steps import Steps, expect, journey
+from pathlib import Path
+
+from steps import Steps, expect, holds, journey
+
+CHECKER = Path(__file__).parents[2] / "tools" / "check_certificate.py"  # shares no line with the library
 
 RUN = """
 step_size = 1.0
@@ -36,6 +40,13 @@ def walk(steps: Steps) -> None:
     expect(said, "epsilon = 0.77964 at delta = 1e-06", "report: report.html")
     page = steps.text("report.html")
     expect(page, "Churn model", "Two people may read the records.", 'class="box"', "Signature", "<svg")
+
+    report = steps.answered("account run.toml --delta 1e-6 --certificate certificate.json")
+    lower = report["lower_bound"]["epsilon"]
+    holds("the lower bound shows that epsilon is not much too large", lower <= report["epsilon"] < 1.5 * lower)
+    holds("the report names a theorem and its source", report["theorem"] and report["citation"])
+    holds("and says why each of the others does not apply", all(one["reasons"] for one in report["inapplicable"]))
+    expect(steps.checked(CHECKER, "certificate.json"), "accepted: ")
 
     said = steps.typed("verify report.html --run run.toml --model model.bin")
     expect(said, "accepted: epsilon = 0.77963985", "the page says the same")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -9,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 
 @dataclass
@@ -21,13 +23,27 @@ class Steps:
 
     def typed(self, command: str, code: int = 0) -> str:
         """What `lastiterate COMMAND` prints; it has to end with this exit code, and never with a traceback."""
+        return self._ran(f"lastiterate {command}", ["-m", "lastiterate", *command.split()], code)
+
+    def answered(self, command: str) -> Any:
+        """The JSON that `lastiterate COMMAND --json` prints."""
+        return json.loads(self.typed(f"{command} --json"))
+
+    def scripted(self, name: str, text: str) -> Any:
+        """The JSON that this Python program prints; its warnings are errors, as everywhere in these tests."""
+        self.written(name, text)
+        return json.loads(self._ran(f"python {name}", ["-W", "error", name], 0))
+
+    def checked(self, tool: Path, name: str) -> str:
+        """What a program of this repository, which is given this file, prints."""
+        return self._ran(f"python {tool.name} {name}", [str(tool), name], 0)
+
+    def _ran(self, command: str, arguments: list[str], code: int) -> str:
         self.commands.append(command)
-        done = subprocess.run(
-            [sys.executable, "-m", "lastiterate", *command.split()], cwd=self.folder, capture_output=True, text=True
-        )
-        print(f"$ lastiterate {command}\n{done.stdout}{done.stderr}[{done.returncode}]\n")
+        done = subprocess.run([sys.executable, *arguments], cwd=self.folder, capture_output=True, text=True)
+        print(f"$ {command}\n{done.stdout}{done.stderr}[{done.returncode}]\n")
         if done.returncode != code or "Traceback" in done.stderr:
-            raise SystemExit(f"lastiterate {command}: exit code {done.returncode}, and not {code}")
+            raise SystemExit(f"{command}: exit code {done.returncode}, and not {code}")
         return done.stdout + done.stderr
 
     def written(self, name: str, text: str) -> None:
@@ -42,6 +58,11 @@ def expect(said: str, *parts: str) -> None:
     for part in parts:
         if part not in said:
             raise SystemExit(f"expected: {part}\ngot: {said}")
+
+
+def holds(sentence: str, held: bool) -> None:
+    if not held:
+        raise SystemExit(f"does not hold: {sentence}")
 
 
 def journey(name: str, walk: Callable[[Steps], None]) -> Steps:

@@ -15,8 +15,10 @@ JOURNEYS = sorted(
 )
 
 
-def test_engineer_officer_and_auditor_are_among_them() -> None:
-    assert {"auditor", "engineer", "officer"} <= set(JOURNEYS)
+def test_every_user_of_the_design_has_a_journey() -> None:
+    """Account, calibrate, train with scikit-learn, use a pipeline, believe, do research; plan and train; audit."""
+    users = {"account", "calibrate", "scientist", "team", "officer", "researcher"}
+    assert set(JOURNEYS) == users | {"engineer", "auditor"}
 
 
 @pytest.mark.parametrize("name", JOURNEYS)

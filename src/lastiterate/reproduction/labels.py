@@ -22,7 +22,7 @@ def label_ends(axes: Any, drawn: Sequence[tuple[Curve, str]]) -> None:
     for curve, colour in early:
         axes.annotate(
             curve.label,
-            (curve.x[-1], curve.y[-1]),
+            _end(curve),
             (6, 0),
             textcoords="offset points",
             color=colour,
@@ -76,9 +76,9 @@ def spread(wanted: Sequence[float], heights: Sequence[float]) -> list[float]:
 
 
 def _end(curve: Curve) -> tuple[float, float] | None:
-    """The last point that can be drawn."""
+    """The rightmost point that can be drawn."""
     finite = [point for point in zip(curve.x, curve.y, strict=True) if all(map(math.isfinite, point))]
-    return finite[-1] if finite else None
+    return max(finite, default=None)
 
 
 def _place(axes: Any, x: float, y: float) -> tuple[float, float]:
