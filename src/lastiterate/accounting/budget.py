@@ -40,7 +40,7 @@ class Budget:
     as when people look at a model and then train another. `adaptive=False` is for releases that were all decided beforehand;
     only then are guarantees composed as tightly as by `li.compose`. `reserve`: the share of delta kept for guarantees that
     no Gaussian covers at every epsilon. `timeout`: the seconds to wait while others write.
-    `user_records`: the budget is for users with up to this many records each, and takes runs and reports with the same value.
+    `user_records`: the budget is for users with up to this many records each, and takes only runs and reports with the same.
     """
 
     terms: Terms
