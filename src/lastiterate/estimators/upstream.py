@@ -115,10 +115,15 @@ def _learns(step: Any) -> bool:
 
 
 def _told(step: BaseEstimator) -> bool:
-    """Encoders with all categories given learn none, unless rare ones are put together; nor does filling with a constant,
-    unless columns with gaps are marked."""
+    """Whether settings leave nothing to be learnt.
+
+    Encoders with all categories given learn none, unless rare ones are put together; nor does filling with a constant,
+    unless columns with gaps are marked or columns without values are dropped.
+    """
     settings = step.get_params(deep=False)
     if type(step) in (OneHotEncoder, OrdinalEncoder):
         counted = settings["min_frequency"] is not None or settings["max_categories"] is not None
         return not isinstance(settings["categories"], str) and not counted
-    return type(step) is SimpleImputer and settings["strategy"] == "constant" and not settings["add_indicator"]
+    if type(step) is not SimpleImputer or settings["strategy"] != "constant":
+        return False
+    return bool(settings["keep_empty_features"]) and not settings["add_indicator"]
