@@ -172,7 +172,7 @@ std = 0.01
         ("feature_norm = 1.0", "features_norm = 1.0", 7, "did you mean feature_norm"),
         ("feature_norm = 1.0\n", "", 5, "lacks"),
         ("batch_size = 1500", "batch_size = 0.025", 12, "batch_size must be an integer"),
-        ("batch_size = 1500", "batch_size = 1501", 12, "batch_size must divide records, or last must say"),
+        ("batch_size = 1500", "batch_size = 1501", 12, "batch_size must divide records, or last must be given for"),
         ("std = 0.01", "sigma = 0.01", 16, "sigma is not an entry of noise"),
         ("std = 0.01", "std = true", 16, "std must be a float"),
         ("[noise]", "[nose]", 14, "did you mean noise"),

@@ -71,7 +71,7 @@ def _check_seen(network: Network, inputs: Any, targets: Any, losses: Any, output
 
 
 def _check_among_all(gradients: Gradients, inputs: Any, targets: Any) -> None:
-    """By vmap, no record is ever computed beside another. Where dropout hides something, also as it is trained."""
+    """By vmap, no record is ever computed beside another. Where dropout hides something, also in training mode."""
     if not isinstance(gradients, LayerByLayer):
         return
     network, places = gradients.network, _some_places(inputs, targets)

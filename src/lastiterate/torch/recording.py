@@ -125,7 +125,7 @@ class Recording:
         self._leak(step, what)
 
     def checkpoint(self, step: int, file: str, *, memory: bool = False) -> bool:
-        """A file with the parameters; `memory`: with more of the past than they say. Whether it leaves the house."""
+        """A file with the parameters; `memory`: with more of the past than they say. Whether it is released."""
         if self.is_inside(file):
             self._write(self.releases.inside, self.releases.keep_inside, step, file)
             return False
