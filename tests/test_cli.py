@@ -46,7 +46,7 @@ def test_a_searched_bound_has_a_certificate_too(capsys: pytest.CaptureFixture[st
     li.write_run(li.Run(loss, batches, 0.5, li.OnMeanGradient(std=0.1), 2000), written)
     code, out, _ = outputs(f"account {written} --certificate {certificate}", capsys)
     assert code == 0
-    assert "by window-tail" in out
+    assert "Theorem: window-tail" in out
     assert outputs(f"verify {certificate} --run {written}", capsys)[1].startswith("accepted: ")
 
 
