@@ -266,7 +266,7 @@ def test_their_renyi_accountant_forgets_the_factor_two_under_replace_one_and_get
     assert renyi == pytest.approx(4.729, abs=1e-3)
     assert losses == pytest.approx(9.997, abs=1e-3)
     assert renyi < li.GaussianDP(2.0).bracket(1e-5)[0]  # type: ignore[operator]
-    with pytest.raises(li.Incompatible, match="it does not double the sensitivity") as refusal:
+    with pytest.raises(li.Incompatible, match="RdpAccountant does not double the sensitivity") as refusal:
         compose_into(dp.rdp.RdpAccountant(neighboring_relation=ONE), li.GaussianDP(2.0))
     assert "…" not in str(refusal.value)
     right = compose_into(dp.rdp.RdpAccountant(neighboring_relation=SPECIAL), li.GaussianDP(1.0, li.ZERO_OUT))
@@ -281,7 +281,7 @@ def test_what_is_no_event_or_no_guarantee_is_refused() -> None:
         (
             lambda: compose_into(dp.pld.PLDAccountant(ADD), li.GaussianDP(1.0)),
             li.Incompatible,
-            "says nothing about ADD_OR",
+            "that of the guarantee. Got ADD_OR",
         ),
         (lambda: compose_into("accountant", li.GaussianDP(1.0)), li.InvalidInput, "accountant must be"),
         (lambda: event_of(1.0), li.InvalidInput, "guarantee must be a report"),  # type: ignore[arg-type]

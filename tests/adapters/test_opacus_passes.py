@@ -87,7 +87,7 @@ def test_a_batch_that_no_step_has_used() -> None:
         batches = iter(training.loader)
         training.one_step(*next(batches))
         next(batches)
-        with pytest.raises(li.InvalidInput, match="a batch was left out"):
+        with pytest.raises(li.InvalidInput, match="a batch was skipped"):
             training.one_step(*next(batches))
 
 

@@ -154,7 +154,7 @@ def test_messages_are_one_line_of_at_most_300_characters() -> None:
 def test_a_run_that_no_theorem_covers_says_why_briefly() -> None:
     loss = li.losses.general(gradient_sensitivity=1.0)
     run = li.Run(loss, li.Poisson(records=100, rate=0.1), 0.1, li.OnIterate(std=1.0), 10**9)
-    with pytest.raises(li.Unavailable, match="no theorem says anything about this run") as caught:
+    with pytest.raises(li.Unavailable, match="no theorem applies to this run") as caught:
         li.account(run, 1e-5)
     assert len(str(caught.value)) < 300
 

@@ -1,4 +1,4 @@
-"""What else would help, beside what was planned: each with what it brings."""
+"""What would help beside the plan, each with its effect in percent."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ class Plans(Sequence[PlannedRun]):
 
     def _repr_html_(self) -> str:
         rows = table([_row(place, one) for place, one in enumerate(self.planned, 1)], _HEADS)
-        helps = (folded("What else would help", bullets(self.advice)),) if self.advice else ()
+        helps = (folded("What would help", bullets(self.advice)),) if self.advice else ()
         return card(headline(f"Plans for {self.goal.described}"), rows, lines([" ".join(_LEGEND)]), *helps)
 
     def __str__(self) -> str:
