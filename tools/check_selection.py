@@ -1,7 +1,7 @@
 """Does the certificate of a selection prove what it claims? With mpmath alone: python tools/check_selection.py FILE
 
 Every setting is checked by check_certificate.py, beside this file, and has to prove a μ. Then the selection: of K trials,
-each μ-GDP, only the best is released; f(x) = E x^K. It proves δ = Σ w·h(ε + log κ), h the profile of one trial, where κ and w
+each μ-GDP, only the best is released; f(x) = E x^K. It proves δ = Σ w·h(ε + log κ), h the profile of one trial; κ and w
 are slopes and widths of the largest convex function below (0, 0) and all points (f'(1 − a), f'(T(a))), T the trade-off
 function of one trial (docs/proofs.md, "The best of a random number of trials"). Between two points of a grid of a, f'(T(a))
 lies above the line through the two before, and f'(1 − a) below its chord.
