@@ -134,6 +134,17 @@ def test_pipelines_inside_pipelines_are_followed_to_the_model() -> None:
     assert found.fit(FEATURES, SIDES).best_estimator_[-1][-1].l2 == 0.1
 
 
+def test_columns_with_names_are_seen_by_the_search_and_not_by_its_trials() -> None:
+    """Warnings are errors."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(FEATURES, columns=["a", "b", "c"])
+    found = search(make_pipeline(Normalizer(), MODEL), {"privatelogisticregression__l2": [0.1]}).fit(frame, SIDES)
+    assert (found.predict(frame) == found.best_estimator_.predict(FEATURES)).all()
+    assert found.score(frame, SIDES) == found.best_estimator_.score(FEATURES, SIDES)
+    with pytest.raises(ValueError, match="feature names should match"):
+        found.predict(frame[["c", "b", "a"]])
+
+
 class Untold:
     """A step that says nothing of itself."""
 
