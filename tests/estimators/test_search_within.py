@@ -71,6 +71,9 @@ def test_the_certificate_of_a_search_that_leaked_is_rejected() -> None:
     verdict = li.verify(seeded.guarantee_.certificate)
     assert not verdict.accepted
     assert "random_state is set" in verdict.reason
+    for composed in (li.compose, lambda parts: li.Budget(9.0, 1e-5, dataset="people").spend(parts[0], what="search")):
+        with pytest.raises(InvalidInput, match="a selection with a caveat cannot be composed"):
+            composed([seeded.guarantee_])
 
 
 @pytest.mark.parametrize("target", [{"epsilon": 1.0}, {"delta": 1e-5}])
