@@ -71,6 +71,9 @@ def test_the_certificate_of_a_search_that_leaked_is_rejected() -> None:
     verdict = li.verify(seeded.guarantee_.certificate)
     assert not verdict.accepted
     assert "random_state is set" in verdict.reason
+    for composed in (li.compose, lambda parts: li.Budget(9.0, 1e-5, dataset="people").spend(parts[0], what="search")):
+        with pytest.raises(InvalidInput, match="a selection with a caveat cannot be composed"):
+            composed([seeded.guarantee_])
 
 
 @pytest.mark.parametrize("target", [{"epsilon": 1.0}, {"delta": 1e-5}])
@@ -132,6 +135,17 @@ def test_pipelines_inside_pipelines_are_followed_to_the_model() -> None:
     inner = make_pipeline(FunctionTransformer(np.tanh), clone(MODEL))
     found = search(make_pipeline(Normalizer(), inner), {"pipeline__privatelogisticregression__l2": [0.1]})
     assert found.fit(FEATURES, SIDES).best_estimator_[-1][-1].l2 == 0.1
+
+
+def test_columns_with_names_are_seen_by_the_search_and_not_by_its_trials() -> None:
+    """Warnings are errors."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(FEATURES, columns=["a", "b", "c"])
+    found = search(make_pipeline(Normalizer(), MODEL), {"privatelogisticregression__l2": [0.1]}).fit(frame, SIDES)
+    assert (found.predict(frame) == found.best_estimator_.predict(FEATURES)).all()
+    assert found.score(frame, SIDES) == found.best_estimator_.score(FEATURES, SIDES)
+    with pytest.raises(ValueError, match="feature names should match"):
+        found.predict(frame[["c", "b", "a"]])
 
 
 class Untold:

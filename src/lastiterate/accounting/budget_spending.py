@@ -16,6 +16,7 @@ from lastiterate.algorithms.run import Run
 from lastiterate.errors import Incompatible, InvalidInput, shown
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import Adjacency
+from lastiterate.privacy.compose import checked_notions
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 
@@ -49,6 +50,7 @@ def release_of(release: Any, terms: Terms, releases: Iterable[int]) -> Spending:
         _check_adjacency(release.run.adjacency, terms, run=True)
         return _of_report(release, terms)
     if isinstance(release, Notion):
+        (release,) = checked_notions("spend", [release])
         _check_adjacency(release.adjacency, terms, run=False)
         of_user = release.group(terms.user_records)  # what is stated without a run is for one record
         return Spending(guarantee_to_dict(of_user, terms.delta), None, terms.adjacency)

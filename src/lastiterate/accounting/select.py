@@ -13,7 +13,7 @@ from typing import Any
 from lastiterate.accounting.report import Report
 from lastiterate.accounting.selection_certificate import selection_certificate
 from lastiterate.algorithms.files import write_text
-from lastiterate.errors import Unavailable
+from lastiterate.errors import InvalidInput, Unavailable
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.compose import checked_notions
@@ -78,6 +78,15 @@ class Selection(Notion):
 
     def _tradeoff(self, type_i_errors: Floats) -> Floats:
         return self.notion._tradeoff(type_i_errors)
+
+    def as_notion(self) -> Notion:
+        """Itself, to be composed with others; an error where an execution has a caveat."""
+        if self.caveats:
+            raise InvalidInput(
+                f"a selection with a caveat cannot be composed. This one has: {self.caveats[0]}. Search again without it.",
+                field="guarantees",
+            )
+        return self
 
     @property
     def certificate(self) -> dict[str, Any]:

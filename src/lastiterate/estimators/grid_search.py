@@ -168,26 +168,31 @@ class PrivateGridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mi
     @_has("predict")  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:
         """By the best model."""
-        return self._best().predict(X)
+        return self._best().predict(self._rows(X))
 
     @_has("predict_proba")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
         """By the best model."""
-        return self._best().predict_proba(X)
+        return self._best().predict_proba(self._rows(X))
 
     @_has("decision_function")  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Any:
         """By the best model."""
-        return self._best().decision_function(X)
+        return self._best().decision_function(self._rows(X))
 
     def score(self, X: Any, y: Any) -> float:
         """Of the best model, without noise: on public records, or on records whose owners have agreed."""
-        return float(self._best().score(X, y))
+        return float(self._best().score(self._rows(X), y))
 
     @property
     def classes_(self) -> Any:
         """Those of the best model."""
         return self._best().classes_
+
+    def _rows(self, X: Any) -> Any:
+        """Without names of columns, as trials see them."""
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, dtype=FLOATS, accept_sparse="csr")
 
     def _best(self) -> Any:
         check_is_fitted(self)
