@@ -30,7 +30,7 @@ def walk(steps: Steps) -> None:
         said,
         "Plans for 4000 records of 3 features, epsilon = 1 at delta = 1e-05",
         "hidden passes",
-        "What else would help",
+        "What would help",
     )
     expect(steps.typed("account plan.toml"), "epsilon = 0.99")
 
