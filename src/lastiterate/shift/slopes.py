@@ -49,8 +49,7 @@ def _roots(
 ) -> tuple[list[float], list[bool]]:
     """The best r_t for the steps up to t alone, for every t; and at which steps, but the first, slopes are negligible."""
     left, right = _Pieces(), _Pieces()
-    right.push((0.0, costs[0], gains[0]))
-    root = _split(left, right)
+    root, cut = _split(left, right, (0.0, costs[0], gains[0]))
     roots, frozen, crowd = [root], [], _CROWDED
     for gain, cost, low, high in zip(gains[1:], costs[1:], lowest[1:], highest[1:], strict=True):
         negligible = root < _NOTHING
@@ -59,10 +58,12 @@ def _roots(
         left.undergo(high, cost, gain)
         right.undergo(low, cost, gain)
         if low < high or not left.entries:
-            right.push((root / high if high > 0 else 0.0, cost, gain))
-        else:
-            _join(left, right)
-        root = _split(left, right)
+            between = (root / high if high > 0 else 0.0, cost, gain)
+        else:  # nothing comes between the two halves of a piece that was cut: it is whole again
+            between = left.pop()
+            if cut:
+                right.drop()
+        root, cut = _split(left, right, between)
         roots.append(root)
         frozen.append(negligible)
         if len(right.entries) > crowd:
@@ -81,45 +82,38 @@ def _backwards(roots: list[float], lowest: list[float], highest: list[float]) ->
     return np.array(found[::-1])
 
 
-def _join(left: _Pieces, right: _Pieces) -> None:
-    """Where nothing comes between the two halves of the piece that was split, it is whole again."""
-    half, other = left.pop(), right.pop()
-    if half[1:] != other[1:]:
-        right.push(other)
-    right.push(half)
-
-
-def _split(left: _Pieces, right: _Pieces) -> float:
-    """Moves pieces, in one direction only, until left ones end and right ones begin at the root, which is returned."""
-    start, slope, constant = right.pop()
+def _split(left: _Pieces, right: _Pieces, between: Piece) -> tuple[float, bool]:
+    """Moves pieces, in one direction only, until left ones end and right ones begin at the root; and whether it cuts one."""
+    start, slope, constant = between
     if slope * start + constant > 0:
+        left.push(between)
+        end = math.inf
         while right.entries:
-            following = right.pop()
-            left.push((start, slope, constant))
-            start, slope, constant = following
-            if slope * start + constant <= 0:
-                right.push(following)
-                end = start
-                start, slope, constant = left.pop()
+            following = right.top()
+            if following[1] * following[0] + following[2] <= 0:
+                end = following[0]
                 break
-        else:
-            end = math.inf
+            right.drop()
+            left.push(following)
+            start, slope, constant = following
     else:
         while True:
             right.push((start, slope, constant))
             end = start
             if not left.entries:
-                return end
-            start, slope, constant = left.pop()
+                return end, False
+            start, slope, constant = left.top()
             if slope * start + constant > 0:
                 break
+            left.drop()
     root = constant / -slope
-    root = start if root < start else end if root > end else root
-    if root > start:
-        left.push((start, slope, constant))
-    if root < end:
-        right.push((root, slope, constant))
-    return root
+    if root <= start:
+        left.drop()
+        root = start
+    if root >= end:
+        return end, False
+    right.push((root, slope, constant))
+    return root, root > start
 
 
 class _Pieces:
@@ -132,7 +126,7 @@ class _Pieces:
     __slots__ = ("constant", "entries", "factor", "slope")
 
     def __init__(self) -> None:
-        self.entries: list[tuple[float, float, float, float, float, float]] = []
+        self.entries: list[tuple[Piece, float, float, float]] = []
         self.factor, self.slope, self.constant = 1.0, 0.0, 0.0
 
     def undergo(self, factor: float, slope: float, constant: float) -> None:
@@ -147,30 +141,38 @@ class _Pieces:
         self.constant = self.constant * factor + constant
 
     def push(self, piece: Piece) -> None:
-        if self.slope:  # every step has a cost, so without one nothing is pending
-            if self.entries:
-                self.entries.append((*self.pop(), self.factor, self.slope, self.constant))
-            self.factor, self.slope, self.constant = 1.0, 0.0, 0.0
-        self.entries.append((*piece, 1.0, 0.0, 0.0))
+        self.entries.append((piece, self.factor, self.slope, self.constant))
+        self.factor, self.slope, self.constant = 1.0, 0.0, 0.0
 
-    def pop(self) -> Piece:
-        start, slope, constant, below, below_slope, below_constant = self.entries.pop()
+    def top(self) -> Piece:
+        piece = self.entries[-1][0]
+        if not self.slope:  # every step has a cost, so without one nothing is pending
+            return piece
+        start, slope, constant = piece
+        factor = self.factor
+        return start / factor, slope * factor * factor + self.slope, constant * factor + self.constant
+
+    def drop(self) -> None:
+        _, below, below_slope, below_constant = self.entries.pop()
         if not self.slope:
             self.factor, self.slope, self.constant = below, below_slope, below_constant
-            return start, slope, constant
-        factor, more_slope, more_constant = self.factor, self.slope, self.constant
-        square = factor * factor
-        total = below * factor
-        self.factor = _LEAST if total < _LEAST else _MOST if total > _MOST else total
-        self.slope = below_slope * square + more_slope
-        self.constant = below_constant * factor + more_constant
-        return start / factor, slope * square + more_slope, constant * factor + more_constant
+        elif below_slope:
+            factor = self.factor
+            total = below * factor
+            self.factor = _LEAST if total < _LEAST else _MOST if total > _MOST else total
+            self.slope += below_slope * factor * factor
+            self.constant += below_constant * factor
+
+    def pop(self) -> Piece:
+        piece = self.top()
+        self.drop()
+        return piece
 
     def forget(self, beyond: float) -> int:
         """Drops the pieces from there on; how many are left."""
         factor = self.factor
         for index in range(len(self.entries) - 1, -1, -1):
-            start, _, _, below, _, _ = self.entries[index]
+            (start, _, _), below, _, _ = self.entries[index]
             if start / factor > beyond:
                 del self.entries[:index]
                 break
