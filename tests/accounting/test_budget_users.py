@@ -73,11 +73,11 @@ DOCTORED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
             one["terms"].update(user_records=5),
             one["claim"].update(adjacency="replace up to 5 records of one user"),
         ),
-        "its certificate is about other neighbours",
+        "its certificate has other neighbouring data sets",
     ),
     "single records": (
         lambda one: (one["terms"].pop("user_records"), one["claim"].update(adjacency="replace one record")),
-        "its certificate is about other neighbours",
+        "its certificate has other neighbouring data sets",
     ),
     "the claim alone": (lambda one: one["claim"].update(adjacency="replace one record"), "other neighbours"),
     "no number": (lambda one: one["terms"].update(user_records=0), "user_records"),
@@ -122,7 +122,7 @@ def test_a_file_remembers_its_users(run: li.Run, tmp_path: Path, capsys: pytest.
     with pytest.raises(li.Incompatible, match="user_records = 3, not 1"):
         li.Budget(6.0, DELTA, file=path)
     assert main(["budget", path, "--user-records", "2"]) == 2
-    assert "--user-records is fixed when a budget is made" in capsys.readouterr().err
+    assert "--user-records is fixed when a budget is created" in capsys.readouterr().err
 
 
 def test_a_budget_for_single_records_is_written_as_before() -> None:

@@ -121,7 +121,8 @@ TAMPERED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         "are not",
     ),
     "assumptions": (lambda one: one["assumptions"].pop(), "its assumptions"),
-    "theorem": (lambda one: one.update(theorem="composition"), "has to be replayed"),
+    "theorem": (lambda one: one.update(theorem="composition"), "is proved by shift-engine"),
+    "grade": (lambda one: one.update(grade="recomputed"), "each by its own grade"),
     "caveats": (lambda one: one.update(caveats=["seeded"]), "seeded"),
     "endless": (lambda one: one["claim"].update(steps=[10**11, 1]), "at most 4e"),
 }

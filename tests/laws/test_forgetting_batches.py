@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -10,7 +11,10 @@ import pytest
 
 import lastiterate as li
 from lastiterate.accounting.forgetting import Requests, forgetting_process, forgotten_by
+from lastiterate.accounting.forgetting_proofs import chance_process
 from lastiterate.auditing.quadratic import steps_of
+from lastiterate.theorems.forgotten_by_chance import FORGOTTEN_BY_CHANCE
+from lastiterate.theorems.theorem import Guarantee
 
 
 def made(batches: object, steps: int) -> li.Run:
@@ -75,6 +79,85 @@ def test_every_draw_stays_below(batches: object, removed: int) -> None:
             assert exact_mu(run, further, np.array(draws, float)) <= claimed * (1 + 1e-12)
 
 
+def exact_delta(run: li.Run, further: int, removed: int, epsilons: np.ndarray) -> np.ndarray:
+    """In both orders, of a mixture over the draws of a fixed size against one Gaussian: the records push one way, or not."""
+    steps, others = steps_of(run.continued(further), 0.2), 20 - removed
+    draws = {j: math.comb(removed, j) * math.comb(others, 2 - j) / math.comb(20, 2) for j in range(removed + 1)}
+    means, chances = np.zeros(1), np.ones(1)
+    variance = 0.0
+    for step, (factor, noise) in enumerate(zip(steps.factor, steps.noise, strict=True)):
+        pushes = draws if step < run.steps else {0: 1.0}
+        means = np.concatenate([factor * means + count * steps.push[0] for count in pushes])
+        chances = np.concatenate([chances * chance for chance in pushes.values()])
+        variance = factor**2 * variance + noise**2
+    at = np.linspace(-9, 9 + means.max() / math.sqrt(variance), 4001)
+    with_record = np.exp(-((at[:, None] - means / math.sqrt(variance)) ** 2) / 2) @ chances
+    without = np.exp(-(at**2) / 2)
+    width = (at[1] - at[0]) / math.sqrt(2 * math.pi)
+    factors = np.exp(epsilons)[:, None]
+    both = (
+        np.maximum(one - factors * other, 0).sum(1) for one, other in ((with_record, without), (without, with_record))
+    )
+    return np.maximum(*both) * width
+
+
+@pytest.mark.parametrize("removed", [1, 2])
+def test_averages_over_draws_stay_above_the_exact_mixture(removed: int) -> None:
+    run = replace(made(li.FixedSize(records=20, batch_size=2), 7), adjacency=li.ZERO_OUT)
+    epsilons = np.array([0.0, 0.01, 0.05, 0.1, 0.2])
+    for further in (1, 3, 8, 20):
+        requests = Requests((removed,), (further,))
+        found = FORGOTTEN_BY_CHANCE.apply(chance_process(run, requests))
+        assert isinstance(found, Guarantee)
+        exact = exact_delta(run, further, removed, epsilons)
+        assert (exact <= np.asarray(found.notion.delta(epsilons)) * (1 + 1e-6)).all()
+        assert exact[0] > 0.05 * float(found.notion.delta(0.0))
+
+
+@pytest.mark.parametrize("removed", [1, 2])
+def test_where_every_batch_has_the_record_it_is_nearly_exact(removed: int) -> None:
+    """All that is lost is the noise of training itself, which fades like its pushes."""
+    run = made(li.FixedSize(records=200, batch_size=200), 10)
+    for further in (20, 40):
+        found = FORGOTTEN_BY_CHANCE.apply(chance_process(run, Requests((removed,), (further,))))
+        assert isinstance(found, Guarantee)
+        exact = li.GaussianDP(exact_mu(run, further, np.full(10, float(removed))))
+        assert 1.0 <= float(found.notion.delta(0.01)) / float(exact.delta(0.01)) <= 1.2
+
+
+def test_random_batches_forget_sooner_than_if_they_all_had_the_record() -> None:
+    run = replace(made(li.FixedSize(records=2000, batch_size=100), 200), noise=li.OnMeanGradient(std=0.05))
+    found = li.forget(run, epsilon=0.5, delta=1e-5)
+    assert found.guarantees[0].theorem is FORGOTTEN_BY_CHANCE
+    worst = forgotten_by(forgetting_process(run, found.requests)).epsilon(1e-5)
+    assert worst > 5 * found.epsilon
+    assert found.steps > 0
+    verdict = li.verify(found.certificate, run)
+    assert verdict.accepted
+    assert "recomputed from the run" in str(verdict)
+    without = li.forget(run, epsilon=3.0, delta=1e-5)
+    assert without.steps == 0
+    assert li.verify(without.certificate, run).accepted
+    for change, reason in (
+        (
+            {"adaptive": True, "adjacency": "one record forgotten (replaced by others), given all earlier models"},
+            "adaptive",
+        ),
+        ({"epsilon": 0.01}, "but proves"),
+        ({"mu": 0.01}, "has to be replayed"),
+        ({"steps": [found.steps - 1]}, "its assumptions"),
+    ):
+        doctored = {**found.certificate, "claim": {**found.certificate["claim"], **change}}
+        assert not li.verify(doctored).accepted
+        assert reason in li.verify(doctored).reason
+    for theorem, grade in (
+        ("window-tail", "recomputed"),
+        ("shift-engine", "recomputed"),
+        ("composition", "recomputed"),
+    ):
+        assert not li.verify({**found.certificate, "theorem": theorem, "grade": grade}).accepted
+
+
 def test_a_release_inside_an_epoch_is_covered() -> None:
     """The record may have its turn before the release or after it."""
     run = made(li.Shuffled(records=20, batch_size=10), 4)
@@ -99,7 +182,7 @@ def test_plans_on_these_batches_are_certified() -> None:
         li.FixedSize(records=500, batch_size=50),
     ):
         run = made(batches, 40)
-        found = li.forget(run, epsilon=0.2, delta=1e-5, removals=[1, 1])
+        found = li.forget(run, epsilon=0.1, delta=1e-5, removals=[1, 1])
         assert found.steps > 0
         assert found.epsilon <= 0.2
         assert li.verify(found.certificate, run).accepted

@@ -38,7 +38,7 @@ FORGETTING_FORMAT = "lastiterate forgetting certificate 1"
 SELECTION_FORMAT = "lastiterate selection certificate 1"
 _DIGITS = 12
 _THEOREMS = {theorem.name: theorem for theorem in CATALOGUE}
-_HOW = {"replayed": "replayed by the kernel", "recomputed": "recomputed from the run"}
+HOW = {"replayed": "replayed by the kernel", "recomputed": "recomputed from the run"}
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Verdict:
         others = f" and those after {', '.join(map(str, self.releases))} steps" if self.releases else " alone"
         return (
             f"accepted: epsilon = {self.epsilon:.9g} at delta = {self.delta:g}, {self.adjacency}, "
-            f"{self._what}{others} released; {_HOW[self.grade]}"
+            f"{self._what}{others} released; {HOW[self.grade]}"
         )
 
     @property
@@ -190,8 +190,8 @@ def checked(content: dict[str, Any], run: Run | None = None, called: str = "the 
     if content["format"] != FORMAT:
         return rejected(f"it is not a {FORMAT}. Make the certificate again with this version")
     claim, grade = content["claim"], content["grade"]
-    if grade not in _HOW:
-        return rejected(f"its grade must be one of {', '.join(_HOW)}")
+    if grade not in HOW:
+        return rejected(f"its grade must be one of {', '.join(HOW)}")
     if content["caveats"]:
         return rejected(str(content["caveats"][0]))
     described = run_from_dict(content["run"])
@@ -210,7 +210,7 @@ def checked(content: dict[str, Any], run: Run | None = None, called: str = "the 
     # Whether an average may be taken, or a run gone through, is the theorem's business, not the claimant's.
     if failed := next(theorem.failing(process), None):
         return rejected(failed[1])
-    if reason := (not_replayed if grade == Grade.REPLAYED.value else _not_recomputed)(theorem, process, content):
+    if reason := (not_replayed if grade == Grade.REPLAYED.value else not_recomputed)(theorem, process, content):
         return rejected(reason)
     delta = checked_number("delta", claim["delta"], INSIDE_UNIT)
     said = whom, "" if described.released.plain else described.released.called
@@ -296,7 +296,7 @@ def not_replayed(theorem: Theorem, process: Process, content: dict[str, Any]) ->
     return None
 
 
-def _not_recomputed(theorem: Theorem, process: Process, content: dict[str, Any]) -> str | None:
+def not_recomputed(theorem: Theorem, process: Process, content: dict[str, Any]) -> str | None:
     """Why the theorem does not say what is claimed."""
     claim = content["claim"]
     if claim["mu"] is not None:

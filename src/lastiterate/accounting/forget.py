@@ -8,8 +8,9 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from lastiterate.accounting.forgetting import Requests, check_covered, forgotten_by
-from lastiterate.accounting.forgetting_adaptive import check_adaptive, requested_process
+from lastiterate.accounting.forgetting import Requests, check_covered
+from lastiterate.accounting.forgetting_adaptive import check_adaptive
+from lastiterate.accounting.forgetting_proofs import forgotten
 from lastiterate.accounting.forgotten import Forgetting
 from lastiterate.accounting.releases import checked_releases
 from lastiterate.accounting.searches.by_theorem import as_executed
@@ -79,13 +80,13 @@ def forgetting_of(
 ) -> Forgetting:
     """What is proved of these requests, whatever the target."""
     counts = range(1, len(requests.removals) + 1)
-    found = tuple(forgotten_by(requested_process(run, requests.first(one))) for one in counts)
+    found = tuple(forgotten(run, requests.first(one), delta) for one in counts)
     about = requests.removals, requests.steps, requests.releases
     return Forgetting(run, target, delta, *about, found, caveats, requests.adaptive, requests.separate)
 
 
 def _least_steps(run: Run, requests: Requests, goal: tuple[float, float], most: int) -> int:
-    """More steps never hurt, so the least number that is enough is found by doubling and halving."""
+    """More steps hide more, so a least number that is enough is found by doubling and halving."""
     target, delta = goal
     unit = run.batches.per_epoch if run.batches.passes else 1
     released = _next_release(run, requests)
@@ -95,9 +96,7 @@ def _least_steps(run: Run, requests: Requests, goal: tuple[float, float], most: 
     def epsilon(count: int) -> float:
         if requests.adaptive and not count:
             return math.inf
-        return forgotten_by(requested_process(run, replace(requests, steps=(*requests.steps, count * unit)))).epsilon(
-            delta
-        )
+        return forgotten(run, replace(requests, steps=(*requests.steps, count * unit)), delta).epsilon(delta)
 
     low, high = -1, 0
     while epsilon(high) > target:

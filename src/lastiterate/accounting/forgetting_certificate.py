@@ -7,22 +7,21 @@ from typing import Any
 
 from lastiterate.accounting.certificate import (
     FORGETTING_FORMAT,
+    HOW,
     Verdict,
     claimed_epsilon,
     found_by,
+    not_recomputed,
     not_replayed,
     rejected,
 )
 from lastiterate.accounting.forgetting import Requests
-from lastiterate.accounting.forgetting_adaptive import requested_process
+from lastiterate.accounting.forgetting_proofs import FORGETTING_THEOREMS, process_for
 from lastiterate.accounting.forgetting_words import forgetting_promises, said_of
 from lastiterate.accounting.releases import checked_releases
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
-from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number
-from lastiterate.theorems.evidence import Grade
-from lastiterate.theorems.shift_engine import SHIFT_ENGINE
 from lastiterate.theorems.theorem import Guarantee
 
 _MOST_REQUESTS = 100_000
@@ -40,19 +39,19 @@ class ForgettingVerdict(Verdict):
         others = f" and those after {', '.join(map(str, self.releases))} steps" if self.releases else ""
         return (
             f"accepted: epsilon = {self.epsilon:.9g} at delta = {self.delta:g}, {self.adjacency}, by {self.further} further "
-            f"steps after {self.steps - self.further}, the last iterate{others} released; replayed by the kernel"
+            f"steps after {self.steps - self.further}, the last iterate{others} released; {HOW[self.grade]}"
         )
 
 
 def forgetting_certificate(
     run: Run,
-    process: Process,
     guarantee: Guarantee,
     delta: float,
     requests: Requests,
     caveats: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """The proof of what is claimed after the last of these requests."""
+    process = process_for(guarantee.theorem, run, requests)
     found = found_by(process, guarantee, delta, said_of(run, requests))
     about: dict[str, Any] = {"removals": list(requests.removals), "steps": list(requests.steps)}
     about |= {name: True for name in _FLAGS if getattr(requests, name)}
@@ -73,22 +72,23 @@ def verify_forgetting(content: dict[str, Any], run: Run | None) -> Verdict:
         return rejected(str(content["caveats"][0]))
     if run is not None and described != run:
         return rejected("it is about another run")
-    if content["grade"] != Grade.REPLAYED.value or content["theorem"] != SHIFT_ENGINE.name:
-        return rejected(f"a forgetting has to be replayed, by {SHIFT_ENGINE.name}")
+    theorem = FORGETTING_THEOREMS.get(content["theorem"])
+    if theorem is None or content["grade"] != theorem.grade.value:
+        return rejected(f"a forgetting is proved by {', '.join(FORGETTING_THEOREMS)}, each by its own grade")
     requests = _requests(claim)
     if len(requests.removals) != len(requests.steps):
         return rejected("it has not one number of steps for each request")
     if claim["adjacency"] != said_of(described, requests):
         return rejected(f"it must say: {said_of(described, requests)}")
-    process = requested_process(described, requests)
+    process = process_for(theorem, described, requests)
     if tuple(claim["releases"]) != process.releases:
         return rejected("its releases are not all before its last step")
     assumptions = forgetting_promises(described, requests)
     if content["assumptions"] != assumptions:
         return rejected("its assumptions are not those of its run")
-    if failed := next(SHIFT_ENGINE.failing(process), None):
+    if failed := next(theorem.failing(process), None):
         return rejected(failed[1])
-    if reason := not_replayed(SHIFT_ENGINE, process, content):
+    if reason := (not_recomputed if theorem.places is None else not_replayed)(theorem, process, content):
         return rejected(reason)
     return ForgettingVerdict(
         True,
@@ -97,7 +97,7 @@ def verify_forgetting(content: dict[str, Any], run: Run | None) -> Verdict:
         described.steps + sum(requests.steps),
         process.releases,
         assumptions=tuple(assumptions),
-        grade=Grade.REPLAYED.value,
+        grade=theorem.grade.value,
         adjacency=claim["adjacency"],
         removed=requests.records,
         further=sum(requests.steps),

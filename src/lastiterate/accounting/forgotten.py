@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from lastiterate.accounting.forgetting import Requests
-from lastiterate.accounting.forgetting_adaptive import requested_process
 from lastiterate.accounting.forgetting_certificate import forgetting_certificate
 from lastiterate.accounting.forgetting_words import compared, covered_models, forgetting_promises
 from lastiterate.algorithms.encode import run_to_dict
@@ -95,8 +94,7 @@ class Forgetting:
         if count > len(self.removals):
             raise InvalidInput(f"requests must be at most {len(self.removals)}. Got {count}.", field="requests")
         asked = self.requests.first(count)
-        process = requested_process(self.run, asked)
-        return forgetting_certificate(self.run, process, self.guarantees[count - 1], self.delta, asked, self.caveats)
+        return forgetting_certificate(self.run, self.guarantees[count - 1], self.delta, asked, self.caveats)
 
     def save_certificate(self, path: str | Path) -> None:
         """Write the certificate as JSON."""

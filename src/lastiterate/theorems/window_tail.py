@@ -66,7 +66,7 @@ def _bound(process: Process) -> Evidence:
 def window_of(process: Process, length: int) -> Notion:
     """The guarantee of a window of this length. Trusted: everything in it is rounded up."""
     maps = last_maps(process, length).without_record()
-    distances, weights = _distances(process, len(process) - length)
+    distances, weights = distances_before(process, len(process) - length)
     return WindowTail(Tail(remaining_mus(maps, distances), weights), _window(process, length))
 
 
@@ -86,7 +86,7 @@ def _worth_hiding(process: Process, length: int) -> bool:
     return _LEAST_HIDDEN <= mu <= _MOST_HIDDEN and worth_hiding(process)
 
 
-def _distances(process: Process, count: int) -> tuple[Floats, Floats]:
+def distances_before(process: Process, count: int) -> tuple[Floats, Floats]:
     """Distances after the first `count` steps, increasing, each with how likely it is that the one before is exceeded.
 
     The batches are the same in both runs and do not depend on the data; given them, and with the same noise, the distance
@@ -181,11 +181,13 @@ def _some_distance(process: Process) -> str | None:
     return f"needs a bound on the distance between two runs; {process.reason}. A bounded domain would give one"
 
 
+BOUNDED_DISTANCE = Assumption("two runs stay within a bounded distance", _some_distance)
+
 WINDOW_TAIL = Theorem(
     "window-tail",
     "lastiterate, window and tail",
     "random batches, any Lipschitz constants and schedules",
-    (RANDOM, BOUNDED_RECORDS, Assumption("two runs stay within a bounded distance", _some_distance), ONLY_THE_LAST),
+    (RANDOM, BOUNDED_RECORDS, BOUNDED_DISTANCE, ONLY_THE_LAST),
     _bound,
     rung=window_of,
     sees=attrgetter("sensitivity", "noise", "lipschitz", "sampled"),

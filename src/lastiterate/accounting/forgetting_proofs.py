@@ -1,0 +1,70 @@
+"""By which theorem a forgetting is proved: schedules for the worst batches; or, of random ones, the average over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from lastiterate.accounting.forgetting import Requests, check_covered, continued_process
+from lastiterate.accounting.forgetting_adaptive import requested_process
+from lastiterate.algorithms.process import Process
+from lastiterate.algorithms.run import Run
+from lastiterate.errors import InvalidInput, Unavailable
+from lastiterate.theorems.forgotten_by_chance import FORGOTTEN_BY_CHANCE
+from lastiterate.theorems.shift_engine import SHIFT_ENGINE
+from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
+from lastiterate.theorems.window_tail import WINDOW_TAIL
+
+
+def chance_process(run: Run, requests: Requests) -> Process:
+    """For one record, there until the last request, of as many as are removed: a group."""
+    check_covered(run, requests)
+    if requests.adaptive:
+        raise InvalidInput(f"adaptive requests must be proved by {SHIFT_ENGINE.name}.", field="adaptive")
+    process = continued_process(run, requests)
+    present = np.arange(len(process)) < requests.ends(run.steps)[-1] - requests.steps[-1]
+    return replace(
+        process,
+        sensitivity=process.sensitivity * present,
+        sampled=process.sampled * present,
+        releases=requests.released_before_the_end(run.steps),
+        group=requests.records,
+    )
+
+
+def _unforgotten(run: Run, requests: Requests) -> Process:
+    """Without further steps, what is forgotten is what training itself hides."""
+    if requests.steps[-1]:
+        raise InvalidInput(f"steps must be 0 for {WINDOW_TAIL.name}. Got {requests.steps[-1]}.", field="steps")
+    return chance_process(run, requests)
+
+
+_PROCESSES: dict[Theorem, Callable[[Run, Requests], Process]] = {
+    SHIFT_ENGINE: requested_process,
+    FORGOTTEN_BY_CHANCE: chance_process,
+    WINDOW_TAIL: _unforgotten,
+}
+FORGETTING_THEOREMS = {theorem.name: theorem for theorem in _PROCESSES}
+
+
+def process_for(theorem: Theorem, run: Run, requests: Requests) -> Process:
+    """What is claimed after the last request, as this theorem sees it."""
+    return _PROCESSES[theorem](run, requests)
+
+
+def forgotten(run: Run, requests: Requests, delta: float) -> Guarantee:
+    """The best that is proved at this δ; an error if that is nothing."""
+    found = [theorem.apply(process_for(theorem, run, requests)) for theorem in _tried(run, requests)]
+    proved = [one for one in found if isinstance(one, Guarantee)]
+    if not proved:
+        reasons = [reason for one in found if isinstance(one, Inapplicable) for reason in one.reasons]
+        raise Unavailable(f"Nothing can be proved about forgetting in this run: {'; '.join(reasons)}.", field="run")
+    return min(proved, key=lambda one: one.epsilon(delta))
+
+
+def _tried(run: Run, requests: Requests) -> Iterator[Theorem]:
+    yield SHIFT_ENGINE
+    if run.batches.random and not requests.adaptive and not requests.released_before_the_end(run.steps):
+        yield FORGOTTEN_BY_CHANCE if requests.steps[-1] else WINDOW_TAIL
