@@ -121,8 +121,8 @@ TAMPERED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         "are not",
     ),
     "assumptions": (lambda one: one["assumptions"].pop(), "its assumptions"),
-    "theorem": (lambda one: one.update(theorem="composition"), "is proved by shift-engine"),
-    "grade": (lambda one: one.update(grade="recomputed"), "each by its own grade"),
+    "theorem": (lambda one: one.update(theorem="composition"), "does not prove such a claim"),
+    "grade": (lambda one: one.update(grade="believed"), "or not by this grade"),
     "caveats": (lambda one: one.update(caveats=["seeded"]), "seeded"),
     "endless": (lambda one: one["claim"].update(steps=[10**11, 1]), "at most 4e"),
 }
@@ -252,3 +252,25 @@ def test_records_of_a_plan_are_checked(plan: li.accounting.Forgetting) -> None:
         with pytest.raises(li.InvalidInput) as caught:
             plan.of(*given)  # type: ignore[arg-type]
         assert caught.value.field == "records"
+
+
+def test_without_further_steps_every_theorem_about_the_training_counts() -> None:
+    """A claim for what training hides is what `li.account` says of a group, and no such theorem proves more than that."""
+    run = li.Run(
+        loss=li.losses.logistic(feature_norm=1.0),
+        batches=li.Cyclic(records=500, batch_size=50),
+        step_size=0.5,
+        noise=li.OnMeanGradient(std=0.2),
+        steps=li.epochs(3),
+    )
+    report = li.account(run, DELTA)
+    assert report.best.theorem.name != "shift-engine"
+    plan = li.forget(run, epsilon=1.01 * report.epsilon, delta=DELTA)
+    assert plan.steps == 0
+    assert plan.epsilon == report.epsilon
+    assert plan.guarantees[0].theorem.name == report.best.theorem.name
+    assert li.verify(plan.certificate, run).accepted
+    for claimed in ({"steps": [10]}, {"removals": [2]}, {"releases": [10]}):
+        doctored = copy.deepcopy(plan.certificate)
+        doctored["claim"].update(claimed)
+        assert not li.verify(doctored).accepted

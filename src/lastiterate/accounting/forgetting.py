@@ -41,6 +41,11 @@ class Requests:
         """What is claimed is about so many."""
         return self.removals[-1] if self.separate else sum(self.removals)
 
+    @property
+    def only_trained(self) -> bool:
+        """Whether no step follows any request: then all records were there throughout."""
+        return not self.adaptive and not any(self.steps)
+
     def first(self, count: int) -> Requests:
         """The first so many requests."""
         return replace(self, removals=self.removals[:count], steps=self.steps[:count])

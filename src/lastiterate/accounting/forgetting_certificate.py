@@ -16,12 +16,13 @@ from lastiterate.accounting.certificate import (
     rejected,
 )
 from lastiterate.accounting.forgetting import Requests
-from lastiterate.accounting.forgetting_proofs import FORGETTING_THEOREMS, process_for
+from lastiterate.accounting.forgetting_proofs import process_for, theorems_for
 from lastiterate.accounting.forgetting_words import forgetting_promises, said_of
 from lastiterate.accounting.releases import checked_releases
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number
+from lastiterate.theorems.evidence import Grade
 from lastiterate.theorems.theorem import Guarantee
 
 _MOST_REQUESTS = 100_000
@@ -72,10 +73,10 @@ def verify_forgetting(content: dict[str, Any], run: Run | None) -> Verdict:
         return rejected(str(content["caveats"][0]))
     if run is not None and described != run:
         return rejected("it is about another run")
-    theorem = FORGETTING_THEOREMS.get(content["theorem"])
-    if theorem is None or content["grade"] != theorem.grade.value:
-        return rejected(f"a forgetting is proved by {', '.join(FORGETTING_THEOREMS)}, each by its own grade")
-    requests = _requests(claim)
+    requests, grade = _requests(claim), content["grade"]
+    theorem = theorems_for(requests).get(content["theorem"])
+    if theorem is None or grade not in HOW or (grade == Grade.REPLAYED.value and theorem.places is None):
+        return rejected(f"{content['theorem']!s:.60} does not prove such a claim, or not by this grade")
     if len(requests.removals) != len(requests.steps):
         return rejected("it has not one number of steps for each request")
     if claim["adjacency"] != said_of(described, requests):
@@ -88,7 +89,7 @@ def verify_forgetting(content: dict[str, Any], run: Run | None) -> Verdict:
         return rejected("its assumptions are not those of its run")
     if failed := next(theorem.failing(process), None):
         return rejected(failed[1])
-    if reason := (not_recomputed if theorem.places is None else not_replayed)(theorem, process, content):
+    if reason := (not_replayed if grade == Grade.REPLAYED.value else not_recomputed)(theorem, process, content):
         return rejected(reason)
     return ForgettingVerdict(
         True,
@@ -97,7 +98,7 @@ def verify_forgetting(content: dict[str, Any], run: Run | None) -> Verdict:
         described.steps + sum(requests.steps),
         process.releases,
         assumptions=tuple(assumptions),
-        grade=theorem.grade.value,
+        grade=grade,
         adjacency=claim["adjacency"],
         removed=requests.records,
         further=sum(requests.steps),

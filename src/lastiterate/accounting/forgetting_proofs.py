@@ -7,15 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 
+from lastiterate.accounting.account import account
 from lastiterate.accounting.forgetting import Requests, check_covered, continued_process
 from lastiterate.accounting.forgetting_adaptive import requested_process
+from lastiterate.accounting.releases import released
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, Unavailable
+from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.forgotten_by_chance import FORGOTTEN_BY_CHANCE
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE
 from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
-from lastiterate.theorems.window_tail import WINDOW_TAIL
 
 
 def chance_process(run: Run, requests: Requests) -> Process:
@@ -34,28 +36,37 @@ def chance_process(run: Run, requests: Requests) -> Process:
     )
 
 
-def _unforgotten(run: Run, requests: Requests) -> Process:
-    """Without further steps, what is forgotten is what training itself hides."""
-    if requests.steps[-1]:
-        raise InvalidInput(f"steps must be 0 for {WINDOW_TAIL.name}. Got {requests.steps[-1]}.", field="steps")
-    return chance_process(run, requests)
+def trained_process(run: Run, requests: Requests) -> Process:
+    """Without further steps, what is claimed is the privacy of the training: its removed records are a group."""
+    check_covered(run, requests)
+    return released(_for_group(run, requests).process, requests.released_before_the_end(run.steps))
+
+
+def _for_group(run: Run, requests: Requests) -> Run:
+    return replace(run, user_records=requests.records)
 
 
 _PROCESSES: dict[Theorem, Callable[[Run, Requests], Process]] = {
     SHIFT_ENGINE: requested_process,
     FORGOTTEN_BY_CHANCE: chance_process,
-    WINDOW_TAIL: _unforgotten,
 }
-FORGETTING_THEOREMS = {theorem.name: theorem for theorem in _PROCESSES}
+
+
+def theorems_for(requests: Requests) -> dict[str, Theorem]:
+    """By which it may be proved, by their names: without further steps, by every theorem."""
+    return {theorem.name: theorem for theorem in (CATALOGUE if requests.only_trained else _PROCESSES)}
 
 
 def process_for(theorem: Theorem, run: Run, requests: Requests) -> Process:
     """What is claimed after the last request, as this theorem sees it."""
-    return _PROCESSES[theorem](run, requests)
+    return trained_process(run, requests) if requests.only_trained else _PROCESSES[theorem](run, requests)
 
 
 def forgotten(run: Run, requests: Requests, delta: float) -> Guarantee:
     """The best that is proved at this δ; an error if that is nothing."""
+    if requests.only_trained:
+        check_covered(run, requests)
+        return account(_for_group(run, requests), delta, requests.released_before_the_end(run.steps)).best
     found = [theorem.apply(process_for(theorem, run, requests)) for theorem in _tried(run, requests)]
     proved = [one for one in found if isinstance(one, Guarantee)]
     if not proved:
@@ -66,5 +77,5 @@ def forgotten(run: Run, requests: Requests, delta: float) -> Guarantee:
 
 def _tried(run: Run, requests: Requests) -> Iterator[Theorem]:
     yield SHIFT_ENGINE
-    if run.batches.random and not requests.adaptive and not requests.released_before_the_end(run.steps):
-        yield FORGOTTEN_BY_CHANCE if requests.steps[-1] else WINDOW_TAIL
+    if run.batches.random and not requests.adaptive:
+        yield FORGOTTEN_BY_CHANCE
