@@ -18,7 +18,7 @@ from lastiterate.cli.written import a_plot, written
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     add_releases(parser)
-    parser.add_argument("--all", action="store_true", help="say of every theorem that does not apply why not")
+    parser.add_argument("--all", action="store_true", help="list the reason for every theorem that does not apply")
     add_plot(parser, "epsilon of every theorem")
 
 
@@ -44,7 +44,7 @@ def _applicable(report: Report) -> Iterator[str]:
 def _counted_refusals(report: Report) -> Iterator[str]:
     if not report.inapplicable:
         return
-    yield f"{len(report.inapplicable)} theorems do not apply (--all says why):"
+    yield f"{len(report.inapplicable)} theorems do not apply (--all lists the reasons):"
     near, counted = refusals_by_kind(report.inapplicable, report.run.process.update.plain)
     kinds = {"need an assumption that this run does not meet": len(near)}
     kinds |= {f"cover {covered}": count for covered, count in counted.items()}

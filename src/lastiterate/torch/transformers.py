@@ -106,7 +106,8 @@ class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
             self.recording.choose('save_strategy="best"', metric, "checkpoint-*")
         if args.push_to_hub and self.recording.is_inside("checkpoint-1"):
             raise InvalidInput(
-                "push_to_hub publishes checkpoints, which inside= says nobody sees. Set push_to_hub=False, or charge them.",
+                "push_to_hub publishes checkpoints, but inside= declares them secret. Set push_to_hub=False, or remove them "
+                "from inside=.",
                 field="inside",
             )
 
