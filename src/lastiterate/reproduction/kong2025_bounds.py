@@ -158,7 +158,8 @@ _TABLE_2 = (
 _NOTE = (
     "the bounds are asymptotic, so growth with E is compared, not constants; three rows lack 1/b, and C should be 2C; "
     "[25, Section 3.3] and [11] print no formula: ours is the integral of the first, and for the second another theorem for "
-    "the same run, not their program; [25, Theorem 11] needs a noise multiplier of at least 4, and this run has 1"
+    "the same run, not their program; [25, Theorem 11] and [2] hold only for some α and σ, the first for a noise "
+    "multiplier of at least 4, and this run has 1"
 )
 
 

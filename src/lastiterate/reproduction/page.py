@@ -101,8 +101,9 @@ $figure
 def page(shown: Sequence[Shown], folder: Path, setting: Setting) -> str:
     """The page as HTML; pictures are read from the folder and put into it."""
     sections = []
-    for paper in dict.fromkeys(one.exhibit.paper for one in shown):
-        sections.append(f"<h2>{escape(TITLES[paper])}</h2>")
+    papers = list(dict.fromkeys(one.exhibit.paper for one in shown))
+    for paper in papers:
+        sections.append(f"<h2>{escape(TITLES[paper] if len(papers) > 1 else 'Figures and tables')}</h2>")
         sections += [_section(one, folder) for one in shown if one.exhibit.paper == paper]
     return _PAGE.substitute(
         title=escape(_title(shown)),
@@ -173,4 +174,7 @@ def _figure(shown: Shown, picture: Path) -> str:
 
 
 def _text(value: Entry) -> str:
-    return "" if value is None else escape(f"{value:.5g}" if isinstance(value, float) else str(value))
+    """Five digits; thousands are written out."""
+    if isinstance(value, float):
+        return f"{value:.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.5g}"
+    return "" if value is None else escape(str(value))
