@@ -112,7 +112,7 @@ def test_records_that_are_added_or_removed_are_dealt_by_themselves() -> None:
     assert passes.run_.batches == li.BallsAndBins(900, 5)
     model = PrivateLogisticRegression(batches=li.Poisson(900, 0.1), epochs=3, **given).fit(FEATURES, SIDES)
     assert 0.99 < model.report_.epsilon <= 1.0
-    with pytest.raises(li.InvalidInput, match="borders of all batches"):
+    with pytest.raises(li.InvalidInput, match="would move records between batches"):
         PrivateLogisticRegression(batches=li.Shuffled(900, 100), **given).fit(FEATURES, SIDES)
     with pytest.raises(li.InvalidInput, match="adjacency must be one of"):
         PrivateLogisticRegression(**{**given, "adjacency": "zero_out"}).fit(FEATURES, SIDES)
