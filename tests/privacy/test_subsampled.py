@@ -221,7 +221,7 @@ def test_rdp_implies_no_smaller_epsilon_than_the_loss_itself() -> None:
 
 
 def test_fixed_size_under_add_or_remove_is_refused() -> None:
-    with pytest.raises(li.InvalidInput, match="no record to add or remove"):
+    with pytest.raises(li.InvalidInput, match="would change every inclusion probability"):
         li.notions.subsampled_gaussian(
             mu=1.0, inclusion=0.1, sampling=li.notions.FIXED_SIZE, adjacency=li.ADD_OR_REMOVE_ONE
         )
