@@ -7,7 +7,6 @@ cheap is found by least squares with changing weights, and nobody has to believe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -104,56 +103,62 @@ def best_path(hidden: Hidden, asked: Asked) -> Floats:
     path = np.zeros(count)
     if free <= 0:
         return path
-    weights = [np.ones(count)] * (1 + len(hidden.doubts))
+    squares = _Squares(hidden, asked.pushes, free)
+    weights = np.ones((1 + len(hidden.doubts), count))
     best, least = path, _price(hidden, asked, path)
     for _ in range(_ENOUGH):
-        found = _least_squares(hidden, asked, weights, free)
+        found = squares.least(weights)
         if found is None:
             break
         path = np.append(found, np.zeros(asked.zeros))
         parts, total = _parts(hidden, asked, path)
-        price = float(np.square(np.bincount(asked.together, total) + asked.already).sum())
+        groups = np.bincount(asked.together, total) + asked.already
+        price = float(np.square(groups).sum())
         settled = least - price < _SETTLED * least and price >= least * (1 - _SETTLED)
         best, least = (path, price) if price < least else (best, least)
         if settled:
             break
-        groups = (np.bincount(asked.together, total) + asked.already)[asked.together]
-        smallest = _LEAST * float(groups.max())
-        weights = [np.maximum(groups, smallest) / np.maximum(part, smallest) for part in parts]
+        smallest = _LEAST * float(groups[asked.together].max())
+        weights = np.maximum(groups[asked.together], smallest) / np.maximum(parts, smallest)
     return best
 
 
-def _parts(hidden: Hidden, asked: Asked, path: Floats) -> tuple[list[Floats], Floats]:
+def _parts(hidden: Hidden, asked: Asked, path: Floats) -> tuple[Floats, Floats]:
     count = len(asked.pushes)
     parts = [np.abs(_along(path, taps, count)) for taps in hidden.doubts]
-    parts.insert(0, np.abs(asked.pushes - _along(path, hidden.owed, count)))
-    return parts, np.sum(parts, axis=0)
+    found = np.array([np.abs(asked.pushes - _along(path, hidden.owed, count)), *parts])
+    return found, found.sum(axis=0)
 
 
 def _price(hidden: Hidden, asked: Asked, path: Floats) -> float:
     return float(np.square(np.bincount(asked.together, _parts(hidden, asked, path)[1]) + asked.already).sum())
 
 
-def _least_squares(hidden: Hidden, asked: Asked, weights: Sequence[Floats], free: int) -> Floats | None:
-    """The p with the least weighted squares: a banded system."""
-    owed, count = hidden.owed, len(asked.pushes)
-    matrix = np.zeros((min(len(owed), free), free))
-    for taps, weight in zip((owed, *hidden.doubts), weights, strict=True):
-        _add_squares(matrix, taps, weight)
-    weighted = weights[0] * asked.pushes
-    right = sum(tap * np.append(weighted, np.zeros(len(owed)))[i : i + free] for i, tap in enumerate(owed))
-    matrix[0] *= 1 + 1e-14
-    try:
-        found = np.asarray(solveh_banded(matrix, right, lower=True, check_finite=False))
-    except (LinAlgError, ValueError):
-        return None
-    return found if np.isfinite(found).all() and count else None
+class _Squares:
+    """Σ_k Σ_t weights_kt·(Σ_i taps_ki·p_{t−i} − [k = 0]·pushes_t)², as a banded system for the p with the least of it."""
 
+    def __init__(self, hidden: Hidden, pushes: Floats, free: int) -> None:
+        self.owed, self.pushes, self.free = hidden.owed, pushes, free
+        self.bands, self.beyond = min(len(self.owed), free), np.zeros((1 + len(hidden.doubts), len(self.owed)))
+        self.products = [
+            (which, later, later - earlier, first * taps[later])
+            for which, taps in enumerate((self.owed, *hidden.doubts))
+            for earlier, first in enumerate(taps)
+            for later in range(earlier, min(len(taps), earlier + self.bands))
+            if first * taps[later]
+        ]
 
-def _add_squares(matrix: Floats, taps: Floats, weight: Floats) -> None:
-    """Σ_t weight_t·(Σ_i taps_i·p_{t−i})², its coefficients by diagonals."""
-    free, padded = matrix.shape[1], np.append(weight, np.zeros(len(taps)))
-    for i, first in enumerate(taps):
-        for j in range(i, min(len(taps), i + len(matrix))):
-            inside = free - (j - i)
-            matrix[j - i, :inside] += first * taps[j] * padded[j : j + inside]
+    def least(self, weights: Floats) -> Floats | None:
+        """None if the system cannot be solved."""
+        padded, matrix = np.hstack([weights, self.beyond]), np.zeros((self.bands, self.free))
+        for which, later, apart, product in self.products:
+            inside = self.free - apart
+            matrix[apart, :inside] += product * padded[which, later : later + inside]
+        matrix[0] *= 1 + 1e-14
+        weighted = np.append(weights[0] * self.pushes, self.beyond[0])
+        right = sum(tap * weighted[i : i + self.free] for i, tap in enumerate(self.owed))
+        try:
+            found = np.asarray(solveh_banded(matrix, right, True, True, lower=True, check_finite=False))
+        except (LinAlgError, ValueError):
+            return None
+        return found if np.isfinite(found).all() else None
