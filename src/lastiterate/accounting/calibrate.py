@@ -97,7 +97,9 @@ def calibrate(
     free, places = Free.named(free), checked_releases(releases)
     if trials is not None:
         if theorems is not None:
-            raise InvalidInput("theorems cannot be given together with trials. Leave out one of them.", field="theorems")
+            raise InvalidInput(
+                "theorems cannot be given together with trials. Leave out one of them.", field="theorems"
+            )
         return _calibrated_trial(run, target, delta, checked_trials(trials), free, most_steps, places)
     longest = most_steps if free is not STEPS else checked_count("most_steps", most_steps)
     _check_beforehand(run.user_records * run.beforehand_mu, target, delta)

@@ -60,9 +60,6 @@ class Selection(Notion):
     parts: tuple[Any, ...]
     caveats: tuple[str, ...] = ()
 
-    def _said(self) -> str:
-        return f"the best of {self.trials!r}, {len(self.parts)} {'settings' if len(self.parts) > 1 else 'setting'}"
-
     @property
     def adjacency(self) -> Adjacency:  # type: ignore[override]
         return self.notion.adjacency
