@@ -81,7 +81,7 @@ def test_its_certificate_is_refused_without_it() -> None:
     with_it = li.verify(certificate, theorems=[*li.CATALOGUE, MINE])
     assert with_it.accepted
     assert with_it.assumptions[-1] == by_mine().assumptions[-1]
-    assert "if mine/full-batch is true, which is a theorem of yours, which is not part of the library" in str(with_it)
+    assert "assuming the theorem mine/full-batch, which is not part of the library" in str(with_it)
 
 
 @pytest.mark.parametrize("name", [SHIFT_ENGINE.name, "bok2024/full-batch/composition", "mine/other"])

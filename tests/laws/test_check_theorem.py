@@ -62,7 +62,7 @@ WRONG: dict[str, tuple[li.theorems.Theorem, str]] = {
     "half of mu": (theorem(lambda process: mu_of(process) / 2), "it lies above quadratic losses"),
     "one step too few": (
         theorem(lambda process: math.sqrt(len(process) - 1) * process.step_mu + 1e-9),
-        "one full batch is no less than the Gaussian mechanism",
+        "one full-batch step is at least the Gaussian mechanism",
     ),
     "checkpoints forgotten": (theorem(mu_of, FULL, ALIKE, CONTRACTING), "it lies above quadratic losses"),
     "schedules forgotten": (theorem(first_step, FULL, CONTRACTING, ONLY_THE_LAST), "it lies above quadratic losses"),
@@ -80,7 +80,7 @@ WRONG: dict[str, tuple[li.theorems.Theorem, str]] = {
         "more steps never help",
     ),
     "no citation": (replace(MINE, citation=""), "it is cited and says what it needs"),
-    "a bound that raises": (theorem(lambda process: 1 / 0), "one full batch is no less than the Gaussian mechanism"),
+    "a bound that raises": (theorem(lambda process: 1 / 0), "one full-batch step is at least the Gaussian mechanism"),
 }
 
 

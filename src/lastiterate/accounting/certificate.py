@@ -39,7 +39,7 @@ from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.evidence import Grade
-from lastiterate.theorems.own import NOT_OURS, checked_theorems, of_the_library, own_assumption
+from lastiterate.theorems.own import NOT_PART, checked_theorems, of_the_library, own_assumption
 from lastiterate.theorems.theorem import Guarantee, Theorem
 
 FORMAT = "lastiterate certificate 3"
@@ -77,7 +77,7 @@ class Verdict:
         return (
             f"accepted: epsilon = {self.epsilon:.9g} at delta = {self.delta:g}, {self.adjacency}, "
             f"{self._what}{others} released; {HOW[self.grade]}"
-            + (f", if {self.own_theorem} is true, which is {NOT_OURS}" if self.own_theorem else "")
+            + (f", assuming the theorem {self.own_theorem}, {NOT_PART}" if self.own_theorem else "")
         )
 
     @property
@@ -250,7 +250,7 @@ def checked(
 
 def _unknown(name: Any) -> str:
     told = f"its theorem {shown(name):.60} is not part of the library"
-    return f"{told}. Whoever has it and trusts it, gives it: li.verify(certificate, theorems=[*li.CATALOGUE, MINE])"
+    return f"{told}. If you have that theorem and trust it, use li.verify(certificate, theorems=[*li.CATALOGUE, MINE])"
 
 
 def _which(described: dict[str, Any], run: Run, called: str) -> str:

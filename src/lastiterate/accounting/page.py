@@ -49,7 +49,7 @@ def claim(report: Report) -> Iterator[str]:
         yield f"mu = {report.mu:.6g} (Gaussian differential privacy)"
     yield f"Theorem: {report.best.theorem.name} ({report.best.theorem.citation})"
     if not of_the_library(report.best.theorem):
-        yield f"This is {NOT_OURS}: nobody here has checked its proof."
+        yield f"This is {NOT_OURS}: its proof has not been checked."
     yield _between(report.sandwich)
 
 

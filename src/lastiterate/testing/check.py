@@ -14,7 +14,7 @@ from lastiterate.testing.examples import NothingToTry, Subject
 from lastiterate.testing.laws import LAWS, TheoremLaw
 from lastiterate.theorems.theorem import Theorem
 
-_EXAMPLES, _INSTANCES, _SECONDS = 12, 60, 15.0
+_EXAMPLES, _INSTANCES, _SECONDS = 8, 60, 8.0
 
 
 class LawBroken(LastIterateError, AssertionError):

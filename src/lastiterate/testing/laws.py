@@ -305,7 +305,7 @@ _REFUSED = 1_000
 
 LAWS = (
     TheoremLaw("it is cited and says what it needs", is_cited, of_runs=False),
-    TheoremLaw("one full batch is no less than the Gaussian mechanism", one_step_is_above_the_gaussian_mechanism),
+    TheoremLaw("one full-batch step is at least the Gaussian mechanism", one_step_is_above_the_gaussian_mechanism),
     TheoremLaw("it lies above quadratic losses", lies_above_quadratics),
     TheoremLaw("its profile falls, and its epsilon belongs to it", its_profile_falls_and_its_epsilon_belongs_to_it),
     TheoremLaw("units do not matter", units_do_not_matter),
@@ -313,7 +313,7 @@ LAWS = (
     TheoremLaw("more steps never help", more_steps_never_help),
     TheoremLaw("a wider domain never helps", a_wider_domain_never_helps),
     TheoremLaw("a record that is seen more often is not better hidden", a_record_seen_more_often_is_not_better_hidden),
-    TheoremLaw("what was released before is counted whole and once", earlier_release_counts_whole_and_once),
+    TheoremLaw("an earlier release is counted in full, and once", earlier_release_counts_whole_and_once),
     TheoremLaw("it refuses where an assumption fails", it_refuses_where_an_assumption_fails, of_runs=False),
     TheoremLaw("it lies above exact instances", lies_above_exact_instances),
     TheoremLaw("after an earlier release it lies above exact instances", lies_above_exact_instances_after_a_release),

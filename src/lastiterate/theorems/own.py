@@ -10,7 +10,8 @@ from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.theorem import Theorem
 
 _LONGEST = 100  # characters of a name
-NOT_OURS = "a theorem of yours, which is not part of the library"
+NOT_PART = "which is not part of the library"
+NOT_OURS = f"a theorem of yours, {NOT_PART}"
 
 
 def of_the_library(theorem: Theorem) -> bool:
