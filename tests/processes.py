@@ -12,26 +12,19 @@ import lastiterate as li
 from lastiterate.algorithms.process import Process
 from lastiterate.kernel.steps import Steps
 from lastiterate.shift.optimise import best_schedule
+from lastiterate.testing.processes import exact_mu_of_quadratics, process
 
-
-def spread(value: Any, steps: int) -> np.ndarray:
-    return np.broadcast_to(np.asarray(value, float), steps)
-
-
-def process(
-    batches: Any,
-    steps: int,
-    sensitivity: Any = 1.0,
-    noise: Any = 1.0,
-    lipschitz: Any = 1.0,
-    diameter: float = math.inf,
-    drift: Any = math.inf,
-    releases: tuple[int, ...] = (),
-    retain: Any = 1.0,
-    dimension: int | None = None,
-) -> Process:
-    arrays = [spread(value, steps) for value in (sensitivity, noise, lipschitz, drift, retain, sensitivity)]
-    return Process(batches, *arrays, diameter, "the test", releases, dimension)
+__all__ = [
+    "FULL",
+    "RECORDS",
+    "best_by_enumeration",
+    "exact_mu_of_quadratics",
+    "mu_with_turns",
+    "process",
+    "random_steps",
+    "steps_of",
+    "stored_once",
+]
 
 
 def steps_of(sensitivity: Any, noise: Any, lipschitz: Any, diameter: float = math.inf) -> Steps:
@@ -101,14 +94,6 @@ def _cost_of_blocks(steps: Steps, ends: list[int], distance: float) -> float:
         cost += owed**2 / weight
         first = end
     return cost
-
-
-def exact_mu_of_quadratics(given: Process) -> float:
-    """φ(x) = L·x, φ'(x) = L·x + s, every step: two Gaussians, whose means drift apart as their variance grows."""
-    gap, variance = 0.0, 0.0
-    for factor, push, noise in zip(given.lipschitz, given.sensitivity * given.inclusion, given.noise, strict=True):
-        gap, variance = factor * gap + push, factor**2 * variance + noise**2
-    return float(gap / math.sqrt(variance))
 
 
 RECORDS = 120

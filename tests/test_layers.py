@@ -35,6 +35,7 @@ ALLOWED = {
     "theorems": "algorithms display errors kernel mixing numerics privacy progress shift",
     "auditing": "algorithms display errors kernel numerics parallel plots privacy progress shift",
     "accounting": "algorithms auditing display errors kernel numerics plots privacy progress shift theorems",
+    "testing": "algorithms auditing display errors kernel numerics privacy progress theorems",
     "adapters": "accounting algorithms errors numerics privacy theorems torch",
     "training": "accounting algorithms display errors numerics plots privacy progress",  # privacy: the adjacency to protect
     "torch": "accounting algorithms display errors numerics progress theorems training",  # theorems: those of every iterate

@@ -18,13 +18,11 @@ from functools import partial
 import numpy as np
 
 import lastiterate as li
-from lastiterate.auditing.instances import Instance, random_instance
+from lastiterate.auditing.instances import random_instance
 from lastiterate.parallel import every_core, in_parallel
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.progress import tracked
-
-EPSILONS = np.append(0.0, np.geomspace(0.003, 8.0, 24))
-ROUNDING = 1e-13  # of sums of a few hundred probabilities
+from lastiterate.testing.beside import EPSILONS, beside
 
 
 @dataclass
@@ -45,17 +43,6 @@ def compared(seed: int, adjacency: Adjacency = li.REPLACE_ONE) -> list[tuple[str
         if isinstance(answer := theorem.apply(instance.process), li.theorems.Guarantee)
     ]
     return [(answer.theorem.name, *beside(answer, instance, f"seed {seed}")) for answer in answers]
-
-
-def beside(answer: li.theorems.Guarantee, instance: Instance, name: str) -> tuple[float, float, str]:
-    """bound − exact δ, without the error of the grid; bound/exact where δ is above 1e-9; where the bound is too small."""
-    exact, error = instance.chain.delta_with_error(EPSILONS)
-    least = np.maximum(exact - error - ROUNDING, 0.0)
-    bound, clear = np.asarray(answer.notion.delta(EPSILONS)), exact > 1e-9
-    ratio = float((bound[clear] / exact[clear]).min()) if clear.any() else math.inf
-    wrong = np.flatnonzero(bound < least)
-    told = f"{name}: {bound[wrong]} < {exact[wrong]} at {EPSILONS[wrong]}" if wrong.size else ""
-    return float((bound - least).min()), ratio, told
 
 
 def study(instances: int, first_seed: int, workers: int | None, adjacency: Adjacency = li.REPLACE_ONE) -> Outcome:

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 import lastiterate as li
-from benchmarks.tightness.against_chain import EPSILONS, beside
 from benchmarks.tightness.momentum_chains import momentum_instance
 from lastiterate.auditing.filtered_instances import random_filtered
 from lastiterate.progress import tracked
+from lastiterate.testing.beside import EPSILONS, beside
 
 
 def compared(drawn: Any, seed: int) -> list[tuple[str, float, str]]:

@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from benchmarks.tightness.against_chain import EPSILONS, ROUNDING, compared
+from benchmarks.tightness.against_chain import compared
 
 import lastiterate as li
 from lastiterate.auditing.chain import Chain, cyclic_hazard, iid_hazard, shuffled_hazard
 from lastiterate.auditing.instances import random_instance
 from lastiterate.auditing.sums import Pushed, RandomSum
+from lastiterate.testing.beside import EPSILONS, ROUNDING
 
 
 def linear(factor: float, push: float, hazard: np.ndarray, width: float = 60.0, per_epoch: int = 1) -> Chain:

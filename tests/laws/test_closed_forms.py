@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from drawn import BATCHES, OF_PROFILES, guarantees, random_process
+from drawn import OF_PROFILES, guarantees
+from lastiterate.testing.draws import BATCHES, random_process
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE
 from processes import exact_mu_of_quadratics
 

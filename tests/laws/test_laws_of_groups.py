@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.tightness.against_chain import beside
 from scipy.special import ndtr
 
 import lastiterate as li
@@ -18,6 +17,7 @@ from lastiterate.accounting.account import account_by
 from lastiterate.algorithms.batches import Turns
 from lastiterate.auditing.instances import Instance, random_instance
 from lastiterate.auditing.quadratic import exact_mu_of, steps_of
+from lastiterate.testing.beside import beside
 from lastiterate.theorems.group_by_chance import _density
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE
 from processes import process

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.tightness.against_chain import beside
 
 import lastiterate as li
 from alone import by_theorem
-from drawn import instances
 from lastiterate.accounting.certificate import verify
 from lastiterate.auditing.chain import Chain, iid_hazard
 from lastiterate.privacy.adjacency import Adjacency
+from lastiterate.testing.beside import beside
+from lastiterate.testing.examples import instances
 from lastiterate.theorems.block_mixing import blocks_of
 from lastiterate.theorems.hidden_epochs import whole_epoch
 from lastiterate.theorems.hidden_participation import participation_window

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from itertools import islice
 
 import numpy as np
 import pytest
 
 import lastiterate as li
-from drawn import draws, there_or_not, with_updates
 from lastiterate.algorithms.process import Process
+from lastiterate.testing.draws import draws, there_or_not, with_updates
+from lastiterate.testing.laws import first_two_failures, refused_as_it_should_be
 from lastiterate.theorems.theorem import PLAIN_STEPS
 from processes import process
 
@@ -23,11 +23,6 @@ NOT_ALONE = {
     "a sensitivity that noise can hide",
     "the run is short enough to compute step by step",
 }
-
-
-def first_two_failures(theorem: li.theorems.Theorem, given: Process) -> list[str]:
-    """The statements of the first two assumptions that fail; further ones are not looked at."""
-    return list(islice((one.statement for one in theorem.assumptions if one.failure(given) is not None), 2))
 
 
 @cache
@@ -53,10 +48,7 @@ def test_it_refuses_where_one_assumption_fails(theorem: li.theorems.Theorem, ass
     if given is None:
         assert statement in NOT_ALONE
         return
-    answer = theorem.apply(given)
-    assert isinstance(answer, li.theorems.Inapplicable)
-    assert str(answer).startswith(f"{theorem.name} does not apply: ")
-    assert len(answer.reasons) == 1
+    assert refused_as_it_should_be(theorem, given) is None
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from drawn import examples
+from lastiterate.testing.examples import examples
 from lastiterate.theorems.evidence import About, Grade, NoFiniteBound
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE, own_evidence, own_mus
 from processes import process

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from benchmarks.tightness.against_chain import beside
 from scipy.special import ndtr
 
 import lastiterate as li
@@ -15,6 +14,7 @@ from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.process import Process
 from lastiterate.auditing.instances import own_place_instance
 from lastiterate.numerics.randomness import Source
+from lastiterate.testing.beside import beside
 from lastiterate.theorems.balls_and_bins import BALLS_AND_BINS, HIDDEN_ALLOCATION, PREPAID_ALLOCATION, WINDOW_OF_EPOCHS
 from processes import process
 

@@ -12,21 +12,45 @@ from lastiterate.accounting.releases import released
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.named import names_arguments
 from lastiterate.algorithms.run import Run, checked_run
-from lastiterate.errors import INSIDE_UNIT, Unavailable, checked_number
+from lastiterate.errors import INSIDE_UNIT, InvalidInput, Unavailable, checked_number
 from lastiterate.progress import tracked
-from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.own import checked_theorems, of_the_library
 from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
+
+_ROUNDING = 1e-9  # of both sides of a sandwich
 
 
 @names_arguments
-def account(run: Run, delta: float, releases: Iterable[int] = (), group: Iterable[int] = ()) -> Report:
+def account(
+    run: Run,
+    delta: float,
+    releases: Iterable[int] = (),
+    group: Iterable[int] = (),
+    theorems: Iterable[Theorem] | None = None,
+) -> Report:
     """Smallest provable ε for releasing the final iterate, plus any checkpoints in `releases`.
 
     Tries every catalogued theorem; the smallest ε at `delta` comes first. `releases`: the steps after which a checkpoint is
     released as well. `group`: the indices of all records of one person, to get a guarantee for that person. With batches in
     a fixed order it matters which records they are; otherwise only how many.
+
+    `theorems`: what is tried instead of the catalogue, such as [*li.CATALOGUE, MINE] with a theorem of your own.
     """
-    return account_by(CATALOGUE, run, delta, releases, group)
+    report = account_by(checked_theorems(theorems), run, delta, releases, group)
+    if not of_the_library(report.best.theorem):
+        _check_against_instances(report)
+    return report
+
+
+def _check_against_instances(report: Report) -> None:
+    """What the library proves is above every instance; of a theorem that somebody brings along nobody knows."""
+    lower = report.sandwich.lower
+    if lower.epsilon > report.epsilon * (1 + _ROUNDING):
+        raise InvalidInput(
+            f"{report.best.theorem.name} is false for this run: it says epsilon = {report.epsilon:.6g}, and an allowed loss "
+            f"has epsilon >= {lower.epsilon:.6g} ({lower.instance}). Check its bound and its assumptions.",
+            field="theorems",
+        )
 
 
 def account_by(
@@ -51,9 +75,16 @@ def _asked(guarantees: list[Guarantee], delta: float) -> tuple[tuple[Ranked, ...
         if one.evidence.hopeless(delta, least):
             later.append(one)
         else:
-            found.append(Ranked(one.epsilon(delta), one))
+            found.append(Ranked(_number(one, delta), one))
             least = min(least, found[-1].epsilon)
     return tuple(sorted(found, key=Ranked.rank)), tuple(later)
+
+
+def _number(guarantee: Guarantee, delta: float) -> float:
+    epsilon = guarantee.epsilon(delta)
+    if math.isnan(epsilon):
+        raise Unavailable(f"{guarantee.theorem.name} says epsilon = nan for this run. Leave it out of theorems.")
+    return epsilon
 
 
 def _commonest(refused: Sequence[Inapplicable]) -> str:

@@ -83,10 +83,11 @@ def _mildest(report: Report, changes: Iterator[Change], end: float) -> Alternati
 def _priced(report: Report, change: str, run: Run) -> Alternative | None:
     """None where no theorem applies."""
     try:
-        found = account_by(_quick(run, report.run), run, report.delta, report.releases)
+        asked = [one for one in _quick(run, report.run) if one in report.theorems]
+        found = account_by(asked, run, report.delta, report.releases) if asked else None
     except LastIterateError:
         return None
-    return Alternative(change, run, found.epsilon, found.best.theorem.name)
+    return None if found is None else Alternative(change, run, found.epsilon, found.best.theorem.name)
 
 
 def _quick(run: Run, before: Run) -> tuple[Theorem, ...]:

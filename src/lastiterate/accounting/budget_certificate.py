@@ -27,7 +27,7 @@ _NEXT = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BudgetVerdict(Verdict):
     """The verdict on a budget: how each of its `entries` was checked."""
 

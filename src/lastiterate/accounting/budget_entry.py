@@ -11,6 +11,7 @@ from typing import Any
 
 from lastiterate.accounting.budget_guarantee import guarantee_from_dict
 from lastiterate.accounting.budget_terms import Terms, adjacency_named, checked_line
+from lastiterate.display import summary
 from lastiterate.errors import MU, NON_NEGATIVE, UNIT, InvalidInput, checked_count, checked_number
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.notion import Notion
@@ -41,6 +42,9 @@ class BudgetEntry:
     guarantee: dict[str, Any]
     certificate: dict[str, Any] | None
     adjacency: Adjacency
+
+    def __repr__(self) -> str:
+        return summary(self, f"number {self.number}", repr(self.what), f"epsilon={self.epsilon:.4g}", self.when)
 
     @cached_property
     def notion(self) -> Notion:

@@ -19,6 +19,7 @@ from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.compose import checked_notions
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
+from lastiterate.theorems.own import NOT_OURS, of_the_library
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +70,12 @@ def _of_report(report: Report, terms: Terms) -> Spending:
             field="release",
         )
     best = min(report.asked, key=lambda one: one.guarantee.epsilon(terms.delta)).guarantee
+    if not of_the_library(best.theorem):
+        raise InvalidInput(
+            f"a budget records theorems of the library only. This report is by {best.theorem.name!r:.60}, {NOT_OURS}. "
+            "Account for the run without it, or spend report.notion, which is recorded as stated and not proved.",
+            field="release",
+        )
     process = replace(report.run.process, releases=report.releases)
     certificate = certificate_of(report.run, process, best, terms.delta)
     return Spending(_curve(certificate, best.notion, terms), certificate, terms.adjacency)

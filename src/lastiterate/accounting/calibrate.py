@@ -29,6 +29,8 @@ from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.per_trial import checked_trials
 from lastiterate.privacy.trials import Trials
 from lastiterate.progress import as_one
+from lastiterate.theorems.own import checked_theorems
+from lastiterate.theorems.theorem import Theorem
 
 _LEAST_TARGET, _MOST_TARGET = 1e-6, 1e9
 
@@ -68,6 +70,7 @@ def calibrate(
     most_steps: int = 1_000_000,
     releases: Iterable[int] = (),
     trials: Trials | None = None,
+    theorems: Iterable[Theorem] | None = None,
 ) -> Run:
     """The run, changed in one respect so that `li.account` proves at most `epsilon` at `delta`.
 
@@ -87,17 +90,25 @@ def calibrate(
 
     With `trials`, such as `li.trials.Geometric(mean=10)`, the run is one trial of a search that releases only the best one,
     and the whole search meets the target: ε of `li.select(li.account(run, delta), trials=trials)`, usually within 1%.
+    `theorems`: those to give to `li.account` as well, such as [*li.CATALOGUE, MINE] with a theorem of your own.
     """
     checked_run(run)
     target, delta = _checked_target(epsilon), checked_number("delta", delta, INSIDE_UNIT)
     free, places = Free.named(free), checked_releases(releases)
     if trials is not None:
+        if theorems is not None:
+            raise InvalidInput(
+                "theorems cannot be given together with trials. Leave out one of them.", field="theorems"
+            )
         return _calibrated_trial(run, target, delta, checked_trials(trials), free, most_steps, places)
     longest = most_steps if free is not STEPS else checked_count("most_steps", most_steps)
     _check_beforehand(run.user_records * run.beforehand_mu, target, delta)
     with as_one("calibrating"):
-        found = _found(run, free, Meets(target, delta, places), longest)
-    return replace(found, arithmetic=run.arithmetic)
+        found = _found(run, free, Meets(target, delta, places, asked := checked_theorems(theorems)), longest)
+        found = replace(found, arithmetic=run.arithmetic)
+        if theorems is not None:  # one that is below an exact instance is refused
+            account(found, delta, [place for place in places if place < found.steps], theorems=asked)
+    return found
 
 
 def _calibrated_trial(
@@ -124,7 +135,7 @@ def _found(run: Run, free: Free, meets: Meets, longest: int) -> Run:
         return run_of_nearest_step_size(run, meets)
     if free is STEPS:
         return longest_run(run, meets, longest)
-    return least_noise(as_executed(run), meets.epsilon, meets.delta, meets.releases)
+    return least_noise(as_executed(run), meets.epsilon, meets.delta, meets.releases, meets.theorems)
 
 
 def _checked_target(epsilon: float) -> float:

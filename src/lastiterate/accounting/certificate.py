@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,13 +24,22 @@ from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run
 from lastiterate.display import summary
-from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, InvalidInput, LastIterateError, checked_count, checked_number
+from lastiterate.errors import (
+    INSIDE_UNIT,
+    NON_NEGATIVE,
+    InvalidInput,
+    LastIterateError,
+    checked_count,
+    checked_number,
+    shown,
+)
 from lastiterate.kernel.check import Proved, check, proved
 from lastiterate.kernel.steps import Refused
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.evidence import Grade
+from lastiterate.theorems.own import NOT_PART, checked_theorems, of_the_library, own_assumption
 from lastiterate.theorems.theorem import Guarantee, Theorem
 
 FORMAT = "lastiterate certificate 3"
@@ -55,6 +65,7 @@ class Verdict:
     grade: str = ""
     adjacency: str = ""
     released: str = ""
+    own_theorem: str = ""
 
     def __repr__(self) -> str:
         return summary(self, str(self))
@@ -66,6 +77,7 @@ class Verdict:
         return (
             f"accepted: epsilon = {self.epsilon:.9g} at delta = {self.delta:g}, {self.adjacency}, "
             f"{self._what}{others} released; {HOW[self.grade]}"
+            + (f", assuming the theorem {self.own_theorem}, {NOT_PART}" if self.own_theorem else "")
         )
 
     @property
@@ -108,8 +120,10 @@ def found_by(process: Process, guarantee: Guarantee, delta: float, whom: str) ->
     process = guarantee.theorem.seen(process)
     theorem, evidence, least = guarantee.theorem, guarantee.evidence.for_delta(delta), guarantee.epsilon(delta)
     epsilon = rounded_up(least)
-    named = {"grade": evidence.grade.value, "theorem": theorem.name}
-    if theorem.places is not None and evidence.schedules:
+    replayed = theorem.places is not None and bool(evidence.schedules) and of_the_library(theorem)
+    grade = evidence.grade if of_the_library(theorem) else Grade.RECOMPUTED  # by those who have the theorem
+    named = {"grade": grade.value, "theorem": theorem.name}
+    if replayed and theorem.places is not None:
         proof = proof_of(process, theorem.places(process), evidence, least)
         found = proved(proof)
         mu = None if found.averaged or found.slack else rounded_up(max(found.mus))
@@ -137,22 +151,27 @@ def _admitted(found: Proved, epsilon: float, delta: float) -> float:
     return epsilon
 
 
-def verify(certificate: dict[str, Any] | str, run: Run | None = None) -> Verdict:
+def verify(
+    certificate: dict[str, Any] | str, run: Run | None = None, theorems: Iterable[Theorem] | None = None
+) -> Verdict:
     """Check a certificate (a dictionary, or its JSON), a trained model that holds one, or the HTML of a report.
 
-    A report must agree with the certificate in it. With `run`, the certificate must also be about that run.
+    A report must agree with the certificate in it. With `run`, the certificate must also be about that run. A certificate by
+    a theorem that is not part of the library needs `theorems`, such as [*li.CATALOGUE, MINE]; the verdict then assumes it.
     """
-    return verified(certificate, run, "the run")
+    return verified(certificate, run, "the run", checked_theorems(theorems))
 
 
-def verified(certificate: dict[str, Any] | str, run: Run | None, called: str) -> Verdict:
+def verified(
+    certificate: dict[str, Any] | str, run: Run | None, called: str, theorems: tuple[Theorem, ...] = CATALOGUE
+) -> Verdict:
     """The same, with a name for the run."""
     kind = "report page" if isinstance(certificate, str) and is_page(certificate) else "certificate"
     try:
         if kind == "report page":
             return _checked_page(str(certificate), run, called)
         content = json.loads(certificate) if isinstance(certificate, str) else certificate
-        return checked(content, run, called)
+        return checked(content, run, called, theorems)
     except Refused as error:
         return rejected(str(error))
     except KeyError as error:
@@ -175,7 +194,12 @@ def _checked_page(text: str, run: Run | None, called: str) -> Verdict:
     return checked_page(text, run, called)
 
 
-def checked(content: dict[str, Any], run: Run | None = None, called: str = "the run") -> Verdict:
+def checked(
+    content: dict[str, Any],
+    run: Run | None = None,
+    called: str = "the run",
+    theorems: tuple[Theorem, ...] = CATALOGUE,
+) -> Verdict:
     """The verdict, or an exception that says what is missing or cannot be read."""
     if "format" not in content and "certificate" in content:  # a trained model, as `lastiterate train` writes it
         if otherwise := misreported(content.get("report"), content["certificate"]):
@@ -206,17 +230,27 @@ def checked(content: dict[str, Any], run: Run | None = None, called: str = "the 
         which = first_other(stated, assumptions)
         return rejected(f"its assumptions are not those of its run: {which}")
     assumptions = [*assumptions, *_also_assumed(content)]
-    theorem = _THEOREMS[content["theorem"]]
+    given = {one.name: one for one in theorems} | _THEOREMS
+    if content["theorem"] not in given:
+        return rejected(_unknown(content["theorem"]))
+    theorem = given[content["theorem"]]
+    if own := theorem.name not in _THEOREMS:
+        assumptions = list(dict.fromkeys([*assumptions, own_assumption(theorem)]))
     # Whether an average may be taken, or a run gone through, is the theorem's business, not the claimant's.
     if failed := next(theorem.failing(process), None):
         return rejected(failed[1])
     if reason := (not_replayed if grade == Grade.REPLAYED.value else not_recomputed)(theorem, process, content):
         return rejected(reason)
     delta = checked_number("delta", claim["delta"], INSIDE_UNIT)
-    said = whom, "" if described.released.plain else described.released.called
+    said = whom, "" if described.released.plain else described.released.called, theorem.name if own else ""
     return Verdict(
         True, claimed_epsilon(claim), delta, len(process), process.releases, "", tuple(assumptions), grade, *said
     )
+
+
+def _unknown(name: Any) -> str:
+    told = f"its theorem {shown(name):.60} is not part of the library"
+    return f"{told}. If you have that theorem and trust it, use li.verify(certificate, theorems=[*li.CATALOGUE, MINE])"
 
 
 def _which(described: dict[str, Any], run: Run, called: str) -> str:

@@ -29,7 +29,7 @@ _MOST_REQUESTS = 100_000
 _FLAGS = "adaptive", "separate"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ForgettingVerdict(Verdict):
     """Whether a certificate proves that `removed` records are forgotten after `further` steps, of `steps` in all."""
 

@@ -34,7 +34,12 @@ class Growth:
 
 
 def growth(
-    run: Run, delta: float, releases: tuple[int, ...] = (), points: int = _POINTS, group: tuple[int, ...] = ()
+    run: Run,
+    delta: float,
+    releases: tuple[int, ...] = (),
+    points: int = _POINTS,
+    group: tuple[int, ...] = (),
+    theorems: tuple[Theorem, ...] = CATALOGUE,
 ) -> Growth:
     """At up to so many places along the run, after whole epochs where there are several; for these records, if named."""
     run = replace(run, user_records=1) if group else run
@@ -44,7 +49,7 @@ def growth(
     places = tuple(unit * count for count in counts.tolist())
     known: dict[int, _Point] = {}
     for index in tracked(_halved(len(places)), "growth"):
-        known[index] = _point(run, places[index], delta, releases, group, _around(known, index, len(places)))
+        known[index] = _point(run, places[index], delta, releases, group, theorems, _around(known, index, len(places)))
     found = [known[index] for index in range(len(places))]
     return Growth(places, tuple(one.hidden for one in found), tuple(one.released for one in found))
 
@@ -89,15 +94,16 @@ def _point(
     delta: float,
     releases: tuple[int, ...],
     group: tuple[int, ...],
+    theorems: tuple[Theorem, ...],
     sides: tuple[_Point, _Point] | None,
 ) -> _Point:
     """Between two points, what is best at one of them is asked, and composition; and only the rungs between theirs."""
     shorter, kept = run.first(place), [release for release in releases if release < place]
     if sides is None:
-        return _measured(place, account_by(CATALOGUE, shorter, delta, kept, group))
+        return _measured(place, account_by(theorems, shorter, delta, kept, group))
     rungs = _between(*sides, place)
     best = () if rungs else tuple(side.theorem for side in sides)
-    asked = [one for one in CATALOGUE if one.about is About.EVERY_ITERATE or one in best]
+    asked = [one for one in theorems if one.about is About.EVERY_ITERATE or one in best]
     report = account_by(asked, shorter, delta, kept, group)
     if not rungs:
         return _measured(place, report)

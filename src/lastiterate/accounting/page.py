@@ -21,6 +21,7 @@ from lastiterate.accounting.digits import above, below
 from lastiterate.algorithms.per_step import each, extremes
 from lastiterate.privacy.subsampled import subsampled_gaussian
 from lastiterate.theorems.assumptions import ONE_PASS, KindOfBatches
+from lastiterate.theorems.own import NOT_OURS, of_the_library
 from lastiterate.theorems.theorem import PLAIN_STEPS, Inapplicable, KindOfUpdate
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def claim(report: Report) -> Iterator[str]:
     if report.mu is not None:
         yield f"mu = {report.mu:.6g} (Gaussian differential privacy)"
     yield f"Theorem: {report.best.theorem.name} ({report.best.theorem.citation})"
+    if not of_the_library(report.best.theorem):
+        yield f"This is {NOT_OURS}: its proof has not been checked."
     yield _between(report.sandwich)
 
 
@@ -161,7 +164,8 @@ def _of_other_steps(one: Inapplicable, plain: bool) -> bool:
 
 def _table(report: Report) -> Iterator[tuple[str, str]]:
     for guarantee, epsilon in zip(report.guarantees, report.epsilons, strict=True):
-        yield f"{epsilon:.6g}", f"{guarantee.theorem.name} ({guarantee.theorem.citation})"
+        whose = "" if of_the_library(guarantee.theorem) else "; yours, not part of the library"
+        yield f"{epsilon:.6g}", f"{guarantee.theorem.name} ({guarantee.theorem.citation}{whose})"
 
 
 def _section(title: str, entries: Entries) -> Iterator[str]:

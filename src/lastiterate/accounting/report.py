@@ -30,13 +30,25 @@ from lastiterate.privacy.best import best
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.group import of_two
 from lastiterate.privacy.notion import Notion
+from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.evidence import About
-from lastiterate.theorems.theorem import Guarantee, Inapplicable
+from lastiterate.theorems.own import NOT_OURS, of_the_library, own_assumption
+from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
 
 _SPOTS = (1e-2, 1e-4, 1e-7, 1e-10)  # δ at which a guarantee that was not asked may still be the best
 
 if TYPE_CHECKING:
     from lastiterate.accounting.alternatives import Alternative
+
+
+def check_theorem_of_the_library(report: Report, what: str) -> None:
+    """Others cannot tell what a theorem is worth that they do not have."""
+    if not of_the_library(theorem := report.best.theorem):
+        raise InvalidInput(
+            f"{what} can be made with theorems of the library only. This report is by {theorem.name!r:.60}, {NOT_OURS}. "
+            "Use li.account without it; or print the report, and give its certificate to those who have the theorem.",
+            field="theorems",
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +96,13 @@ class Report:
         """The best stays the best: those computed later are worse."""
         later = [Ranked(one.epsilon(self.delta), one) for one in self.later]
         return tuple(sorted((*self.asked, *later), key=Ranked.rank)) if later else self.asked
+
+    @property
+    def theorems(self) -> tuple[Theorem, ...]:
+        """All that were tried, those of the library in the order of the catalogue, then others."""
+        applied = [one.theorem for one in (*(ranked.guarantee for ranked in self.asked), *self.later)]
+        tried = [*applied, *(one.theorem for one in self.inapplicable)]
+        return (*(one for one in CATALOGUE if one in tried), *(one for one in tried if not of_the_library(one)))
 
     @property
     def protected(self) -> str:
@@ -169,7 +188,7 @@ class Report:
                 field="size",
             )
         run = replace(self.run, user_records=checked_count("size", size))
-        found = account(run, self.delta, self.releases)
+        found = account(run, self.delta, self.releases, theorems=self.theorems)
         return replace(found, caveats=self.caveats, also_assumed=self.also_assumed)
 
     def profile(self, epsilons: ArrayLike) -> Any:
@@ -183,7 +202,13 @@ class Report:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What you must guarantee: no program can check it."""
-        return (*promises(self.run, self.releases, self.members), *self.also_assumed)
+        return (*promises(self.run, self.releases, self.members), *self._also_assumed)
+
+    @property
+    def _also_assumed(self) -> tuple[str, ...]:
+        """Besides what the run promises: of a theorem that is not the library's, that it is true."""
+        theorem = self.best.theorem
+        return self.also_assumed if of_the_library(theorem) else (*self.also_assumed, own_assumption(theorem))
 
     @property
     def certificate(self) -> dict[str, Any]:
@@ -197,7 +222,7 @@ class Report:
     def _certificate(self) -> dict[str, Any]:
         process = at_their_places(replace(self.run.process, releases=self.releases), self.members)
         return certificate_of(
-            self.run, process, self.best, self.delta, self.caveats, self.also_assumed, members=self.members
+            self.run, process, self.best, self.delta, self.caveats, self._also_assumed, members=self.members
         )
 
     def save_certificate(self, path: str | Path) -> None:
@@ -225,6 +250,7 @@ class Report:
         """
         from lastiterate.accounting.signed.write import save
 
+        check_theorem_of_the_library(self, "a file that others sign")
         save(self, path, stated, model, data, data_key, data_is_public, curves)
 
     def label(self, stated: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -234,6 +260,7 @@ class Report:
         """
         from lastiterate.accounting.signed.label import report_label
 
+        check_theorem_of_the_library(self, "a label")
         return report_label(self._certificate, stated)
 
     def to_dict(self) -> dict[str, Any]:
@@ -272,7 +299,7 @@ class Report:
         """
         from lastiterate.accounting.growth import growth
 
-        found = growth(self.run, self.delta, self.releases, group=self.members)
+        found = growth(self.run, self.delta, self.releases, group=self.members, theorems=self.theorems)
         along, name = found.along(self.run.batches.per_epoch)
         what = (
             f"the last iterate and {len(self.releases)} more released"

@@ -34,9 +34,11 @@ def as_executed(run: Run) -> Run:
 class Meets:
     """Whether some theorem proves a run to meet the target. Composition is quick, and the one that met last comes first."""
 
-    def __init__(self, epsilon: float, delta: float, releases: Iterable[int]) -> None:
-        self.epsilon, self.delta, self.releases = epsilon, delta, tuple(releases)
-        self._order = sorted(CATALOGUE, key=lambda theorem: theorem.about is not About.EVERY_ITERATE)
+    def __init__(
+        self, epsilon: float, delta: float, releases: Iterable[int], theorems: tuple[Theorem, ...] = CATALOGUE
+    ) -> None:
+        self.epsilon, self.delta, self.releases, self.theorems = epsilon, delta, tuple(releases), theorems
+        self._order = sorted(theorems, key=lambda theorem: theorem.about is not About.EVERY_ITERATE)
 
     def __call__(self, run: Run) -> bool:
         run = as_executed(run)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 
-from lastiterate.accounting.account import account
+from lastiterate.accounting.account import account_by
 from lastiterate.accounting.releases import released
 from lastiterate.accounting.report import Report
 from lastiterate.accounting.searches.by_theorem import epsilon_by
@@ -15,6 +15,7 @@ from lastiterate.algorithms.run import Run
 from lastiterate.errors import LastIterateError, Unavailable
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.roots import decreasing_crossing
+from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.theorem import Theorem, best_rung
 
 _WIDEST = 60.0  # of the logarithm of the noise, either way
@@ -53,11 +54,13 @@ class _Target:
         return max(of_training, above) if above > 0 else min(of_training, above)
 
 
-def least_noise(run: Run, target: float, delta: float, releases: tuple[int, ...]) -> Run:
+def least_noise(
+    run: Run, target: float, delta: float, releases: tuple[int, ...], theorems: tuple[Theorem, ...] = CATALOGUE
+) -> Run:
     aim = _Target(target, math.log(delta), run.user_records * run.beforehand_mu)
 
     def accounted(log_factor: float) -> Report:
-        return account(run.with_noise(math.exp(log_factor)), delta, releases)
+        return account_by(theorems, run.with_noise(math.exp(log_factor)), delta, releases)
 
     def excess(theorem: Theorem, rung: int | None, log_factor: float) -> float:
         process = released(run.with_noise(math.exp(log_factor)).process, releases)
@@ -71,7 +74,7 @@ def least_noise(run: Run, target: float, delta: float, releases: tuple[int, ...]
             return log_factor, otherwise
         return log_factor + (math.log(aim.left_of(found.mu) / aim.mu) if found.mu else 0.0), found
 
-    report = account(run, delta, releases)
+    report = account_by(theorems, run, delta, releases)
     # For Gaussian guarantees the first guess is the answer.
     guess = math.log(aim.left_of(report.mu) / aim.mu) if report.mu else _guess(aim, report.epsilon)
     if not report.mu and abs(guess) > _FAR:

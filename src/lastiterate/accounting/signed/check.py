@@ -21,7 +21,7 @@ _TAG = re.compile(r"<[^>]*>")
 _LONGEST = 160
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PageVerdict(Verdict):
     """The verdict on a report page, with its owner's statements: its date (`written`), `version` and `digests`."""
 

@@ -14,6 +14,7 @@ from lastiterate.accounting.plain import finite
 from lastiterate.accounting.signed.claimed import Claimed
 from lastiterate.accounting.signed.label import label_of
 from lastiterate.errors import InvalidInput, shown
+from lastiterate.theorems.own import of_the_library
 
 if TYPE_CHECKING:
     from lastiterate.accounting.report import Report
@@ -63,9 +64,11 @@ def _shown(report: Report, curves: bool) -> dict[str, Any]:
         "lower_bound": {"epsilon": lower.epsilon, "instance": lower.instance},
         "composition": finite(report.composition),
         "guarantees": [
-            [one.theorem.name, finite(epsilon)] for one, epsilon in zip(report.guarantees, report.epsilons, strict=True)
+            [one.theorem.name, finite(epsilon)]
+            for one, epsilon in zip(report.guarantees, report.epsilons, strict=True)
+            if of_the_library(one.theorem)
         ],
-        "refusals": [one.theorem.name for one in report.inapplicable],
+        "refusals": [one.theorem.name for one in report.inapplicable if of_the_library(one.theorem)],
         "growth": _growth(report) if curves else None,
     }
 

@@ -1,0 +1,9 @@
+"""Laws that every theorem obeys, for a theorem of your own."""
+
+from lastiterate.testing.check import CheckedTheorem, LawBroken, check_theorem
+
+__all__ = ["CheckedTheorem", "LawBroken", "check_theorem"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,175 @@
+"""Random processes of every kind: with steps alike or not, any batches, releases, unknown constants now and then."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from lastiterate.algorithms.batches import BallsAndBins, Batches, Cyclic, FixedSize, FullBatch, Poisson, Shuffled
+from lastiterate.algorithms.optimizers import SGD
+from lastiterate.algorithms.process import Process
+from lastiterate.algorithms.released import LAST
+from lastiterate.algorithms.updates import Update
+from lastiterate.auditing.filtered_instances import random_update
+from lastiterate.kernel.prepaid import Smooth
+from lastiterate.numerics.arrays import Floats
+from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, ZERO_OUT
+from lastiterate.testing.processes import process
+
+BATCHES: tuple[Batches, ...] = (
+    FullBatch(records=120),
+    Cyclic(records=120, batch_size=30),
+    Shuffled(records=120, batch_size=30, each_epoch=False),
+    Shuffled(records=120, batch_size=30),
+    FixedSize(records=120, batch_size=30),
+    Poisson(records=120, rate=0.25),
+)
+_OWN_PLACES: tuple[Batches, ...] = (
+    BallsAndBins(120, 4),
+    BallsAndBins(120, 4),
+    BallsAndBins(120, 1),
+    Poisson(120, 0.25),
+)
+MOST_DRAWS = 5_000
+
+
+def random_process(source: np.random.Generator, batches: Batches, alike: bool, most_steps: int = 60) -> Process:
+    """Steps alike or not, contracting or expanding, bounded or not."""
+    steps = int(source.integers(1, source.choice([5, most_steps, most_steps])))
+    size = 1 if alike else steps
+    lipschitz = source.uniform(0.8, source.choice([1.0, 1.0, 1.15]), size)
+    numbers = {
+        "sensitivity": source.uniform(0.05, 0.5, size),
+        "noise": source.uniform(0.5, 2.0, size),
+        "lipschitz": np.where(source.random(size) < 0.3, 1.0, lipschitz),
+        "drift": source.uniform(0.5, 3.0, size),
+        "retain": np.full(size, source.choice([1.0, 0.7])),
+    }
+    values: dict[str, Any] = {name: value[0] if alike else value for name, value in numbers.items()}
+    diameter = float(source.choice([math.inf, 0.3, 2.0, 10.0]))
+    dimension = (None, 3)[int(source.choice([0, 1]))]
+    found = process(batches, steps, diameter=diameter, dimension=dimension, **values)
+    smooth = (
+        random_smooth(source, found, alike) if math.isinf(diameter) and source.random() < 0.8 else "it was drawn so"
+    )
+    return replace(found, smooth=smooth)
+
+
+def random_smooth(source: np.random.Generator, given: Process, alike: bool) -> Smooth:
+    """A push that turns slowly, and steps that keep nearly all of what is prepaid."""
+    size = 1 if alike else len(given)
+    radius = np.broadcast_to(
+        source.uniform(0.0, 0.08, size)[0] if alike else source.uniform(0.0, 0.08, size), len(given)
+    )
+    center = changed_values(given.lipschitz, lambda values: values - radius[: len(values)])
+    return Smooth(
+        center=center,
+        radius=radius,
+        movement=changed_values(given.sensitivity, lambda values: values * 5.0),
+        decay=np.broadcast_to(source.choice([0.0, 0.0, 0.05]), len(given)),
+        rough=changed_values(given.sensitivity, lambda values: values * source.choice([0.0, 1e-4])),
+        turning=float(source.choice([0.0, 0.01])),
+        rank=2,
+        start=float(source.choice([0.0, 3.0])),
+    )
+
+
+def slowly_growing(source: np.random.Generator) -> Process:
+    """Equal steps that may move iterates apart a little, mostly whole epochs of several batches."""
+    batches: Batches = BATCHES[3] if source.random() < 0.8 else Shuffled(records=30, batch_size=30)
+    more = int(source.random() < 0.2)
+    steps, factor = batches.per_epoch * int(source.integers(1, 6)) + more, float(source.uniform(1.001, 1.05))
+    sensitivity, noise = float(source.uniform(0.05, 0.5)), float(source.uniform(0.5, 2.0))
+    found = process(batches, steps, sensitivity, noise, factor)
+    decay = np.broadcast_to(source.choice([0.0, 0.0, 0.0, 0.05]), steps)
+    smooth = replace(random_smooth(source, found, alike=True), decay=decay)
+    center, radius = np.broadcast_to(1.0, steps), np.broadcast_to(factor - 1, steps)
+    return replace(found, smooth=replace(smooth, center=center, radius=radius))
+
+
+def any_process(source: np.random.Generator) -> Process:
+    """Of any kind, with whole epochs, releases and unknown constants now and then."""
+    batches: Batches = BATCHES[int(source.integers(len(BATCHES)))]
+    if source.random() < 0.15:
+        batches = Cyclic(records=600, batch_size=10)  # long enough for one pass
+    if source.random() < 0.05:
+        batches = (Cyclic, Shuffled)[int(source.random() < 0.4)](records=30, batch_size=30)
+    given = random_process(source, batches, alike=bool(source.random() < 0.7))
+    if source.random() < 0.03:
+        given = slowly_growing(source)
+    if source.random() < 0.1:
+        given = replace(given, releases=(1,) if len(given) > 1 else ())
+    if source.random() < 0.1:
+        given = replace(given, lipschitz=np.broadcast_to(np.inf, len(given)))
+    if source.random() < 0.1:
+        given = replace(given, drift=np.broadcast_to(np.inf, len(given)))
+    if source.random() < 0.1 and isinstance(batches, Poisson):
+        given = replace(given, sampled=np.broadcast_to(np.inf, len(given)))
+    if source.random() < 0.1:
+        factor = source.choice([30.0, 1e40])
+        given = replace(changed(given, lambda values: values * factor, "lipschitz"), smooth="it is far from smooth")
+    if source.random() < 0.05:
+        given = changed(given, lambda values: values * 1e-3, "noise")
+    return given
+
+
+def draws(seed: int) -> Iterator[Process]:
+    source = np.random.default_rng(seed)
+    for _ in range(MOST_DRAWS):
+        yield any_process(source)
+
+
+def with_updates(seed: int) -> Iterator[Process]:
+    """The same with momentum, or an average."""
+    source = np.random.default_rng([seed, 1])
+    for given in draws(seed):
+        low, wide = float(source.choice([0.0, 0.02])), float(10 ** source.uniform(-3, -0.5))
+        drawn = random_update(source) if source.random() < 0.5 else (SGD(momentum=0.6), LAST)
+        yield replace(given, update=Update(*drawn, (low + wide / 2, wide / 2)))
+
+
+def there_or_not(seed: int) -> Iterator[Process]:
+    """Neighbours without the record; mostly balls and bins, whose batches are of usual size."""
+    source = np.random.default_rng(seed)
+    for _ in range(MOST_DRAWS):
+        batches: Batches = _OWN_PLACES[int(source.integers(len(_OWN_PLACES)))]
+        given = random_process(source, batches, alike=bool(source.random() < 0.7), most_steps=30)
+        if source.random() < 0.7:
+            given = given.like_the_first(batches.per_epoch * int(source.integers(1, 9)))
+        if source.random() < 0.1:
+            given = replace(given, releases=(1,) if len(given) > 1 else ())
+        if source.random() < 0.1:
+            given = replace(given, lipschitz=np.broadcast_to(source.choice([1e40, np.inf]), len(given)))
+        if source.random() < 0.1:
+            given = replace(given, sampled=np.broadcast_to(np.inf, len(given)))
+        if source.random() < 0.1:
+            given = changed(given, lambda values: values * 1e-3, "noise")
+        yield replace(given, adjacency=ZERO_OUT if source.random() < 0.5 else ADD_OR_REMOVE_ONE)
+
+
+def changed(given: Process, change: Callable[[Floats], Floats], *names: str) -> Process:
+    """The process with these quantities changed; what is stored once stays so."""
+    values: dict[str, Any] = {name: changed_values(getattr(given, name), change) for name in names}
+    return replace(given, **values)
+
+
+def in_other_units(given: Process, factor: float) -> Process:
+    """All lengths on the iterate times this factor."""
+    scaled = changed(given, lambda values: values * factor, "sensitivity", "noise", "drift", "sampled")
+    smooth = given.smooth
+    if isinstance(smooth, Smooth):
+        lengths: dict[str, Any] = {
+            name: changed_values(getattr(smooth, name), lambda x: x * factor) for name in ("movement", "rough")
+        }
+        smooth = replace(smooth, turning=smooth.turning / factor, start=smooth.start * factor, **lengths)
+    return replace(scaled, diameter=given.diameter * factor, smooth=smooth)
+
+
+def changed_values(values: Floats, change: Callable[[Floats], Floats]) -> Floats:
+    if values.strides == (0,):
+        return np.broadcast_to(change(values[:1])[0], values.shape)
+    return change(values)

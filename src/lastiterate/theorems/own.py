@@ -1,0 +1,60 @@
+"""Theorems that somebody brings along, beside those of the library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from lastiterate.errors import InvalidInput, shown
+from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.theorem import Theorem
+
+_LONGEST = 100  # characters of a name
+NOT_PART = "which is not part of the library"
+NOT_OURS = f"a theorem of yours, {NOT_PART}"
+
+
+def of_the_library(theorem: Theorem) -> bool:
+    """Whether it is one of the catalogue, and not only called like one."""
+    return theorem in CATALOGUE
+
+
+def checked_theorems(theorems: Any) -> tuple[Theorem, ...]:
+    """Those that are to be tried, each by a name of its own; the catalogue if none are given."""
+    if theorems is None:
+        return CATALOGUE
+    found = tuple(theorems) if isinstance(theorems, Iterable) and not isinstance(theorems, str) else ()
+    wrong = next((one for one in found if not isinstance(one, Theorem)), None if found else theorems)
+    if wrong is not None:
+        raise InvalidInput(
+            f"theorems must be a list of li.theorems.Theorem, such as [*li.CATALOGUE, MINE]. Got {shown(wrong):.60}.",
+            field="theorems",
+        )
+    for one in found:
+        _check_name(one)
+    names = [one.name for one in found]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise InvalidInput(f"theorems must have different names. Got {twice!r} twice.", field="theorems")
+    return found
+
+
+def _check_name(theorem: Theorem) -> None:
+    name: Any = theorem.name
+    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST or not name.isprintable():
+        raise InvalidInput(
+            f"the name of a theorem must be one line of 1 to {_LONGEST} characters. Got {shown(name):.60}.",
+            field="theorems",
+        )
+    if not of_the_library(theorem) and any(name == one.name for one in CATALOGUE):
+        raise InvalidInput(
+            f"{name!r} is the name of a theorem of the library, and this is another one. Give it a name of its own.",
+            field="theorems",
+        )
+
+
+def own_assumption(theorem: Theorem) -> str:
+    """What has to be guaranteed of a theorem that nobody here has looked at."""
+    citation = (
+        theorem.citation if isinstance(theorem.citation, str) and theorem.citation.isprintable() else "no citation"
+    )
+    return f"The theorem {theorem.name} ({citation}) is true: it is {NOT_OURS}."
