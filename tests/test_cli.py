@@ -29,8 +29,8 @@ def test_account(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert plot.stat().st_size > 1000
     assert outputs(f"verify {certificate} --run {MNIST}", capsys)[:2] == (
         0,
-        "accepted: epsilon = 4.33915857 at delta = 1e-05, replace one record, the last of 2000 iterates alone released; "
-        "replayed by the kernel\n",
+        "accepted: epsilon = 4.33915858 at delta = 1e-05, replace one record, the last of 2000 iterates alone released; "
+        "proof replayed step by step\n",
     )
     content = json.loads(certificate.read_text())
     content["claim"]["epsilon"] = 4.3
@@ -115,7 +115,7 @@ def test_compare_and_theorems(capsys: pytest.CaptureFixture[str], tmp_path: Path
         (f"calibrate {MNIST} --epsilon 1 --write run.yaml", "must end in .toml or .json"),
         ("verify missing.json", "missing.json cannot be read"),
         ("verify .", "cannot be read"),
-        (f"verify {MNIST}", "is not JSON"),
+        (f"verify {MNIST}", "must be a certificate or a model (.json), or a report (.html). It is not JSON"),
         (f"calibrate {MNIST} --epsilon 4 --free steps --most-steps 10", "most_steps must be at least one epoch"),
     ],
 )

@@ -218,7 +218,9 @@ def test_depth_and_absence_are_rejected() -> None:
 def test_releases_are_part_of_the_verdict() -> None:
     verdict = li.verify(REPORTS["released"].certificate)
     assert verdict.releases == (5, 8)
-    assert str(verdict).endswith("the last of 12 iterates and those after 5, 8 steps released; replayed by the kernel")
+    assert str(verdict).endswith(
+        "the last of 12 iterates and those after 5, 8 steps released; proof replayed step by step"
+    )
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "3", "null", "{}", '{"format": 1, "claim": {}}', '"x"'])
@@ -276,7 +278,7 @@ def test_every_guarantee_has_a_certificate(name: str, releases: tuple[int, ...])
 
 def test_the_grade_is_told() -> None:
     replayed, recomputed = REPORTS["cyclic"].certificate, li.account(NETWORK, DELTA).certificate
-    assert str(li.verify(replayed)).endswith("; replayed by the kernel")
+    assert str(li.verify(replayed)).endswith("; proof replayed step by step")
     assert str(li.verify(recomputed)).endswith("; recomputed from the run")
     assert "proof" not in recomputed
     assert not li.verify({**recomputed, "grade": "replayed"}).accepted

@@ -22,6 +22,7 @@ from lastiterate.algorithms.per_step import PerStep, per_step_shown, times
 from lastiterate.algorithms.run import Run
 from lastiterate.display import summary
 from lastiterate.errors import LastIterateError
+from lastiterate.numerics.digits import above
 from lastiterate.theorems.block_mixing import BLOCK_MIXING
 from lastiterate.theorems.catalogue import CATALOGUE, OF_EVERY_ITERATE
 from lastiterate.theorems.hidden_participation import HIDDEN_PARTICIPATION
@@ -53,10 +54,10 @@ class Alternative:
     theorem: str
 
     def __repr__(self) -> str:
-        return summary(self, repr(self.change), f"epsilon={self.epsilon:.4g}", f"by {self.theorem!r}")
+        return summary(self, repr(self.change), f"epsilon={above(self.epsilon)}", f"by {self.theorem!r}")
 
     def __str__(self) -> str:
-        return f"{self.change}: ε = {self.epsilon:.4g} ({self.theorem})"
+        return f"{self.change}: ε = {above(self.epsilon)} ({self.theorem})"
 
 
 def cheaper(report: Report) -> tuple[Alternative, ...]:

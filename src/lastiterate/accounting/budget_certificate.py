@@ -15,6 +15,7 @@ from lastiterate.accounting.budget_sum import AGAIN, Filter, Rule, rule_of, tota
 from lastiterate.accounting.budget_terms import Terms
 from lastiterate.accounting.certificate import BUDGET_FORMAT, Verdict, proved_by, rejected, rounded_up, verify
 from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, checked_number
+from lastiterate.numerics.digits import above
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.dominated import gaussian_cover
 from lastiterate.privacy.gaussian import GaussianDP
@@ -36,8 +37,9 @@ class BudgetVerdict(Verdict):
     def __str__(self) -> str:
         proved = sum(grade != "stated" for grade in self.entries)
         return (
-            f"accepted: epsilon = {self.epsilon:.9g} at delta = {self.delta:g}, {self.adjacency}, of {len(self.entries)} "
-            f"releases together, {proved} of them proved and {len(self.entries) - proved} stated; recomputed"
+            f"accepted: epsilon = {above(self.epsilon, 9)} at delta = {self.delta:g}, {self.adjacency}, "
+            f"of {len(self.entries)} releases together, {proved} of them proved and "
+            f"{len(self.entries) - proved} stated; recomputed"
         )
 
     def to_dict(self) -> dict[str, Any]:

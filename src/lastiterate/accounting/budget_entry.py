@@ -13,6 +13,7 @@ from lastiterate.accounting.budget_guarantee import guarantee_from_dict
 from lastiterate.accounting.budget_terms import Terms, adjacency_named, checked_line
 from lastiterate.display import summary
 from lastiterate.errors import MU, NON_NEGATIVE, UNIT, InvalidInput, checked_count, checked_number
+from lastiterate.numerics.digits import above
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.notion import Notion
 
@@ -44,7 +45,7 @@ class BudgetEntry:
     adjacency: Adjacency
 
     def __repr__(self) -> str:
-        return summary(self, f"number {self.number}", repr(self.what), f"epsilon={self.epsilon:.4g}", self.when)
+        return summary(self, f"number {self.number}", repr(self.what), f"epsilon={above(self.epsilon)}", self.when)
 
     @cached_property
     def notion(self) -> Notion:

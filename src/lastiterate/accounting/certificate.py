@@ -35,6 +35,7 @@ from lastiterate.errors import (
 )
 from lastiterate.kernel.check import Proved, check, proved
 from lastiterate.kernel.steps import Refused
+from lastiterate.numerics.digits import above
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.catalogue import CATALOGUE
@@ -48,7 +49,7 @@ FORGETTING_FORMAT = "lastiterate forgetting certificate 1"
 SELECTION_FORMAT = "lastiterate selection certificate 1"
 _DIGITS = 12
 _THEOREMS = {theorem.name: theorem for theorem in CATALOGUE}
-HOW = {"replayed": "replayed by the kernel", "recomputed": "recomputed from the run"}
+HOW = {"replayed": "proof replayed step by step", "recomputed": "recomputed from the run"}
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Verdict:
             return f"rejected: {self.reason}"
         others = f" and those after {', '.join(map(str, self.releases))} steps" if self.releases else " alone"
         return (
-            f"accepted: epsilon = {self.epsilon:.9g} at delta = {self.delta:g}, {self.adjacency}, "
+            f"accepted: epsilon = {above(self.epsilon, 9)} at delta = {self.delta:g}, {self.adjacency}, "
             f"{self._what}{others} released; {HOW[self.grade]}"
             + (f", assuming the theorem {self.own_theorem}, {NOT_PART}" if self.own_theorem else "")
         )

@@ -104,7 +104,8 @@ def promises(run: Run, releases: tuple[int, ...], members: tuple[int, ...] = ())
         lines.append(
             "The l2 term acts on the iterate in full at every step" + (", after clipping." if run.clip else ".")
         )
-        lines.append(f"The first iterate has norm at most {run.start_norm:g}.")
+        at_most = f"The first iterate has norm at most {run.start_norm:g}."
+        lines.append(at_most if run.start_norm else "Training starts at zero.")
     if math.isfinite(run.domain.diameter):
         lines.append("Every step ends with the projection on the domain.")
     return lines
@@ -191,7 +192,8 @@ def _epochs(run: Run) -> str:
 
 def _loss(run: Run) -> str:
     loss = run.loss
-    shape = "convex" if run.convex else "not convex"
+    strongly = run.convex and (loss.l2 > 0 or (loss.curvature > 0 and run.clip is None))
+    shape = "strongly convex" if strongly else "convex" if run.convex else "not convex"
     clip = "" if run.clip is None else f", clipped at {per_step_shown(run.clip)}"
     l2 = f", l2 {loss.l2:g}" if loss.l2 else ""
     return f"{loss.described}{clip}{l2}: {shape}"

@@ -25,6 +25,7 @@ from lastiterate.errors import (
     checked_number,
     shown,
 )
+from lastiterate.numerics.digits import above
 from lastiterate.progress import as_one
 
 
@@ -120,11 +121,11 @@ def _not_enough(steps: int, epsilon: float, goal: tuple[float, float], released:
     if released:
         return Unavailable(
             f"No number of further steps reaches epsilon = {target:g}, because released iterates cannot be taken back: "
-            f"epsilon stays {epsilon:.4g} at delta = {delta:g}. Use more noise, or release less.",
+            f"epsilon stays {above(epsilon)} at delta = {delta:g}. Use more noise, or release less.",
             field="releases",
         )
     return Unavailable(
-        f"Even {steps} further steps leave epsilon = {epsilon:.4g} at delta = {delta:g}. Use more noise or a larger "
+        f"Even {steps} further steps leave epsilon = {above(epsilon)} at delta = {delta:g}. Use more noise or a larger "
         "most_steps.",
         field="epsilon",
     )

@@ -22,6 +22,7 @@ from lastiterate.accounting.releases import checked_releases
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number
+from lastiterate.numerics.digits import above
 from lastiterate.theorems.evidence import Grade
 from lastiterate.theorems.theorem import Guarantee
 
@@ -39,8 +40,9 @@ class ForgettingVerdict(Verdict):
     def __str__(self) -> str:
         others = f" and those after {', '.join(map(str, self.releases))} steps" if self.releases else ""
         return (
-            f"accepted: epsilon = {self.epsilon:.9g} at delta = {self.delta:g}, {self.adjacency}, by {self.further} further "
-            f"steps after {self.steps - self.further}, the last iterate{others} released; {HOW[self.grade]}"
+            f"accepted: epsilon = {above(self.epsilon, 9)} at delta = {self.delta:g}, {self.adjacency}, "
+            f"by {self.further} further steps after {self.steps - self.further}, the last "
+            f"iterate{others} released; {HOW[self.grade]}"
         )
 
 

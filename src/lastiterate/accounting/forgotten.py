@@ -18,6 +18,7 @@ from lastiterate.algorithms.files import write_text
 from lastiterate.algorithms.run import Run
 from lastiterate.display import alerts, card, folded, headline, preformatted, summary
 from lastiterate.errors import InvalidInput, checked_count, shown
+from lastiterate.numerics.digits import above
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.theorems.theorem import Guarantee
 
@@ -133,7 +134,7 @@ class Forgetting:
         return "\n".join(self._lines())
 
     def __repr__(self) -> str:
-        claim = f"epsilon={self.epsilon:.4g}", f"delta={self.delta:g}"
+        claim = f"epsilon={above(self.epsilon)}", f"delta={self.delta:g}"
         return summary(self, *self.caveats[:1], *claim, f"{self.steps} further steps", f"{sum(self.removals)} removed")
 
     def _repr_html_(self) -> str:
@@ -145,7 +146,7 @@ class Forgetting:
         count = sum(self.removals)
         records = "1 record" if count == 1 else f"{count} records"
         yield (
-            f"{self.steps} further steps forget {records}: epsilon = {self.epsilon:.4g} at delta = {self.delta:g} "
+            f"{self.steps} further steps forget {records}: epsilon = {above(self.epsilon)} at delta = {self.delta:g} "
             f"(target {self.target:g})"
         )
         if len(self.removals) > 1:

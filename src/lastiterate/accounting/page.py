@@ -1,4 +1,4 @@
-"""The text of a report: ε, the run, what ε means, every theorem that was tried, and the assumptions."""
+"""The text of a report: ε, the run, what ε means, the assumptions, and every theorem that was tried."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from lastiterate.accounting.detection import (
     attack_sentence,
     detection_rates,
 )
-from lastiterate.accounting.digits import above, below
 from lastiterate.algorithms.per_step import each, extremes
+from lastiterate.numerics.digits import above, below
 from lastiterate.privacy.subsampled import subsampled_gaussian
 from lastiterate.theorems.assumptions import ONE_PASS, KindOfBatches
 from lastiterate.theorems.own import NOT_OURS, of_the_library
@@ -44,9 +44,9 @@ def page(report: Report) -> Iterator[str]:
 
 def claim(report: Report) -> Iterator[str]:
     """What is claimed, by which theorem, and how far it can be from the truth: a line each."""
-    yield f"epsilon = {report.epsilon:.6g} at delta = {report.delta:g} ({report.protected})"
+    yield f"epsilon = {above(report.epsilon, 6)} at delta = {report.delta:g} ({report.protected})"
     if report.mu is not None:
-        yield f"mu = {report.mu:.6g} (Gaussian differential privacy)"
+        yield f"mu = {above(report.mu, 6)} (Gaussian differential privacy)"
     yield f"Theorem: {report.best.theorem.name} ({report.best.theorem.citation})"
     if not of_the_library(report.best.theorem):
         yield f"This is {NOT_OURS}: its proof has not been checked."
@@ -59,9 +59,9 @@ def sections(report: Report) -> Iterator[tuple[str, Entries]]:
         "Run": described(report.run),
         "Interpretation": _meaning(report),
         "Changes that lower ε": _alternatives(report),
+        "Assumptions you must guarantee": report.assumptions,
         "All guarantees, smallest ε first": _table(report),
         "Theorems that do not apply": refusals(report.inapplicable, report.run.process.update.plain),
-        "Assumptions you must guarantee": report.assumptions,
     }
     for title, entries in titled.items():
         if listed := list(entries):
@@ -72,7 +72,7 @@ def _between(sandwich: Sandwich) -> str:
     lower, ratio = sandwich.lower, sandwich.ratio
     if not lower.epsilon > 0:
         return "Lower bound: no allowed loss is known with ε > 0 at this δ."
-    close = "exact" if ratio < 1 + 1e-6 else f"at most {above(ratio, 3)} times too large"
+    close = "exact for these assumptions" if ratio < 1 + 1e-6 else f"at most {above(ratio, 3)} times too large"
     found = f"Lower bound: an allowed loss exists with ε ≥ {below(lower.epsilon)}, so this ε is {close}."
     return f"{found} Worst case found: {lower.instance}."
 
@@ -165,7 +165,7 @@ def _of_other_steps(one: Inapplicable, plain: bool) -> bool:
 def _table(report: Report) -> Iterator[tuple[str, str]]:
     for guarantee, epsilon in zip(report.guarantees, report.epsilons, strict=True):
         whose = "" if of_the_library(guarantee.theorem) else "; yours, not part of the library"
-        yield f"{epsilon:.6g}", f"{guarantee.theorem.name} ({guarantee.theorem.citation}{whose})"
+        yield above(epsilon, 6), f"{guarantee.theorem.name} ({guarantee.theorem.citation}{whose})"
 
 
 def _section(title: str, entries: Entries) -> Iterator[str]:

@@ -24,6 +24,7 @@ from lastiterate.algorithms.files import write_text
 from lastiterate.algorithms.run import Run
 from lastiterate.display import summary
 from lastiterate.errors import Incompatible, InvalidInput, checked_choice, checked_count
+from lastiterate.numerics.digits import above
 from lastiterate.plots import draw_comparison, draw_growth
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.best import best
@@ -212,7 +213,7 @@ class Report:
 
     @property
     def certificate(self) -> dict[str, Any]:
-        """The proof of the best guarantee, for `lastiterate verify`: replayed by the kernel, or recomputed from the run.
+        """The proof of the best guarantee, for `lastiterate verify`: replayed step by step, or recomputed from the run.
 
         Each access returns a copy.
         """
@@ -321,7 +322,7 @@ class Report:
         return summary(
             self,
             *self.caveats[:1],
-            f"epsilon={self.epsilon:.4g}",
+            f"epsilon={above(self.epsilon)}",
             f"delta={self.delta:g}",
             f"by {self.best.theorem.name!r}",
             f"{self.run.steps} steps",

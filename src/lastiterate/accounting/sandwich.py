@@ -12,6 +12,7 @@ from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.auditing.lower import LowerBound, named_instance, worst_instance
 from lastiterate.display import summary
 from lastiterate.errors import INSIDE_UNIT, checked_number
+from lastiterate.numerics.digits import above, below
 
 
 def lower_bound(run: Run, delta: float, releases: Iterable[int] = (), group: Iterable[int] = ()) -> LowerBound:
@@ -48,8 +49,10 @@ class Sandwich:
         return self.upper / self.lower.epsilon if self.lower.epsilon > 0 else math.inf
 
     def __repr__(self) -> str:
-        return summary(self, f"lower={self.lower.epsilon:.4g}", f"upper={self.upper:.4g}", self.lower.instance)
+        return summary(self, f"lower={below(self.lower.epsilon)}", f"upper={above(self.upper)}", self.lower.instance)
 
     def __str__(self) -> str:
         known = f", ratio {self.ratio:.4g}" if math.isfinite(self.ratio) else ""
-        return f"[{self.lower.epsilon:.6g}, {self.upper:.6g}]{known}; lower bound from {self.lower.instance}"
+        return (
+            f"[{below(self.lower.epsilon, 6)}, {above(self.upper, 6)}]{known}; lower bound from {self.lower.instance}"
+        )

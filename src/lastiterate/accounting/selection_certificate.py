@@ -24,6 +24,7 @@ from lastiterate.accounting.difference import first_other
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import INSIDE_UNIT, MU, NON_NEGATIVE, InvalidInput, Unavailable, checked_number
+from lastiterate.numerics.digits import above
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.dominated import AGAIN
 from lastiterate.privacy.gaussian import GaussianDP
@@ -51,8 +52,9 @@ class SelectionVerdict(Verdict):
             return super().__str__()
         how = " and ".join(dict.fromkeys(self.settings))
         return (
-            f"accepted: epsilon = {self.epsilon:.9g} at delta = {self.delta:g}, {self.adjacency}, only the best of a random "
-            f"number of trials released ({self.trials}); {_counted(len(self.settings))} {how}, the selection recomputed"
+            f"accepted: epsilon = {above(self.epsilon, 9)} at delta = {self.delta:g}, {self.adjacency}, "
+            f"only the best of a random number of trials released ({self.trials}); "
+            f"{_counted(len(self.settings))} {how}, the selection recomputed"
         )
 
     def to_dict(self) -> dict[str, Any]:

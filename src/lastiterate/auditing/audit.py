@@ -21,6 +21,7 @@ from lastiterate.auditing.trainer import check_signature
 from lastiterate.display import alerts, card, headline, lines, summary
 from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, InvalidInput, checked_count, checked_number, shown
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.digits import below
 from lastiterate.parallel import in_parallel
 from lastiterate.plots import draw_audit
 from lastiterate.privacy.gaussian import GaussianDP
@@ -92,7 +93,7 @@ class Audit:
     def __repr__(self) -> str:
         sure = f"{100 * self.confidence:g}% confidence", f"{self.runs} runs"
         claim = () if self.claimed is None else (f"claimed {self.claimed:g} {'' if self.refuted else 'not '}refuted",)
-        return summary(self, f"epsilon >= {self.epsilon:.4g}", f"delta={self.delta:g}", *sure, *claim)
+        return summary(self, f"epsilon >= {below(self.epsilon)}", f"delta={self.delta:g}", *sure, *claim)
 
     def _repr_html_(self) -> str:
         first, *others = (line for line in str(self).splitlines() if line != self.verdict or not self.refuted)
@@ -103,7 +104,7 @@ class Audit:
         if all(np.ptp(side) == 0 for side in self.scores):
             sure += " (all runs gave the same score: check that train uses its seed)"
         return (
-            f"epsilon is at least {self.epsilon:.4g} at delta = {self.delta:g}, {sure}\n"
+            f"epsilon is at least {below(self.epsilon)} at delta = {self.delta:g}, {sure}\n"
             f"mu is at least {self.mu:.4g}; if the trade-off is Gaussian, epsilon is at least {self.epsilon_if_gaussian:.4g}"
             + (f"\n{self.verdict}" if self.verdict else "")
         )

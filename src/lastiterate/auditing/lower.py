@@ -20,6 +20,7 @@ from lastiterate.auditing.linear_instances import (
     two_gaussians,
 )
 from lastiterate.auditing.wells import two_wells
+from lastiterate.numerics.digits import below
 from lastiterate.progress import tracked
 
 _FAMILIES = (
@@ -48,7 +49,7 @@ class LowerBound:
     instance: str
 
     def __str__(self) -> str:
-        return f"epsilon is at least {self.epsilon:.6g} at delta = {self.delta:g}: {self.instance}"
+        return f"epsilon is at least {below(self.epsilon, 6)} at delta = {self.delta:g}: {self.instance}"
 
 
 def named_instance(run: Run, delta: float, releases: tuple[int, ...], members: tuple[int, ...]) -> LowerBound:

@@ -14,6 +14,7 @@ from lastiterate.cli.options import add_releases, add_run
 from lastiterate.cli.show import show
 from lastiterate.cli.trials import add_trials, trials_in
 from lastiterate.cli.written import Extra, written
+from lastiterate.numerics.digits import above
 from lastiterate.privacy.trials import trials_said, trials_to_dict
 
 
@@ -48,7 +49,7 @@ def answer(options: argparse.Namespace) -> int:
     name, value = _free_entry(found, free)
     text = (
         f"{name} = {_number(value)} (was {_number(_free_entry(run, free)[1])}) meets epsilon <= {options.epsilon:g} "
-        f"at delta = {options.delta:g}: epsilon = {report.epsilon:.9g} by {report.best.theorem.name}"
+        f"at delta = {options.delta:g}: epsilon = {above(report.epsilon, 9)} by {report.best.theorem.name}"
     )
     content = report.to_dict()
     if trials is not None:

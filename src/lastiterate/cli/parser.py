@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Collection, Sequence
 from typing import Any, NoReturn
@@ -17,7 +18,16 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         from lastiterate.errors import one_line
 
-        self.exit(2, f"{one_line(f'lastiterate: {message}. Try: {self.prog} --help.')}\n")
+        self.exit(2, f"{one_line(f'lastiterate: {message}.{self._meant(message)} Try: {self.prog} --help.')}\n")
+
+    def _meant(self, message: str) -> str:
+        """The command or option that comes closest to what was typed."""
+        from difflib import get_close_matches
+
+        typed = re.search(r"unrecognized arguments: (--[\w-]+)|invalid choice: '([\w-]+)'", message)
+        known = [command.name for command in COMMANDS] if typed and typed[2] else list(self._option_string_actions)
+        close = get_close_matches(typed[1] or typed[2], known, 1) if typed else []
+        return f" Did you mean {close[0]}?" if close else ""
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """argparse keeps it to itself if the help cannot be written."""
@@ -38,7 +48,10 @@ class Version(argparse.Action):
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     """What was typed, with `answer`, the function of the command that was named first."""
     chosen = next((word for word in arguments if not word.startswith("-")), None)
-    return parser(chosen).parse_args(arguments)
+    options, unknown = parser(chosen).parse_known_args(arguments)
+    if unknown:
+        options.refuse(f"unrecognized arguments: {' '.join(unknown)}")
+    return options
 
 
 def parser(chosen: str | None) -> argparse.ArgumentParser:
@@ -78,5 +91,5 @@ def _listed(commands: Any, command: Command) -> argparse.ArgumentParser:
 def _fill(parser: argparse.ArgumentParser, command: Command) -> None:
     module = command.module()
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(answer=module.answer)
+    parser.set_defaults(answer=module.answer, refuse=parser.error)
     module.add_options(parser)

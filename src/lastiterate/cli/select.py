@@ -13,6 +13,7 @@ from lastiterate.cli.options import add_certificate, add_delta
 from lastiterate.cli.show import show
 from lastiterate.cli.trials import add_trials, trials_in
 from lastiterate.cli.written import a_certificate, written
+from lastiterate.numerics.digits import above
 from lastiterate.privacy.per_trial import checked_trials
 from lastiterate.privacy.trials import Trials, trials_said
 
@@ -50,10 +51,10 @@ def _content(options: argparse.Namespace, trials: Trials, reports: list[Report],
 
 def _text(options: argparse.Namespace, trials: Trials, reports: list[Report], epsilon: float) -> str:
     lines = [
-        f"epsilon = {epsilon:.6g} at delta = {options.delta:g} ({reports[0].protected}) for releasing only the best trial",
+        f"epsilon = {above(epsilon, 6)} at delta = {options.delta:g} ({reports[0].protected}) for releasing only the best",
         f"number of trials: random and not released, drawn from a {trials_said(trials)}",
         *(
-            f"one trial of {path}: epsilon = {report.epsilon:.6g}, by {report.best.theorem.name}"
+            f"one trial of {path}: epsilon = {above(report.epsilon, 6)}, by {report.best.theorem.name}"
             for path, report in zip(options.runs, reports, strict=True)
         ),
     ]

@@ -40,7 +40,9 @@ def _read(path: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"{path} is not JSON: {error}.") from error
+        raise InvalidInput(
+            f"{path} must be a certificate or a model (.json), or a report (.html). It is not JSON: {error}."
+        ) from error
 
 
 def _of_files(verdict: Verdict, content: Any, options: argparse.Namespace) -> Verdict:

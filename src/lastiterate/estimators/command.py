@@ -18,6 +18,7 @@ from lastiterate.estimators.one_class import warning_of_one_class
 from lastiterate.estimators.public_scales import PublicScales, public_scales
 from lastiterate.estimators.regressors import REGRESSIONS
 from lastiterate.estimators.table import Table, read_table
+from lastiterate.numerics.digits import above
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.privacy.adjacency import Adjacency
 
@@ -131,11 +132,12 @@ def _text(model: PrivateLinearModel, content: dict[str, Any], options: argparse.
     report, plan = model.report_, model.plan_
     lines = [
         *report.caveats,
-        f"epsilon = {report.epsilon:.6g} at delta = {report.delta:g} ({report.protected}), "
+        f"epsilon = {above(report.epsilon, 6)} at delta = {report.delta:g} ({report.protected}), "
         f"by {report.best.theorem.name}",
         f"releasing every iterate: epsilon = {report.composition:.4g}",
         f"training plan: {plan}",
-        f"noise std {model.noise_:.4g} on the mean gradient; centring and scaling used {100 * _share(report):.2g}% of mu²",
+        f"noise std {model.noise_:.4g} on the mean gradient; centring and scaling used {100 * _share(report):.2g}% of the "
+        "privacy budget (of mu²)",
     ]
     if options.test:
         name = "R²" if options.model in REGRESSIONS else "accuracy"

@@ -13,6 +13,7 @@ from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.algorithms.run import Run
 from lastiterate.display import bullets, card, folded, headline, lines, summary, table
 from lastiterate.errors import POSITIVE, checked_number
+from lastiterate.numerics.digits import above
 from lastiterate.plots import draw_frontier
 from lastiterate.training.plans.advice import advice
 from lastiterate.training.plans.choose import chosen_plan
@@ -63,7 +64,7 @@ class PlannedRun:
             settings.length,
             f"step size {settings.step_size:.3g}",
             f"expected error {self.expected_error:.2g}",
-            f"epsilon={self.epsilon:.4g}",
+            f"epsilon={above(self.epsilon)}",
             f"delta={self.report.delta:g}",
         )
 
