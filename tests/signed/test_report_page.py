@@ -16,10 +16,10 @@ import pytest
 from reports import MAKERS, PAGES, REPORTS, SEEDED, SIGNABLE, run_of, saved
 
 import lastiterate as li
-from lastiterate.accounting.digits import above, below
 from lastiterate.accounting.signed.html import page_of
 from lastiterate.accounting.signed.sheet import ReportSheet
 from lastiterate.cli import main
+from lastiterate.digits import above, below
 
 HELD = re.compile(r'^<script type="application/json" id="(\w+)">(.*)</script>$', re.MULTILINE)
 

@@ -17,8 +17,8 @@ from lastiterate.accounting.detection import (
     attack_sentence,
     detection_rates,
 )
-from lastiterate.accounting.digits import above, below
 from lastiterate.algorithms.per_step import each, extremes
+from lastiterate.digits import above, below
 from lastiterate.privacy.subsampled import subsampled_gaussian
 from lastiterate.theorems.assumptions import ONE_PASS, KindOfBatches
 from lastiterate.theorems.own import NOT_OURS, of_the_library

@@ -7,10 +7,10 @@ import math
 from lastiterate.accounting.calibrate import Free
 from lastiterate.accounting.detection import FALSE_POSITIVE_RATE, HARDLY_ANY_PROTECTION, detection_rates
 from lastiterate.accounting.detection import attack_sentence as attack_sentence_of
-from lastiterate.accounting.digits import above, below
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.per_step import per_step_shown
 from lastiterate.algorithms.run import Run
+from lastiterate.digits import above, below
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT
 
 _NEIGHBOURS = {

@@ -9,12 +9,12 @@ from typing import Any
 
 from lastiterate.accounting.describe import described, promises
 from lastiterate.accounting.detection import FALSE_POSITIVE_RATE, attack_sentence
-from lastiterate.accounting.digits import above
 from lastiterate.accounting.groups import at_their_places, numbered
 from lastiterate.accounting.page import refusals
 from lastiterate.accounting.releases import released
 from lastiterate.algorithms.encode import run_from_dict
 from lastiterate.algorithms.run import Run
+from lastiterate.digits import above
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion

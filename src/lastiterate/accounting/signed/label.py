@@ -10,10 +10,10 @@ from copy import deepcopy
 from importlib.metadata import version
 from typing import Any
 
-from lastiterate.accounting.digits import above
 from lastiterate.accounting.signed.claimed import Claimed
 from lastiterate.algorithms.arithmetic import EXACT
 from lastiterate.algorithms.hints import closest
+from lastiterate.digits import above
 from lastiterate.errors import InvalidInput, shown
 
 FORMAT = "lastiterate label 1"
