@@ -20,10 +20,11 @@ SURFACE = "the surface"  # `import lastiterate`, or a public name from it: for u
 ALLOWED = {
     "kernel": "",
     "errors": "",
+    "digits": "",
     "display": "",
     "progress": "",
     "parallel": "errors",
-    "plots": "errors",
+    "plots": "digits errors",
     "numerics": "errors",
     "privacy": "display errors numerics",
     "notions": "privacy",
@@ -34,7 +35,7 @@ ALLOWED = {
     "mixing": "numerics privacy",
     "theorems": "algorithms display errors kernel mixing numerics privacy progress shift",
     "auditing": "algorithms display errors kernel numerics parallel plots privacy progress shift",
-    "accounting": "algorithms auditing display errors kernel numerics plots privacy progress shift theorems",
+    "accounting": "algorithms auditing digits display errors kernel numerics plots privacy progress shift theorems",
     "testing": "algorithms auditing display errors kernel numerics privacy progress theorems",
     "adapters": "accounting algorithms errors numerics privacy theorems torch",
     "training": "accounting algorithms display errors numerics plots privacy progress",  # privacy: the adjacency to protect
@@ -43,7 +44,7 @@ ALLOWED = {
     "estimators": "accounting algorithms errors numerics privacy progress training",  # privacy: the adjacency to protect
     "reproduction": "accounting algorithms auditing errors kernel mechanisms numerics parallel plots privacy progress shift "
     "theorems training",
-    "web": "accounting algorithms errors privacy progress theorems training",  # privacy: the adjacency to protect
+    "web": "accounting algorithms digits errors privacy progress theorems training",  # privacy: the adjacency to protect
     "cli": "accounting algorithms auditing errors estimators privacy progress reproduction theorems training web",
     "__main__": "cli",
 }

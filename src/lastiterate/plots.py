@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from lastiterate.digits import above, below
 from lastiterate.errors import InvalidInput, Unavailable, shown
 
 Target = str | Path | None
@@ -33,13 +34,13 @@ def draw_growth(
     axes = _axes(path, ax)
     axes.set(title="Privacy loss during training", xlabel=unit, ylabel=f"ε at δ = {delta:g}")
     curves: list[Curve] = [
-        (along, hidden, _BEST, f"{what}: ε = {_up(hidden[-1])}"),
-        (along, released, _EVERY, f"every iterate released: ε = {_up(released[-1])}"),
+        (along, hidden, _BEST, f"{what}: ε = {above(hidden[-1])}"),
+        (along, released, _EVERY, f"every iterate released: ε = {above(released[-1])}"),
     ]
     for (x, y, colour, _), line in zip(curves, ("-", "--"), strict=True):
         axes.plot(x, y, line, color=colour)
     if lower > 0:
-        curves.append((along[-1:], [lower], _LOWER, f"lower bound: ε ≥ {_down(lower)}"))
+        curves.append((along[-1:], [lower], _LOWER, f"lower bound: ε ≥ {below(lower)}"))
         axes.plot(along[-1:], [lower], "^", color=_LOWER)
     axes.plot(along[-1:], hidden[-1:], "o", color=_BEST)
     axes.set_ylim(0, None)
@@ -56,7 +57,7 @@ def draw_records(epsilons: Sequence[float], delta: float, path: Target, ax: Any 
     axes.set(title="Each record's own privacy loss", xlabel="batch of the record", ylabel=f"ε at δ = {delta:g}")
     axes.set_ylim(0, 1.08 * worst if 0 < worst < math.inf else None)
     axes.xaxis.get_major_locator().set_params(integer=True)
-    _name_ends(axes, [([places[-1]], [worst], _OTHER, f"worst record: ε = {_up(worst)}")])
+    _name_ends(axes, [([places[-1]], [worst], _OTHER, f"worst record: ε = {above(worst)}")])
     return _finished(axes, path)
 
 
@@ -101,7 +102,7 @@ def draw_comparison(
     if lower > 0:
         axes.axvline(lower, color=_LOWER, linestyle="--")
         at, side = (lower, 1.01), axes.get_xaxis_transform()
-        axes.annotate(f"lower bound: ε ≥ {_down(lower)}", at, xycoords=side, color=_LOWER, ha="left", va="bottom")
+        axes.annotate(f"lower bound: ε ≥ {below(lower)}", at, xycoords=side, color=_LOWER, ha="left", va="bottom")
         axes.set_title(axes.get_title(), pad=18)
     return _finished(axes, path)
 
@@ -125,7 +126,7 @@ def draw_audit(
     axes.axvline(threshold, color=_OTHER, linestyle="--")
     top = axes.get_xaxis_transform()
     axes.annotate(" best threshold", (threshold, 0.97), xycoords=top, color=_OTHER, ha="left", va="top")
-    title = f"Audit: ε ≥ {_down(epsilon)} at δ = {delta:g}, with {100 * confidence:g}% confidence"
+    title = f"Audit: ε ≥ {below(epsilon)} at δ = {delta:g}, with {100 * confidence:g}% confidence"
     axes.set(xlabel="score of the last iterate", ylabel="number of runs", title=title)
     return _finished(axes, path)
 
@@ -162,23 +163,6 @@ def _name_ends(axes: Any, curves: Sequence[Curve]) -> None:
     for height, colour, name in sorted((data_to_axes.transform((1.0, y))[1], *rest) for y, *rest in ends):
         before = max(height, before + _APART)
         axes.text(1.02, before, name, transform=axes.transAxes, color=colour, va="center", fontsize="small")
-
-
-def _up(value: float) -> str:
-    """Four digits of an upper bound."""
-    return _digits(value, math.ceil)
-
-
-def _down(value: float) -> str:
-    """Four digits of a lower bound."""
-    return _digits(value, math.floor)
-
-
-def _digits(value: float, side: Callable[[float], int]) -> str:
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    unit = 10.0 ** (math.floor(math.log10(value)) - 3)
-    return f"{side(value / unit) * unit:.4g}"
 
 
 def blank(size: tuple[float, float]) -> Any:

@@ -8,7 +8,7 @@ import pytest
 
 import lastiterate as li
 from drawn import OF_SAMPLING, subject
-from lastiterate.testing import laws
+from lastiterate.testing import exact_laws, laws
 from lastiterate.testing.examples import NothingToTry, epsilon
 from processes import process
 
@@ -59,12 +59,12 @@ def test_what_was_released_before_is_counted_whole_and_once(theorem: li.theorems
 
 @each_theorem
 def test_it_lies_above_exact_instances(theorem: li.theorems.Theorem) -> None:
-    assert laws.lies_above_exact_instances(subject(theorem)) is None
+    assert exact_laws.lies_above_exact_instances(subject(theorem)) is None
 
 
 @each_theorem
 def test_with_what_was_released_before_it_lies_above_exact_instances(theorem: li.theorems.Theorem) -> None:
-    assert laws.lies_above_exact_instances_after_a_release(subject(theorem)) is None
+    assert exact_laws.lies_above_exact_instances_after_a_release(subject(theorem)) is None
 
 
 # Spreads the diameter over the steps there are, so it gets better with the first of them.
@@ -94,7 +94,7 @@ ELSEWHERE = (
 @each_theorem
 def test_it_lies_above_quadratic_losses(theorem: li.theorems.Theorem) -> None:
     try:
-        assert laws.lies_above_quadratics(subject(theorem)) is None
+        assert exact_laws.lies_above_quadratics(subject(theorem)) is None
     except NothingToTry:
         assert theorem.name.startswith(ELSEWHERE)
 
@@ -112,16 +112,16 @@ ATTAINED_BY_ONE_STEP = {
 @each_theorem
 def test_one_full_batch_is_the_gaussian_mechanism(theorem: li.theorems.Theorem) -> None:
     """None is below it, and those that say exactly this are known."""
-    given = laws.single_step(theorem)
+    given = exact_laws.single_step(theorem)
     if given is None:
         assert theorem.name.startswith(
             (*OF_SAMPLING, "ye2022/shuffled", "bok2024/cyclic/constrained", "prepayment", "linear-")
         )
         return
-    assert laws.one_step_is_above_the_gaussian_mechanism(subject(theorem)) is None
+    assert exact_laws.one_step_is_above_the_gaussian_mechanism(subject(theorem)) is None
     found = epsilon(theorem, given)
-    assert found >= laws.GAUSSIAN * (1 - 1e-9)
-    assert (found <= laws.GAUSSIAN * (1 + 1e-6)) == (theorem.name in ATTAINED_BY_ONE_STEP)
+    assert found >= exact_laws.GAUSSIAN * (1 - 1e-9)
+    assert (found <= exact_laws.GAUSSIAN * (1 + 1e-6)) == (theorem.name in ATTAINED_BY_ONE_STEP)
 
 
 def test_one_sampled_step_is_the_sampled_gaussian_mechanism() -> None:

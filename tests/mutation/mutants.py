@@ -1542,7 +1542,7 @@ MUTANTS = (
     ),
     Mutant(
         "a claim on paper is rounded to the nearest number",
-        "accounting/digits.py",
+        "digits.py",
         "_rounded(value, digits, ROUND_CEILING)",
         'f"{value:.{digits}g}"',
         "tests/signed/test_report_page.py",

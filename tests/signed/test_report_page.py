@@ -19,7 +19,7 @@ import lastiterate as li
 from lastiterate.accounting.signed.html import page_of
 from lastiterate.accounting.signed.sheet import ReportSheet
 from lastiterate.cli import main
-from lastiterate.numerics.digits import above, below
+from lastiterate.digits import above, below
 
 HELD = re.compile(r'^<script type="application/json" id="(\w+)">(.*)</script>$', re.MULTILINE)
 

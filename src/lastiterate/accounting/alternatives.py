@@ -20,9 +20,9 @@ from lastiterate.algorithms.kinds import kind_named
 from lastiterate.algorithms.optimizers import PLAIN
 from lastiterate.algorithms.per_step import PerStep, per_step_shown, times
 from lastiterate.algorithms.run import Run
+from lastiterate.digits import above
 from lastiterate.display import summary
 from lastiterate.errors import LastIterateError
-from lastiterate.numerics.digits import above
 from lastiterate.theorems.block_mixing import BLOCK_MIXING
 from lastiterate.theorems.catalogue import CATALOGUE, OF_EVERY_ITERATE
 from lastiterate.theorems.hidden_participation import HIDDEN_PARTICIPATION

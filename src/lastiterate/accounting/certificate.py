@@ -23,6 +23,7 @@ from lastiterate.accounting.replay import CHOSEN, proof_of, statement
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run
+from lastiterate.digits import above
 from lastiterate.display import summary
 from lastiterate.errors import (
     INSIDE_UNIT,
@@ -35,7 +36,6 @@ from lastiterate.errors import (
 )
 from lastiterate.kernel.check import Proved, check, proved
 from lastiterate.kernel.steps import Refused
-from lastiterate.numerics.digits import above
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.catalogue import CATALOGUE

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from lastiterate.algorithms.run import Run
-from lastiterate.numerics.digits import above
+from lastiterate.digits import above
 from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.chosen_slack import ChosenSlack
 from lastiterate.privacy.gaussian import GaussianDP

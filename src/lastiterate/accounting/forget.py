@@ -16,6 +16,7 @@ from lastiterate.accounting.releases import checked_releases
 from lastiterate.accounting.searches.by_theorem import as_executed
 from lastiterate.algorithms.named import names_arguments
 from lastiterate.algorithms.run import Run, checked_run
+from lastiterate.digits import above
 from lastiterate.errors import (
     INSIDE_UNIT,
     POSITIVE,
@@ -25,7 +26,6 @@ from lastiterate.errors import (
     checked_number,
     shown,
 )
-from lastiterate.numerics.digits import above
 from lastiterate.progress import as_one
 
 

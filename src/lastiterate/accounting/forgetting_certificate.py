@@ -21,8 +21,8 @@ from lastiterate.accounting.forgetting_words import forgetting_promises, said_of
 from lastiterate.accounting.releases import checked_releases
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.algorithms.run import Run
+from lastiterate.digits import above
 from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number
-from lastiterate.numerics.digits import above
 from lastiterate.theorems.evidence import Grade
 from lastiterate.theorems.theorem import Guarantee
 

@@ -16,9 +16,9 @@ from lastiterate.accounting.forgetting_words import compared, covered_models, fo
 from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.algorithms.files import write_text
 from lastiterate.algorithms.run import Run
+from lastiterate.digits import above
 from lastiterate.display import alerts, card, folded, headline, preformatted, summary
 from lastiterate.errors import InvalidInput, checked_count, shown
-from lastiterate.numerics.digits import above
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.theorems.theorem import Guarantee
 

@@ -18,7 +18,7 @@ from lastiterate.accounting.detection import (
     detection_rates,
 )
 from lastiterate.algorithms.per_step import each, extremes
-from lastiterate.numerics.digits import above, below
+from lastiterate.digits import above, below
 from lastiterate.privacy.subsampled import subsampled_gaussian
 from lastiterate.theorems.assumptions import ONE_PASS, KindOfBatches
 from lastiterate.theorems.own import NOT_OURS, of_the_library

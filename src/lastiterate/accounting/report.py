@@ -22,9 +22,9 @@ from lastiterate.accounting.sandwich import Sandwich, lower_bound_for
 from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.algorithms.files import write_text
 from lastiterate.algorithms.run import Run
+from lastiterate.digits import above
 from lastiterate.display import summary
 from lastiterate.errors import Incompatible, InvalidInput, checked_choice, checked_count
-from lastiterate.numerics.digits import above
 from lastiterate.plots import draw_comparison, draw_growth
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.best import best

@@ -10,9 +10,9 @@ from lastiterate.accounting.groups import at_their_places, checked_group, run_fo
 from lastiterate.accounting.releases import released
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.auditing.lower import LowerBound, named_instance, worst_instance
+from lastiterate.digits import above, below
 from lastiterate.display import summary
 from lastiterate.errors import INSIDE_UNIT, checked_number
-from lastiterate.numerics.digits import above, below
 
 
 def lower_bound(run: Run, delta: float, releases: Iterable[int] = (), group: Iterable[int] = ()) -> LowerBound:

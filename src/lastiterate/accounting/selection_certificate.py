@@ -23,8 +23,8 @@ from lastiterate.accounting.certificate import (
 from lastiterate.accounting.difference import first_other
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.run import Run
+from lastiterate.digits import above
 from lastiterate.errors import INSIDE_UNIT, MU, NON_NEGATIVE, InvalidInput, Unavailable, checked_number
-from lastiterate.numerics.digits import above
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.dominated import AGAIN
 from lastiterate.privacy.gaussian import GaussianDP

@@ -18,10 +18,10 @@ import numpy as np
 
 from lastiterate.auditing.confidence import Rates, rate_above, rate_below
 from lastiterate.auditing.trainer import check_signature
+from lastiterate.digits import below
 from lastiterate.display import alerts, card, headline, lines, summary
 from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, InvalidInput, checked_count, checked_number, shown
 from lastiterate.numerics.arrays import Floats
-from lastiterate.numerics.digits import below
 from lastiterate.parallel import in_parallel
 from lastiterate.plots import draw_audit
 from lastiterate.privacy.gaussian import GaussianDP

@@ -20,7 +20,7 @@ from lastiterate.auditing.linear_instances import (
     two_gaussians,
 )
 from lastiterate.auditing.wells import two_wells
-from lastiterate.numerics.digits import below
+from lastiterate.digits import below
 from lastiterate.progress import tracked
 
 _FAMILIES = (

@@ -14,7 +14,7 @@ from lastiterate.cli.options import add_releases, add_run
 from lastiterate.cli.show import show
 from lastiterate.cli.trials import add_trials, trials_in
 from lastiterate.cli.written import Extra, written
-from lastiterate.numerics.digits import above
+from lastiterate.digits import above
 from lastiterate.privacy.trials import trials_said, trials_to_dict
 
 

@@ -13,7 +13,7 @@ from lastiterate.cli.options import add_certificate, add_delta
 from lastiterate.cli.show import show
 from lastiterate.cli.trials import add_trials, trials_in
 from lastiterate.cli.written import a_certificate, written
-from lastiterate.numerics.digits import above
+from lastiterate.digits import above
 from lastiterate.privacy.per_trial import checked_trials
 from lastiterate.privacy.trials import Trials, trials_said
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lastiterate.accounting.report import Report
+from lastiterate.digits import above
 from lastiterate.errors import InvalidInput
 from lastiterate.estimators import PrivateLinearRegression, PrivateLinearSVC, PrivateLogisticRegression
 from lastiterate.estimators.base import PrivateLinearModel
@@ -18,7 +19,6 @@ from lastiterate.estimators.one_class import warning_of_one_class
 from lastiterate.estimators.public_scales import PublicScales, public_scales
 from lastiterate.estimators.regressors import REGRESSIONS
 from lastiterate.estimators.table import Table, read_table
-from lastiterate.numerics.digits import above
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.privacy.adjacency import Adjacency
 

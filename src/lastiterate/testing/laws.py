@@ -8,24 +8,23 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
-from scipy.special import ndtr
 
-from lastiterate.algorithms.batches import Cyclic, FixedSize, FullBatch, Poisson, Shuffled
+from lastiterate.algorithms.batches import Cyclic, FixedSize, Poisson, Shuffled
 from lastiterate.algorithms.process import Process
-from lastiterate.auditing.chain import Chain
-from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.testing.beside import ROUNDING, beside
-from lastiterate.testing.draws import BATCHES, changed, in_other_units, random_process
-from lastiterate.testing.examples import NothingToTry, Subject, answer_about, draws_for
-from lastiterate.testing.processes import exact_mu_of_quadratics, process
+from lastiterate.testing.draws import changed, in_other_units
+from lastiterate.testing.exact_laws import (
+    BEFORE,
+    DELTA,
+    lies_above_exact_instances,
+    lies_above_exact_instances_after_a_release,
+    lies_above_quadratics,
+    one_step_is_above_the_gaussian_mechanism,
+)
+from lastiterate.testing.examples import Subject, answer_about, draws_for
 from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
 
-DELTA = 1e-5
-GAUSSIAN = float(GaussianDP(0.5).epsilon(DELTA))
-_BEFORE, _EPSILONS = 0.4, np.array([0.2, 1.5])
-_QUADRATICS, _AT = 300, np.array([0.2, 1.0, 3.0])
-_ROUNDED = 1e-9
+_REFUSED = 1_000  # draws
 
 
 @dataclass(frozen=True)
@@ -52,126 +51,24 @@ def is_cited(subject: Subject) -> str | None:
     return None if len(set(statements)) == len(statements) else "two assumptions have the same statement"
 
 
-def single_step(theorem: Theorem) -> Process | None:
-    """One full batch, or one batch of one, to which the theorem applies: sensitivity/noise is 1/2."""
-    for batches in (FullBatch(records=120), Cyclic(records=30, batch_size=30)):
-        for diameter in (math.inf, 0.5):
-            for retain in (1.0, 0.6):
-                given = process(batches, 1, 0.7, 1.4, 0.9, diameter, drift=5.0, retain=retain, dimension=2)
-                given = replace(given, adjacency=theorem.adjacencies[0])
-                if not theorem.failures(given):
-                    return given
-    return None
-
-
-def one_step_is_above_the_gaussian_mechanism(subject: Subject) -> str | None:
-    given = single_step(subject.theorem)
-    if given is None:
-        raise NothingToTry(f"{subject.theorem.name} says nothing about one full batch")
-    found = subject.epsilon(given)
-    if found >= GAUSSIAN * (1 - _ROUNDED):
-        return None
-    return f"epsilon = {found:.6g} at delta = {DELTA:g} for {given!r}; the Gaussian mechanism has {GAUSSIAN:.6g}"
-
-
-def lies_above_quadratics(subject: Subject) -> str | None:
-    """Gaussians, computed by hand: full batches, with checkpoints now and then, and batches in a fixed order."""
-    theorem, seen = subject.theorem, 0
-    for given in _quadratics():
-        answer = theorem.apply(replace(given, adjacency=theorem.adjacencies[0]))
-        if isinstance(answer, Guarantee):
-            seen += 1
-            mu = exact_mu_of_quadratics(given)
-            exact, bound = (np.asarray(one.delta(_AT)) for one in (GaussianDP(mu), answer.notion))
-            if not (bound >= exact * (1 - _ROUNDED)).all():
-                worst = int(np.argmin(bound / exact))
-                return (
-                    f"delta = {bound[worst]:.4g} at epsilon = {_AT[worst]:g} for {_said(given)}; quadratic losses have "
-                    f"{exact[worst]:.4g} (mu = {mu:.4g})"
-                )
-    if not seen:
-        raise NothingToTry(f"{theorem.name} says nothing about quadratic losses without a domain")
-    return None
-
-
-def _quadratics() -> Iterator[Process]:
-    """A quadratic has gradients of any size, and needs room."""
-    source = np.random.default_rng(9)
-    for number in range(_QUADRATICS):
-        drawn = random_process(source, BATCHES[number % 2], alike=bool(source.random() < 0.5))
-        places = (len(drawn) // 2,) if number % 6 == 0 and len(drawn) > 1 else ()
-        far = np.broadcast_to(np.inf, len(drawn))
-        given = replace(drawn, diameter=math.inf, drift=far, releases=places, smooth="it is not used")
-        yield given
-        if number % 5 == 0:
-            yield _scheduled(source, fading=number % 10 == 0)
-
-
-def _scheduled(source: np.random.Generator, fading: bool) -> Process:
-    """Contracting steps that differ widely; or `fading` as fast as they contract, so that none hides another."""
-    steps, ratio = int(source.integers(10, 60)), float(source.uniform(0.05, 0.5))
-    lipschitz = np.full(steps, source.uniform(0.5, 0.95)) if fading else source.uniform(0.5, 0.95, steps)
-    noise = np.cumprod(lipschitz) if fading else 10 ** source.uniform(-1, 1, steps)
-    return process(BATCHES[0], steps, ratio * noise, noise, lipschitz)
-
-
-def _said(given: Process) -> str:
-    return repr(given) + (f" with a release after {given.releases[0]} steps" if given.releases else "")
-
-
-def lies_above_exact_instances(subject: Subject) -> str | None:
-    def broken() -> Iterator[str]:
-        for seed, instance in subject.in_time(subject.exact):
-            answer = subject.theorem.apply(instance.process)
-            if isinstance(answer, Guarantee) and (told := beside(answer, instance, f"{instance.process!r}").wrong):
-                yield f"{told} (seed {seed})"
-
-    return _first(broken())
-
-
-def exact_delta(chain: Chain, mu: float, epsilons: Floats) -> Floats:
-    """δ of the last iterate of a chain, and of N(0, 1) or N(mu, 1) before it, from their laws: in the worse order."""
-    found = []
-    for first, second in (chain.laws, chain.laws[::-1]):
-        both = (first > 0) & (second > 0)  # the rest only adds to it
-        first, second = first[both], second[both]
-        beyond = (epsilons[:, None] - np.log(first / second)) / mu
-        terms = first * ndtr(mu / 2 - beyond) - np.exp(epsilons[:, None]) * second * ndtr(-mu / 2 - beyond)
-        found.append(terms.sum(axis=1))
-    return np.asarray(np.max(found, axis=0))
-
-
-def lies_above_exact_instances_after_a_release(subject: Subject) -> str | None:
-    seed, instance = min(subject.exact, key=lambda pair: len(pair[1].process))
-    answer = subject.theorem.apply(replace(instance.process, beforehand_mu=_BEFORE))
-    if not isinstance(answer, Guarantee):
-        return None
-    least = np.asarray(GaussianDP(_BEFORE).delta(_EPSILONS)) * (1 - 1e-12)
-    if isinstance(instance.chain, Chain):
-        exact, coarse = (exact_delta(one, _BEFORE, _EPSILONS) for one in (instance.chain.finer, instance.chain))
-        least = np.maximum(least, exact - np.abs(exact - coarse))
-    bound = np.asarray(answer.notion.delta(_EPSILONS))
-    if (bound >= least - ROUNDING).all():
-        return None
-    return f"delta = {bound} at epsilon = {_EPSILONS} for {instance.process!r} (seed {seed}); exactly {least}"
-
-
 def earlier_release_counts_whole_and_once(subject: Subject) -> str | None:
     """More than either alone, not more than both added up, and more for more."""
-    theorem, slack, before = subject.theorem, subject.tolerance, GaussianDP(_BEFORE)
+    theorem, slack, before = subject.theorem, subject.tolerance, GaussianDP(BEFORE)
     given = min(subject.examples, key=len)
     answer = answer_about(theorem, given)
     assert isinstance(answer, Guarantee)
     alone = answer.evidence
-    found, slightly = (float(alone.after(mu).notion.epsilon(DELTA)) for mu in (_BEFORE, _BEFORE / 2))
+    found, slightly = (float(alone.after(mu).notion.epsilon(DELTA)) for mu in (BEFORE, BEFORE / 2))
     least = max(subject.epsilon(given), float(before.epsilon(DELTA))) * (1 - slack)
     most = (float(before.epsilon(DELTA / 2)) + subject.epsilon(given, DELTA / 2)) * (1 + 2 * slack)
     if not (found >= least and slightly <= found * (1 + slack) <= most):
-        return f"epsilon = {found:.6g} with mu = {_BEFORE:g} released before, not from {least:.6g} to {most:.6g}: {given!r}"
+        return (
+            f"epsilon = {found:.6g} with mu = {BEFORE:g} released before, not from {least:.6g} to {most:.6g}: {given!r}"
+        )
     if isinstance(alone.notion, GaussianDP):
-        exact, both = math.hypot(alone.notion.mu, _BEFORE), alone.after(_BEFORE).notion
+        exact, both = math.hypot(alone.notion.mu, BEFORE), alone.after(BEFORE).notion
         if not isinstance(both, GaussianDP) or not exact <= both.mu <= exact * (1 + 1e-14):
-            return f"with mu = {_BEFORE:g} released before, {both!r} instead of mu = {exact:.6g}: {given!r}"
+            return f"with mu = {BEFORE:g} released before, {both!r} instead of mu = {exact:.6g}: {given!r}"
         if not math.isclose(found, float(GaussianDP(exact).epsilon(DELTA)), rel_tol=1e-12):
             return f"epsilon = {found!r} is not that of mu = {exact!r}"
     return None
@@ -300,8 +197,6 @@ def it_refuses_where_an_assumption_fails(subject: Subject) -> str | None:
                 return f"where this fails: {failed[0]}; {told}"
     return None
 
-
-_REFUSED = 1_000
 
 LAWS = (
     TheoremLaw("it is cited and says what it needs", is_cited, of_runs=False),

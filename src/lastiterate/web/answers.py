@@ -17,8 +17,8 @@ from lastiterate.accounting.report import Report
 from lastiterate.algorithms.encode import run_from_dict
 from lastiterate.algorithms.files import run_from_text, run_to_toml
 from lastiterate.algorithms.run import Run
+from lastiterate.digits import above
 from lastiterate.errors import InvalidInput, shown
-from lastiterate.numerics.digits import above
 from lastiterate.training.plans.planning import plan
 from lastiterate.web.as_python import run_to_python
 from lastiterate.web.attacker import attack

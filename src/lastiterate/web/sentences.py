@@ -10,7 +10,7 @@ from lastiterate.accounting.detection import attack_sentence as attack_sentence_
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.per_step import per_step_shown
 from lastiterate.algorithms.run import Run
-from lastiterate.numerics.digits import above, below
+from lastiterate.digits import above, below
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT
 
 _NEIGHBOURS = {

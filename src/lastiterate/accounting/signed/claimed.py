@@ -14,7 +14,7 @@ from lastiterate.accounting.page import refusals
 from lastiterate.accounting.releases import released
 from lastiterate.algorithms.encode import run_from_dict
 from lastiterate.algorithms.run import Run
-from lastiterate.numerics.digits import above
+from lastiterate.digits import above
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion

@@ -12,7 +12,7 @@ from lastiterate.accounting.signed.claimed import THEOREMS, Claimed
 from lastiterate.accounting.signed.digests import digest_of
 from lastiterate.accounting.signed.label import NOT_STATED
 from lastiterate.accounting.signed.sheet import ReportSheet
-from lastiterate.numerics.digits import above, below
+from lastiterate.digits import above, below
 
 _RATES = (0.0, 0.001, 0.002, 0.005, *(count / 100 for count in range(1, 100)), 1.0)
 _PROMISE = (

@@ -13,8 +13,8 @@ from typing import Any
 from lastiterate.accounting.signed.claimed import Claimed
 from lastiterate.algorithms.arithmetic import EXACT
 from lastiterate.algorithms.hints import closest
+from lastiterate.digits import above
 from lastiterate.errors import InvalidInput, shown
-from lastiterate.numerics.digits import above
 
 FORMAT = "lastiterate label 1"
 NOT_STATED = "not stated"
