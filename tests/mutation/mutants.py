@@ -1622,8 +1622,8 @@ MUTANTS = (
     Mutant(
         "a request of its own takes the curvature of earlier ones for granted",
         "accounting/forgetting.py",
-        "count = whole.batches.sizes_under(whole.noise.on_sum), sum(requests.removals)",
-        "count = whole.batches.sizes_under(whole.noise.on_sum), requests.records",
+        "whole, count = run.continued(sum(requests.steps)), sum(requests.removals)",
+        "whole, count = run.continued(sum(requests.steps)), requests.records",
         "tests/laws/test_forgetting.py",
         "curvature",
     ),

@@ -102,7 +102,7 @@ def _least_steps(run: Run, requests: Requests, goal: tuple[float, float], most: 
     low, high = -1, 0
     while epsilon(high) > target:
         if high * unit >= most:
-            raise _not_enough(high * unit, epsilon(high), goal, released is not None)
+            raise _not_enough(run, high * unit, epsilon(high), goal, released is not None)
         low, high = high, min(max(2 * high, 1), -(-most // unit))
     while high - low > 1:
         middle = (low + high) // 2
@@ -116,7 +116,7 @@ def _next_release(run: Run, requests: Requests) -> int | None:
     return next((place - now for place in requests.releases if place >= now), None)
 
 
-def _not_enough(steps: int, epsilon: float, goal: tuple[float, float], released: bool) -> Unavailable:
+def _not_enough(run: Run, steps: int, epsilon: float, goal: tuple[float, float], released: bool) -> Unavailable:
     target, delta = goal
     if released:
         return Unavailable(
@@ -124,9 +124,10 @@ def _not_enough(steps: int, epsilon: float, goal: tuple[float, float], released:
             f"epsilon stays {above(epsilon)} at delta = {delta:g}. Use more noise, or release less.",
             field="releases",
         )
+    apart = run.process.contraction > 1
+    advice = "smaller steps or an l2 term: steps may move iterates apart" if apart else "a larger most_steps"
     return Unavailable(
-        f"Even {steps} further steps leave epsilon = {above(epsilon)} at delta = {delta:g}. Use more noise or a larger "
-        "most_steps.",
+        f"Even {steps} further steps leave epsilon = {above(epsilon)} at delta = {delta:g}. Use more noise or {advice}.",
         field="epsilon",
     )
 

@@ -10,7 +10,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Batches, Cyclic, Shuffled
+from lastiterate.algorithms.batches import Batches, Cyclic, Shuffled, Sizes
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.quantities import Quantities
 from lastiterate.algorithms.run import Run
@@ -82,11 +82,11 @@ def forgetting_process(run: Run, requests: Requests) -> Process:
     )
 
 
-def continued_process(run: Run, requests: Requests) -> Process:
-    """Training and further steps, where all removed records may be missing."""
-    whole = run.continued(sum(requests.steps))
-    sizes, count = whole.batches.sizes_under(whole.noise.on_sum), sum(requests.removals)
-    process = Quantities(whole, sizes, missing=count).process
+def continued_process(run: Run, requests: Requests, sizes: Sizes | None = None) -> Process:
+    """Training and further steps, where all removed records may be missing; for all sizes of batches, or for these."""
+    whole, count = run.continued(sum(requests.steps)), sum(requests.removals)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        process = Quantities(whole, sizes or whole.batches.sizes_under(whole.noise.on_sum), missing=count).process
     return replace(process, smooth="nothing is prepaid where records are forgotten")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from lastiterate.accounting.account import account
 from lastiterate.accounting.forgetting import Requests, check_covered, continued_process
 from lastiterate.accounting.forgetting_adaptive import requested_process
 from lastiterate.accounting.releases import released
+from lastiterate.algorithms.batches import Sizes
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, Unavailable
@@ -25,7 +27,14 @@ def chance_process(run: Run, requests: Requests) -> Process:
     check_covered(run, requests)
     if requests.adaptive:
         raise InvalidInput(f"adaptive requests must be proved by {SHIFT_ENGINE.name}.", field="adaptive")
-    process = continued_process(run, requests)
+    worst = _with_sizes(run, requests, run.batches.sizes_under(run.noise.on_sum))
+    if run.batches.constant_size:
+        return worst
+    return replace(worst, usual=cache(lambda rare: _with_sizes(run, requests, run.batches.usual_sizes(rare))))
+
+
+def _with_sizes(run: Run, requests: Requests, sizes: Sizes) -> Process:
+    process = continued_process(run, requests, sizes)
     present = np.arange(len(process)) < requests.ends(run.steps)[-1] - requests.steps[-1]
     return replace(
         process,
