@@ -118,7 +118,7 @@ def test_a_file_that_is_no_checkpoint(tmp_path: Path) -> None:
         li.train(a_run(), DATA, checkpoint=file)
     with pytest.raises(li.InvalidInput, match="no checkpoint can be written in"):
         li.train(a_run(), DATA, checkpoint=tmp_path / "no" / "folder")
-    with pytest.raises(li.InvalidInput, match="the name of a file"):
+    with pytest.raises(li.InvalidInput, match="checkpoint must be a file name"):
         li.train(a_run(), DATA, checkpoint=3)  # type: ignore[arg-type]
 
 

@@ -117,7 +117,7 @@ def test_limits_below_the_range_of_normal_numbers_are_rounded_down() -> None:
     rows = np.full((1, 1), 1e36, np.float32)
     moved = _sum(run, rows, np.array([1.0]), np.zeros(1), slice(None))
     assert abs(float(moved[0])) <= 1.05e-9
-    with pytest.raises(li.InvalidInput, match="smaller ones"):
+    with pytest.raises(li.InvalidInput, match="smaller batches"):
         linear_arithmetic(run, np.float32, 1)
 
 
@@ -149,7 +149,7 @@ def test_a_small_sensitivity_is_compared_with_the_rounding_of_long_gradients() -
     loss = li.losses.general(smoothness=1.0, strong_convexity=0.0, gradient_sensitivity=1e-13, clip=1.0)
     run = li.Run(loss, li.FullBatch(1024), 1.0, li.OnIterate(1.0), 1)
     objective = EachRecord(lambda w, x, y: x, linear_data((np.ones((1024, 1)), np.zeros(1024)), 1024, None, None))
-    with pytest.raises(li.InvalidInput, match="smaller ones"):
+    with pytest.raises(li.InvalidInput, match="smaller batches"):
         objective.arithmetic(run, 1)
 
 
@@ -178,7 +178,7 @@ def test_hidden_iterates_stray_by_no_more_than_is_charged() -> None:
         assert np.sqrt(steps * parameters) * 2.0**-finer / 2 <= STRAYING / 2
     steep = li.losses.general(smoothness=1e12, weak_convexity=1e12, gradient_sensitivity=1.0)
     run = li.Run(steep, li.FullBatch(1), 1.0, li.OnIterate(1.0), 5)
-    with pytest.raises(li.InvalidInput, match="smaller steps"):
+    with pytest.raises(li.InvalidInput, match="a smaller step_size"):
         li.train(run, ([[0.0]], [0.0]), loss=lambda w, x, y: x, start=[0.0])
 
 
@@ -258,7 +258,7 @@ def test_every_records_own_epsilon_includes_the_straying_of_iterates() -> None:
 
 def test_sums_that_double_precision_cannot_hold_are_refused() -> None:
     run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(10**11), 0.5, li.OnMeanGradient(0.1), 1)
-    with pytest.raises(li.InvalidInput, match="smaller ones"):
+    with pytest.raises(li.InvalidInput, match="smaller batches"):
         linear_arithmetic(run, np.float64, 3)
     assert IN_SINGLE_PRECISION.factor(10**6, random=False) < 1.001 < IN_SINGLE_PRECISION.factor(10**10, random=False)
     assert IN_DOUBLE_PRECISION.factor(10**6, random=True) < 1.001 < IN_SINGLE_PRECISION.factor(10**6, random=True)

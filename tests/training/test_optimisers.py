@@ -149,7 +149,7 @@ def test_projections_and_proximal_maps_follow_every_step() -> None:
 
 
 def test_an_optimiser_without_an_update_is_not_trained() -> None:
-    with pytest.raises(li.InvalidInput, match="update of lion is not known"):
+    with pytest.raises(li.InvalidInput, match="update of lion is unknown"):
         li.train(a_run("lion", noise=0.1), DATA)
 
 

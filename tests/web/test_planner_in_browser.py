@@ -196,7 +196,7 @@ def test_a_file_says_on_the_page_what_it_says_to_the_command_line(
 def test_a_plan_becomes_the_run(seen: Seen) -> None:
     page = seen.page
     page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
-    page.get_by_label("largest number of passes over the data").fill("40")
+    page.get_by_label("passes over the data at most").fill("40")
     page.get_by_role("button", name="Compare plans").click()
     page.wait_for_selector("#plans-found:not([hidden])")
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]

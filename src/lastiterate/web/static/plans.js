@@ -15,7 +15,7 @@ export class Plans {
   constructor(state, use) {
     Object.assign(this, { state, use });
     this.#field("features", "features per record", "count");
-    this.#field("passes", "largest number of passes", "over the data");
+    this.#field("passes", "passes over the data", "at most");
     at("plan").addEventListener("click", () => this.#ask());
     at("plans-cancel").addEventListener("click", () => { this.#asking.stop(); this.#work(false); });
   }
