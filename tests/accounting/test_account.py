@@ -141,7 +141,7 @@ def test_every_record_has_its_own_epsilon() -> None:
     assert each.epsilon_of(999) == each.worst
     assert each.epsilon_of(0) < each.worst
     assert (np.diff(each.batch_epsilons) >= 0).all()
-    assert "10 places" in str(each)
+    assert "10 batches" in str(each)
     with pytest.raises(li.InvalidInput, match="record must be from 0 to 999"):
         each.epsilon_of(1000)
 

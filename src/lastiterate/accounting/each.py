@@ -77,16 +77,17 @@ class RecordReport:
 
     def __repr__(self) -> str:
         low, count = float(self.batch_epsilons.min()), len(self.batch_epsilons)
-        return summary(self, f"epsilon from {low:.4g} to {self.worst:.4g}", f"delta={self.delta:g}", f"{count} places")
+        return summary(self, f"epsilon from {low:.4g} to {self.worst:.4g}", f"delta={self.delta:g}", f"{count} batches")
 
     def _repr_html_(self) -> str:
         return card(headline(str(self)), folded("For everybody", preformatted(str(self.for_everybody))))
 
     def __str__(self) -> str:
         low, middle = float(self.batch_epsilons.min()), float(np.median(self.batch_epsilons))
+        count = len(self.batch_epsilons)
         return (
             f"epsilon of a record at delta = {self.delta:g}: {low:.6g} to {self.worst:.6g}, median {middle:.6g}, "
-            f"{len(self.batch_epsilons)} {'places' if len(self.batch_epsilons) > 1 else 'place for all'}"
+            f"{f'{count} batches' if count > 1 else 'the same for all records'}"
         )
 
 

@@ -1,4 +1,4 @@
-"""Whether the report beside a certificate, as in the JSON of a trained model, says what the certificate says."""
+"""Whether the report beside a certificate, as in the JSON of a trained model, agrees with it."""
 
 from __future__ import annotations
 

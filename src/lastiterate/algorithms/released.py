@@ -1,4 +1,4 @@
-"""What is made of the iterates before anything leaves: the last of them, or an average."""
+"""What is released of the iterates: the last of them, or an average."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _INSIDE = Interval(0.0, 1.0, low_included=False, high_included=False)
 
 
 class Released(ABC):
-    """What leaves at the end, and wherever else something is released. `kind` is its name in files."""
+    """What is released at the end and at checkpoints. `kind` is its name in files."""
 
     kind: ClassVar[str]
 

@@ -1,4 +1,4 @@
-"""Whether a report page says what its certificate proves: it has to be the very page that its certificate makes."""
+"""Whether a report page agrees with its certificate: it must be the very page that its certificate makes."""
 
 from __future__ import annotations
 
