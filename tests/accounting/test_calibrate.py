@@ -12,7 +12,7 @@ import lastiterate as li
 ALL_BATCHES = (
     li.FullBatch(records=1000),
     li.Cyclic(records=1000, batch_size=100),
-    li.Shuffled(records=1000, batch_size=250, each_epoch=False),  # few places: the tables of each two take long
+    li.Shuffled(records=1000, batch_size=500, each_epoch=False),  # two places: the tables of each two take long
     li.Shuffled(records=1000, batch_size=250),
     li.FixedSize(records=1000, batch_size=100),
     li.Poisson(records=1000, rate=0.1),

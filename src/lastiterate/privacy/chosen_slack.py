@@ -47,9 +47,11 @@ class ForEachDepth(Notion):
 
     def _log_delta(self, epsilons: Floats) -> Floats:
         """By any of its members; the first tells which others are worth a look, and smaller δ ask for smaller exceptions."""
-        first = self.member(self.power(math.log(1e-5)))._log_delta(epsilons)
+        usual = self.power(math.log(1e-5))
+        first = self.member(usual)._log_delta(epsilons)
         worth = {self.power(float(one)) for one in np.quantile(np.maximum(first, _DEEPEST), [0.0, 0.5, 1.0])}
-        found = np.min([first, *(self.member(power)._log_delta(epsilons) for power in sorted(worth))], axis=0)
+        others = sorted(worth - {usual})
+        found = np.min([first, *(self.member(power)._log_delta(epsilons) for power in others)], axis=0)
         while (deeper := self.power(max(float(found.min()), _DEEPEST))) > max(worth) and self._felt(max(worth), found):
             worth.add(deeper)
             found = np.minimum(found, self.member(deeper)._log_delta(epsilons))

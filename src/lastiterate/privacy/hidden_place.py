@@ -168,7 +168,7 @@ class HardestFirst:
         if len(self.mus) < 2 or not self.mus[0]:
             return np.ones_like(self.mus)
         found = self._candidates(epsilon)
-        return np.asarray(found[int(np.argmin(self._estimates(epsilon, found)))])
+        return np.asarray(found[self._best(epsilon, found)])
 
     @cached_property
     def _numbers(self) -> Counts:
@@ -190,45 +190,63 @@ class HardestFirst:
     def _candidates(self, epsilon: float) -> Floats:
         """log y_k = m_k·(q − m_k/2), but ε at least for hard places and at most for others; q such that nothing is left."""
         hard, mus = self._typical
-        shares = self._at(epsilon, hard, mus, self._point(epsilon, hard, mus))
+        shares = self._at(epsilon, mus, self._point(epsilon, mus))
         given, taken = np.where(hard, 0.0, 1 - shares) @ self.weights, np.where(hard, shares - 1, 0.0) @ self.weights
         scale = np.minimum(given / np.maximum(taken, 1e-300) * _KEPT**2, 1.0)
         return np.where(hard, 1 + (shares - 1) * scale[:, None], shares)
 
-    def _point(self, epsilon: float, hard: Chosen, mus: Floats) -> Floats:
+    def _point(self, epsilon: float, mus: Floats) -> Floats:
         """q for each candidate: first between which kinks it lies, then by Newton's method, for a convex function there."""
         kinks, rows = np.sort(epsilon / mus + mus / 2, axis=1), np.arange(len(mus))
         low, high = np.zeros(len(mus), np.intp), np.full(len(mus), mus.shape[1] - 1)
         for _ in range(mus.shape[1].bit_length()):
             middle = (low + high) // 2
-            enough = (self._at(epsilon, hard, mus, kinks[rows, middle]) - 1) @ self.weights >= 0
+            enough = (self._at(epsilon, mus, kinks[rows, middle]) - 1) @ self.weights >= 0
             low, high = np.where(enough, low, np.minimum(middle + 1, high)), np.where(enough, middle, high)
         least, most = kinks[rows, np.maximum(high - 1, 0)], kinks[rows, high]
         point = most
         for _ in range(_STEPS):
-            shares = self._at(epsilon, hard, mus, point)
+            shares = self._at(epsilon, mus, point)
             slope = np.where(shares != 1, shares * mus, 0.0) @ self.weights
             step = ((shares - 1) @ self.weights) / np.maximum(slope, 1e-300)
-            point = np.clip(point - step, least, most)
+            point = np.minimum(np.maximum(point - step, least), most)
         return np.asarray(point)
 
-    def _at(self, epsilon: float, hard: Chosen, mus: Floats, point: Floats) -> Floats:
-        logs = np.clip(mus * (point[:, None] - mus / 2) - epsilon, -700.0, 30.0)
-        return np.exp(np.where(hard, np.maximum(logs, 0.0), np.minimum(logs, 0.0)))
+    def _at(self, epsilon: float, mus: Floats, point: Floats) -> Floats:
+        half, low, high = self._limits
+        logs = point[:, None] - half
+        logs *= mus
+        logs -= epsilon
+        return np.asarray(np.exp(np.minimum(np.maximum(logs, low, out=logs), high, out=logs), out=logs))
 
-    def _estimates(self, epsilon: float, shares: Floats) -> Floats:
-        """About δ for each candidate."""
-        hard = self._typical[0]
+    @cached_property
+    def _limits(self) -> tuple[Floats, Floats, Floats]:
+        """m_k/2, and what log y_k/e^ε is cut to, for each candidate."""
+        hard, mus = self._typical
+        return mus / 2, np.where(hard, 0.0, -700.0), np.where(hard, 30.0, 0.0)
+
+    def _best(self, epsilon: float, shares: Floats) -> int:
+        """The candidate with about the least δ. Pairs only add to it: they are left out where places alone have more."""
         levels = np.minimum(epsilon + np.log(shares), 700.0)
-        own = _about_gap(levels, self.mus) / np.maximum(shares, 1.0)
+        own = (_about_gap(levels, self.mus) / np.maximum(shares, 1.0)) @ self.weights
+        first = int(np.argmin(own))
+        total = np.full_like(own, np.inf)
+        total[first] = own[first] + self._in_pairs(levels, shares, np.array([first]))[0]
+        others = np.flatnonzero(own < total[first])
+        total[others] = own[others] + self._in_pairs(levels, shares, others)
+        return int(np.argmin(total))
+
+    def _in_pairs(self, levels: Floats, shares: Floats, which: Counts) -> Floats:
+        """About what pairs of places add to δ, for these candidates."""
+        hard, shares = self._typical[0][which], shares[which]
         given = np.where(hard, 0.0, self.weights * (1 - shares))
         parts = np.add.reduceat(given, self._starts, axis=1)
         parts = parts / np.maximum(parts.sum(axis=1, keepdims=True), 1e-300)
         row, place = np.nonzero(hard & (shares > 1))
-        taken = _about_gap(levels[row, place][:, None], self._columns[place]) * parts[row]
-        in_pairs = np.zeros_like(own)
-        in_pairs[row, place] = taken.sum(axis=1) * (shares[row, place] - 1) / shares[row, place]
-        return np.asarray((own + in_pairs) @ self.weights)
+        taken = _about_gap(levels[which[row], place][:, None], self._columns[place]) * parts[row]
+        found = np.zeros_like(shares)
+        found[row, place] = taken.sum(axis=1) * (shares[row, place] - 1) / shares[row, place]
+        return np.asarray(found @ self.weights)
 
 
 def _log_below(epsilon: float, shares: Floats) -> Floats:
