@@ -85,3 +85,8 @@ def test_other_sentences_are_not(name: str) -> None:
 def test_what_is_not_a_list_of_sentences_stays() -> None:
     assert in_todays_words(None) is None
     assert in_todays_words([1, {}]) == [1, {}]
+
+
+def test_a_start_at_zero_is_not_taken_for_one_near_it() -> None:
+    assert in_todays_words(["The first iterate has norm at most 0."]) == ["Training starts at zero."]
+    assert in_todays_words(["The first iterate has norm at most 0.5."]) == ["The first iterate has norm at most 0.5."]

@@ -69,6 +69,10 @@ _CHANGED = (
     ("an empty batch moves nothing but its noise;", "an empty batch contributes only noise;"),
 )
 
+_WHOLE = {
+    "The first iterate has norm at most 0.": "Training starts at zero."
+}  # the beginning of others, such as of 0.5
+
 
 def in_todays_words(sentences: Any) -> Any:
     """The same list of sentences; anything else is returned as it is."""
@@ -80,4 +84,4 @@ def in_todays_words(sentences: Any) -> Any:
 def _today(sentence: str) -> str:
     for earlier, today in _CHANGED:
         sentence = sentence.replace(earlier, today)
-    return sentence
+    return _WHOLE.get(sentence, sentence)
