@@ -37,7 +37,6 @@ MINE = li.theorems.Theorem(
     bound=bound,
 )
 """
-# The last step. When the library checks a theorem by itself, its call belongs here.
 TRY = """
 import json
 
@@ -45,14 +44,14 @@ import lastiterate as li
 from theorem import MINE
 
 run = li.read_run("run.toml")
-mine, refused = MINE.apply(run.process), MINE.apply(li.Run(
-    run.loss, li.Cyclic(records=1_000, batch_size=10), 0.5, li.OnIterate(std=0.005), 2_000
-).process)
+report = li.account(run, delta=1e-6, theorems=[*li.CATALOGUE, MINE])
+cyclic = li.Run(run.loss, li.Cyclic(records=1_000, batch_size=10), 0.5, li.OnIterate(std=0.005), 2_000)
 print(json.dumps({
-    "mine": mine.epsilon(1e-6),
-    "best": li.account(run, delta=1e-6).epsilon,
-    "lower": li.lower_bound(run, 1e-6).epsilon,
-    "refusal": str(refused),
+    "mine": next(one.epsilon(1e-6) for one in report.guarantees if one.theorem is MINE),
+    "best": report.epsilon,
+    "lower": report.sandwich.lower.epsilon,
+    "refusal": str(MINE.apply(cyclic.process)),
+    "laws": str(li.testing.check_theorem(MINE)),
 }))
 """
 
@@ -75,6 +74,7 @@ def walk(steps: Steps) -> None:
         "the new theorem lies between the best one and nothing", found["lower"] <= found["best"] <= found["mine"] < 10
     )
     expect(found["refusal"], "mine/full-batch", "full batches")
+    expect(found["laws"], "mine/full-batch: 13 laws hold")
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def _filled(chosen: Collection[str | None]) -> argparse.ArgumentParser:
     parser = Parser(
         prog="lastiterate",
         description="Differential privacy accounting and training when only the final model is released.",
-        epilog="example: lastiterate account examples/mnist.toml --delta 1e-5",
+        epilog="example: lastiterate account examples/logistic.toml --delta 1e-5",
     )
     parser.add_argument("--version", action=Version, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(required=True, metavar="command")
