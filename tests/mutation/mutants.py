@@ -245,8 +245,8 @@ MUTANTS = (
     Mutant(
         "layers that forget what is between the two cuts",
         "mixing/layers.py",
-        "found = np.where(wide, start + between + elsewhere, single)",
-        "found = np.where(wide, start + elsewhere, single)",
+        "found = at.start + between + elsewhere",
+        "found = at.start + elsewhere",
         "tests/mixing/test_reflection.py",
         "layers",
     ),

@@ -29,11 +29,13 @@ _WIDTHS = (0, 1, 2, 3, 5, 8, 12, 18, 27, 40, 60)  # from c₂ to c₁, in cells:
 class _Triples:
     """Every ε, c₂ and c₁ by their cells, the first `single` ones with c₁ = c₂; and what does not change with h.
 
+    `firsts`: where another ε begins, which is that of `ends`.
     `start`: d(ε − c₂). `ahead`: by how much the first chord is steeper. `grown`: e^{c₂} − 1. `rest`: ε − c₂, rounded down.
     `paid_before`, `paid_low`, `paid_high`: where sums over the chords up to the cell before c₁, up to c₂ and to c₁ stand.
     """
 
-    end: NDArray[np.intp]
+    firsts: NDArray[np.intp]
+    ends: NDArray[np.intp]
     low: NDArray[np.intp]
     high: NDArray[np.intp]
     single: int
@@ -49,30 +51,21 @@ class _Triples:
 class Layers(Block):
     """One block of steps, as there: d on an even grid of ε from 0 on, and M at increasing ε from 0 on."""
 
-    def after(self, before: Floats, worth: Floats | float = np.inf) -> Floats:
-        """A profile after the block, on the grid, from one before it: the best c₁ and c₂ for each ε.
-
-        Where nothing is below `worth`, 1 stands for what it would be: the first terms alone tell for most c₁ and c₂.
-        """
+    def after(self, before: Floats) -> Floats:
+        """A profile after the block, on the grid, from one before it: the best c₁ and c₂ for each ε."""
         known = np.maximum(np.minimum.accumulate(np.minimum(before, 1.0)), _LEAST)
-        enough = np.broadcast_to(np.minimum(worth, 1.0), known.shape)
         paid, at = np.cumsum(self._increases * known, axis=1).ravel(), self._triples
-        x = known.take(at.high)
+        x, single = known.take(at.high), slice(at.single)
         # The difference of two sums may have lost what is small beside them: that much is added.
         between = at.ahead * known.take(at.low) + paid.take(at.paid_before) - paid.take(at.paid_low)
         between += 1e-14 * paid.take(at.paid_high)
-        between[: at.single] = 0.0
-        least = at.start + between
-        least[: at.single] = at.start[: at.single] * (1 - x[: at.single])
-        kept = np.flatnonzero(least < enough.take(at.end))
-        start, between, x = at.start[kept], between[kept], x[kept]
-        raised = down(np.log1p(at.grown[kept] / x))
-        elsewhere = x * self._apart_at(at.rest[kept] + raised)
-        single = np.maximum(start, (1 - x) * start + elsewhere)
-        wide = kept >= at.single
-        found = np.where(wide, start + between + elsewhere, single)
+        with np.errstate(over="ignore"):
+            raised = down(np.log1p(at.grown / x))
+        elsewhere = x * self._apart_at(at.rest + raised)
+        found = at.start + between + elsewhere
+        found[single] = np.maximum(at.start[single], (1 - x[single]) * at.start[single] + elsewhere[single])
         best = np.ones_like(known)
-        np.minimum.at(best, at.end[kept], up(found))
+        np.minimum.at(best, at.ends, up(np.minimum.reduceat(found, at.firsts)))
         return np.maximum(np.minimum.accumulate(best), _LEAST)
 
     @cached_property
@@ -83,8 +76,10 @@ class Layers(Block):
         inside = low + width <= end
         width, end, low = width[inside], end[inside], low[inside]
         high, row, start = low + width, end * count, self.common[end - low]
+        firsts = np.flatnonzero(np.diff(end, prepend=-1))
         return _Triples(
-            end,
+            firsts,
+            end[firsts],
             low,
             high,
             int(np.count_nonzero(width == 0)),
@@ -120,7 +115,7 @@ def for_ever(blocks: list[Layers], known: Floats, rounds: int) -> Floats:
     for _ in range(rounds):
         following = profile
         for block in blocks:
-            following = np.minimum(following, block.after(profile, following))
+            following = np.minimum(following, block.after(profile))
         if (following >= profile * (1 - 1e-4)).all():
             return following
         profile = following
