@@ -58,7 +58,7 @@ def test_scikit_learn_agrees(estimator: object, check: object) -> None:
         (PrivateLinearRegression(target_bound=3.0, **KNOWN), SCORES),
         (PrivateLinearRegression(target_bound=3.0, loss="ridge", l2=0.01, **KNOWN), SCORES),
     ],
-    ids=repr,
+    ids=lambda value: f"{len(value)} targets" if isinstance(value, np.ndarray) else repr(value),
 )
 def test_what_is_run_meets_the_target_and_learns(model: object, targets: np.ndarray, epsilon: float) -> None:
     fitted = model.set_params(epsilon=epsilon).fit(FEATURES, targets)  # type: ignore[attr-defined]
