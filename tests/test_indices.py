@@ -18,7 +18,8 @@ from lastiterate.shift.schedule import chunk_starts
 
 SOURCE = Path(li.__file__).parent
 WIDER = {"int64", "int32", "int_", "longlong"}
-BITS = {"numerics/exact_noise.py": {"int64"}}  # 64 random bits, which are no index
+# No indices: 64 random bits, and sums of errors that are counted in small units.
+BITS = {"numerics/exact_noise.py": {"int64"}, "estimators/validation.py": {"int64"}}
 
 
 def fixed_widths(source: str) -> set[str]:

@@ -34,18 +34,18 @@ ALLOWED = {
     "shift": "algorithms kernel numerics progress",
     "mixing": "numerics privacy",
     "theorems": "algorithms display errors kernel mixing numerics privacy progress shift",
-    "auditing": "algorithms display errors kernel numerics parallel plots privacy progress shift",
+    "auditing": "algorithms digits display errors kernel numerics parallel plots privacy progress shift",
     "accounting": "algorithms auditing digits display errors kernel numerics plots privacy progress shift theorems",
     "testing": "algorithms auditing display errors kernel numerics privacy progress theorems",
     "adapters": "accounting algorithms errors numerics privacy theorems torch",
-    "training": "accounting algorithms display errors numerics plots privacy progress",  # privacy: the adjacency to protect
+    "training": "accounting algorithms digits display errors numerics plots privacy progress",  # privacy: the adjacency
     "torch": "accounting algorithms display errors numerics progress theorems training",  # theorems: those of every iterate
     "mechanisms": "accounting algorithms display errors numerics plots privacy training",
-    "estimators": "accounting algorithms errors numerics privacy progress training",  # privacy: the adjacency to protect
+    "estimators": "accounting algorithms digits errors numerics privacy progress training",  # privacy: the adjacency
     "reproduction": "accounting algorithms auditing errors kernel mechanisms numerics parallel plots privacy progress shift "
     "theorems training",
-    "web": "accounting algorithms digits errors privacy progress theorems training",  # privacy: the adjacency to protect
-    "cli": "accounting algorithms auditing errors estimators privacy progress reproduction theorems training web",
+    "web": "accounting algorithms digits errors privacy progress theorems training",  # privacy: the adjacency
+    "cli": "accounting algorithms auditing digits errors estimators privacy progress reproduction theorems training web",
     "__main__": "cli",
 }
 TABLE = {package: set(targets.split()) for package, targets in ALLOWED.items()}

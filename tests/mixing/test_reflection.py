@@ -148,11 +148,11 @@ def test_numbers_of_the_theory(batches: object, push: float, diameter: float, mo
 
 def test_a_domain_that_is_too_wide_is_refused_with_its_width() -> None:
     given = process(FULL, 10, sensitivity=0.1, diameter=40.0)
-    assert "the diameter is 40 times the noise" in str(REFLECTION.apply(given))
+    assert "its diameter is 40 times the noise" in str(REFLECTION.apply(given))
 
 
 def test_a_push_that_nothing_hides_and_epochs_that_are_too_long_are_refused_with_numbers() -> None:
-    assert "but it is 20" in str(REFLECTION.apply(process(FULL, 10, sensitivity=20.0, diameter=1.0)))
+    assert "it is 20 times the noise" in str(REFLECTION.apply(process(FULL, 10, sensitivity=20.0, diameter=1.0)))
     assert REFLECTION.apply(process(FULL, 10, sensitivity=12.0, diameter=1.0)).epsilon(1e-6) > 100  # type: ignore[union-attr]
     long = process(li.Shuffled(records=500, batch_size=1), 500, sensitivity=0.1, diameter=10.0)
-    assert "but there are 500" in str(REFLECTION.apply(long))
+    assert "this run has 500" in str(REFLECTION.apply(long))
