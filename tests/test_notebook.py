@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
+from lastiterate.digits import above
 from lastiterate.display import bullets, card, folded, headline, table
 
 LOSS = li.losses.logistic(feature_norm=1.0, l2=0.01)
@@ -81,9 +82,8 @@ def test_every_repr_is_one_short_line() -> None:
 
 def test_what_a_report_and_a_run_say_in_a_line() -> None:
     report = values()["Report"]
-    assert repr(report) == (
-        f"Report(epsilon={report.epsilon:.4g}, delta=1e-05, by {report.best.theorem.name!r}, 30 steps, replace one record)"
-    )
+    epsilon, theorem = above(report.epsilon), report.best.theorem.name
+    assert repr(report) == f"Report(epsilon={epsilon}, delta=1e-05, by {theorem!r}, 30 steps, replace one record)"
     assert repr(RUN) == (
         f"Run(logistic loss, {RUN.batches.described}, 3 epochs, step size 0.1, noise OnMeanGradient(std=0.1))"
     )

@@ -19,7 +19,7 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 def executed(path: Path) -> Any:
     """The notebook with fresh outputs, and without times and other traces of this machine."""
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=300, kernel_name="python3", record_timing=False).execute()
+    NotebookClient(notebook, timeout=300, kernel_name="python3", record_timing=False, coalesce_streams=True).execute()
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     notebook.metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     return notebook
@@ -29,7 +29,10 @@ def texts(cell: Any) -> list[str]:
     """What a cell prints or returns as text; pictures are not compared."""
     outputs = cell.get("outputs", [])
     shown = (one["data"] for one in outputs if "data" in one and "image/png" not in one["data"])
-    return ["".join(one["text"]) for one in outputs if "text" in one] + [data["text/plain"] for data in shown]
+    printed = "".join(
+        one["text"] for one in outputs if "text" in one
+    )  # in as many pieces as the kernel happens to send
+    return [printed, *(data["text/plain"] for data in shown)]
 
 
 def differences(path: Path) -> list[str]:

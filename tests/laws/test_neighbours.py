@@ -18,6 +18,7 @@ import lastiterate as li
 from alone import by_theorem
 from lastiterate.accounting.certificate import verify
 from lastiterate.auditing.chain import Chain, iid_hazard
+from lastiterate.digits import above
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.testing.beside import beside
 from lastiterate.testing.examples import instances
@@ -199,7 +200,7 @@ def test_a_run_lies_above_its_instances_and_its_certificate_is_accepted(batches:
     verdict = verify(json.loads(json.dumps(report.certificate)), run)
     assert verdict.accepted
     assert verdict.adjacency == adjacency.said
-    assert str(report).startswith(f"epsilon = {report.epsilon:.6g} at delta = 1e-05 ({adjacency.said})")
+    assert str(report).startswith(f"epsilon = {above(report.epsilon, 6)} at delta = 1e-05 ({adjacency.said})")
 
 
 def judged(certificate: dict[str, Any]) -> str:

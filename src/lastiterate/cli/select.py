@@ -51,7 +51,8 @@ def _content(options: argparse.Namespace, trials: Trials, reports: list[Report],
 
 def _text(options: argparse.Namespace, trials: Trials, reports: list[Report], epsilon: float) -> str:
     lines = [
-        f"epsilon = {above(epsilon, 6)} at delta = {options.delta:g} ({reports[0].protected}) for releasing only the best",
+        f"epsilon = {above(epsilon, 6)} at delta = {options.delta:g} ({reports[0].protected}) "
+        "for releasing only the best trial",
         f"number of trials: random and not released, drawn from a {trials_said(trials)}",
         *(
             f"one trial of {path}: epsilon = {above(report.epsilon, 6)}, by {report.best.theorem.name}"
