@@ -3,7 +3,6 @@
 from lastiterate.accounting.alternatives import Alternative
 from lastiterate.accounting.budget_certificate import BudgetVerdict
 from lastiterate.accounting.budget_entry import BudgetEntry
-from lastiterate.accounting.certificate import Verdict
 from lastiterate.accounting.each import RecordReport
 from lastiterate.accounting.forgetting_certificate import ForgettingVerdict
 from lastiterate.accounting.forgotten import Forgetting, Removed
@@ -12,6 +11,7 @@ from lastiterate.accounting.sandwich import Sandwich
 from lastiterate.accounting.select import Selection
 from lastiterate.accounting.selection_certificate import SelectionVerdict
 from lastiterate.accounting.signed.check import PageVerdict
+from lastiterate.accounting.verdict import Verdict
 
 __all__ = [
     "Alternative",

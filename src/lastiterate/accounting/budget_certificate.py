@@ -13,7 +13,8 @@ from lastiterate.accounting.budget_guarantee import implied
 from lastiterate.accounting.budget_read import History
 from lastiterate.accounting.budget_sum import AGAIN, Filter, Rule, rule_of, total_mu, total_slack
 from lastiterate.accounting.budget_terms import Terms
-from lastiterate.accounting.certificate import BUDGET_FORMAT, Verdict, proved_by, rejected, rounded_up, verify
+from lastiterate.accounting.certificate import BUDGET_FORMAT, proved_by, rounded_up, verify
+from lastiterate.accounting.verdict import Verdict, rejected
 from lastiterate.digits import above
 from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, checked_number
 from lastiterate.numerics.rounding import up

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 from typing import Any
 
 from lastiterate.accounting.describe import promises
@@ -20,11 +19,10 @@ from lastiterate.accounting.groups import at_their_places, checked_group, protec
 from lastiterate.accounting.misreported import misreported
 from lastiterate.accounting.releases import released
 from lastiterate.accounting.replay import CHOSEN, proof_of, statement
+from lastiterate.accounting.verdict import HOW, Verdict, rejected
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run
-from lastiterate.digits import above
-from lastiterate.display import summary
 from lastiterate.errors import (
     INSIDE_UNIT,
     NON_NEGATIVE,
@@ -40,7 +38,7 @@ from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.evidence import Grade
-from lastiterate.theorems.own import NOT_PART, checked_theorems, of_the_library, own_assumption
+from lastiterate.theorems.own import checked_theorems, of_the_library, own_assumption
 from lastiterate.theorems.theorem import Guarantee, Theorem
 
 FORMAT = "lastiterate certificate 3"
@@ -49,50 +47,6 @@ FORGETTING_FORMAT = "lastiterate forgetting certificate 1"
 SELECTION_FORMAT = "lastiterate selection certificate 1"
 _DIGITS = 12
 _THEOREMS = {theorem.name: theorem for theorem in CATALOGUE}
-HOW = {"replayed": "proof replayed step by step", "recomputed": "recomputed from the run"}
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether a certificate proves its claim: ε, δ, the releases and the assumptions; or the reason why it does not."""
-
-    accepted: bool
-    epsilon: float = math.inf
-    delta: float = 1.0
-    steps: int = 0
-    releases: tuple[int, ...] = ()
-    reason: str = ""
-    assumptions: tuple[str, ...] = ()
-    grade: str = ""
-    adjacency: str = ""
-    released: str = ""
-    own_theorem: str = ""
-
-    def __repr__(self) -> str:
-        return summary(self, str(self))
-
-    def __str__(self) -> str:
-        if not self.accepted:
-            return f"rejected: {self.reason}"
-        others = f" and those after {', '.join(map(str, self.releases))} steps" if self.releases else " alone"
-        return (
-            f"accepted: epsilon = {above(self.epsilon, 9)} at delta = {self.delta:g}, {self.adjacency}, "
-            f"{self._what}{others} released; {HOW[self.grade]}"
-            + (f", assuming the theorem {self.own_theorem}, {NOT_PART}" if self.own_theorem else "")
-        )
-
-    @property
-    def _what(self) -> str:
-        return f"{self.released}, of {self.steps}," if self.released else f"the last of {self.steps} iterates"
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON could hold it."""
-        lists = {"releases": list(self.releases), "assumptions": list(self.assumptions)}
-        return {**asdict(self), **lists}
-
-
-def rejected(reason: str) -> Verdict:
-    return Verdict(False, reason=reason)
 
 
 def certificate_of(

@@ -7,18 +7,16 @@ from typing import Any
 
 from lastiterate.accounting.certificate import (
     FORGETTING_FORMAT,
-    HOW,
-    Verdict,
     claimed_epsilon,
     found_by,
     not_recomputed,
     not_replayed,
-    rejected,
 )
 from lastiterate.accounting.forgetting import Requests
 from lastiterate.accounting.forgetting_proofs import process_for, theorems_for
 from lastiterate.accounting.forgetting_words import forgetting_promises, said_of
 from lastiterate.accounting.releases import checked_releases
+from lastiterate.accounting.verdict import HOW, Verdict, rejected
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.algorithms.run import Run
 from lastiterate.digits import above

@@ -11,17 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lastiterate.accounting.certificate import (
-    FORMAT,
-    SELECTION_FORMAT,
-    Verdict,
-    checked,
-    proved_by,
-    rejected,
-    rounded_up,
-)
+from lastiterate.accounting.certificate import FORMAT, SELECTION_FORMAT, checked, proved_by, rounded_up
 from lastiterate.accounting.difference import first_other
 from lastiterate.accounting.report import Report
+from lastiterate.accounting.verdict import Verdict, rejected
 from lastiterate.algorithms.run import Run
 from lastiterate.digits import above
 from lastiterate.errors import INSIDE_UNIT, MU, NON_NEGATIVE, InvalidInput, Unavailable, checked_number

@@ -10,10 +10,11 @@ from importlib.metadata import version
 from itertools import zip_longest
 from typing import Any
 
-from lastiterate.accounting.certificate import Verdict, checked, rejected
+from lastiterate.accounting.certificate import checked
 from lastiterate.accounting.sandwich import lower_bound_for
 from lastiterate.accounting.signed.html import page_of, sheet_in
 from lastiterate.accounting.signed.sheet import SAME, ReportSheet
+from lastiterate.accounting.verdict import Verdict, rejected
 from lastiterate.algorithms.run import Run
 
 _ENTRY = re.compile(r'id="([\w-]+)">([^<]*)<')

@@ -1,0 +1,56 @@
+"""What `verify` answers: accepted, with what was proved, or rejected, with the reason."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lastiterate.digits import above
+from lastiterate.display import summary
+from lastiterate.theorems.own import NOT_PART
+
+HOW = {"replayed": "proof replayed step by step", "recomputed": "recomputed from the run"}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a certificate proves its claim: ε, δ, the releases and the assumptions; or the reason why it does not."""
+
+    accepted: bool
+    epsilon: float = math.inf
+    delta: float = 1.0
+    steps: int = 0
+    releases: tuple[int, ...] = ()
+    reason: str = ""
+    assumptions: tuple[str, ...] = ()
+    grade: str = ""
+    adjacency: str = ""
+    released: str = ""
+    own_theorem: str = ""
+
+    def __repr__(self) -> str:
+        return summary(self, str(self))
+
+    def __str__(self) -> str:
+        if not self.accepted:
+            return f"rejected: {self.reason}"
+        others = f" and those after {', '.join(map(str, self.releases))} steps" if self.releases else " alone"
+        return (
+            f"accepted: epsilon = {above(self.epsilon, 9)} at delta = {self.delta:g}, {self.adjacency}, "
+            f"{self._what}{others} released; {HOW[self.grade]}"
+            + (f", assuming the theorem {self.own_theorem}, {NOT_PART}" if self.own_theorem else "")
+        )
+
+    @property
+    def _what(self) -> str:
+        return f"{self.released}, of {self.steps}," if self.released else f"the last of {self.steps} iterates"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON could hold it."""
+        lists = {"releases": list(self.releases), "assumptions": list(self.assumptions)}
+        return {**asdict(self), **lists}
+
+
+def rejected(reason: str) -> Verdict:
+    return Verdict(False, reason=reason)
