@@ -34,6 +34,8 @@ def hint(name: str, known: Iterable[str]) -> str:
     names, word = list(known), str(name).lower()
     if "beta1" in names and word == "betas":
         return "; write beta1=0.9, beta2=0.999"
+    if "rate" in names and word == "batch_size":
+        return "; write rate=batch_size/records"
     if "optimizer" in names and word in _OF_OPTIMISERS:
         return _OPTIMIZER
     if "steps" in names and word in _WORDS:

@@ -106,7 +106,7 @@ class Run:
         user_records: int = 1,
     ) -> None:
         _checked_kind("loss", loss, Loss, "li.losses.logistic(feature_norm=1.0)")
-        _checked_kind("batches", batches, Batches, "li.FullBatch(records=1000)")
+        _checked_kind("batches", batches, Batches, "li.Shuffled(records=60_000, batch_size=256)")
         _checked_kind("noise", noise, Noise, "li.OnMeanGradient(std=0.1)")
         domain = Unbounded() if domain is None else domain
         _checked_kind("domain", domain, Domain, "li.Ball(radius=1.0)")
