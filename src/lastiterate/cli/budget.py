@@ -7,7 +7,7 @@ import argparse
 from lastiterate.accounting.budget import Budget
 from lastiterate.accounting.budget_terms import adjacency_named
 from lastiterate.algorithms.files import read_run
-from lastiterate.cli.options import add_certificate, add_releases
+from lastiterate.cli.options import add_certificate, add_releases, add_user_records
 from lastiterate.cli.show import show
 from lastiterate.cli.written import a_certificate, written
 from lastiterate.errors import InvalidInput
@@ -27,12 +27,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         help="share of delta kept for releases whose guarantee has a delta > 0 at every epsilon (default: 0.1)",
     )
-    parser.add_argument(
-        "--user-records",
-        type=int,
-        metavar="COUNT",
-        help="protect users who have up to this many records each (default: 1)",
-    )
+    add_user_records(parser)
     parser.add_argument(
         "--decided-beforehand", action="store_true", help="declare that no release is chosen by looking at earlier ones"
     )

@@ -29,6 +29,26 @@ def add_adjacency(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_user_records(parser: argparse.ArgumentParser, default: int | None = None) -> None:
+    parser.add_argument(
+        "--user-records",
+        type=int,
+        default=default,
+        metavar="COUNT",
+        help="protect users who have up to this many records each (default: 1)",
+    )
+
+
+def add_chosen_settings(parser: argparse.ArgumentParser) -> None:
+    """What a plan chooses from public numbers where it is not given."""
+    parser.add_argument("--l2", type=float, help="strength of L2 regularisation (default: chosen)")
+    parser.add_argument("--batches", type=int, help="batches per epoch (default: chosen)")
+    parser.add_argument("--epochs", type=int, help="passes over the data (default: chosen)")
+    parser.add_argument(
+        "--step-size", type=float, metavar="SIZE", help="step size of gradient descent (default: chosen)"
+    )
+
+
 def add_releases(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--releases",

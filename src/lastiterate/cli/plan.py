@@ -7,7 +7,14 @@ import inspect
 
 from lastiterate.algorithms import losses
 from lastiterate.algorithms.files import write_run
-from lastiterate.cli.options import ADJACENCIES, add_adjacency, add_delta, add_plot
+from lastiterate.cli.options import (
+    ADJACENCIES,
+    add_adjacency,
+    add_chosen_settings,
+    add_delta,
+    add_plot,
+    add_user_records,
+)
 from lastiterate.cli.show import show
 from lastiterate.cli.written import Extra, a_plot, written
 from lastiterate.errors import InvalidInput
@@ -26,24 +33,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epsilon", type=float, required=True, help="target epsilon of the released model")
     add_delta(parser)
     add_adjacency(parser)
-    parser.add_argument(
-        "--user-records",
-        type=int,
-        default=1,
-        metavar="COUNT",
-        help="protect users who have up to this many records each (default: 1)",
-    )
+    add_user_records(parser, default=1)
     parser.add_argument(
         "--feature-norm", type=float, default=1.0, metavar="NORM", help="largest norm of a feature row (default: 1)"
     )
     parser.add_argument("--classes", type=int, help="number of classes, for softmax or one against the rest")
     parser.add_argument("--clip", type=float, help="largest norm of a record's gradient (default: chosen)")
-    parser.add_argument("--l2", type=float, help="strength of L2 regularisation (default: chosen)")
-    parser.add_argument("--batches", type=int, help="batches per epoch (default: chosen)")
-    parser.add_argument("--epochs", type=int, help="passes over the data (default: chosen)")
-    parser.add_argument(
-        "--step-size", type=float, metavar="SIZE", help="step size of gradient descent (default: chosen)"
-    )
+    add_chosen_settings(parser)
     parser.add_argument(
         "--passes",
         type=int,

@@ -9,7 +9,14 @@ from typing import Any
 from lastiterate.accounting.plain import finite
 from lastiterate.algorithms.files import write_text
 from lastiterate.cli.interrupt import ending_at_once
-from lastiterate.cli.options import add_adjacency, add_certificate, add_data_key, add_report, stated_in
+from lastiterate.cli.options import (
+    add_adjacency,
+    add_certificate,
+    add_chosen_settings,
+    add_data_key,
+    add_report,
+    stated_in,
+)
 from lastiterate.cli.show import printable, show
 from lastiterate.cli.written import CHECKED, Extra, a_certificate, a_report, written
 from lastiterate.errors import Unavailable
@@ -39,12 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target-bound", type=float, metavar="BOUND", help="regression: clip targets to [-BOUND, BOUND]"
     )
-    parser.add_argument("--l2", type=float, help="strength of L2 regularisation (default: chosen)")
-    parser.add_argument("--batches", type=int, help="batches per epoch (default: chosen)")
-    parser.add_argument("--epochs", type=int, help="passes over the data (default: chosen)")
-    parser.add_argument(
-        "--step-size", type=float, metavar="SIZE", help="step size of gradient descent (default: chosen)"
-    )
+    add_chosen_settings(parser)
     parser.add_argument(
         "--passes", type=int, metavar="MOST", help="largest number of passes over the data (default: 250)"
     )
