@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # MNIST and Adult, which are not ours to give away: each in a folder of its name in the folder that this names.
 export LASTITERATE_DATA ?= $(abspath $(firstword $(wildcard data ../*/data) data))
 
-.PHONY: demo notebooks house test lint check quick bench bench-engine tables random-batches earlier-noise chain lower sandwich extremal mechanisms mutate attack mutation-study sharpness audits accuracy accuracy-held-out tried passes mnist speed papers study docs comparison unlearning as-people-train balls-and-bins clean bench-random bench-serve batch-sizes out-of-core pictures
+.PHONY: demo notebooks house test lint check quick bench bench-engine tables random-batches earlier-noise chain pairs lower sandwich extremal mechanisms mutate attack mutation-study sharpness audits accuracy accuracy-held-out tried passes mnist speed papers study docs comparison unlearning as-people-train balls-and-bins clean bench-random bench-serve batch-sizes out-of-core pictures
 
 demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify, calibrate, plot; then a private model
 	$(BIN)/lastiterate account examples/mnist.toml --delta 1e-5 --certificate out/mnist-certificate.json --plot out/mnist.png
@@ -70,6 +70,9 @@ chain: $(READY)  ## every theorem against exact one-dimensional chains; prepayme
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.against_participation
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.against_mixtures $(MIXTURES)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.against_momentum
+
+pairs: $(READY)  ## every two features of runs together, every theorem beside exact laws (half an hour; PAIRS="--comparisons 10000 --seed 1")
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.pairs $(PAIRS)
 
 lower: $(READY)  ## exact instances beside what is proved, and the speed of a chain
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.lower_side

@@ -1,4 +1,4 @@
-"""CPU seconds: of work in this process, and of code in one of its own."""
+"""Seconds: of work in this process, each repetition with new arguments, and of code in a process of its own."""
 
 from __future__ import annotations
 
@@ -10,15 +10,25 @@ from collections.abc import Callable
 from typing import Any
 
 
-def measured(work: Callable[[], Any], repeats: int, warm: bool = True) -> dict[str, Any]:
-    """The value of `work` and the median CPU time of `repeats` runs; the first run is not counted if `warm`."""
-    value = work() if warm else None
-    seconds = []
-    for _ in range(repeats):
-        start = time.process_time()
-        value = work()
-        seconds.append(time.process_time() - start)
-    return {"value": value, "seconds": statistics.median(seconds)}
+def measured(
+    work: Callable[[Any], Any],
+    repeats: int,
+    warm: bool = True,
+    prepare: Callable[[float], Any] = float,
+    clock: Callable[[], float] = time.process_time,
+) -> dict[str, Any]:
+    """Return the value of `work` at factor 1, and the median seconds of `repeats` calls, each at another factor near 1.
+
+    `work` is given the factor, or what `prepare` makes of it outside the measurement, and has to scale an argument by it: a
+    call that repeats an earlier one would be answered by a cache. If `warm`, a call that is not counted comes first.
+    """
+    values, seconds = [], []
+    for place in range(repeats + warm):
+        given = prepare(1 + 1e-6 * place)
+        start = clock()
+        values.append(work(given))
+        seconds.append(clock() - start)
+    return {"value": values[0], "seconds": statistics.median(seconds[warm:])}
 
 
 EVERY_NAME = "import lastiterate as li\nfor name in li.__all__: getattr(li, name)"

@@ -13,8 +13,33 @@ from pathlib import Path
 
 import lastiterate as li
 from lastiterate.reproduction.errata import ERRATA, Erratum
+from lastiterate.theorems.features import (
+    ADDED_OR_REMOVED,
+    ANY_BATCHES,
+    ANY_NEIGHBOURS,
+    BY_THE_FRAME,
+    FEATURES,
+    FIXED_ORDER,
+    FULL_BATCHES,
+    NEW_ORDERS,
+    ONE_ORDER,
+    OWN_PLACES,
+    RANDOM_BATCHES,
+    REPLACED,
+    UNKNOWN,
+    ZEROED_OUT,
+)
 
 DOCS = Path(__file__).parent
+BATCHES = {
+    FULL_BATCHES: "full",
+    FIXED_ORDER: "fixed order",
+    ONE_ORDER: "one order",
+    NEW_ORDERS: "new orders",
+    OWN_PLACES: "bins",
+    RANDOM_BATCHES: "random",
+}
+NEIGHBOURS = {REPLACED: "replace", ZEROED_OUT: "zero out", ADDED_OR_REMOVED: "add or remove"}
 AS_GOOD = 1 + 1e-5  # what six printed digits can tell apart
 
 Ranking = list[tuple[float, str]]
@@ -24,6 +49,21 @@ def pages() -> dict[str, str]:
     """Path below docs → text, for every theorem of the catalogue."""
     runs = _runs((DOCS / "choose.md").read_text())
     return {path_of(theorem.name): _page(theorem, runs) for theorem in li.CATALOGUE}
+
+
+def feature_table() -> str:
+    """The table of docs/theorems.md: for each theorem the features of a run that it covers; it refuses all others."""
+    columns = [one for one in FEATURES if one not in ANY_BATCHES | ANY_NEIGHBOURS | BY_THE_FRAME | {UNKNOWN}]
+    rows = [
+        f"| theorem | batches | neighbours | {' | '.join(one.name for one in columns)} |",
+        "|---|---|---|" + ":-:|" * len(columns),
+    ]
+    for theorem in li.CATALOGUE:
+        batches = ", ".join(word for one, word in BATCHES.items() if one in theorem.features)
+        neighbours = ", ".join(word for one, word in NEIGHBOURS.items() if one in theorem.features)
+        marks = " | ".join("✓" if one in theorem.features else "·" for one in columns)
+        rows.append(f"| `{theorem.name}` | {batches} | {neighbours} | {marks} |")
+    return "\n".join(rows)
 
 
 def path_of(name: str) -> str:
@@ -74,7 +114,7 @@ def _statement(theorem: li.theorems.Theorem, up: str) -> Iterator[str]:
         "are T steps, or E epochs of l batches."
     )
     yield f"**Assumes:** {said['Assumes']} The library checks on your run:"
-    yield "\n".join(f"- {assumption.statement}" for assumption in theorem.assumptions)
+    yield "\n".join(f"- {needed}" for needed in theorem.needs)
     yield f"**Attained by:** {said['Attained by']} (`make sharpness` shows how closely.)"
     yield f"**Reference:** {said['Reference']}"
     about, *notes = inspect.getdoc(sys.modules[theorem.bound.__module__]).split("\n\n")
@@ -134,3 +174,7 @@ def _runs(choose: str) -> dict[str, Ranking]:
         else:
             runs[line] = []
     return runs
+
+
+if __name__ == "__main__":
+    print(feature_table())

@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, Normalizer
+from sklearn.preprocessing import Normalizer
 
 from examples.picture_style import BLACK, GREY, RED, name, picture, save
-from lastiterate.estimators import PrivateLogisticRegression
+from lastiterate.estimators import EachRow, PrivateLogisticRegression
 
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 FITS = 10
@@ -22,7 +22,7 @@ def data_scientist(names: dict[str, Any]) -> None:
     figure, axes = picture("Breast cancer data, 398 training records: accuracy on the other 171")
 
     def fitted(model: Any) -> Any:
-        scaled = FunctionTransformer(lambda rows: rows / names["scales"])
+        scaled = EachRow(lambda rows: rows / names["scales"])
         return make_pipeline(scaled, Normalizer(), model).fit(names["train_x"], names["train_y"])
 
     def private(epsilon: float, seed: int) -> Any:

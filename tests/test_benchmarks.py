@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from benchmarks.peers import as_people_train
+from benchmarks.peers import as_people_train, ours
 from benchmarks.peers.training_setups import FULL, POISSON, SETUPS
+from benchmarks.speed import random_batches
 from benchmarks.tightness import earlier_noise, sandwich
+from benchmarks.timing import measured
 
 import lastiterate as li
 
@@ -33,6 +36,31 @@ def test_make_names_modules_that_are_there() -> None:
     assert [
         path for path in named if not path.with_suffix(".py").exists() and not (path / "__main__.py").exists()
     ] == []
+
+
+def test_no_repetition_has_the_arguments_of_another() -> None:
+    """A cache would answer it: that is not what a user waits for."""
+    for warm, calls in ((True, 4), (False, 3)):
+        given: list[float] = []
+        found = measured(lambda factor: given.append(factor) or len(given), repeats=3, warm=warm)  # noqa: B023
+        assert found["value"] == 1
+        assert given[0] == 1.0
+        assert len(set(given)) == len(given) == calls
+        assert max(given) < 1 + 1e-5
+
+
+def test_every_row_of_a_benchmark_depends_on_the_factor(monkeypatch: pytest.MonkeyPatch) -> None:
+    def compared(work: Callable[[float], float], repeats: int, warm: bool = True) -> dict[str, float]:
+        return {"value": work(1.0), "seconds": work(1 + 1e-6)}
+
+    monkeypatch.setattr(ours, "measured", compared)
+    rows = ours.results(different=3)
+    assert len(rows) == 7
+    for row in rows.values():
+        assert row["value"] != row["seconds"]
+        assert row["value"] == pytest.approx(row["seconds"], rel=1e-4)
+    for _, run, *_ in random_batches.ROWS:
+        assert run(100).with_noise(1 + 1e-6) != run(100)
 
 
 @pytest.fixture(scope="module")

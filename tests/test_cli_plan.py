@@ -38,6 +38,8 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("--width 3", "width is not a setting of the loss logistic. Remove it."),
         ("--delta 2", "delta must be"),
+        ("--feature-norm 1e-300", "feature_norm must be"),
+        ("--feature-norm 1e200", "feature_norm must be"),
     ],
 )
 def test_bad_input(words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:

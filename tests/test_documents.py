@@ -95,10 +95,14 @@ def test_each_theorem_has_a_page_with_what_it_says_of_itself() -> None:
             theorem.citation,
             theorem.covers,
             *module.sections(inspect.getdoc(theorem.bound)).values(),
-            *(one.statement for one in theorem.assumptions),
+            *theorem.needs,
         ]
         assert [text for text in [*said, theorem.erratum or "None that is known"] if text not in page] == []
         assert bool(theorem.erratum) == bool(module.errata_of(theorem))
+
+
+def test_the_table_of_features_is_made_from_the_theorems() -> None:
+    assert f"\n\n{theorem_pages().feature_table()}\n\n" in (DOCS / "theorems.md").read_text()
 
 
 def test_theorems_are_told_in_one_shape() -> None:

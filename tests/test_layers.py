@@ -23,22 +23,23 @@ ALLOWED = {
     "digits": "",
     "display": "",
     "progress": "",
+    "writing": "",
     "parallel": "errors",
-    "plots": "digits errors",
+    "plots": "digits errors writing",
     "numerics": "errors",
     "privacy": "display errors numerics",
     "notions": "privacy",
     "baselines": "privacy",
     "trials": "privacy",
-    "algorithms": "display errors kernel numerics privacy",  # privacy: by which law batches are sampled
+    "algorithms": "display errors kernel numerics privacy writing",  # privacy: by which law batches are sampled
     "shift": "algorithms kernel numerics progress",
     "mixing": "numerics privacy",
     "theorems": "algorithms display errors kernel mixing numerics privacy progress shift",
     "auditing": "algorithms digits display errors kernel numerics parallel plots privacy progress shift",
     "accounting": "algorithms auditing digits display errors kernel numerics plots privacy progress shift theorems",
-    "testing": "algorithms auditing display errors kernel numerics privacy progress theorems",
+    "testing": "accounting algorithms auditing display errors kernel numerics privacy progress theorems",
     "adapters": "accounting algorithms errors numerics privacy theorems torch",
-    "training": "accounting algorithms digits display errors numerics plots privacy progress",  # privacy: the adjacency
+    "training": "accounting algorithms digits display errors numerics plots privacy progress writing",
     "torch": "accounting algorithms display errors numerics progress theorems training",  # theorems: those of every iterate
     "mechanisms": "accounting algorithms display errors numerics plots privacy training",
     "estimators": "accounting algorithms digits errors numerics privacy progress training",  # privacy: the adjacency

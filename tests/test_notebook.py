@@ -63,7 +63,7 @@ def values() -> dict[str, Any]:
         **{f"evidence {one.theorem.name}": one.evidence for one in report.guarantees},
         **{f"refusal {one.theorem.name}": one for one in report.inapplicable},
         **{f"theorem {one.name}": one for one in li.CATALOGUE},
-        **{f"assumption {one.name}": one.assumptions[0] for one in li.CATALOGUE},
+        **{f"assumption {one.name}": next(iter((*one.assumptions, *one.features))) for one in li.CATALOGUE},
     }
 
 

@@ -7,12 +7,23 @@ import time
 from collections.abc import Callable
 
 from benchmarks.attack.attacks import Shown
+from benchmarks.attack.caveats_attacks import CAVEATS
+from benchmarks.attack.combined_features import COMBINED_FEATURES
 from benchmarks.attack.floating_point import FLOATING_POINT
 from benchmarks.attack.leaks import LEAKS
+from benchmarks.attack.numerics_attacks import NUMERICS
+from benchmarks.attack.outside_attacks import OUTSIDE
 
 
 def main() -> int:
-    attacks: tuple[Callable[[], list[Shown]], ...] = (*FLOATING_POINT, *LEAKS)
+    attacks: tuple[Callable[[], list[Shown]], ...] = (
+        *FLOATING_POINT,
+        *LEAKS,
+        *COMBINED_FEATURES,
+        *OUTSIDE,
+        *CAVEATS,
+        *NUMERICS,
+    )
     failed = 0
     print(f"{'attack':58} {'claimed':>38} {'shown':>38}")
     for attack in attacks:

@@ -39,6 +39,9 @@ def dp_accounting_results(different: int) -> dict[str, dict[str, Any]]:
     def event(multiplier: float, rate: float) -> Any:
         return dp.PoissonSampledDpEvent(rate, dp.GaussianDpEvent(multiplier))
 
+    def repeated(factor: float, steps: int) -> Any:
+        return dp.SelfComposedDpEvent(event(factor * MULTIPLIER, RATE), steps)
+
     def epsilon(composed: Any, delta: float = DELTA) -> float:
         return dp.pld.PLDAccountant().compose(composed).get_epsilon(delta)
 
@@ -53,16 +56,21 @@ def dp_accounting_results(different: int) -> dict[str, dict[str, Any]]:
 
     table = {}
     for steps in STEPS:
-        repeated = dp.SelfComposedDpEvent(event(MULTIPLIER, RATE), steps)
-        table[f"epsilon of {steps} steps"] = measured(lambda many=repeated: epsilon(many), repeats=5)
-    repeated = dp.SelfComposedDpEvent(event(MULTIPLIER, RATE), 10_000)
-    table[SMALL_DELTA_TASK] = measured(lambda: epsilon(repeated, SMALL_DELTA), repeats=3)
+        table[f"epsilon of {steps} steps"] = measured(
+            lambda factor, steps=steps: epsilon(repeated(factor, steps)), repeats=5
+        )
+    table[SMALL_DELTA_TASK] = measured(lambda factor: epsilon(repeated(factor, 10_000), SMALL_DELTA), repeats=3)
     if not different:
         return table
     for target in CALIBRATION["epsilons"]:
-        table[f"multiplier for epsilon {target:g}"] = measured(lambda target=target: multiplier(target), 1, warm=False)
-    many = dp.ComposedDpEvent([event(z, q) for z, q in different_steps(different)])
-    table[f"epsilon of {different} different steps"] = measured(lambda: epsilon(many), repeats=1, warm=False)
+        table[f"multiplier for epsilon {target:g}"] = measured(
+            lambda factor, target=target: multiplier(target * factor), 1, warm=False
+        )
+
+    def composed(factor: float) -> Any:
+        return dp.ComposedDpEvent([event(factor * z, q) for z, q in different_steps(different)])
+
+    table[f"epsilon of {different} different steps"] = measured(epsilon, 1, warm=False, prepare=composed)
     return table
 
 
@@ -76,23 +84,28 @@ def prv_results(different: int) -> dict[str, dict[str, Any]]:
 
     table = {}
     for steps in STEPS:
-        work = lambda steps=steps: epsilon([Mechanism(RATE, MULTIPLIER)], [steps], 0.1)  # noqa: E731
-        table[f"epsilon of {steps} steps"] = measured(work, **_patience(steps))
-    prvs = [Mechanism(q, z) for z, q in different_steps(different)]
-    work = lambda: epsilon(prvs, [1] * different, 0.1)  # noqa: E731
-    table[f"epsilon of {different} different steps"] = measured(work, repeats=1, warm=False)
+        table[f"epsilon of {steps} steps"] = measured(
+            lambda factor, steps=steps: epsilon([Mechanism(RATE, factor * MULTIPLIER)], [steps], 0.1),
+            **_patience(steps),
+        )
+    table[f"epsilon of {different} different steps"] = measured(
+        lambda prvs: epsilon(prvs, [1] * different, 0.1),
+        repeats=1,
+        warm=False,
+        prepare=lambda factor: [Mechanism(q, factor * z) for z, q in different_steps(different)],
+    )
     return table
 
 
 def opacus_results() -> dict[str, dict[str, Any]]:
     from opacus.accountants import PRVAccountant
 
-    def epsilon(steps: int) -> float:
+    def epsilon(steps: int, factor: float) -> float:
         accountant = PRVAccountant()
-        accountant.history = [(MULTIPLIER, RATE, steps)]
+        accountant.history = [(factor * MULTIPLIER, RATE, steps)]
         return float(accountant.get_epsilon(DELTA))
 
-    return {f"epsilon of {n} steps": measured(lambda n=n: epsilon(n), **_patience(n)) for n in STEPS}
+    return {f"epsilon of {n} steps": measured(lambda factor, n=n: epsilon(n, factor), **_patience(n)) for n in STEPS}
 
 
 def _patience(steps: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import resource
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,29 +19,33 @@ from lastiterate.shift.optimise import best_schedule
 MNIST = Path(__file__).parents[2] / "examples" / "mnist.toml"
 
 
-def random_steps(count: int, diameter: float) -> Steps:
+def random_steps(count: int, diameter: float, factor: float) -> Steps:
+    """Steps whose noise is multiplied by `factor`."""
     source = np.random.default_rng(0)
     return Steps(
-        source.uniform(0, 0.1, count), source.uniform(0.5, 2, count), source.uniform(0.9, 1.1, count), diameter
+        source.uniform(0, 0.1, count),
+        factor * source.uniform(0.5, 2, count),
+        source.uniform(0.9, 1.1, count),
+        diameter,
     )
-
-
-def median_seconds(function: Callable[[], Any], repeats: int) -> float:
-    return float(measured(function, repeats)["seconds"])
 
 
 def engine_table(largest: int) -> list[dict[str, Any]]:
     rows = []
     count = 10_000
     while count <= largest:
-        plain, bounded = random_steps(count, np.inf), random_steps(count, 1000.0)
         repeats = 5 if count <= 10**6 else 1
+        plain, bounded = (
+            measured(best_schedule, repeats, prepare=partial(random_steps, count, diameter))
+            for diameter in (np.inf, 1000.0)
+        )
+        account = measured(lambda run: li.account(run, 1e-5), repeats, prepare=alike(count).with_noise)
         rows.append(
             {
                 "steps": count,
-                "random schedule": median_seconds(lambda steps=plain: best_schedule(steps), repeats),
-                "with a diameter": median_seconds(lambda steps=bounded: best_schedule(steps), repeats),
-                "account, all alike": median_seconds(lambda n=count: li.account(alike(n), 1e-5), repeats),
+                "random schedule": plain["seconds"],
+                "with a diameter": bounded["seconds"],
+                "account, all alike": account["seconds"],
                 "peak memory, MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
             }
         )
@@ -69,14 +73,16 @@ def account_table() -> list[dict[str, Any]]:
     }
     for name, batches in orders.items():
         changed = li.Run(run.loss, batches, run.step_size, run.noise, run.steps)
-        report = li.account(changed, 1e-5)
+        account = measured(lambda run: li.account(run, 1e-5), 9, prepare=changed.with_noise)
+        verify = measured(li.verify, 9, prepare=lambda factor: li.account(changed.with_noise(factor), 1e-5).certificate)  # noqa: B023
+        report = account["value"]
         rows.append(
             {
                 "MNIST, 50 epochs": name,
                 "epsilon": report.epsilon,
                 "composition": report.composition,
-                "account, s": median_seconds(lambda one=changed: li.account(one, 1e-5), 9),
-                "verify, s": median_seconds(lambda one=report.certificate: li.verify(one), 9),
+                "account, s": account["seconds"],
+                "verify, s": verify["seconds"],
             }
         )
     return rows

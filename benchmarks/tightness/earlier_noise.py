@@ -189,10 +189,10 @@ def time_table() -> list[Row]:
 
 
 def _timed(steps: int, repeats: int) -> Row:
-    loss, noise = li.losses.logistic(feature_norm=1.0, l2=0.01), li.OnMeanGradient(std=0.002)
+    loss = li.losses.logistic(feature_norm=1.0, l2=0.01)
 
-    def epsilon() -> float:
-        run = li.Run(loss, li.Cyclic(60_000, 1_500), 0.5, noise, steps)
+    def epsilon(factor: float) -> float:
+        run = li.Run(loss, li.Cyclic(60_000, 1_500), 0.5, li.OnMeanGradient(std=0.002 * factor), steps)
         return float(THEOREMS["prepayment"].notion(run.process).epsilon(DELTA))
 
     found = measured(epsilon, repeats)

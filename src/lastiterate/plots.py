@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from lastiterate.digits import above, below
 from lastiterate.errors import InvalidInput, Unavailable, shown
+from lastiterate.writing import write_bytes
 
 Target = str | Path | None
 Curve = tuple[Sequence[float], Sequence[float], str, str]  # x, y, the colour, and what stands at its end
@@ -181,8 +183,10 @@ def save(figure: Any, path: str | Path) -> None:
     if not isinstance(path, str | Path):
         raise InvalidInput(f"path must be the name of a file. Got {shown(path):.60}.", field="path")
     try:
+        drawn = io.BytesIO()
+        figure.savefig(drawn, dpi=150, format=Path(path).suffix.lstrip(".") or None)
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=150)
+        write_bytes(Path(path), drawn.getvalue())
     except (ValueError, OSError, RuntimeError) as error:
         raise InvalidInput(f"{path} cannot be drawn: {str(error).rstrip('.')}.", field="path") from error
 

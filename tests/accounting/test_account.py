@@ -187,14 +187,11 @@ def test_very_many_steps_with_a_schedule(steps: int) -> None:
 
 
 @pytest.mark.skipif(sys.maxsize < 2**32, reason="such a run is refused on 32-bit platforms")
-def test_too_long_for_the_engine_is_left_to_the_closed_form() -> None:
+def test_too_long_to_go_through_is_the_engine_on_the_last_steps_and_the_closed_form() -> None:
     run = convex_run(batches=li.FullBatch(records=1000), steps=10**9)
     report = li.account(run, delta=1e-5)
-    assert report.best.theorem.name == "bok2024/full-batch/strongly-convex"
-    assert "takes at most 4e+07 steps times batches; this run has 1e+09" in str(
-        next(one for one in report.inapplicable if one.theorem.name == "shift-engine")
-    )
-    assert report.certificate["grade"] == "recomputed"
+    by_name = {one.theorem.name: one.epsilon(1e-5) for one in report.guarantees}
+    assert by_name["shift-engine"] == pytest.approx(by_name["bok2024/full-batch/strongly-convex"], rel=1e-10)
     assert li.verify(report.certificate).accepted
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
+from lastiterate.accounting import calibrate
 
 ALL_BATCHES = (
     li.FullBatch(records=1000),
@@ -91,3 +92,22 @@ def test_releases_are_counted() -> None:
     longest = li.calibrate(run, epsilon=target, delta=1e-5, free=li.STEPS, releases=[30, 70], most_steps=1000)
     assert longest.steps >= 60
     assert li.account(longest, 1e-5, releases=[one for one in (30, 70) if one < longest.steps]).epsilon <= target
+
+
+@pytest.mark.parametrize(
+    "batches", [li.Shuffled(records=4, batch_size=2), li.FixedSize(records=4, batch_size=2)], ids=repr
+)
+def test_what_is_returned_accounts_to_the_target(batches: object) -> None:
+    """One step, without the room for rounding that the search had."""
+    run = run_with(batches, steps=1, domain=li.Unbounded(), noise=li.OnMeanGradient(std=1.0))
+    assert li.account(li.calibrate(run, epsilon=1.0, delta=1e-8), 1e-8).epsilon <= 1.0
+
+
+def test_a_bound_that_is_larger_without_rounding_is_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that ends a thousandth above the target, as one on a grid may."""
+    run = run_with(ALL_BATCHES[0])
+    exact = calibrate._found
+    monkeypatch.setattr(
+        calibrate, "_found", lambda run, free, meets, longest: exact(run, free, meets, longest).with_noise(1 - 1e-3)
+    )
+    assert 1 - 1e-2 <= li.account(li.calibrate(run, epsilon=1.0, delta=1e-5), 1e-5).epsilon <= 1.0

@@ -22,6 +22,7 @@ from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.kernel.check import check
 from lastiterate.kernel.steps import Refused
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE, shift_evidence
+from second_checker import checker
 from when_asked import WhenAsked
 
 DELTA = 1e-5
@@ -172,7 +173,7 @@ def test_an_average_may_be_taken_only_over_a_random_order() -> None:
     evidence = shift_evidence(run.process, averaged=True)
     averaged = certificate_of(run, run.process, li.theorems.Guarantee(RANDOM_ORDER, evidence), DELTA)
     assert averaged["claim"]["epsilon"] < SHIFT_ENGINE.notion(run.process).epsilon(DELTA)
-    assert "covers shuffled batches" in li.verify(averaged).reason
+    assert "batches in a fixed order" in li.verify(averaged).reason
     reason = li.verify({**averaged, "theorem": SHIFT_ENGINE.name}).reason
     assert reason == "its turns are not those of its run: turns.averaged is True in the proof and False in the run"
 
@@ -343,3 +344,49 @@ def test_a_small_file_cannot_ask_for_a_long_block(rung: int) -> None:
     content = {**certificate, "grade": "recomputed", "theorem": "block-mixing", "claim": claim, "rung": rung}
     verdict = li.verify({**content, "run": run_to_dict(run), "assumptions": promises(run, ())})
     assert verdict.reason == f"it is not a certificate: blocks must have at most 20 rounds. Got {rung}."
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        li.FullBatch(records=100),
+        li.Cyclic(records=100, batch_size=20),
+        li.Shuffled(records=100, batch_size=20),
+        li.Shuffled(records=100, batch_size=20, each_epoch=False),
+    ],
+    ids=repr,
+)
+def test_a_run_for_ever_costs_its_limit_and_both_checkers_accept_it(batches: object) -> None:
+    """The same ε for 10⁸ steps and for 10¹², at least that of fewer, and at most a little more."""
+
+    def reported(steps: int) -> li.Report:
+        loss, noise = li.losses.logistic(feature_norm=1.0, l2=0.1), li.OnMeanGradient(std=0.5)
+        return li.account(li.Run(loss, batches, 0.5, noise, steps), 1e-5)  # type: ignore[arg-type]
+
+    shorter, long, longest = (reported(steps) for steps in (2_000, 10**8, 10**12))
+    assert long.epsilon == longest.epsilon
+    assert shorter.epsilon <= long.epsilon * (1 + 1e-9)
+    by_engine = {one.theorem.name: one.epsilon(1e-5) for one in shorter.guarantees}
+    assert long.epsilon <= by_engine["shift-engine"] * (1 + 1e-9)
+    certificate = longest.certificate
+    assert li.verify(certificate, run=longest.run).accepted
+    assert checker.judged(certificate) == ""
+    assert certificate["run"]["steps"] == 10**12
+    cheaper = {**certificate, "claim": {**certificate["claim"], "epsilon": 0.9 * longest.epsilon, "mu": None}}
+    assert not li.verify(cheaper).accepted
+
+
+@pytest.mark.parametrize("domain", [li.Unbounded(), li.Ball(radius=1.0)], ids=repr)
+@pytest.mark.parametrize(
+    "batches", [li.FixedSize(records=100, batch_size=20), li.Poisson(records=100, rate=0.2)], ids=repr
+)
+def test_random_batches_for_ever_cost_their_limit(batches: object, domain: object) -> None:
+    """Also where so many steps are more than a composition is computed for with sampling."""
+    loss, noise = li.losses.logistic(feature_norm=1.0, l2=0.1, clip=1.0), li.OnMeanGradient(std=0.5)
+    reports = [
+        li.account(li.Run(loss, batches, 0.5, noise, steps, domain=domain), 1e-5)  # type: ignore[arg-type]
+        for steps in (10**8, 10**11, 10**12)
+    ]
+    assert reports[0].epsilon == reports[1].epsilon == reports[2].epsilon
+    assert 0 < reports[0].composition <= reports[1].composition <= reports[2].composition
+    assert li.verify(reports[2].certificate, run=reports[2].run).accepted

@@ -29,7 +29,7 @@ def test_reports_of_poisson_batches_compose_exactly() -> None:
 
 def test_leaks_and_other_things_are_refused_in_a_sentence() -> None:
     report = li.account(FULL, 1e-5)
-    with pytest.raises(li.InvalidInput, match=r"a report with a caveat cannot be composed. This one has: leaked"):
+    with pytest.raises(li.InvalidInput, match=r"nothing follows from a guarantee with a caveat. This one has: leaked"):
         li.compose([replace(report, caveats=("leaked",))])
     with pytest.raises(li.InvalidInput, match=r"such as li.GaussianDP\(mu=1.0\), or reports of li.account. Got 1.0"):
         li.compose([1.0])  # type: ignore[list-item]

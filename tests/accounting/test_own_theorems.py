@@ -11,10 +11,10 @@ import pytest
 
 import lastiterate as li
 from lastiterate.accounting.account import account_by
-from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.process import Process
-from lastiterate.theorems.assumptions import ALIKE, CONTRACTING, ONLY_THE_LAST, batches
+from lastiterate.theorems.assumptions import CONTRACTING
 from lastiterate.theorems.catalogue import OF_EVERY_ITERATE
+from lastiterate.theorems.features import ANY_MAP, FULL_BATCHES, REPLACED
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE
 
 RUN = li.Run(
@@ -35,7 +35,8 @@ def named(name: str, factor: float = 1.0) -> li.theorems.Theorem:
         name=name,
         citation="my notes, Theorem 1",
         covers="strongly convex, full batches, any number of steps",
-        assumptions=(batches("full batches", Turns.EVERY_STEP), ALIKE, CONTRACTING, ONLY_THE_LAST),
+        features={FULL_BATCHES, REPLACED} | ANY_MAP,
+        assumptions=(CONTRACTING,),
         bound=lambda process: li.theorems.Evidence(li.GaussianDP(factor * mu_of(process))),
     )
 

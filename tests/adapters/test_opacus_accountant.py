@@ -19,6 +19,7 @@ from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch import nn
 
 import lastiterate as li
+from lastiterate.adapters.opacus.circumstances import RESUMED
 from lastiterate.adapters.opacus.hidden import squared_straying
 from lastiterate.cli import main
 from lastiterate.errors import PrivacyLeak
@@ -142,7 +143,7 @@ def test_what_is_assumed_of_opacus_is_in_the_report_and_the_certificate() -> Non
         "does not include the float32 rounding",
         "not cryptographic",
         "loss_reduction",
-        "uses the whole loader",
+        "no record is exchanged",
     ):
         assert words in said
     assert "hidden iterate" not in said
@@ -198,7 +199,6 @@ def test_physical_batches_are_no_steps() -> None:
         ) as loader:
             training.epochs(1, loader=loader)
     assert len(training.accountant) == run.steps == 4
-    assert "BatchMemoryManager" in " ".join(training.accountant.report(DELTA).also_assumed)
 
 
 def test_gradients_of_two_batches_are_one_step_of_a_larger_one() -> None:
@@ -311,7 +311,7 @@ def test_a_checkpoint_goes_on() -> None:
         assert len(second.accountant) == 4
         second.epochs(1)
     assert second.accountant.run == run
-    assert second.accountant.report(DELTA).also_assumed == first.accountant.report(DELTA).also_assumed
+    assert second.accountant.report(DELTA).also_assumed == (*first.accountant.report(DELTA).also_assumed, RESUMED)
     state = json.loads(json.dumps(second.accountant.state_dict()))
     third = type(second.accountant)()
     third.load_state_dict(state)

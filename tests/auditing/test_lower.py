@@ -116,3 +116,26 @@ def test_smaller_last_batches_with_an_optimiser_have_no_instance_but_a_page(batc
     report = li.account(run, 1e-5)
     assert report.sandwich.lower.epsilon <= report.epsilon
     assert "epsilon = " in str(report)
+
+
+@pytest.mark.parametrize("beyond", [0, 3])
+@pytest.mark.parametrize(
+    "batches",
+    [
+        li.FullBatch(records=100),
+        li.Cyclic(records=100, batch_size=20),
+        li.Shuffled(records=100, batch_size=20),
+        li.Shuffled(records=100, batch_size=20, each_epoch=False),
+        li.FixedSize(records=100, batch_size=20),
+        li.Poisson(records=100, rate=0.2),
+    ],
+    ids=repr,
+)
+def test_runs_that_forget_have_the_lower_bound_of_their_last_steps(batches: object, beyond: int) -> None:
+    """However long they are, and also where the last epoch is not finished; never above the upper bound."""
+    loss, noise = li.losses.logistic(feature_norm=1.0, l2=0.1, clip=1.0), li.OnMeanGradient(std=0.5)
+    runs = [li.Run(loss, batches, 0.5, noise, steps + beyond) for steps in (2_000, 10**8, 10**11)]  # type: ignore[arg-type]
+    shorter, *longer = (li.lower_bound(run, 1e-5).epsilon for run in runs)
+    assert shorter > 0.5
+    assert longer == pytest.approx([shorter] * 2, rel=1e-9)
+    assert longer[1] <= li.account(runs[2], 1e-5).epsilon

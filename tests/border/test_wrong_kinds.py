@@ -129,7 +129,6 @@ STEP = SampledStep(0.5, 0.1, li.notions.POISSON)
         ((), li.REPLACE_ONE),
         (((1, 2),), li.REPLACE_ONE),
         (((STEP, 0),), li.REPLACE_ONE),
-        (((STEP, 10**11),), li.REPLACE_ONE),
         (((STEP, 1),), "replace"),
         (((SampledStep(0.5, 0.1, li.notions.FIXED_SIZE), 1),), li.ADD_OR_REMOVE_ONE),
     ],

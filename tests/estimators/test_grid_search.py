@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 import warnings
 from typing import Any
 
@@ -96,7 +97,7 @@ def _of(count: int) -> Trials:
 def test_the_best_model_alone_does_not_pass_for_one_trial(found: PrivateGridSearchCV) -> None:
     report = found.best_estimator_.report_
     assert "best of a random number of trials" in report.caveats[0]
-    with pytest.raises(InvalidInput, match="a report with a caveat cannot be composed"):
+    with pytest.raises(InvalidInput, match="nothing follows from a guarantee with a caveat"):
         li.compose([report])
     assert li.compose([found.guarantee_, li.GaussianDP(mu=0.1)]).epsilon(1e-5) > found.epsilon_
 
@@ -192,3 +193,17 @@ def test_what_is_wrong_is_said_before_the_first_trial(settings: dict[str, Any], 
     with pytest.raises(InvalidInput, match=message) as refused:
         search(**settings).fit(FEATURES, SIDES)
     assert refused.value.field == field
+
+
+def test_a_fitted_search_can_be_copied() -> None:
+    one = search(param_grid={"l2": [0.1]}, trials=_of(1)).fit(FEATURES, SIDES)
+    again = pickle.loads(pickle.dumps(one))
+    assert (again.epsilon_, again.private_, again.best_params_) == (one.epsilon_, one.private_, one.best_params_)
+    assert (again.predict(FEATURES) == one.predict(FEATURES)).all()
+
+
+def test_the_best_model_alone_is_not_covered_by_its_own_report() -> None:
+    one = search(param_grid={"l2": [0.1]}, trials=_of(1)).fit(FEATURES, SIDES)
+    assert one.private_
+    assert not one.best_estimator_.private_
+    assert one.best_estimator_.leaks_

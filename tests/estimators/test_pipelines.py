@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.compose import ColumnTransformer
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.decomposition import PCA
+from sklearn.ensemble import BaggingRegressor
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier, MultiOutputRegressor, RegressorChain
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     Normalizer,
@@ -20,9 +26,10 @@ from sklearn.preprocessing import (
     StandardScaler,
     TargetEncoder,
 )
+from sklearn.semi_supervised import SelfTrainingClassifier
 
 import lastiterate as li
-from lastiterate.estimators import PrivateLinearRegression, PrivateLogisticRegression, PrivatePreparation
+from lastiterate.estimators import EachRow, PrivateLinearRegression, PrivateLogisticRegression, PrivatePreparation
 
 SOURCE = np.random.default_rng(2)
 FEATURES = SOURCE.normal(size=(400, 3))
@@ -71,7 +78,8 @@ def test_what_learns_without_noise_is_warned_of_once(step: Any, name: str) -> No
     classifier = model()
     assert warned(step, classifier) == [
         f"{name} in this pipeline learnt from the same records without noise. This is released with the model, and "
-        "epsilon does not cover it. Use PrivatePreparation, or a step that treats each row alone, such as Normalizer."
+        "epsilon does not cover it. Use PrivatePreparation, or a step that treats each row alone, such as Normalizer or "
+        "EachRow(function)."
     ]
     assert not classifier.private_
     assert any(name in leak for leak in classifier.leaks_)
@@ -98,6 +106,110 @@ def test_the_warning_is_at_the_users_line() -> None:
 )
 def test_what_looks_at_each_row_alone_is_not(step: Any) -> None:
     assert warned(step, model()) == []
+
+
+class OwnPipeline(Pipeline):  # type: ignore[misc]
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
+        return super().fit(X - X.mean(axis=0), y, **params)
+
+
+class Renamed(Pipeline):  # type: ignore[misc]
+    """With a `_fit` of its own, perhaps: what it does is not known."""
+
+
+class Centred:
+    """Not of scikit-learn, but as it does."""
+
+    def fit(self, features: Any, targets: Any) -> Any:
+        return regression().fit(features - features.mean(axis=0), targets)
+
+
+class OwnModel(PrivateLinearRegression):
+    def fit(self, X: Any, y: Any) -> Any:
+        return super().fit(X - X.mean(axis=0), y)
+
+
+def regression() -> PrivateLinearRegression:
+    return PrivateLinearRegression(1.0, DELTA, feature_norm=20.0, target_bound=5.0)
+
+
+TWICE = FEATURES[:, :2]
+BITS = np.where(TWICE > 0, "yes", "no")
+SOME = np.where(np.arange(400) % 2, (FEATURES[:, 0] > 0).astype(int), -1)
+COUNTED = PrivateLogisticRegression(1.0, DELTA, feature_norm=50.0, classes=[0, 1])
+FITS: dict[str, Callable[[], Any]] = {
+    "MultiOutputRegressor": lambda: MultiOutputRegressor(regression()).fit(FEATURES, TWICE).estimators_,
+    "in parallel": lambda: MultiOutputRegressor(regression(), n_jobs=2).fit(FEATURES, TWICE).estimators_,
+    "MultiOutputClassifier": lambda: MultiOutputClassifier(model()).fit(FEATURES, BITS).estimators_,
+    "ClassifierChain": lambda: ClassifierChain(COUNTED).fit(FEATURES, (TWICE > 0).astype(int)).estimators_,
+    "RegressorChain": lambda: RegressorChain(regression()).fit(FEATURES, TWICE).estimators_,
+    "SelfTrainingClassifier": lambda: [SelfTrainingClassifier(clone(COUNTED)).fit(FEATURES, SOME).estimator_],
+    "TransformedTargetRegressor": lambda: [
+        TransformedTargetRegressor(regression(), transformer=StandardScaler()).fit(FEATURES, FEATURES[:, 0]).regressor_
+    ],
+    "OneVsRestClassifier": lambda: OneVsRestClassifier(COUNTED).fit(FEATURES, SIDES).estimators_,
+    "BaggingRegressor": lambda: BaggingRegressor(regression(), 2).fit(FEATURES, FEATURES[:, 0]).estimators_,
+    "a pipeline with its own fit": lambda: [OwnPipeline([("one", regression())]).fit(FEATURES, FEATURES[:, 0])[-1]],
+    "another kind of pipeline": lambda: [Renamed([("one", regression())]).fit(FEATURES, FEATURES[:, 0])[-1]],
+    "another object with a fit": lambda: [Centred().fit(FEATURES, FEATURES[:, 0])],
+    "a model with its own fit": lambda: [
+        OwnModel(1.0, DELTA, feature_norm=2.0, target_bound=5.0).fit(FEATURES, FEATURES[:, 0])
+    ],
+    "a function of all rows": lambda: [
+        make_pipeline(FunctionTransformer(lambda rows: rows - rows.mean(axis=0)), regression()).fit(
+            FEATURES, FEATURES[:, 0]
+        )[-1]
+    ],
+    "preparation after a scaler": lambda: [make_pipeline(StandardScaler(), preparation()).fit(FEATURES)[-1]],
+    "preparation between": lambda: [make_pipeline(StandardScaler(), preparation(), Normalizer()).fit(FEATURES)[1]],
+}
+
+
+@pytest.mark.filterwarnings("ignore::lastiterate.errors.PrivacyLeak")
+@pytest.mark.parametrize("fit", FITS)
+def test_a_fit_inside_of_what_is_not_known_is_not_private(fit: str) -> None:
+    fitted = FITS[fit]()
+    assert fitted
+    for one in fitted:
+        assert not one.private_
+        assert one.leaks_
+
+
+def test_such_a_fit_is_warned_of() -> None:
+    with pytest.warns(li.PrivacyLeak, match="called by MultiOutputRegressor"):
+        FITS["MultiOutputRegressor"]()
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda: regression().fit(FEATURES, FEATURES[:, 0]),
+        lambda: make_pipeline(Normalizer(), make_pipeline("passthrough", regression())).fit(FEATURES, FEATURES[:, 0])[
+            -1
+        ][-1],
+        lambda: make_pipeline(EachRow(lambda rows: rows / 3), regression()).fit(FEATURES, FEATURES[:, 0])[-1],
+        lambda: make_pipeline(preparation(), Normalizer()).fit(FEATURES)[0],
+        lambda: (
+            make_pipeline(ColumnTransformer([("one", preparation(), [0, 1])]), Normalizer())
+            .fit(FEATURES)[0]
+            .transformers_[0][1]
+        ),
+    ],
+    ids=["alone", "pipelines", "each row", "preparation", "columns"],
+)
+def test_what_is_known_stays_private(fit: Callable[[], Any]) -> None:
+    one = fit()
+    assert one.private_
+    assert one.leaks_ == ()
+
+
+def test_each_row_sees_one_row_at_a_time() -> None:
+    frame = pytest.importorskip("pandas").DataFrame(FEATURES, columns=["a", "b", "c"])
+    centred, doubled = EachRow(lambda rows: rows - rows.mean(axis=0)), EachRow(lambda rows: rows * 2)
+    for table in (FEATURES, frame):
+        assert (centred.fit_transform(table) == 0).all()
+        assert (doubled.fit_transform(table) == 2 * FEATURES).all()
+    assert (doubled.fit_transform(csr_array(FEATURES)).toarray() == 2 * FEATURES).all()
 
 
 def test_outside_a_pipeline_nothing_is_said() -> None:

@@ -72,7 +72,7 @@ def test_the_certificate_of_a_search_that_leaked_is_rejected() -> None:
     assert not verdict.accepted
     assert "random_state is set" in verdict.reason
     for composed in (li.compose, lambda parts: li.Budget(9.0, 1e-5, dataset="people").spend(parts[0], what="search")):
-        with pytest.raises(InvalidInput, match="a selection with a caveat cannot be composed"):
+        with pytest.raises(InvalidInput, match="nothing follows from a guarantee with a caveat"):
             composed([seeded.guarantee_])
 
 
@@ -104,7 +104,8 @@ def test_a_pipeline_is_one_trial_together_with_what_its_steps_learn() -> None:
     model = found.best_estimator_[-1]
     assert isinstance(found.best_estimator_, Pipeline)
     assert found.best_params_ == {"model__l2": 0.1, "prepare__reach": 2.0}
-    assert model.run_.beforehand_mu >= found.best_estimator_["prepare"].guarantee_.mu
+    assert model.run_.beforehand_mu >= found.best_estimator_["prepare"]._mu()
+    assert found.best_estimator_["prepare"].guarantee_.caveats  # it is of one trial, too
     expected = li.select([li.account(model.run_, 1e-5), li.GaussianDP(_stated(found))], trials=THREE)
     assert found.epsilon_ == pytest.approx(expected.epsilon(1e-5))
     assert found.private_

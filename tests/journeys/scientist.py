@@ -12,15 +12,15 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, Normalizer
+from sklearn.preprocessing import Normalizer
 
-from lastiterate.estimators import PrivateLogisticRegression
+from lastiterate.estimators import EachRow, PrivateLogisticRegression
 
 features, labels = load_breast_cancer(return_X_y=True)
 scales = np.array([30, 40, 200, 2500, 0.2, 0.4, 0.5, 0.2, 0.3, 0.1] * 3)  # public: what such cells can measure
 train_x, test_x, train_y, test_y = train_test_split(features, labels, test_size=0.3, random_state=0)
 model = make_pipeline(
-    FunctionTransformer(lambda rows: rows / scales),
+    EachRow(lambda rows: rows / scales),
     Normalizer(),
     PrivateLogisticRegression(epsilon=2.0, delta=1e-5, feature_norm=1.0, classes=[0, 1]),
 )

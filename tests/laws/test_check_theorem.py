@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import lastiterate as li
-from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.process import Process
 from lastiterate.testing.laws import LAWS
-from lastiterate.theorems.assumptions import ALIKE, CONTRACTING, ONLY_THE_LAST, batches
+from lastiterate.theorems.assumptions import CONTRACTING
 from lastiterate.theorems.bok2024 import CONTRACTING_FULL
-from lastiterate.theorems.theorem import Assumption
+from lastiterate.theorems.features import (
+    ANY_BATCHES,
+    ANY_CHECKPOINTS,
+    ANY_MAP,
+    CHANGING_STEPS,
+    FULL_BATCHES,
+    IN_ORDER,
+    RANDOM_SIZES,
+    REPLACED,
+    Assumption,
+    Feature,
+)
 
-FULL = batches("full batches", Turns.EVERY_STEP)
+FULL = {FULL_BATCHES, REPLACED} | ANY_MAP
 
 
 def mu_of(process: Process) -> float:
@@ -26,10 +36,12 @@ def mu_of(process: Process) -> float:
 
 
 def theorem(
-    mu: Callable[[Process], float], *assumptions: Assumption, name: str = "mine/full-batch"
+    mu: Callable[[Process], float], features: Set[Feature] = FULL, *assumptions: Assumption
 ) -> li.theorems.Theorem:
-    given = assumptions or (FULL, ALIKE, CONTRACTING, ONLY_THE_LAST)
-    return li.theorems.Theorem(name, "my notes", "full batches", given, lambda process: evidence(mu(process)))
+    needs = (CONTRACTING, *assumptions)
+    return li.theorems.Theorem(
+        "mine/full-batch", "my notes", "full batches", features, needs, lambda process: evidence(mu(process))
+    )
 
 
 def evidence(mu: float) -> li.theorems.Evidence:
@@ -45,7 +57,7 @@ def test_a_sound_theorem_passes_in_less_than_a_minute() -> None:
     assert time.thread_time() - start < 30
     assert found.laws == tuple(law.name for law in LAWS)
     assert found.untried == ()
-    assert str(found).startswith("mine/full-batch: 13 laws hold wherever they were tried. This is no proof.")
+    assert str(found).startswith("mine/full-batch: 16 laws hold wherever they were tried. This is no proof.")
 
 
 def test_a_theorem_of_the_library_passes() -> None:
@@ -64,10 +76,13 @@ WRONG: dict[str, tuple[li.theorems.Theorem, str]] = {
         theorem(lambda process: math.sqrt(len(process) - 1) * process.step_mu + 1e-9),
         "one full-batch step is at least the Gaussian mechanism",
     ),
-    "checkpoints forgotten": (theorem(mu_of, FULL, ALIKE, CONTRACTING), "it lies above quadratic losses"),
-    "schedules forgotten": (theorem(first_step, FULL, CONTRACTING, ONLY_THE_LAST), "it lies above quadratic losses"),
+    "checkpoints forgotten": (theorem(mu_of, FULL | ANY_CHECKPOINTS), "it lies above quadratic losses"),
+    "schedules forgotten": (theorem(first_step, FULL | {CHANGING_STEPS}), "it lies above quadratic losses"),
     "sampling as if it were secret": (
-        theorem(lambda process: process.step_mu * math.sqrt(len(process)) / process.batches.per_epoch, ALIKE),
+        theorem(
+            lambda process: process.step_mu * math.sqrt(len(process)) / process.batches.per_epoch,
+            {RANDOM_SIZES, REPLACED} | ANY_BATCHES | IN_ORDER | ANY_CHECKPOINTS | ANY_MAP,
+        ),
         "it lies above quadratic losses",
     ),
     "in some unit": (theorem(lambda process: mu_of(process) * (2 + float(process.noise[0]))), "units do not matter"),
@@ -108,7 +123,7 @@ def test_a_narrow_theorem_is_tried_on_runs_of_ones_own() -> None:
         return None if len(process) >= 500 else f"needs 500 steps; this run has {len(process)}"
 
     long = Assumption("at least 500 steps", failure)
-    narrow = theorem(mu_of, FULL, ALIKE, CONTRACTING, ONLY_THE_LAST, long)
+    narrow = theorem(mu_of, FULL, long)
     with pytest.raises(
         li.testing.LawBroken, match=r"applies to none of the runs that it was tried on. Give some runs="
     ):

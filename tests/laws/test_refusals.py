@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -10,9 +11,13 @@ import pytest
 
 import lastiterate as li
 from lastiterate.algorithms.process import Process
+from lastiterate.kernel.prepaid import Smooth
 from lastiterate.testing.draws import draws, there_or_not, with_updates
+from lastiterate.testing.examples import found_examples, of_filters
 from lastiterate.testing.laws import first_two_failures, refused_as_it_should_be
-from lastiterate.theorems.theorem import PLAIN_STEPS
+from lastiterate.theorems.prepaid_epochs import PREPAID_EPOCHS
+from lastiterate.theorems.prepaid_participation import ALIKE_SMOOTH, PREPAID_PARTICIPATION
+from lastiterate.theorems.prepayment import ALIKE_IF_NEW
 from processes import process
 
 PAIRS = [(theorem, assumption) for theorem in li.CATALOGUE for assumption in theorem.assumptions]
@@ -23,6 +28,8 @@ NOT_ALONE = {
     "a sensitivity that noise can hide",
     "the run is short enough to compute step by step",
 }
+# Steps that are drawn differ in what all theorems see, and not in this alone.
+BENT = [(PREPAID_PARTICIPATION, ALIKE_SMOOTH), (PREPAID_EPOCHS, ALIKE_IF_NEW)]
 
 
 @cache
@@ -33,11 +40,11 @@ def failing_alone() -> dict[tuple[str, str], Process]:
     for replaced, updated, removed in zip(draws(12), with_updates(12), there_or_not(12), strict=True):
         for theorem in li.CATALOGUE:
             plain = replaced if li.REPLACE_ONE in theorem.adjacencies else removed
-            given = plain if theorem.updates is PLAIN_STEPS else updated
-            failed = first_two_failures(theorem, given) if sought[theorem.name] else []
-            if len(failed) == 1 and failed[0] in sought[theorem.name]:
-                found[theorem.name, failed[0]] = given
-                sought[theorem.name].discard(failed[0])
+            for given in (updated, plain) if of_filters(theorem) else (plain,):
+                failed = first_two_failures(theorem, given) if sought[theorem.name] else []
+                if len(failed) == 1 and failed[0] in sought[theorem.name]:
+                    found[theorem.name, failed[0]] = given
+                    sought[theorem.name].discard(failed[0])
     return found
 
 
@@ -46,9 +53,21 @@ def test_it_refuses_where_one_assumption_fails(theorem: li.theorems.Theorem, ass
     statement = assumption.statement  # type: ignore[attr-defined]
     given = failing_alone().get((theorem.name, statement))
     if given is None:
-        assert statement in NOT_ALONE
+        assert statement in NOT_ALONE or (theorem, assumption) in BENT
         return
     assert refused_as_it_should_be(theorem, given) is None
+
+
+@pytest.mark.parametrize(("theorem", "assumption"), BENT)
+def test_steps_that_differ_in_how_far_they_bend_alone(
+    theorem: li.theorems.Theorem, assumption: li.theorems.Assumption
+) -> None:
+    (given,) = found_examples(theorem, 1)
+    assert isinstance(given.smooth, Smooth)
+    bending = replace(given.smooth, radius=given.smooth.radius * np.linspace(1.0, 1.0 - 1e-9, len(given)))
+    answer = theorem.apply(replace(given, smooth=bending))
+    assert isinstance(answer, li.theorems.Inapplicable)
+    assert answer.failed == (assumption,)
 
 
 @pytest.mark.parametrize(

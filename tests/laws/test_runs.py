@@ -83,6 +83,27 @@ def test_released_iterates_are_exact_too(releases: tuple[int, ...]) -> None:
     assert report.sandwich.ratio == pytest.approx(1.0, abs=1e-9)
 
 
+UNFINISHED = li.Run(
+    li.losses.logistic(feature_norm=1.0, clip=0.3),
+    li.Shuffled(records=60, batch_size=4),
+    step_size=0.1,
+    noise=li.OnIterate(std=0.168),
+    steps=22,
+    domain=li.Ball(radius=0.5),
+)
+
+
+@pytest.mark.parametrize("batches", BATCHES, ids=repr)
+def test_a_release_never_costs_less_than_nothing(batches: object) -> None:
+    """What holds with a checkpoint holds without it."""
+    source = np.random.default_rng(11)
+    runs = [random_run(source, batches) for _ in range(3)] + [UNFINISHED] * (batches == BATCHES[2])
+    for run in runs:
+        alone = li.account(run, DELTA).epsilon
+        for release in sorted({run.steps // 2, run.batches.per_epoch, run.steps - 1} & set(range(1, run.steps))):
+            assert li.account(run, DELTA, releases=[release]).epsilon >= alone * (1 - 1e-9)
+
+
 @pytest.mark.parametrize("batches", BATCHES[:-1], ids=repr)
 @pytest.mark.parametrize("bounded", [False, True])
 def test_units_of_the_iterate_and_of_the_loss_do_not_matter(batches: object, bounded: bool) -> None:

@@ -15,6 +15,8 @@ from lastiterate.mixing.hidden_tables import HiddenTables
 from lastiterate.mixing.layers import Layers
 from lastiterate.privacy.hidden_place import HiddenPlaceDP
 from lastiterate.theorems.block_mixing import BLOCK_MIXING
+from lastiterate.theorems.bounded_steps import Bounded
+from lastiterate.theorems.place_tables import PlaceTables
 from lastiterate.theorems.reflection import REFLECTION
 from processes import process
 
@@ -156,3 +158,27 @@ def test_a_push_that_nothing_hides_and_epochs_that_are_too_long_are_refused_with
     assert REFLECTION.apply(process(FULL, 10, sensitivity=12.0, diameter=1.0)).epsilon(1e-6) > 100  # type: ignore[union-attr]
     long = process(li.Shuffled(records=500, batch_size=1), 500, sensitivity=0.1, diameter=10.0)
     assert "this run has 500" in str(REFLECTION.apply(long))
+
+
+@pytest.mark.parametrize(
+    ("push", "lipschitz", "drift", "diameter"),
+    [(0.4, 0.9, np.inf, 1.0), (0.4, 1.0, np.inf, 1.0), (0.4, 3.0, 0.5, 1.0), (5.0, 1e6, 5.0, 5e-5)],
+)
+def test_a_settled_table_covers_any_number_of_steps_before_it(
+    push: float, lipschitz: float, drift: float, diameter: float
+) -> None:
+    """Row by row, against the tables that are computed step by step; where steps move iterates apart, rows may rise."""
+    batches = li.Cyclic(records=40, batch_size=1)
+    domain = Bounded(process(batches, 40, push, 1.0, lipschitz, diameter=diameter, drift=drift))
+    table = domain.turn.last
+    while not domain.settled(table):
+        table = domain.free.before(table)
+    step_by_step = worst = table
+    for steps in range(1, 30):
+        step_by_step = domain.free.before(step_by_step)
+        worst = np.maximum(worst, step_by_step)
+        assert (domain.carried(table, steps) >= step_by_step * (1 - 1e-9)).all()
+    reused = PlaceTables(domain)._without(table)[-1]
+    assert reused is not None
+    assert (reused >= worst * (1 - 1e-9)).all()
+    assert (reused[[0, -1]] == table[[0, -1]]).all()

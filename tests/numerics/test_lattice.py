@@ -10,7 +10,7 @@ import pytest
 from scipy.special import ndtr
 
 from lastiterate.numerics.discretise import Ratio, from_above, from_below
-from lastiterate.numerics.lattice import LatticeSum, Masses
+from lastiterate.numerics.lattice import DirectSum, LatticeSum, Masses
 from lastiterate.numerics.mixture_ratio import (
     MIXTURE_OVER_MIRROR,
     MIXTURE_OVER_NORMAL,
@@ -45,6 +45,9 @@ def test_randomised_response_lies_in_the_bracket(steps: int, share: float) -> No
     lower, upper = tilted.log_lower(threshold), tilted.log_upper(threshold)
     assert lower <= exact <= upper
     assert upper - lower < 1e-8
+    direct = DirectSum.of(total, -steps * loss - 1e-9, steps * loss + 1e-9).log_upper(threshold)
+    assert exact <= direct <= exact + 1e-9
+    assert DirectSum.of(total, -loss, threshold + 20 * loss).log_upper(threshold) >= exact
 
 
 @pytest.mark.parametrize(("threshold", "width"), [(0.0, 1e-4), (1.0, 1e-4), (4.0, 1e-4), (12.0, 1e-3), (25.0, 2e-2)])

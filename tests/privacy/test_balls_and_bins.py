@@ -157,3 +157,13 @@ def test_extremes_are_answered() -> None:
     assert BINS(0.5, 10**9).epsilon(1e-5) <= BINS(0.5, 10**6).epsilon(1e-5) * (1 + 1e-9)
     with pytest.raises(li.InvalidInput, match="batches"):
         BINS(1.0, 0)
+
+
+@pytest.mark.parametrize(("mu", "batches"), [(4.4, 2), (6.0, 2), (7.5, 5), (8.0, 20)])
+def test_large_mu_are_between_their_bins_and_the_gaussian_mechanism(mu: float, batches: int) -> None:
+    """Where the ratio runs below an ulp of 1; P is at least a part 1/batches of its first bin."""
+    lower, upper = BINS(mu, batches).bracket(1e-5)
+    gaussian = li.GaussianDP(mu)
+    assert gaussian.epsilon(1e-5 * batches) - math.log(batches) - 1e-9 <= upper <= gaussian.epsilon(1e-5)
+    assert 0.99 * upper <= lower <= upper
+    assert BINS(mu, batches).compose(3).epsilon(1e-5) <= li.GaussianDP(mu * 3**0.5).epsilon(1e-5)

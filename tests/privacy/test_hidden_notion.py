@@ -173,3 +173,15 @@ def test_what_else_it_answers() -> None:
     one = li.notions.HiddenPlaceDP(mus=[0.5], pair_mus=[[0.0]], weights=[1.0])
     assert one.epsilon(1e-5) == pytest.approx(li.GaussianDP(0.5).epsilon(1e-5), rel=1e-9)
     assert li.notions.HiddenPlaceDP(mus=[0.0, 0.0], pair_mus=np.zeros((2, 2)), weights=[0.5, 0.5]).epsilon(1e-9) == 0.0
+
+
+@pytest.mark.parametrize("easy", [0.0, 1e-6, 1e-3])
+def test_a_place_that_costs_next_to_nothing_hides_the_other(easy: float) -> None:
+    """An unfinished epoch of two batches: no choice on a fine grid is better than the one that is found."""
+    places = HiddenPlaceDP(mus=[0.2, easy], pair_mus=[[0.0, 0.2], [0.2, 0.0]], weights=[0.5, 0.5])
+    found, choices = places.epsilon(1e-8), np.linspace(1e-3, 1 - 1e-3, 1000)
+    order = HardestFirst(places.mus, places.pair_mus, places.weights)
+    choices = np.append(choices, 1 - np.exp(-found) * np.linspace(0.99, 1.01, 1001))  # where the easy place is free
+    tried = [order.log_delta(found, np.array([1 + (1 - 1e-9) * x, 1 - x])) for x in choices.tolist()]
+    assert abs(min(tried) - math.log(1e-8)) <= 1e-3
+    assert found < 0.63 < places.average.epsilon(1e-8)

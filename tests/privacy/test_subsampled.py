@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtr
 
 import lastiterate as li
+from lastiterate.numerics.normal_gap import log_gap
 from reference_by_mpmath import REMOVE, Instance
 from references import (
     BOK2024_TABLE_1_SGD,
@@ -248,9 +250,16 @@ def test_extreme_settings_are_answered_soundly(mu: float, rate: float, times: in
     assert upper >= li.notions.subsampled_gaussian(mu=min(mu, 100.0), inclusion=rate).bracket(1e-5)[0]
 
 
-def test_too_many_steps_are_refused() -> None:
-    with pytest.raises(li.InvalidInput, match="steps"):
-        li.notions.subsampled_gaussian(mu=1.0, inclusion=0.1).compose(10**11)
+@pytest.mark.parametrize("steps", [10**10 + 1, 10**12])
+def test_of_too_many_steps_sampling_is_left_out(steps: int) -> None:
+    """An upper bound in every form, above that of the most steps whose errors are counted; the lower ends are given up."""
+    step = li.notions.subsampled_gaussian(mu=1e-4, inclusion=0.1)
+    composed, plain = step.compose(steps), li.GaussianDP(1e-4).compose(steps)
+    assert composed.bracket(1e-5) == (0.0, pytest.approx(plain.epsilon(1e-5), rel=1e-9))
+    assert composed.epsilon(1e-5) >= step.compose(10**10).epsilon(1e-5)
+    assert composed.delta(5.0) >= plain.delta(5.0) * (1 - 1e-9)
+    assert composed.delta_bracket(5.0)[0] == 0
+    assert composed.rdp(2.0) >= plain.rdp(2.0) * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("sampling", [li.notions.FIXED_SIZE, li.notions.POISSON])
@@ -277,3 +286,46 @@ def test_a_mu_that_is_not_known_to_meet_the_target_is_not_returned(delta: float,
     """At epsilon = 0 bounds on sampled steps have a floor, which no noise gets below."""
     with pytest.raises(li.Unavailable, match="no noise is known to meet epsilon = 0"):
         li.notions.largest_mu(epsilon=0.0, delta=delta, inclusion=inclusion, times=times)
+
+
+def two_steps_by_quadrature(mu: float, rate: float, epsilon: float) -> float:
+    """E θ(ε − L(x)) over one step's x, with the profile of the other; the other order is smaller."""
+    points, width = np.linspace(-10.0, 12.0 + mu, 400_001, retstep=True)
+    ratio = 1 - rate + rate * np.exp(mu * points - mu**2 / 2)
+    masses = ratio * np.exp(-(points**2) / 2) / math.sqrt(2 * math.pi) * width
+    levels = epsilon - np.log(ratio)
+    away = np.minimum(np.exp(levels), 1.0)  # below 0 the profile is 1 − e^l + e^l·(other order at −l)
+    inner = np.log1p(np.expm1(np.maximum(levels, 1e-300)) / rate)
+    above = rate * np.exp(log_gap(inner, mu))
+    # At −l the other order is E(1 − e^{−l}Λ)₊ = e^{−l}·E(Λ − e^l)₊ + 1 − e^{−l}, and E(Λ − e^l)₊ is what is wanted itself.
+    below_at = mu / 2 + np.log(np.maximum(np.expm1(np.minimum(levels, 0.0)) / rate + 1, 1e-300)) / mu
+    below = (1 - rate) * ndtr(-below_at) + rate * ndtr(mu - below_at) - away * ndtr(-below_at)
+    return float(masses @ np.where(levels > 0, above, below))
+
+
+@pytest.mark.parametrize(
+    ("mu", "rate", "epsilon"), [(0.667, 5.8e-6, 1e-4), (0.667, 5.8e-6, 4e-4), (1.0, 1e-4, 0.01), (2.0, 1e-6, 0.02)]
+)
+def test_two_steps_at_tiny_rates_are_what_quadrature_says(mu: float, rate: float, epsilon: float) -> None:
+    exact = two_steps_by_quadrature(mu, rate, epsilon)
+    found = li.notions.subsampled_gaussian(mu=mu, inclusion=rate).compose(2).delta(epsilon)
+    assert exact * (1 - 1e-6) <= found <= exact * (1 + 5e-3)
+
+
+@pytest.mark.parametrize(("delta", "others"), [(1e-10, 2.07748e-4), (1e-12, 3.01989e-4), (1e-14, 4.73929e-4)])
+def test_few_steps_at_a_tiny_rate(delta: float, others: float) -> None:
+    """dp-accounting 0.6.0: pld.from_gaussian_mechanism(1/.667, sampling_prob=5.8e-6, value_discretization_interval=1e-7,
+    use_connect_dots=True).self_compose(72).get_epsilon_for_delta(delta), which charges its tails at 1e-15."""
+    lower, upper = li.notions.subsampled_gaussian(mu=0.667, inclusion=5.8e-6).compose(72).bracket(delta)
+    assert lower <= upper <= others * (1 + 1e-3)
+    assert upper >= others * (1 - 2e-2)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_delta_of_an_epsilon_is_at_most_the_delta_it_was_asked_for(seed: int) -> None:
+    source = np.random.default_rng(seed)
+    mu, rate, delta = (float(10 ** source.uniform(*ends)) for ends in ((-1, 0.7), (-6.5, -0.3), (-15, -3)))
+    adjacency = (li.ADD_OR_REMOVE_ONE, li.REPLACE_ONE)[int(source.integers(2))]
+    sampled = li.notions.subsampled_gaussian(mu=mu, inclusion=rate, adjacency=adjacency)
+    composed_steps = sampled.compose(int(10 ** source.uniform(0.4, 2.7)))
+    assert composed_steps.delta(composed_steps.epsilon(delta)) <= delta * (1 + 1e-9)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import hmac
 import json
 import os
 import stat
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -221,3 +223,59 @@ def test_without_matplotlib_only_the_plot_is_missing(
     assert "plots need matplotlib" in said.err
     assert "<svg" in report.read_text(encoding="utf-8")
     assert PAGES["replayed"].count("<path") == report.read_text(encoding="utf-8").count("<path")
+
+
+def full(*_: Any) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+WRITERS: dict[str, Callable[[Path], Any]] = {
+    "a report": lambda folder: REPORTS["replayed"].save(folder / "file.html", curves=False),
+    "a report as JSON": lambda folder: REPORTS["replayed"].save(folder / "file.json"),
+    "a report as text": lambda folder: REPORTS["replayed"].save(folder / "file.txt"),
+    "a certificate": lambda folder: REPORTS["replayed"].save_certificate(folder / "file.json"),
+    "a selection": lambda folder: li.select(REPORTS["replayed"], trials=li.trials.Geometric(mean=2)).save_certificate(
+        folder / "file.json"
+    ),
+    "a budget": lambda folder: li.Budget(1.0, DELTA).save_certificate(folder / "file.json"),
+    "a run": lambda folder: li.write_run(REPORTS["replayed"].run, folder / "file.toml"),
+    "a plot": lambda folder: REPORTS["replayed"].plot_comparison(folder / "file.svg"),
+}
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_full_disk_leaves_the_old_file_as_it_was(
+    writer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    WRITERS[writer](tmp_path)
+    (old,) = tmp_path.iterdir()
+    before = old.read_bytes()
+    old.chmod(0o640)
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(li.InvalidInput, match="No space left on device"):
+        WRITERS[writer](tmp_path)
+    assert [one.name for one in tmp_path.iterdir()] == [old.name]
+    assert old.read_bytes() == before
+    monkeypatch.undo()
+    WRITERS[writer](tmp_path)
+    assert [one.name for one in tmp_path.iterdir()] == [old.name]
+    assert stat.S_IMODE(old.stat().st_mode) == 0o640
+
+
+def test_links_stay_links_and_devices_devices(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    target, link = tmp_path / "kept" / "file.json", tmp_path / "link.json"
+    target.write_text("old")
+    link.symlink_to(target)
+    REPORTS["replayed"].save_certificate(link)
+    assert link.is_symlink()
+    assert json.loads(target.read_text()) == REPORTS["replayed"].certificate
+    REPORTS["replayed"].save_certificate("/dev/null")
+    assert not Path("/dev/null").is_file()
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there are no devices without an end")
+def test_a_file_without_an_end_is_not_read_to_it(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").symlink_to("/dev/zero")
+    with pytest.raises(li.InvalidInput, match="longer than 64 megabytes"):
+        li.read_run(tmp_path / "run.toml")

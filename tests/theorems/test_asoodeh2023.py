@@ -146,5 +146,5 @@ def test_the_refusals_name_what_is_missing() -> None:
     assert "number of parameters" in str(REGULARISED.apply(unknown))
     assert "weight decay" in str(REGULARISED.apply(process(ONE_OF_1000, 10, drift=0.1, dimension=3)))
     passes = process(li.Cyclic(records=10, batch_size=1), 10, diameter=1.0, drift=0.1)
-    assert "drawn afresh at each step" in str(PROJECTED.apply(passes))
+    assert "batches in a fixed order" in str(PROJECTED.apply(passes))
     assert "clip" in str(PROJECTED.apply(process(ONE_OF_1000, 10, diameter=1.0)))

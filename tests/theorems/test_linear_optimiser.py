@@ -13,8 +13,9 @@ import lastiterate as li
 from lastiterate.auditing.filtered import filtered_mu, left_of_steps, weights_of_iterates
 from lastiterate.shift.momentum import Turning
 from lastiterate.theorems.evidence import About
+from lastiterate.theorems.features import FIXED_ORDER, MOMENTUM, REPLACED
+from lastiterate.theorems.linear_optimiser import LINEAR
 from lastiterate.theorems.prepaid_momentum import PREPAID_MOMENTUM, _mus, _turning
-from lastiterate.theorems.theorem import PLAIN_STEPS
 
 CONVEX = li.losses.general(smoothness=1.0, strong_convexity=0.0, gradient_sensitivity=2.0)
 LOGISTIC = li.losses.logistic(feature_norm=1.0)
@@ -62,7 +63,7 @@ def test_composition_holds_for_all_and_no_other_theorem_says_anything(
     report, plain = li.account(given, 1e-5), li.account(a_run(None, li.LAST, batches, 3, loss=loss), 1e-5)
     assert report.composition == pytest.approx(plain.composition, rel=1e-12)
     for one in report.guarantees:
-        assert one.theorem.about is About.EVERY_ITERATE or one.theorem.updates is not PLAIN_STEPS
+        assert one.theorem.about is About.EVERY_ITERATE or LINEAR in one.theorem.assumptions
     assert li.verify(report.certificate, given).accepted
     assert report.sandwich.lower.epsilon <= report.epsilon
     assert any("No statistics of a batch" in one for one in report.assumptions)
@@ -70,9 +71,10 @@ def test_composition_holds_for_all_and_no_other_theorem_says_anything(
 
 
 def test_a_theorem_that_says_nothing_of_optimisers_is_about_plain_steps() -> None:
-    silent = li.theorems.Theorem("silent", "nobody", "nothing", (), lambda process: 1 / 0)  # type: ignore[arg-type, return-value]
+    silent = li.theorems.Theorem("silent", "nobody", "nothing", {FIXED_ORDER, REPLACED}, (), lambda process: 1 / 0)  # type: ignore[arg-type, return-value]
     answer = silent.apply(a_run(li.SGD(momentum=0.9)).process)
-    assert "covers plain gradient steps" in str(answer)
+    assert isinstance(answer, li.theorems.Inapplicable)
+    assert answer.failed == (MOMENTUM,)
     assert "momentum 0.9" in str(answer)
 
 
@@ -87,10 +89,10 @@ def test_existing_runs_stay_what_they_were() -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"domain": li.Ball(radius=1.0)}, "projects on a bounded domain"),
+        ({"domain": li.Ball(radius=1.0)}, "a bounded domain"),
         ({"prox": li.L1(weight=0.1)}, "proximal map"),
         ({"loss": li.losses.network(clip=1.0)}, "smoothness"),
-        ({"step_size": [0.01] * 99 + [0.02]}, "step_size changes from step to step"),
+        ({"step_size": [0.01] * 99 + [0.02]}, "needs identical steps"),
         ({"noise": li.OnIterate(std=[0.002] * 99 + [0.003])}, "needs identical steps"),
     ],
 )
@@ -210,10 +212,10 @@ def test_prepaid_and_other_turns_are_added_up() -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"weight_decay": 0.1}, "covers runs without weight_decay and l2"),
-        ({"released": li.EMA(decay=0.9)}, "without dampening or Nesterov"),
+        ({"weight_decay": 0.1}, "weight decay or an l2 term"),
+        ({"released": li.EMA(decay=0.9)}, "an average of iterates"),
         ({"loss": CONVEX}, "needs clipped gradients; this run has none"),
-        ({"batches": li.FullBatch(10)}, "passes in one order"),
+        ({"batches": li.FullBatch(10)}, "full batches"),
     ],
 )
 def test_what_prepayment_with_momentum_needs(more: dict[str, Any], words: str) -> None:

@@ -148,7 +148,7 @@ def test_the_run_is_accounted_by_it_and_verified() -> None:
     ("given", "reason"),
     [
         (logistic(60, 1e-3, li.Poisson(records=1000, rate=0.05)), "batches of fixed size"),
-        (logistic(60, 1e-3, domain=li.Ball(1.0)), "projects on a bounded domain"),
+        (logistic(60, 1e-3, domain=li.Ball(1.0)), "a bounded domain"),
         (logistic(60, 2.0), "keep most of an earlier difference"),
     ],
 )

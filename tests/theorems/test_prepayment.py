@@ -156,8 +156,8 @@ def test_it_is_never_above_the_engine_but_for_its_exception() -> None:
 
 
 REFUSED = [
-    ({"domain": li.Ball(radius=1.0)}, "projects on a bounded domain"),
-    ({"prox": li.L1(weight=0.1)}, "has a proximal map"),
+    ({"domain": li.Ball(radius=1.0)}, "a bounded domain"),
+    ({"prox": li.L1(weight=0.1)}, "a proximal map"),
     (
         {"loss": li.losses.general(gradient_sensitivity=1.0, smoothness=1.0, strong_convexity=0.0)},
         "needs clipped gradients; this run has none",

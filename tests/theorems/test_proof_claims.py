@@ -7,8 +7,10 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import chi
 
 import lastiterate as li
+from lastiterate.kernel.prepaid import longest
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.theorems.bok2024 import CONTRACTING_FULL
 from lastiterate.theorems.langevin import FULL_BATCH, PASSES
@@ -104,3 +106,11 @@ def test_chourasia_is_never_below_bok() -> None:
             assert exact <= FULL_BATCH.apply(given).notion.rho  # type: ignore[union-attr]
             rate = (1 - float(factor)) * steps
             assert exact <= min(rate, 2.0) / (1 - factor) * 0.3**2 / 2 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("probability", [1 / 6, 1e-2, 1e-6, 1e-15, 1e-100])
+def test_twice_the_directions_are_at_most_twice_as_long(probability: float) -> None:
+    """κ_{2k} ≤ 2κ_k, the quantiles of χ, and what the kernel takes for them."""
+    ranks = np.unique(np.geomspace(1, 1e5, 200).astype(int))
+    assert (chi.isf(probability, 2 * ranks) <= 2 * chi.isf(probability, ranks)).all()
+    assert all(chi.isf(probability, 2 * rank) <= 2 * longest(rank, probability) for rank in ranks.tolist())

@@ -15,6 +15,7 @@ from scipy.special import ndtr
 import lastiterate as li
 from alone import alone, by_theorem
 from lastiterate.algorithms.lipschitz import clipped_constant
+from lastiterate.algorithms.optimizers import At
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run
 from lastiterate.kernel.hidden import pair_mus
@@ -22,13 +23,14 @@ from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.epoch_by_epoch import EPOCH_BY_EPOCH, mus_by_place
 from lastiterate.theorems.evidence import together
 from lastiterate.theorems.hidden_epochs import HIDDEN_EPOCHS
-from lastiterate.theorems.hidden_place import HIDDEN_PLACE, representative_pairs
+from lastiterate.theorems.hidden_place import HIDDEN_PLACE, MOST_REPRESENTED, representative_pairs
 from lastiterate.theorems.places import new_orders, places_of
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, best_stretches
 from processes import process
 from second_checker import checker
 
 EPSILONS = np.array([0.05, 0.5, 1.0, 2.0, 3.0])
+WIDE = np.array([0.5, 3.0, 6.0, 8.0, 9.0])
 PUSH = 1.0  # of a record's gradient; its neighbour's is −PUSH
 
 
@@ -247,7 +249,7 @@ def test_of_many_places_some_stand_for_others(each_epoch: bool, steps: int) -> N
     mus = {place: together(best_stretches(places, place)) for place in chosen}
     for part in (chosen[: places.more_turns], chosen[places.more_turns :]):
         assert all(mus[a] <= mus[b] * (1 + 1e-9) for a, b in itertools.pairwise(part))
-    pairs = {pair: together(best_stretches(places, *pair)) for pair in representative_pairs(places)}
+    pairs = {pair: together(best_stretches(places, *pair)) for pair in representative_pairs(places, MOST_REPRESENTED)}
     counted = pair_mus(places, dict.fromkeys(chosen, 1.0), pairs)
     source = np.random.default_rng(7)
     for _ in range(25):
@@ -339,3 +341,51 @@ def test_certificates_name_the_sizes(theorem: str, on_sum: bool, each_epoch: boo
     changed["proof"]["turns"]["sizes"] = [2, 3]
     assert not li.verify(changed).accepted
     assert "larger than the others" in checker.judged(changed) or theorem == "shift-engine"
+
+
+@pytest.mark.parametrize("optimizer", [li.SGD(momentum=0.9), li.SGD(momentum=0.5, nesterov=True), li.SGD()], ids=repr)
+@pytest.mark.parametrize("released", [li.LAST, li.EMA(0.5), li.AVERAGE(last=2)], ids=repr)
+@pytest.mark.parametrize(("each_epoch", "steps"), [(False, 2), (False, 4), (True, 1), (True, 2), (True, 3)])
+@pytest.mark.parametrize(("records", "size"), [(201, 200), (5, 4), (5, 2)])
+def test_momentum_and_averages(
+    records: int, size: int, each_epoch: bool, steps: int, released: Any, optimizer: Any
+) -> None:
+    """Constant pushes at tiny steps: what is released is a mixture of Gaussians over the places of the record."""
+    batches = li.Shuffled(records, size, each_epoch=each_epoch, last="smaller")
+    loss, noise = li.losses.huber(feature_norm=1.0, threshold=1.0), li.OnGradientSum(1.0, 1.0)
+    run = li.Run(loss, batches, 1e-6, noise, steps, optimizer=optimizer, released=released)
+    response = np.array([_released_after(run, step) for step in range(steps)])
+    every = batches.per_epoch
+    chances = np.append(np.full(every - 1, size / records), records % size / records)
+    epochs = -(-steps // every)
+    ways = (
+        itertools.product(range(every), repeat=epochs) if each_epoch else ((place,) * epochs for place in range(every))
+    )
+    means, weights = [], []
+    for way in ways:
+        turns = [epoch * every + place for epoch, place in enumerate(way) if epoch * every + place < steps]
+        means.append(float(response[turns].sum()))
+        weights.append(float(np.prod(chances[list(way)])) if each_epoch else float(chances[way[0]]))
+    deviation = float(np.sqrt(np.square(response).sum()))
+    edges = np.linspace(-2 * max(means) - 9 * deviation, 2 * max(means) + 9 * deviation, 20_000)
+    gap = np.zeros(len(WIDE))
+    for others in (0.0, 1.0, -1.0):  # all other records are silent, or as the record is, or as its neighbour
+        above, below = (
+            ndtr(((side - others) * np.array(means) - edges[:, None]) / deviation) @ weights for side in (1, -1)
+        )
+        gap = np.maximum(gap, (above - np.exp(WIDE)[:, None] * below).max(axis=1))  # of the best threshold
+    for theorem in CATALOGUE:
+        answer = theorem.apply(run.process)
+        if isinstance(answer, li.theorems.Guarantee):
+            assert (answer.notion.delta(WIDE) >= gap * (1 - 1e-9)).all(), theorem.name
+    hidden = {one.theorem.name for one in li.account(run, 1e-5).guarantees} - {"bok2024/cyclic/composition"}
+    assert hidden
+
+
+def _released_after(run: Run, step: int) -> float:
+    """What is released of a push of 1 at this step, from the update as it is written."""
+    x, memory, mean = np.zeros(1), tuple(np.zeros(1) for _ in range(run.optimizer.slots)), np.zeros(1)
+    for now in range(run.steps):
+        x, memory = run.optimizer.moved(x, np.full(1, float(now == step)), memory, At(now))
+        mean = mean + run.released.weight(now, run.steps) * (x - mean)
+    return float(mean[0])

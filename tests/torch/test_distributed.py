@@ -175,7 +175,7 @@ def test_a_refusal_leaves_nothing_behind(found: Found) -> None:
 @pytest.mark.parametrize(
     ("what", "who", "own", "others"),
     [
-        ("not finite", 1, "InvalidInput: gradients must be finite.", "Stopped: rank 1 of 4 stopped: gradients must be"),
+        ("not finite", 1, "InvalidInput: records must be finite.", "Stopped: rank 1 of 4 stopped: records must be"),
         ("not readable", 2, "OSError: this record cannot be", "Stopped: rank 2 of 4 stopped: this record cannot be"),
         ("not readable at first", 2, "OSError: this record cannot be", ENDED),
         ("by a worker", 2, "OSError: Caught OSError in", "Stopped: rank 2 of 4 stopped: Caught OSError in DataLoader"),

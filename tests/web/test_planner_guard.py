@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from hashlib import sha256
 
 import pytest
 from planner_address import PORT, TOKEN
 from starlette.testclient import TestClient
+from starlette.types import Message
 
-from lastiterate.web.app import LARGEST_QUESTION, STATIC
+from lastiterate.web.app import LARGEST_QUESTION, STATIC, application
+from lastiterate.web.workers import Workers
 
 PATHS = ("", "start", "static/page.js")
 
@@ -84,3 +87,26 @@ def test_the_charts_are_those_that_their_readme_names() -> None:
     named = re.findall(r"^\| `([\w.-]+)` \| .* \| `(\w{64})` \|$", (vendor / "README.md").read_text(), re.MULTILINE)
     found = {path.name: sha256(path.read_bytes()).hexdigest() for path in vendor.iterdir() if path.name != "README.md"}
     assert dict(named) == found
+
+
+def test_a_reader_who_leaves_while_asking_is_no_error() -> None:
+    """Before the whole question has come: nothing is raised, so that the server prints nothing."""
+    app = application(TOKEN, PORT, {}, Workers())
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": f"/{TOKEN}/ask",
+        "raw_path": f"/{TOKEN}/ask".encode(),
+        "query_string": b"",
+        "headers": [(b"host", f"127.0.0.1:{PORT}".encode())],
+    }
+    told: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        told.append(message)
+
+    asyncio.run(app(scope, receive, send))
+    assert [one["type"] for one in told] == ["http.response.start", "http.response.body"]

@@ -33,6 +33,7 @@ from lastiterate.theorems.own import checked_theorems
 from lastiterate.theorems.theorem import Theorem
 
 _LEAST_TARGET, _MOST_TARGET = 1e-6, 1e9
+_MOST_TRIES, _CLOSER = 4, 1e-6  # to meet the target without room for rounding as well
 
 
 class Free(PublicEnum):
@@ -103,12 +104,16 @@ def calibrate(
         return _calibrated_trial(run, target, delta, checked_trials(trials), free, most_steps, places)
     longest = most_steps if free is not STEPS else checked_count("most_steps", most_steps)
     _check_beforehand(run.user_records * run.beforehand_mu, target, delta)
+    asked, proofs = target, checked_theorems(theorems)
     with as_one("calibrating"):
-        found = _found(run, free, Meets(target, delta, places, asked := checked_theorems(theorems)), longest)
-        found = replace(found, arithmetic=run.arithmetic)
-        if theorems is not None:  # one that is below an exact instance is refused
-            account(found, delta, [place for place in places if place < found.steps], theorems=asked)
-    return found
+        for _ in range(_MOST_TRIES):
+            found = replace(_found(run, free, Meets(asked, delta, places, proofs), longest), arithmetic=run.arithmetic)
+            # The search had room for rounding, and bounds that are searched on grids may be larger without it.
+            report = account(found, delta, [place for place in places if place < found.steps], theorems=proofs)
+            if report.epsilon <= target:
+                return found
+            asked *= target / report.epsilon * (1 - _CLOSER)
+    raise Unavailable(f"no run was found that accounts to epsilon = {target:g}: the nearest has {report.epsilon:.6g}.")
 
 
 def _calibrated_trial(

@@ -73,7 +73,8 @@ def certificate_of(
 def found_by(process: Process, guarantee: Guarantee, delta: float, whom: str) -> dict[str, Any]:
     """The grade, the claim, and what a search has found."""
     process = guarantee.theorem.seen(process)
-    theorem, evidence, least = guarantee.theorem, guarantee.evidence.for_delta(delta), guarantee.epsilon(delta)
+    theorem, least = guarantee.theorem, guarantee.epsilon(delta)
+    evidence = guarantee.evidence._without_caveats.for_delta(delta)
     epsilon = rounded_up(least)
     replayed = theorem.places is not None and bool(evidence.schedules) and of_the_library(theorem)
     grade = evidence.grade if of_the_library(theorem) else Grade.RECOMPUTED  # by those who have the theorem

@@ -38,7 +38,7 @@ def detection_rates(report: Report, false_positive_rates: ArrayLike) -> Any:
 
 
 def _quick(report: Report) -> Notion | None:
-    notion = report.best.notion
+    notion = report.best._proved
     if isinstance(notion, GaussianDP | AveragedGaussianDP | HiddenPlaceDP | ChosenSlack):
         return notion
     if not math.isfinite(report.epsilon):

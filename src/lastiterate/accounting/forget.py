@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 from lastiterate.accounting.forgetting import Requests, check_covered
@@ -93,17 +92,17 @@ def _least_steps(run: Run, requests: Requests, goal: tuple[float, float], most: 
     released = _next_release(run, requests)
     most = min(most, released) if released is not None else most
 
-    @cache
     def epsilon(count: int) -> float:
         if requests.adaptive and not count:
             return math.inf
         return forgotten(run, replace(requests, steps=(*requests.steps, count * unit)), delta).epsilon(delta)
 
-    low, high = -1, 0
-    while epsilon(high) > target:
+    low, high, found = -1, 0, epsilon(0)
+    while found > target:
         if high * unit >= most:
-            raise _not_enough(run, high * unit, epsilon(high), goal, released is not None)
+            raise _not_enough(run, high * unit, found, goal, released is not None)
         low, high = high, min(max(2 * high, 1), -(-most // unit))
+        found = epsilon(high)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if epsilon(middle) > target else (low, middle)

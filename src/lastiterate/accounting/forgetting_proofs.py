@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -30,7 +30,8 @@ def chance_process(run: Run, requests: Requests) -> Process:
     worst = _with_sizes(run, requests, run.batches.sizes_under(run.noise.on_sum))
     if run.batches.constant_size:
         return worst
-    return replace(worst, usual=cache(lambda rare: _with_sizes(run, requests, run.batches.usual_sizes(rare))))
+    usual = lru_cache(maxsize=8)(lambda rare: _with_sizes(run, requests, run.batches.usual_sizes(rare)))
+    return replace(worst, usual=usual)
 
 
 def _with_sizes(run: Run, requests: Requests, sizes: Sizes) -> Process:

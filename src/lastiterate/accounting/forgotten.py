@@ -19,7 +19,6 @@ from lastiterate.algorithms.run import Run
 from lastiterate.digits import above
 from lastiterate.display import alerts, card, folded, headline, preformatted, summary
 from lastiterate.errors import InvalidInput, checked_count, shown
-from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.theorems.theorem import Guarantee
 
 
@@ -44,6 +43,11 @@ class Forgetting:
     adaptive: bool = False
     separate: bool = False
 
+    def __post_init__(self) -> None:
+        marked = tuple(one.with_caveats(self.caveats) for one in self.guarantees)
+        object.__setattr__(self, "guarantees", marked)
+        object.__setattr__(self, "caveats", marked[-1].caveats)
+
     @property
     def requests(self) -> Requests:
         """What is removed, followed by how many steps, and what is released."""
@@ -67,8 +71,7 @@ class Forgetting:
     @property
     def mu(self) -> float | None:
         """The Gaussian differential privacy parameter of the last request."""
-        notion = self.guarantees[-1].notion
-        return notion.mu if isinstance(notion, GaussianDP) else None
+        return self.guarantees[-1].mu
 
     @property
     def whole(self) -> Run:

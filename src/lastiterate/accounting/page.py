@@ -20,9 +20,11 @@ from lastiterate.accounting.detection import (
 from lastiterate.algorithms.per_step import each, extremes
 from lastiterate.digits import above, below
 from lastiterate.privacy.subsampled import subsampled_gaussian
-from lastiterate.theorems.assumptions import ONE_PASS, KindOfBatches
+from lastiterate.theorems.assumptions import ONE_PASS
+from lastiterate.theorems.features import Feature
+from lastiterate.theorems.linear_optimiser import LINEAR
 from lastiterate.theorems.own import NOT_OURS, of_the_library
-from lastiterate.theorems.theorem import PLAIN_STEPS, Inapplicable, KindOfUpdate
+from lastiterate.theorems.theorem import Inapplicable
 
 if TYPE_CHECKING:
     from lastiterate.accounting.report import Report
@@ -150,16 +152,15 @@ def refusals_by_kind(inapplicable: Sequence[Inapplicable], plain: bool) -> tuple
 
 def _other_runs(one: Inapplicable, plain: bool) -> str | None:
     """What the theorem covers, if that is far from the run, whose steps are `plain` or not."""
-    if any(isinstance(failed, KindOfBatches) for failed in one.failed):
+    groups = {failed.group for failed in one.failed if isinstance(failed, Feature)}
+    if "batches" in groups:
         return "other kinds of batches"
-    if _of_other_steps(one, plain):
-        return "momentum or averages of iterates" if plain else "plain gradient steps whose last iterate is released"
+    of_filters = LINEAR in one.theorem.assumptions
+    if "update" in groups and not of_filters:
+        return "plain gradient steps whose last iterate is released"
+    if plain and of_filters:
+        return "momentum or averages of iterates"
     return "a single pass over the data" if ONE_PASS in one.failed else None
-
-
-def _of_other_steps(one: Inapplicable, plain: bool) -> bool:
-    """Whether it is about steps of another kind than the run has, and not of the same kind with something missing."""
-    return any(isinstance(failed, KindOfUpdate) and (plain or failed is PLAIN_STEPS) for failed in one.failed)
 
 
 def _table(report: Report) -> Iterator[tuple[str, str]]:

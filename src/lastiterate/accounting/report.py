@@ -28,14 +28,14 @@ from lastiterate.errors import Incompatible, InvalidInput, checked_choice, check
 from lastiterate.plots import draw_comparison, draw_growth
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.best import best
-from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.group import of_two
-from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.notion import Notion, refuse_caveats, with_caveats
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.evidence import About
 from lastiterate.theorems.own import NOT_OURS, of_the_library, own_assumption
 from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
 
+_ONE_PERSON = "it is for the records of one person alone"
 _SPOTS = (1e-2, 1e-4, 1e-7, 1e-10)  # δ at which a guarantee that was not asked may still be the best
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ class Report:
     `guarantees` are sorted, the smallest ε first; `epsilons` are theirs at `delta`. `asked` holds the guarantees whose ε was
     computed at once, `later` those that cannot be the best, whose ε is computed on demand. `members`: the records of the
     person whom the report is for, if they were given; `run` has their number. `caveats`: known defects of one execution,
-    such as noise from a seed. `also_assumed`: further assumptions of that execution.
+    such as noise from a seed, with which every guarantee of the report is marked. `also_assumed`: further assumptions of
+    that execution.
     """
 
     run: Run
@@ -71,6 +72,19 @@ class Report:
     caveats: tuple[str, ...] = ()
     also_assumed: tuple[str, ...] = ()
     members: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        caveats = (*self.caveats, *((_ONE_PERSON,) if self.members else ()))
+        asked = tuple(replace(one, guarantee=one.guarantee.with_caveats(caveats)) for one in self.asked)
+        object.__setattr__(self, "asked", asked)
+        object.__setattr__(self, "later", tuple(one.with_caveats(caveats) for one in self.later))
+        object.__setattr__(self, "caveats", tuple(one for one in self.best.caveats if one != _ONE_PERSON))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy in another process is accounted for there: theorems are functions, which do not travel."""
+        theorems = tuple(one.name if of_the_library(one) else one for one in self.theorems)
+        about = self.run, self.delta, self.releases, self.members
+        return accounted_again, (*about, theorems, self.caveats, self.also_assumed)
 
     @property
     def best(self) -> Guarantee:
@@ -113,7 +127,7 @@ class Report:
     @property
     def mu(self) -> float | None:
         """μ, if the best guarantee is Gaussian differential privacy."""
-        return self.best.notion.mu if isinstance(self.best.notion, GaussianDP) else None
+        return self.best.mu
 
     @property
     def composition(self) -> float:
@@ -144,7 +158,8 @@ class Report:
         """All guarantees together: the smallest δ at every ε."""
         least = {delta: self._about(delta) for delta in _SPOTS} if self.later else {}
         useful = [one for one in self.later if not all(one.evidence.hopeless(*spot) for spot in least.items())]
-        return best([*(one.guarantee.notion for one in self.asked), *(one.notion for one in useful)])
+        found = best([*(one.guarantee._proved for one in self.asked), *(one._proved for one in useful)])
+        return with_caveats(found, self.best.caveats)
 
     def _about(self, delta: float) -> float:
         """ε of the best guarantee at another δ, by an estimate where it has one."""
@@ -155,11 +170,6 @@ class Report:
         if self.members:
             raise InvalidInput(
                 "a report for the records of one person cannot be composed with reports for everybody. Leave out group.",
-                field="guarantees",
-            )
-        if self.caveats:
-            raise InvalidInput(
-                f"a report with a caveat cannot be composed. This one has: {self.caveats[0]}. Train again without it.",
                 field="guarantees",
             )
         return self.best.as_notion()
@@ -173,7 +183,7 @@ class Report:
                 f"a guarantee under {self.run.adjacency!r} implies none under {adjacency!r}. Give the run "
                 f"adjacency={adjacency!r}."
             )
-        return of_two(self.best.notion, adjacency)
+        return with_caveats(of_two(self.best._proved, adjacency), self.best.caveats)
 
     def group(self, size: int) -> Report:
         """The report for a person with up to `size` records, anywhere in the data: that of the run with `user_records=size`.
@@ -262,6 +272,7 @@ class Report:
         from lastiterate.accounting.signed.label import report_label
 
         check_theorem_of_the_library(self, "a label")
+        refuse_caveats(self.caveats)  # a label is read alone
         return report_label(self._certificate, stated)
 
     def to_dict(self) -> dict[str, Any]:
@@ -331,3 +342,21 @@ class Report:
 
     def _repr_html_(self) -> str:
         return report_html(self)
+
+
+def accounted_again(
+    run: Run,
+    delta: float,
+    releases: tuple[int, ...],
+    members: tuple[int, ...],
+    theorems: tuple[Theorem | str, ...],
+    caveats: tuple[str, ...],
+    also_assumed: tuple[str, ...],
+) -> Report:
+    """The report of which these are the parts."""
+    from lastiterate.accounting.account import account_by
+
+    named = {one.name: one for one in CATALOGUE}
+    tried = [named[one] if isinstance(one, str) else one for one in theorems]
+    found = account_by(tried, replace(run, user_records=1) if members else run, delta, releases, members)
+    return replace(found, caveats=caveats, also_assumed=also_assumed)

@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from lastiterate.accounting.report import Report
+from numpy.typing import ArrayLike
+
+from lastiterate.accounting.report import Report, accounted_again
 from lastiterate.accounting.selection_certificate import selection_certificate
 from lastiterate.algorithms.files import write_text
-from lastiterate.errors import InvalidInput, Unavailable
+from lastiterate.errors import Unavailable
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.compose import checked_notions
 from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.notion import Notion, refuse_caveats, with_caveats, without_caveats
 from lastiterate.privacy.per_trial import checked_trials
 from lastiterate.privacy.pointwise import worst
 from lastiterate.privacy.select import best_of_trials
@@ -48,6 +50,13 @@ def _listed(guarantees: Any) -> Any:
     return [guarantees] if single or isinstance(guarantees, str) else list(guarantees)
 
 
+def _marked(part: Any, caveats: tuple[str, ...]) -> Any:
+    """The guarantee of a trial with the caveats of the selection."""
+    if not caveats:
+        return part
+    return replace(part, caveats=caveats) if isinstance(part, Report) else with_caveats(part.as_notion(), caveats)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Selection(Notion):
     """The guarantee of the best of a random number of trials. `parts` are the guarantees of a trial, one for each setting.
@@ -60,6 +69,15 @@ class Selection(Notion):
     parts: tuple[Any, ...]
     caveats: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "notion", with_caveats(self.notion.as_notion(), self.caveats))
+        object.__setattr__(self, "parts", tuple(_marked(one, self.caveats) for one in self.parts))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy in another process is computed there, from the guarantees of the trials."""
+        parts = [one.__reduce__()[1] if isinstance(one, Report) else without_caveats(one) for one in self.parts]
+        return _selected_again, (parts, self.trials, self.caveats)
+
     @property
     def adjacency(self) -> Adjacency:  # type: ignore[override]
         return self.notion.adjacency
@@ -69,6 +87,15 @@ class Selection(Notion):
 
     def relabelled(self, adjacency: Adjacency) -> Notion:
         return self.notion.relabelled(adjacency)
+
+    def epsilon(self, delta: ArrayLike) -> Any:
+        return self.notion.epsilon(delta)
+
+    def delta(self, epsilon: ArrayLike) -> Any:
+        return self.notion.delta(epsilon)
+
+    def tradeoff(self, type_i_error: ArrayLike) -> Any:
+        return self.notion.tradeoff(type_i_error)
 
     def _log_delta(self, epsilons: Floats) -> Floats:
         return self.notion._log_delta(epsilons)
@@ -81,11 +108,7 @@ class Selection(Notion):
 
     def as_notion(self) -> Notion:
         """Itself, to be composed with others; an error where an execution has a caveat."""
-        if self.caveats:
-            raise InvalidInput(
-                f"a selection with a caveat cannot be composed. This one has: {self.caveats[0]}. Search again without it.",
-                field="guarantees",
-            )
+        refuse_caveats(self.caveats)
         return self
 
     @property
@@ -99,16 +122,29 @@ class Selection(Notion):
     @cached_property
     def _certificate(self) -> dict[str, Any]:
         reports = [one for one in self.parts if isinstance(one, Report)]
-        others = [one for one in self.parts if not isinstance(one, Report)]
-        if not reports or not all(isinstance(one, GaussianDP) for one in others):
+        others = [without_caveats(one) for one in self.parts if not isinstance(one, Report)]
+        gaussian = [one for one in others if isinstance(one, GaussianDP)]
+        if not reports or len(gaussian) < len(others):
             raise Unavailable(
                 "certificate needs the reports of the trials. Give li.select reports of li.account; only li.GaussianDP may "
                 "be listed beside them.",
                 field="guarantees",
             )
-        stated = max((one.mu for one in others), default=None)
+        stated = max((one.mu for one in gaussian), default=None)
         return selection_certificate(reports, stated, self.trials, self.caveats)
 
     def save_certificate(self, path: str | Path) -> None:
         """Write the certificate as JSON."""
         write_text(path, json.dumps(self._certificate) + "\n")
+
+
+def _selected_again(parts: list[Any], trials: Trials, caveats: tuple[str, ...]) -> Selection:
+    """The selection of which these are the parts; a report by what it is made of, without the caveats of the selection."""
+    given = []
+    for one in parts:
+        if isinstance(one, tuple):
+            run, delta, releases, members, theorems, _, also_assumed = one
+            given.append(accounted_again(run, delta, releases, members, theorems, (), also_assumed))
+        else:
+            given.append(one)
+    return replace(select(given, trials=trials), caveats=caveats)

@@ -95,7 +95,7 @@ def selection_certificate(
 def _proved(report: Report, certificate: dict[str, Any]) -> Notion:
     """What `proved_by` finds in the certificate, without the search for it."""
     mu = certificate["claim"]["mu"]
-    return report.best.notion if mu is None else GaussianDP(mu, report.run.adjacency)
+    return report.best._proved if mu is None else GaussianDP(mu, report.run.adjacency)
 
 
 def _price(notions: Sequence[Notion], trials: Trials, delta: float) -> float:

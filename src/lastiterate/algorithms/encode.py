@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from lastiterate.algorithms.arithmetic import EXACT, Arithmetic
@@ -209,7 +209,7 @@ def _section_to_dict(section: str, value: Any) -> dict[str, Any]:
     return {"kind": kind, **{name: entry for name, entry in given.items() if entry is not None}}
 
 
-@cache
+@lru_cache(maxsize=64)
 def _arguments_of(kind: Callable[..., Any]) -> tuple[str, ...]:
     import inspect
 

@@ -11,6 +11,9 @@ from typing import Any
 from lastiterate.algorithms.encode import BadEntry, run_from_dict, run_to_dict
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import InvalidInput, shown
+from lastiterate.writing import write_bytes
+
+_MOST_BYTES = 64 << 20  # certificates of long runs have some megabytes
 
 
 def read_run(path: str | Path) -> Run:
@@ -31,7 +34,11 @@ def read_text(path: str | Path) -> str:
     """The text of a file, or one sentence that says why not."""
     file = checked_path(path)
     try:
-        return file.read_text(encoding="utf-8-sig")
+        with file.open("rb") as opened:
+            content = opened.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:  # or a device without an end
+            raise ValueError(f"it is longer than {_MOST_BYTES >> 20} megabytes")
+        return content.decode("utf-8-sig")
     except (OSError, ValueError) as error:  # ValueError: a name with NUL, or a text that is not UTF-8
         raise InvalidInput(
             f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.", field="path"
@@ -39,11 +46,11 @@ def read_text(path: str | Path) -> str:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a file, in a new folder if need be."""
+    """Write a file, in a new folder if need be; if that fails, an older file stays as it is."""
     file = checked_path(path)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        write_bytes(file, text.encode("utf-8"))
     except (OSError, ValueError) as error:
         raise InvalidInput(
             f"{path} cannot be written: {getattr(error, 'strerror', None) or error}.", field="path"

@@ -17,6 +17,12 @@ from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 
+_LONG = (
+    30_000_000  # steps: what theorems go through one by one; of longer runs that contract, the last steps are enough
+)
+_FORGOTTEN = 1e-18  # of a μ: added for what came before them, far below an ulp of any ε
+_START_UNKNOWN = "of so long a run only the last steps are counted, and where they start is not known"
+
 
 @dataclass(frozen=True, eq=False)
 class Process:
@@ -45,6 +51,8 @@ class Process:
     `usual`: where batches are of random size, the same run as long as none is of unusual size; a batch is, with at most the
     probability whose logarithm is given.
 
+    `proximal`, `decays`: whether a step has a proximal map, and whether it shrinks the weights; both are counted in above.
+
     `adjacency`: what the neighbour's data set has instead of the record; `lipschitz` is about both data sets.
     """
 
@@ -68,6 +76,8 @@ class Process:
     update: Update = PLAIN_UPDATE
     group: int = 1
     members: tuple[int, ...] = ()
+    proximal: bool = False
+    decays: bool = False
 
     def __repr__(self) -> str:
         sizes = {"sensitivity": self.sensitivity, "noise": self.noise, "lipschitz": self.lipschitz}
@@ -117,6 +127,27 @@ class Process:
         """So many steps, each like the first."""
         smooth = self.smooth if isinstance(self.smooth, str) else self.smooth.like_the_first(steps)
         return replace(self._each(lambda values, _: np.broadcast_to(values[0], steps)), smooth=smooth)
+
+    def without_a_distant_start(self) -> Process:
+        """The last steps of a very long run whose steps are alike and contract, from a common state; else the run itself.
+
+        Where only the last iterate is released, the first steps leave two runs at most 8·s/(1 − L) apart, also if two
+        records change places, and the last K steps shrink that by L^K. The noise of the last one hides the rest, which is
+        added to `displacement`; K is such that it is below 1e-18. Whole epochs are left out. Proof: docs/proofs.md.
+        """
+        factor, noise = self.contraction, float(self.noise[0])
+        plain = self.update.plain and not self.releases and self.usual is None and self.group == 1 and not self.members
+        if len(self) <= _LONG or not plain or not self.constant or not factor < 1:
+            return self
+        apart = 8 * max(extremes(self.sensitivity)[1], extremes(self.sampled)[1]) / (1 - factor) / noise
+        needed = 1 if not factor else math.ceil(max(math.log(apart / _FORGOTTEN), 1.0) / -math.log(factor)) + 1
+        epoch = self.batches.per_epoch
+        steps = (-(-needed // epoch)) * epoch + len(self) % epoch
+        if not steps <= _LONG:
+            return self
+        smooth = self.smooth if isinstance(self.smooth, str) or not extremes(self.smooth.decay)[1] else _START_UNKNOWN
+        kept = replace(self.like_the_first(steps), displacement=self.displacement + _FORGOTTEN)
+        return kept if smooth is self.smooth else replace(kept, smooth=smooth)
 
     def _each(self, change: Callable[[Floats, int], Floats]) -> Process:
         """`change` gets the quantities of all steps, and whether the least (0) or the greatest (1) of them is the worst."""

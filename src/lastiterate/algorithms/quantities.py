@@ -55,6 +55,8 @@ class Quantities:
             levels=self.sizes.levels,
             update=update_of(self),
             group=run.user_records // self.at_once,
+            proximal=run.prox is not None,
+            decays=run.decay > 0,
         )
 
     @property

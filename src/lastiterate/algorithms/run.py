@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -156,7 +156,8 @@ class Run:
         worst = self._process_of(self.batches.sizes_under(self.noise.on_sum))
         if self.batches.constant_size or self.batches.sizes == self.batches.usual_sizes(0.0):
             return worst
-        return replace(worst, usual=cache(lambda rare: self._process_of(self.batches.usual_sizes(rare))))
+        usual = lru_cache(maxsize=8)(lambda rare: self._process_of(self.batches.usual_sizes(rare)))
+        return replace(worst, usual=usual)
 
     def _process_of(self, sizes: Sizes) -> Process:
         """As long as batches have these sizes; what leaves the range of floats is refused, or infinite."""

@@ -1,4 +1,7 @@
-"""Random runs with a linear optimiser on quadratic losses, each as a process for the theorems and as laws that are exact."""
+"""Random runs on quadratic losses, each as a process for the theorems and as laws that are exact.
+
+With a linear optimiser, or with plain steps that differ, on batches of every kind.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Batches, Cyclic, FullBatch, Shuffled
+from lastiterate.algorithms.batches import BallsAndBins, Batches, Cyclic, FixedSize, FullBatch, Poisson, Shuffled
 from lastiterate.algorithms.optimizers import PLAIN, SGD, Optimizer
+from lastiterate.algorithms.per_step import each, once_if_equal
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.released import EMA, LAST, Average, Released
 from lastiterate.algorithms.updates import Update
-from lastiterate.auditing.filtered import left_of_steps
+from lastiterate.auditing.counts import counts_of
+from lastiterate.auditing.filtered import greatest_gap, left_of_steps
 from lastiterate.auditing.laws import worse_order
-from lastiterate.auditing.linear_instances import orders
+from lastiterate.auditing.linear_instances import as_known, sum_of_pushes
+from lastiterate.auditing.quadratic import weights_of
 from lastiterate.auditing.sums import Pushed
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
+from lastiterate.privacy.adjacency import POISSON, REPLACE_ONE, Adjacency
 from lastiterate.privacy.gaussian import GaussianDP
 
 _ROUNDED = 1 - 1e-9
@@ -25,25 +32,31 @@ _ROUNDED = 1 - 1e-9
 
 @dataclass(frozen=True, eq=False)
 class FilteredLaws:
-    """Two laws of what is released: Gaussians, or mixtures of them over the places of a record."""
+    """Two laws of what is released: Gaussians, or mixtures of them over the batches that a record is in.
+
+    In a fixed order they are about the record whose place is the worst.
+    `split`: by how many times its push beyond others the record moves what is released, and its neighbour.
+    """
 
     values: Floats
     deviation: float
     batches: Batches
-    place: int = 0
+    split: tuple[float, float] = (0.5, -0.5)
 
     def delta_with_error(self, epsilons: Floats) -> tuple[Floats, Floats]:
         """δ(ε), and nothing: what is computed is a lower bound."""
-        if self.batches.shuffled:
+        if not as_known(self.batches):
             return self._mixed(epsilons), np.zeros_like(epsilons)
-        every = self.batches.per_epoch
-        gap = abs(float(self.values[self.place % every :: every].sum()))
-        mu = gap / self.deviation * _ROUNDED
+        every = self.batches.per_epoch if self.batches.passes else 1
+        mu = greatest_gap(self.values, every) / self.deviation * _ROUNDED
         found = np.asarray(GaussianDP(mu).delta(epsilons)) if mu > 0 else np.zeros_like(epsilons)
         return found * _ROUNDED, np.zeros_like(epsilons)
 
     def _mixed(self, epsilons: Floats) -> Floats:
-        one, two, rounding = Pushed(orders(self.values, self.batches, self.deviation), 0.5, -0.5).laws
+        pushes = sum_of_pushes(self.batches, self.values, self.deviation, counts_of(self.batches))
+        if pushes is None:
+            return np.zeros_like(epsilons)
+        one, two, rounding = Pushed(pushes, *self.split).laws
         return worse_order(one, two, epsilons, rounding, 1e-9)
 
 
@@ -106,5 +119,92 @@ def random_filtered(source: np.random.Generator, most_steps: int = 120) -> Filte
     process = replace(process, smooth=smooth_steps(steps, low + wide / 2, wide / 2, 0.0, 0.0))
     curvature = float(source.choice([low, low + wide, low + wide * source.random()]))
     left = left_of_steps(optimizer, released, curvature, steps)
-    laws = FilteredLaws(left * push, math.sqrt(float(np.square(left).sum())), batches, int(source.integers(every)))
+    laws = FilteredLaws(left * push, math.sqrt(float(np.square(left).sum())), batches)
     return FilteredInstance(process, laws)
+
+
+def scheduled_instance(
+    source: np.random.Generator, most_steps: int = 120, adjacency: Adjacency = REPLACE_ONE, bins: bool = False
+) -> FilteredInstance:
+    """Plain steps whose size, noise and clip change: any batches, or `bins` alone, smaller last ones and cut epochs too."""
+    batches = _bins(source) if bins else _any_batches(source, adjacency)
+    every, steps = batches.per_epoch, int(source.integers(1, min(most_steps, _MORE)))
+    if batches.random:
+        steps = min(steps, _FEW)
+    elif source.random() < 0.5:
+        steps = -(-steps // every) * every
+    steps = min(steps, 2 * every) if bins else steps
+    alike = source.random() < _ALIKE
+    factor, noise, push = (_schedule(source, steps, every, alike, *ends) for ends in _RANGES)
+    if not alike:
+        factor = np.where(source.random(steps) < 0.2, 1.0, factor)
+    factor, beside_others = factor * (1.04 if source.random() < 0.2 else 1.0), 1.0
+    push = push * _OF_NOISE * noise.max()
+    if batches.uneven and source.random() < 0.5:  # its sum is divided by its own size
+        push = push * batches.pattern(1.0, batches.largest / batches.last_size, steps)
+    splits = [(0.5, -0.5), (1.0, 0.0)] if batches.constant_size else [(0.5, -0.5)]
+    if not adjacency.replaces:
+        splits = [(1.0, 0.0)]
+        if batches.sampling is not POISSON and batches.constant_size:
+            splits, beside_others = [(1.0, 0.0), (2.0, 1.0), (0.0, -1.0)], 2.0
+    factor, noise, push = (once_if_equal(one) for one in (factor, noise, push))
+    center, nothing = each(np.minimum, factor, 1.0), np.broadcast_to(0.0, steps)
+    radius = each(lambda one, middle: one - middle + _BESIDE, factor, center)
+    process = Process(
+        batches,
+        sensitivity=push,
+        noise=noise,
+        lipschitz=factor,
+        drift=np.broadcast_to(np.inf, steps),
+        retain=np.broadcast_to(1.0, steps),
+        sampled=each(np.multiply, beside_others, push),
+        diameter=math.inf,
+        reason="of its steps",
+        dimension=1,
+        adjacency=adjacency,
+        smooth=Smooth(center, radius, nothing, nothing, nothing, turning=0.0, rank=1, start=0.0),
+    )
+    weights = weights_of(factor)
+    deviation = math.sqrt(float(np.square(weights * noise).sum()))
+    chosen = splits[int(source.integers(len(splits)))]
+    return FilteredInstance(process, FilteredLaws(weights * push, deviation, batches, chosen))
+
+
+_RANGES = ((0.5, 1.0), (0.3, 3.0), (0.05, 1.0))  # of what a step keeps, of its noise, and of a push
+_OF_NOISE, _ALIKE = 0.5, 0.15  # the largest push, about; how many runs have equal steps
+_BESIDE = 1e-12  # of a factor: more than it is rounded by
+_FEW, _MORE = 5, 40  # steps: on random batches each that differs is a law of its own, with bins each epoch
+
+
+def _schedule(source: np.random.Generator, steps: int, every: int, alike: bool, least: float, most: float) -> Floats:
+    """One value for all steps, one for each place of an epoch, for each epoch or for each step, or one that falls."""
+    match 0 if alike else int(source.integers(5)):
+        case 0:
+            return np.full(steps, source.uniform(least, most))
+        case 1:
+            return np.resize(source.uniform(least, most, every), steps)
+        case 2:
+            return np.repeat(source.uniform(least, most, -(-steps // every)), every)[:steps]
+        case 3:
+            return np.geomspace(most, least, steps)[:: int(source.choice([-1, 1]))]
+    return source.uniform(least, most, steps)
+
+
+def _bins(source: np.random.Generator) -> Batches:
+    count = int(source.integers(1, 7))
+    return BallsAndBins(records=10 * count, batches=count)
+
+
+def _any_batches(source: np.random.Generator, adjacency: Adjacency) -> Batches:
+    count, missing = int(source.integers(1, 7)), int(source.choice([0, 3, 7]))
+    records, last = 10 * count - (missing if count > 1 else 0), "smaller"
+    kinds: tuple[Batches, ...] = (
+        FullBatch(100),
+        Cyclic(records, 10, last),
+        Shuffled(records, 10, True, last),
+        Shuffled(records, 10, False, last),
+        FixedSize(100, int(source.integers(5, 80))),
+        Poisson(100, float(source.choice([0.02, 0.1, 0.3, 0.7]))),
+    )
+    found = kinds[int(source.integers(len(kinds)))]
+    return found if adjacency in found.adjacencies else kinds[-1]

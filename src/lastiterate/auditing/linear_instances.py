@@ -42,7 +42,7 @@ def two_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator
     hessians = allowed_hessians(run)
     if hessians is None or not as_known(run.batches) or math.isfinite(run.domain.diameter):
         return
-    if run.steps > _MOST_STEPS and (releases or not steps_of(run, hessians[0]).alike):
+    if run.steps > _MOST_STEPS and (releases or run.batches.uneven or not steps_of(run, hessians[0]).alike):
         return
     grid = np.linspace(*hessians, _GRID).tolist() if hessians[1] > hessians[0] else hessians[:1]
     mu, where = greatest(lambda hessian: exact_mu(run, hessian, releases), grid)
@@ -127,6 +127,8 @@ def random_pushes(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator
     hessians = allowed_hessians(run)
     if hessians is None or as_known(run.batches) or math.isfinite(run.domain.diameter):
         return
+    if run.steps > _MOST_STEPS and run.batches.uneven:
+        return
     for hessian, (record, neighbour) in product(sorted(set(hessians)), allowed_splits(run)):
         counts = counts_of(run.batches)
         if run.batches.own_mean and not empty_is_as_others(run, hessian, record):
@@ -148,11 +150,29 @@ def _random_sum(batches: Batches, steps: QuadraticSteps, count: int, counts: Cou
     if steps.alike and float(steps.factor[0]) == 1 and batches.random:
         deviation = float(steps.noise[0]) * math.sqrt(count)
         return _coins(np.full(1, float(steps.push[0])), batches, deviation, counts, count)
-    if count > _MOST_STEPS:
+    last = slice(count - _remembered(steps, count, batches.per_epoch if batches.shuffled else 1), None)
+    if count - last.start > _MOST_STEPS:
         return None
-    weights = weights_of(steps.factor)
-    deviation = math.sqrt(float(np.sum(np.square(weights * steps.noise))))
-    return sum_of_pushes(batches, weights * steps.push, deviation, counts)
+    weights = weights_of(steps.factor[last])
+    deviation = math.sqrt(float(np.sum(np.square(weights * steps.noise[last]))))
+    return sum_of_pushes(batches, weights * steps.push[last], deviation, counts)
+
+
+def _remembered(steps: QuadraticSteps, count: int, per_epoch: int) -> int:
+    """How many of the last steps leave more than a vanishing part of the noise; whole epochs are left out before them.
+
+    All steps of a run that is short enough to be looked at step by step, does not contract, or changes its steps. The
+    pushes that are left out add up to push·f^K/(1 − f), and the noise that is left out with them to the square of that part.
+    """
+    if count <= _MOST_STEPS or not steps.alike or not abs(float(steps.factor[0])) < 1:
+        return count
+    factor, push, noise = abs(float(steps.factor[0])), float(steps.push[0]), float(steps.noise[0])
+    if not (factor and push):
+        needed = 1
+    else:
+        part = _VANISHED * min(noise / push, 1.0) * (1 - factor)
+        needed = math.ceil(math.log(part) / math.log(factor)) + 1
+    return min(count, -(-needed // per_epoch) * per_epoch + count % per_epoch)
 
 
 def sum_of_pushes(batches: Batches, values: Floats, deviation: float, counts: Counts) -> RandomSum | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from lastiterate.cli.show import show
 from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.features import FEATURES
 from lastiterate.theorems.theorem import Theorem
 
 
@@ -24,12 +25,13 @@ def _theorem(theorem: Theorem) -> dict[str, Any]:
         "name": theorem.name,
         "citation": theorem.citation,
         "covers": theorem.covers,
-        "assumptions": [assumption.statement for assumption in theorem.assumptions],
+        "features": [one.name for one in FEATURES if one in theorem.features],
+        "assumptions": list(theorem.needs),
         "erratum": theorem.erratum,
     }
 
 
 def _theorem_text(theorem: Theorem) -> str:
     lines = [theorem.name, f"  {theorem.citation}", f"  covers: {theorem.covers}"]
-    lines += [f"  needs: {'; '.join(assumption.statement for assumption in theorem.assumptions)}"]
+    lines += [f"  needs: {'; '.join(theorem.needs)}"]
     return "\n".join(lines + ([f"  erratum {theorem.erratum}"] if theorem.erratum else []))

@@ -9,10 +9,11 @@ except ImportError as error:
 
 from lastiterate.estimators.classifiers import PrivateLinearSVC, PrivateLogisticRegression
 from lastiterate.estimators.grid_search import PrivateGridSearchCV
-from lastiterate.estimators.preparation import PrivatePreparation
+from lastiterate.estimators.preparation import EachRow, PrivatePreparation
 from lastiterate.estimators.regressors import PrivateLinearRegression
 
 __all__ = [
+    "EachRow",
     "PrivateGridSearchCV",
     "PrivateLinearRegression",
     "PrivateLinearSVC",

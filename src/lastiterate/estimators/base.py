@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -167,9 +168,13 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         trained = train(run, given, classes=columns if columns > 1 else None, seed=_another(seed))
         self.plan_, self.run_, self.delta_, self.preparation_ = plan, trained.run, delta, preparation
         self.noise_ = float(run.process.noise[0]) / plan.step_size
-        self.leaks_ = (*(() if trained.private else (SEEDED,)), *leaks.found)
-        self.private_ = not self.leaks_
+        self._mark((*(() if trained.private else (SEEDED,)), *leaks.found))
         return self._split(trained.weights, shape)
+
+    def _mark(self, leaks: Iterable[str]) -> None:
+        """Set what was found wrong with this fit, which its report states."""
+        self.leaks_ = tuple(leaks)
+        self.private_ = not self.leaks_
 
     def _planned(
         self, shape: DataShape, precision: Any, delta: float, before: float = 0.0
@@ -283,7 +288,7 @@ def _reported(run: Run, delta: float, leaks: tuple[str, ...]) -> Report:
     return report_of(run, delta, (), leaks)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _calibrated(run: Run, epsilon: float, delta: float) -> Run:
     """The same settings come back in every fold of a search."""
     return calibrate(run, epsilon=epsilon, delta=delta)

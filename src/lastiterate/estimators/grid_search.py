@@ -16,7 +16,7 @@ from lastiterate.errors import INSIDE_UNIT, POSITIVE, InvalidInput, PrivacyLeak,
 from lastiterate.estimators.given import FLOATS, dense, say_if_counted, seed_of
 from lastiterate.estimators.leaks import Leaks
 from lastiterate.estimators.search_plan import SearchPlan, search_plan, search_plan_within
-from lastiterate.estimators.trial import check_trial, model_of, prefix_of, silent, trial_of
+from lastiterate.estimators.trial import check_trial, model_of, prefix_of, private_parts_of, silent, trial_of
 from lastiterate.estimators.upstream import upstream_of_this_fit
 from lastiterate.estimators.validation import Validation, validation_of
 from lastiterate.numerics.randomness import Source, choices
@@ -97,7 +97,8 @@ class PrivateGridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mi
         self.leaks_ = (*leaks.found, *best.leaks_)
         self.private_ = not self.leaks_
         self.guarantee_ = replace(plan.guarantee, caveats=self.leaks_)
-        best.leaks_ = (*best.leaks_, _SELECTED)
+        for one in private_parts_of(self.best_estimator_):
+            one._mark((*one.leaks_, _SELECTED))
         return self
 
     @property

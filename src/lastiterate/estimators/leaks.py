@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
 from types import FrameType
+from typing import Any
+
+from sklearn.pipeline import Pipeline
 
 from lastiterate.errors import PrivacyLeak
 
-# What fits the same estimator more than once, or on labels and features that it has chosen by looking.
-_REPEATERS = tuple(
-    f"sklearn.{name}" for name in ("model_selection", "ensemble", "calibration", "multiclass", "feature_selection")
+# Parts of scikit-learn that neither fit a second model nor look at records: wrappers of `fit`, and pipelines, whose steps
+# estimators/upstream.py looks at. Whatever else calls a private fit may do either.
+_HARMLESS = (
+    "sklearn.base",
+    "sklearn.pipeline",
+    "sklearn.utils",
+    "sklearn.compose._column_transformer",
+    "sklearn._config",
+    "sklearn.callback",
 )
+_OURS = "lastiterate.estimators"
 
 
 class Leaks:
@@ -26,14 +37,49 @@ class Leaks:
         warnings.warn(f"{what} {advice}", PrivacyLeak, stacklevel=outside())
 
     def say_if_repeated(self) -> None:
-        """A search or an ensemble fits many models on the same records, and often looks at the scores of all of them."""
-        if any(name.startswith(_REPEATERS) for name in _callers()):
+        """Say aloud that something else than a pipeline calls this fit: a search, an ensemble, a chain, an unknown object.
+
+        Such fits are many on the same records, often compared by their scores, or see records that were looked at before.
+        """
+        callers = list(_unknown_callers())
+        if found := dict.fromkeys([name for name, known in callers if known] or [name for name, _ in callers]):
             self.say(
-                "This fit is one of several on the same data: epsilon covers one fit, and comparing their scores is not "
-                "private at all.",
+                f"This fit was called by {' and '.join(found)}: it may be one of several on the same data, or on data that "
+                "were changed by looking at them. epsilon covers one fit alone, and comparing scores is not private at all.",
                 "Use PrivateGridSearchCV, choose settings on public data, or compose the guarantees with li.compose and "
                 "release scores with noise.",
             )
+
+
+def _unknown_callers() -> Iterator[tuple[str, bool]]:
+    """The callers of this fit that are part of scikit-learn, or have a `fit` of their own, and are not known to be harmless.
+
+    Each with whether it is the name of a class. A job of joblib is a caller, too: in another process nothing else is left
+    of an ensemble that fits in parallel.
+    """
+    frame, in_pipeline = sys._getframe(1).f_back, False
+    while frame is not None:
+        module, name = str(frame.f_globals.get("__name__", "")), frame.f_code.co_name
+        caller = _owner(frame)
+        if module.startswith(_HARMLESS):
+            in_pipeline = in_pipeline or module == "sklearn.pipeline"
+            if isinstance(caller, Pipeline) and type(caller) is not Pipeline:
+                yield type(caller).__name__, True
+        elif module.startswith("sklearn."):
+            yield (name, False) if caller is None else (type(caller).__name__, True)
+        elif module.startswith("joblib.parallel"):
+            if not in_pipeline:
+                yield "a parallel job", False
+        elif caller is not None and not module.startswith(_OURS):
+            yield type(caller).__name__, True
+        frame = frame.f_back
+
+
+def _owner(frame: FrameType) -> Any:
+    """The object with a `fit` whose method the frame executes; None if it is no such method."""
+    code = frame.f_code
+    first = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+    return first if callable(getattr(type(first), "fit", None)) and hasattr(type(first), code.co_name) else None
 
 
 def _callers() -> list[str]:

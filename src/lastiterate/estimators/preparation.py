@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+from scipy.sparse import issparse, vstack
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -27,6 +30,7 @@ from lastiterate.numerics.norms import row_norms_above
 from lastiterate.numerics.randomness import Source
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.notion import with_caveats
 from lastiterate.training.data import check_unmasked
 from lastiterate.training.preparation import Preparation, PrivateRows, Spent
 
@@ -65,7 +69,10 @@ class PrivatePreparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Learn the centre and the scale, with noise. `y` is ignored."""
         check_unmasked(X)
         features, leaks = dense(validate_data(self, X, dtype=FLOATS, accept_sparse="csr")), Leaks()
+        from lastiterate.estimators.upstream import upstream_of_this_fit  # which knows this class
+
         leaks.say_if_repeated()
+        upstream_of_this_fit().say(leaks)
         seed, reach = seed_of(self.random_state, leaks), checked_number("reach", self.reach, POSITIVE)
         epsilon, delta = checked_number("epsilon", self.epsilon, POSITIVE), delta_of(self.delta, len(features), leaks)
         norms, adjacency = row_norms_above(features), self._adjacency()
@@ -76,10 +83,15 @@ class PrivatePreparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         rows, source = ShortRows(features, norms, norm), Source(seed)
         learnt = PrivateRows(rows.pieces, len(rows), norm, adjacency).learnt(spent, reach, source)
         self.center_, self.scale_, self.feature_norm_ = learnt.center, learnt.scale, norm
-        self.guarantee_ = GaussianDP(spent.mu, adjacency)
-        self.leaks_ = tuple(leaks.found)
-        self.private_ = not self.leaks_
+        self._learnt = GaussianDP(spent.mu, adjacency)
+        self._mark(leaks.found)
         return self
+
+    def _mark(self, leaks: Iterable[str]) -> None:
+        """Set what was found wrong with this fit, and mark its guarantee with it."""
+        self.leaks_ = tuple(leaks)
+        self.private_ = not self.leaks_
+        self.guarantee_ = with_caveats(self._learnt, self.leaks_)
 
     def _adjacency(self) -> Adjacency:
         return adjacency_of(self.adjacency)
@@ -104,6 +116,34 @@ class PrivatePreparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.non_deterministic = self.random_state is None
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class EachRow(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Applies a function to each row by itself, so that nothing is learnt from the records and no budget is needed.
+
+    `function` is called with arrays (or sparse arrays) of one row and returns such an array; for example
+    `EachRow(lambda rows: rows / scales)` with public scales. scikit-learn's FunctionTransformer calls a function with all
+    rows at once, which may subtract their mean: the private estimators take only numpy's elementwise functions from it.
+    """
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def fit(self, X: Any, y: Any = None) -> EachRow:
+        """Learn nothing."""
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Call the function with one row after the other."""
+        table = X if issparse(X) else np.asarray(X)
+        rows = [self.function(table[at : at + 1]) for at in range(table.shape[0])]
+        return vstack(rows) if rows and issparse(rows[0]) else np.concatenate([np.asarray(row) for row in rows])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        tags.input_tags.sparse = True
         return tags
 
 

@@ -101,6 +101,11 @@ def _pipelines(trial: Any) -> list[Any]:
     return [one for one in _along(trial) if type(one) is Pipeline]
 
 
+def private_parts_of(trial: Any) -> list[Any]:
+    """The private model of a trial, and the private steps before it."""
+    return [model_of(trial), *upstream_of(_pipelines(trial)).private]
+
+
 def planned_run(trial: Any, features: Any) -> Run:
     """What the trial will run on so many records, from public numbers alone: how many rows and columns there are."""
     rows = features[:_FEW]

@@ -9,26 +9,31 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
-from sklearn.utils import get_tags
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
 
 from lastiterate.errors import InvalidInput
 from lastiterate.estimators.leaks import Leaks
-from lastiterate.estimators.preparation import PrivatePreparation
+from lastiterate.estimators.preparation import EachRow, PrivatePreparation
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import Adjacency
 
-# They ask to be fitted, but learn no more than how many columns there are.
+# Of scikit-learn: they treat each row alone, and learn no more than how many columns there are.
 _LEARN_NOTHING = {
-    "PolynomialFeatures",
+    "AdditiveChi2Sampler",
+    "Binarizer",
+    "FeatureHasher",
     "GaussianRandomProjection",
-    "SparseRandomProjection",
-    "RBFSampler",
+    "HashingVectorizer",
+    "Normalizer",
     "PolynomialCountSketch",
+    "PolynomialFeatures",
+    "RBFSampler",
+    "SparseRandomProjection",
 }
 
 
@@ -42,13 +47,13 @@ class Upstream:
     def mu(self, adjacency: Adjacency) -> float:
         """Of those with noise, together."""
         for one in self.private:
-            if one.guarantee_.adjacency is not adjacency:
+            if one._learnt.adjacency is not adjacency:
                 raise InvalidInput(
-                    f"PrivatePreparation in this pipeline has adjacency {one.guarantee_.adjacency!r}, the model has "
+                    f"PrivatePreparation in this pipeline has adjacency {one._learnt.adjacency!r}, the model has "
                     f"{adjacency!r}. Use the same adjacency for both.",
                     field="adjacency",
                 )
-        return mu_of_steps([one.guarantee_.mu for one in self.private])
+        return mu_of_steps([one._learnt.mu for one in self.private])
 
     def say(self, leaks: Leaks) -> None:
         """What was learnt without noise, and what was learnt from records with a seed or without a bound."""
@@ -56,7 +61,7 @@ class Upstream:
             leaks.say(
                 f"{' and '.join(self.others)} in this pipeline learnt from the same records without noise. This is "
                 "released with the model, and epsilon does not cover it.",
-                "Use PrivatePreparation, or a step that treats each row alone, such as Normalizer.",
+                "Use PrivatePreparation, or a step that treats each row alone, such as Normalizer or EachRow(function).",
             )
         for one in self.private:
             leaks.found += one.leaks_
@@ -68,24 +73,33 @@ def mu_of_steps(mus: list[float]) -> float:
 
 
 def upstream_of_this_fit() -> Upstream:
-    """Of the pipelines that this fit is called from."""
-    return upstream_of(_pipelines())
+    """What came before this fit in the pipelines that it is called from."""
+    return _upstream(_steps_before_this_fit())
 
 
 def upstream_of(pipelines: Iterable[Pipeline]) -> Upstream:
-    """Of the steps before the last one of each."""
-    steps = [step for pipeline in pipelines for _, step in pipeline.steps[:-1]]
+    """What comes before the last step of each of these pipelines."""
+    return _upstream(step for pipeline in pipelines for _, step in pipeline.steps[:-1])
+
+
+def _upstream(steps: Iterable[Any]) -> Upstream:
     parts = [part for step in steps for part in _parts(step)]
     private = tuple(part for part in parts if isinstance(part, PrivatePreparation))
     return Upstream(private, tuple(dict.fromkeys(type(part).__name__ for part in parts if _learns(part))))
 
 
-def _pipelines() -> Iterator[Pipeline]:
+def _steps_before_this_fit() -> Iterator[Any]:
+    """Of each pipeline whose `fit` is among the callers: the steps before the one that it is fitting."""
     frame: FrameType | None = sys._getframe(1)
+    seen: list[Pipeline] = []
     while frame is not None:
         caller = frame.f_locals.get("self") if frame.f_globals.get("__name__") == "sklearn.pipeline" else None
-        if isinstance(caller, Pipeline) and frame.f_code.co_name in ("fit", "fit_transform", "fit_predict"):
-            yield caller
+        name = frame.f_code.co_name
+        if isinstance(caller, Pipeline) and name in ("_fit", "fit", "fit_transform", "fit_predict"):
+            if not any(caller is one for one in seen):
+                at = frame.f_locals.get("step_idx", -1) if name == "_fit" else -1
+                yield from (step for _, step in caller.steps[:at])
+            seen.append(caller)
         frame = frame.f_back
 
 
@@ -106,21 +120,24 @@ def _parts(step: Any) -> Iterator[Any]:
 
 
 def _learns(step: Any) -> bool:
-    """What says nothing of itself may learn anything."""
-    if not isinstance(step, BaseEstimator):
+    """Whether a step may have learnt from the records: everything but what is known not to."""
+    if isinstance(step, EachRow | PrivatePreparation):
+        return type(step) not in (EachRow, PrivatePreparation)
+    if not type(step).__module__.startswith("sklearn."):
         return True
-    if isinstance(step, PrivatePreparation) or type(step).__name__ in _LEARN_NOTHING:
-        return False
-    return bool(get_tags(step).requires_fit) and not _told(step)
+    return type(step).__name__ not in _LEARN_NOTHING and not _told(step)
 
 
 def _told(step: BaseEstimator) -> bool:
     """Whether settings leave nothing to be learnt.
 
-    Encoders with all categories given learn none, unless rare ones are put together; nor does filling with a constant,
-    unless columns with gaps are marked or columns without values are dropped.
+    A function may look at all rows, unless it is one of numpy that takes every number by itself. Encoders with all
+    categories given learn none, unless rare ones are put together; nor does filling with a constant, unless columns with
+    gaps are marked or columns without values are dropped.
     """
     settings = step.get_params(deep=False)
+    if type(step) is FunctionTransformer:
+        return settings["func"] is None or (isinstance(settings["func"], np.ufunc) and not settings["kw_args"])
     if type(step) in (OneHotEncoder, OrdinalEncoder):
         counted = settings["min_frequency"] is not None or settings["max_categories"] is not None
         return not isinstance(settings["categories"], str) and not counted

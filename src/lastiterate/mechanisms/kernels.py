@@ -60,7 +60,7 @@ class Kernel(ABC):
 
 def _as_notion(guarantee: Any) -> Notion:
     if isinstance(guarantee, Notion):
-        return guarantee
+        return guarantee.as_notion()
     try:
         epsilon, delta = guarantee
     except (TypeError, ValueError) as error:

@@ -71,7 +71,7 @@ class Tabled:
         return None if self._composed is None else _curve(self._composed, self.reach)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _curve(composed: SubsampledGaussians, reach: float) -> tuple[Floats, Floats]:
     """One for all who ask about the same steps: windows and blocks do."""
     points = reach * np.linspace(0.0, 1.0, _POINTS) ** 1.5

@@ -29,6 +29,8 @@ _LONGEST_KERNEL = 46.0  # e^−46 = 1e-20 is far below an ulp of the sum, and ch
 _LEFT_FRACTIONS = (0.0, 0.5, 0.85)
 _RIGHT_FRACTIONS = (1.1, 1.3, 1.8)
 
+_UNDERFLOWN = 1e-290  # added to every sum of products, some of which may have been rounded to 0
+
 
 @dataclass(frozen=True, eq=False)
 class Masses:
@@ -214,6 +216,12 @@ class TiltedSum:
         """The same for each threshold."""
         return np.array([self.log_upper(threshold) for threshold in thresholds.tolist()])
 
+    def doubtful(self, threshold: float) -> bool:
+        """Whether rounding or what wraps around makes a thousandth of the bound, or the lattice is as coarse as that."""
+        value, doubt, exponent, _, wrapped = self._sum(threshold)
+        coarse = 0 < threshold < 100 * self.total.spacing
+        return coarse or not doubt <= 1e-3 * value or wrapped > exponent + math.log(1e-3 * value)
+
     def log_lower(self, threshold: float) -> float:
         """log of a lower bound, without what is at +∞."""
         value, doubt, exponent, slack, wrapped = self._sum(threshold)
@@ -236,6 +244,51 @@ class TiltedSum:
         exponent = self.log_scale - self.abscissa * threshold
         slack = self.log_scale_error + 16 * ROUNDOFF * self.abscissa * (abs(threshold) + abs(self.total.first))
         return value, doubt, exponent, slack, log_aliases(self.aliases, self.abscissa, length * spacing, threshold)
+
+
+@dataclass(frozen=True, eq=False)
+class DirectSum:
+    """The law of a lattice sum without a transform: sums of products that are not negative keep their digits, however small.
+
+    A transform loses what is below an ulp of its largest entry. Where one large step alone makes a small probability, no
+    tilt brings both to one size. What is below the first point was raised to it, what is above the last is at +∞.
+    """
+
+    law: Masses
+
+    @classmethod
+    def of(cls, total: LatticeSum, low: float, high: float) -> DirectSum:
+        """The sum, from `low` to `high`: by squaring, so that a thousand copies are a score of convolutions."""
+        law: Masses | None = None
+        for part, count in zip(total.parts, total.counts, strict=True):
+            power, left = part, count
+            while left:
+                if left % 2:
+                    law = power if law is None else _convolved(law, power, low, high)
+                left //= 2
+                power = _convolved(power, power, low, high) if left else power
+        return cls(total.parts[0] if law is None else law)
+
+    def log_upper(self, threshold: float) -> float:
+        """log of an upper bound on E(1 − e^{threshold − X})_+, with what is at +∞."""
+        points = self.law.points
+        doubt = 64 * ROUNDOFF * (abs(threshold) + float(np.abs(points).max()))
+        heights = np.maximum(points - threshold + doubt, 0.0)
+        found = float(self.law.masses @ -np.expm1(-heights)) * (1 + 2 * ROUNDOFF * (points.size + 4))
+        return min(log_or_lowest(up(found + self.law.infinite)) + 1e-15, 0.0)
+
+
+def _convolved(one: Masses, two: Masses, low: float, high: float) -> Masses:
+    """The sum of both, rounded up, cut to what lies between `low` and `high`."""
+    first, spacing = one.first + two.first, one.spacing
+    masses = np.convolve(one.masses, two.masses)
+    masses = masses * (1 + 2 * ROUNDOFF * (min(one.masses.size, two.masses.size) + 4)) + _UNDERFLOWN
+    end = min(max(math.floor((high - first) / spacing) + 1, 1), masses.size)
+    begin = min(max(math.floor((low - first) / spacing), 0), end - 1)
+    infinite = up(one.infinite + two.infinite + float(masses[end:].sum()), by=ROUNDOFF * (masses.size + 4))
+    kept = masses[begin:end].copy()
+    kept[0] += float(masses[:begin].sum()) * (1 + ROUNDOFF * (masses.size + 4))
+    return Masses(first + begin * spacing, spacing, kept, infinite)
 
 
 def lattice_sum(parts: Sequence[tuple[Masses, int]]) -> LatticeSum:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtr, ndtri_exp
@@ -20,7 +19,6 @@ _INEXACT = 1e-11  # of a mass: the quadrature, its rounding, that of where cells
 _RISE = math.log(1e5)
 
 
-@lru_cache(maxsize=16)
 def lognormal_sum(spread: float, copies: int, lost: float, cells: int, side: Side) -> Law:
     """The law of Σ e^{r·x_j − r²/2} over so many j, r = `spread`; at most about 2·lost is charged."""
     return summed(_one(spread, copies, lost, cells, side), copies, lost)

@@ -172,7 +172,7 @@ class Family:
         return float(self.counts @ (top + np.log(total))), float(self.counts @ mean), float(self.counts @ variance)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=32)
 def _scouting_nodes(
     shape: Shape, modes: tuple[float, ...], weights: tuple[float, ...], shares: tuple[float, ...] | None, octave: int
 ) -> tuple[Floats, Floats, Floats, Floats]:

@@ -112,7 +112,7 @@ class Steady:
         return np.asarray(up((np.square(self.payments / self.points) / widths).sum(axis=1), by=_SAFE))
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=16)
 def payment_law(given: Steady) -> CostLaw:
     """Of the least sum of squares of such payments."""
     unpaid = np.minimum.accumulate(np.minimum(_unpaid(given) * (1 + 1e-10), 1.0))
@@ -191,7 +191,7 @@ def _pushed(law: Floats, points: int, chances: Floats, rest: float) -> tuple[Flo
     return found, beyond
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)
 def _turns(width: int, rate: float) -> tuple[Floats, float]:
     """How likely 0, 1, 2, … turns are in a block, rounded up, and more than these."""
     heads = np.arange(most_turns(width, rate) + 1.0)

@@ -31,9 +31,10 @@ def opposite_from_above(law: Law, scale: float) -> Masses:
 
 
 def _log_ratio(law: Law, scale: float) -> Floats:
-    """−∞ where Λ = 0."""
+    """−∞ where Λ = 0; elsewhere Λ may be far below an ulp of 1, and is not taken from 1."""
+    points = law.grid.points
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log1p((law.grid.points - scale) / scale))
+        return np.where(points < scale / 2, np.log(points) - math.log(scale), np.log1p((points - scale) / scale))
 
 
 def _split(losses: Floats, masses: Floats, infinite: float) -> Masses:

@@ -18,7 +18,7 @@ from lastiterate.numerics.contour import Contour, Effort, draw_contour
 from lastiterate.numerics.cumulant import Cumulant
 from lastiterate.numerics.discretise import MixedRatio, Ratio, from_above, from_below
 from lastiterate.numerics.excess import LONGEST_EXTRAPOLATION, log_peak
-from lastiterate.numerics.lattice import LatticeSum, Masses, TiltedSum, lattice_sum
+from lastiterate.numerics.lattice import DirectSum, LatticeSum, Masses, TiltedSum, lattice_sum
 from lastiterate.numerics.mixture_ratio import MIXTURE_OVER_NORMAL, NORMAL_OVER_MIXTURE, Family
 from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.numerics.roots import FARTHEST, decreasing_crossing
@@ -31,6 +31,8 @@ _NARROW = 2e-7  # of the excess: aliases below it move ε by less than anyone se
 _REUSABLE = 1e-6  # width in log excess: what is looser than that is drawn anew, what is sharper saves the work
 _MOST_CELLS = 2**20  # of one step: a quarter of the largest transform; fewer are coarser, and so looser, in long ranges
 _MOST_KEPT = 12  # of what was drawn and solved: a search comes back to fewer, and each holds up to millions of numbers
+# Of a law without a transform: a convolution takes the square of it. Down to such an excess no product underflows.
+_DIRECT_CELLS, _DEEPEST = 4096, -400.0
 # Of the way to the smallest: farther apart the curve is loose between, closer is slower.
 _CURVE_LEVELS = (0.15, 0.4, 0.7, 1.0)
 
@@ -68,6 +70,7 @@ class RatioSum:
     variance: float = 0.0
     _drawn: list[tuple[float, float, Numerics]] = field(default_factory=list, init=False, repr=False)
     _solved: dict[float, tuple[float, Numerics]] = field(default_factory=dict, init=False, repr=False)
+    _direct: dict[float, DirectSum] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def cumulant(self) -> Cumulant:
@@ -95,7 +98,43 @@ class RatioSum:
         """log of an upper bound on the excess over `threshold`."""
         if threshold >= self.ceiling:
             return -math.inf
-        return self._sharp_at(threshold).log_upper(threshold)
+        drawn = self._sharp_at(threshold)
+        return self._directly(drawn, threshold, drawn.log_upper(threshold))
+
+    def _directly(self, drawn: Numerics, threshold: float, bound: float) -> float:
+        """This bound on the log excess, or a better one without a transform where a transform leaves it in doubt."""
+        if isinstance(drawn, Contour) or not drawn.above.doubtful(threshold):
+            return bound
+        while bound > _DEEPEST:
+            level = _level(bound)
+            bound = min(bound, self._direct_law(level).log_upper(threshold))
+            if _level(bound) == level:
+                break
+        return bound
+
+    def _direct_law(self, log_excess: float) -> DirectSum:
+        """The sum on a lattice that reaches far enough for this excess."""
+        if log_excess not in self._direct:
+            for oldest in list(self._direct)[: 1 - _MOST_KEPT]:
+                self._direct.pop(oldest, None)
+            self._direct[log_excess] = self._direct_anew(log_excess)
+        return self._direct[log_excess]
+
+    def _direct_anew(self, log_excess: float) -> DirectSum:
+        """From so far below the mean to so far above it that what is left out is a thousandth of the excess."""
+        parts = [*self.ratios, *([(_normal_ratio(self.variance), 1)] if self.variance else [])]
+        reach = math.sqrt(2 * (7.0 - log_excess + math.log(sum(n for _, n in parts))))
+        ranges = [ratio.range(reach) for ratio, _ in parts]
+        farthest = max(high for _, high in ranges)
+        ranges = [(max(low, -farthest - 1e-9), high) for low, high in ranges]
+        rough = max(high - low for low, high in ranges) / _DIRECT_CELLS
+        _, mean, variance = lattice_sum(
+            [(from_above(r, rough, *ends), n) for (r, n), ends in zip(parts, ranges, strict=True)]
+        ).cumulant(0.0)
+        low, high = mean - reach * math.sqrt(variance), mean + reach * math.sqrt(variance) + farthest
+        spacing = max((high - low) / _DIRECT_CELLS, rough)
+        total = lattice_sum([(from_above(r, spacing, *ends), n) for (r, n), ends in zip(parts, ranges, strict=True)])
+        return DirectSum.of(total, low, high)
 
     def log_upper_many(self, thresholds: Floats) -> Floats:
         """The same for many thresholds, as sharp: what is drawn for one serves all that it is sharp at."""
@@ -171,7 +210,15 @@ class RatioSum:
         Beyond the range of floats, that of the plain normal pairs: mixing can only lower it.
         """
         try:
-            return self._solve(log_excess)[0]
+            upper, drawn = self._solve(log_excess)
+            if isinstance(drawn, Contour) or log_excess <= _DEEPEST or not drawn.above.doubtful(min(upper, FARTHEST)):
+                return upper
+            law, most = self._direct_law(_level(log_excess)), min(upper, self._highest)
+            if law.log_upper(most) > log_excess:
+                return upper
+            return decreasing_crossing(
+                lambda t: law.log_upper(t) - log_excess, 0.0, most, most, most / 2, _closeness(drawn)
+            )
         except OverflowError:
             square = self.variance + sum(n * ratio.distance**2 for ratio, n in self.ratios)
             return float(threshold_above(log_excess, up(math.sqrt(square))))
@@ -296,7 +343,7 @@ def _family(ratios: Sequence[Ratio], counts: Sequence[int], shares: Floats | Non
     return Family(ratios[0].shape, modes, weights, np.array([float(n) for n in counts]), shares)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=16)
 def shared_sum(ratios: tuple[tuple[Ratio | MixedRatio, int], ...], variance: float) -> RatioSum:
     """One for all who ask about the same sum: what was drawn and solved for one question serves the next."""
     return RatioSum(ratios, variance)
@@ -315,6 +362,11 @@ def _near(thresholds: Floats, drawn_at: float, abscissa: float) -> NDArray[np.bo
     """Whether what was drawn there is worth a look for these thresholds."""
     apart = np.abs(thresholds - drawn_at)
     return (apart * abscissa <= LONGEST_EXTRAPOLATION) & (apart <= 0.5 * np.maximum(thresholds, drawn_at))
+
+
+def _level(log_excess: float) -> float:
+    """A few excesses share a law, so that a question and its inverse are answered by the same one."""
+    return 4.0 * math.floor(log_excess / 4)
 
 
 def _closeness(drawn: Numerics) -> float:

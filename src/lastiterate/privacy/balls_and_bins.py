@@ -37,7 +37,7 @@ def _ratio(mu: float, batches: int, side: Side) -> Law:
     return lognormal_sum(mu, batches, _LOST, 1024 if mu > _WIDE else 2048, side)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=2)
 def _losses(mu: float, batches: int) -> tuple[Masses, Masses]:
     """Of one epoch, in both orders: the same for any number of epochs."""
     ratio = _ratio(mu, batches, Side.ABOVE)

@@ -30,6 +30,7 @@ _MIXES = (0.0, 0.25, 0.5, 0.75, 1.0)  # where between its own μ and those of it
 _FEW_MIXES = (0.25, 0.75)  # where there are many places
 _MOST_COLUMNS = 48  # other places, or groups of them, that a place is compared with
 _STEPS = 6  # of Newton's method, for a root that only has to be near: what is found is made valid afterwards
+_HARDEST = 30.0  # of log y_k − ε: far beyond what others have to give
 _KEPT = 1 - 1e-12  # of what is given away, so that no rounding takes more than there is
 _TABLED = 65  # points of a table for trade-offs
 _NEAR = 1e-12  # of ε: closer, the choice itself would have to be known better
@@ -196,20 +197,26 @@ class HardestFirst:
         return np.where(hard, 1 + (shares - 1) * scale[:, None], shares)
 
     def _point(self, epsilon: float, mus: Floats) -> Floats:
-        """q for each candidate: first between which kinks it lies, then by Newton's method, for a convex function there."""
+        """q for each candidate: first between which kinks it lies, then by Newton's method.
+
+        There Σ w_k·y_k over the places that q moves has a convex logarithm. Where a place costs next to nothing the last
+        kink is near infinity: the search begins where a hard place is as hard as it may be.
+        """
         kinks, rows = np.sort(epsilon / mus + mus / 2, axis=1), np.arange(len(mus))
         low, high = np.zeros(len(mus), np.intp), np.full(len(mus), mus.shape[1] - 1)
         for _ in range(mus.shape[1].bit_length()):
             middle = (low + high) // 2
             enough = (self._at(epsilon, mus, kinks[rows, middle]) - 1) @ self.weights >= 0
             low, high = np.where(enough, low, np.minimum(middle + 1, high)), np.where(enough, middle, high)
-        least, most = kinks[rows, np.maximum(high - 1, 0)], kinks[rows, high]
-        point = most
+        hardest = np.where(self._typical[0], (epsilon + _HARDEST) / mus + mus / 2, np.inf).min(axis=1)
+        least = kinks[rows, np.maximum(high - 1, 0)]
+        point = most = np.maximum(np.minimum(kinks[rows, high], hardest), least)
         for _ in range(_STEPS):
             shares = self._at(epsilon, mus, point)
-            slope = np.where(shares != 1, shares * mus, 0.0) @ self.weights
-            step = ((shares - 1) @ self.weights) / np.maximum(slope, 1e-300)
-            point = np.minimum(np.maximum(point - step, least), most)
+            moved = shares != 1
+            total, slope = (np.where(moved, values, 0.0) @ self.weights for values in (shares, shares * mus))
+            excess = np.log(np.maximum(total, 1e-300) / np.maximum(moved @ self.weights, 1e-300))
+            point = np.minimum(np.maximum(point - excess * total / np.maximum(slope, 1e-300), least), most)
         return np.asarray(point)
 
     def _at(self, epsilon: float, mus: Floats, point: Floats) -> Floats:
@@ -223,7 +230,7 @@ class HardestFirst:
     def _limits(self) -> tuple[Floats, Floats, Floats]:
         """m_k/2, and what log y_k/e^ε is cut to, for each candidate."""
         hard, mus = self._typical
-        return mus / 2, np.where(hard, 0.0, -700.0), np.where(hard, 30.0, 0.0)
+        return mus / 2, np.where(hard, 0.0, -700.0), np.where(hard, _HARDEST, 0.0)
 
     def _best(self, epsilon: float, shares: Floats) -> int:
         """The candidate with about the least δ. Pairs only add to it: they are left out where places alone have more."""

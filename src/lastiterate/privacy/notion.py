@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +18,7 @@ from lastiterate.errors import (
     MU,
     NON_NEGATIVE,
     UNIT,
+    InvalidInput,
     Unavailable,
     checked_array,
     checked_count,
@@ -34,10 +36,12 @@ _SMALLEST_DELTA = 5e-324  # the least float above 0: a δ that underflows must n
 class Notion(ABC):
     """A privacy guarantee for every pair of neighbouring data sets, in both orders.
 
-    All answers are on the safe side: `epsilon` and `delta` are upper bounds, `tradeoff` is a lower bound.
+    All answers are on the safe side: `epsilon` and `delta` are upper bounds, `tradeoff` is a lower bound. `caveats`: known
+    defects of the execution that it is about, for which it does not hold.
     """
 
     adjacency: Adjacency
+    caveats: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return summary(self, self._said(), self.adjacency.said)
@@ -104,6 +108,10 @@ class Notion(ABC):
         orders = checked_array("order", order, ABOVE_ONE)
         return like_input(self._rdp(orders.ravel()), order)
 
+    def as_notion(self) -> Notion:
+        """The guarantee itself, for whatever is derived from it; an error if it has a caveat."""
+        return self
+
     def relabelled(self, adjacency: Adjacency) -> Notion:
         """The same curve under another adjacency: for theorems whose proof covers that one."""
         if adjacency is self.adjacency:
@@ -114,7 +122,7 @@ class Notion(ABC):
 
     def after(self, mu: float) -> Notion:
         """Together with an earlier mu-GDP release; this guarantee must hold for every outcome of that."""
-        return self if checked_number("mu", mu, MU) == 0 else self._after(mu)
+        return self.as_notion() if checked_number("mu", mu, MU) == 0 else self.as_notion()._after(mu)
 
     def _after(self, mu: float) -> Notion:
         """The same, for mu > 0: a kind that knows better says so."""
@@ -130,10 +138,85 @@ class Notion(ABC):
         """
         from lastiterate.privacy.group import of_group
 
-        return of_group(self, size)
+        return of_group(self.as_notion(), size)
 
     def compose(self, times: int) -> Notion:
         """This guarantee `times` times over, adaptively."""
         from lastiterate.privacy.compose import compose_counted
 
-        return compose_counted(((self, checked_count("times", times)),))
+        return compose_counted(((self.as_notion(), checked_count("times", times)),))
+
+
+def refuse_caveats(caveats: tuple[str, ...]) -> None:
+    """Raise if a guarantee has caveats: it does not hold, and nothing follows from it."""
+    if caveats:
+        raise InvalidInput(
+            f"nothing follows from a guarantee with a caveat. This one has: {caveats[0]}. Do it again without that.",
+            field="guarantees",
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WithCaveats(Notion):
+    """What would be guaranteed if an execution had no defects: it answers with numbers, and nothing is derived from it.
+
+    Composition, groups, other adjacencies, selections and exports read the curve through `as_notion` or the methods below,
+    all of which refuse: a derivation that forgets to ask for caveats fails instead of losing them.
+    """
+
+    _proved: Notion
+    caveats: tuple[str, ...]
+
+    @property
+    def adjacency(self) -> Adjacency:  # type: ignore[override]
+        return self._proved.adjacency
+
+    def __repr__(self) -> str:
+        return summary(self, *self.caveats, repr(self._proved))
+
+    def epsilon(self, delta: ArrayLike) -> Any:
+        return self._proved.epsilon(delta)
+
+    def delta(self, epsilon: ArrayLike) -> Any:
+        return self._proved.delta(epsilon)
+
+    def tradeoff(self, type_i_error: ArrayLike) -> Any:
+        return self._proved.tradeoff(type_i_error)
+
+    def rdp(self, order: ArrayLike) -> Any:
+        return self._proved.rdp(order)
+
+    def epsilon_estimate(self, log_delta: float) -> float:
+        return self._proved.epsilon_estimate(log_delta)
+
+    def log_delta_estimate(self, epsilon: float) -> float:
+        return self._proved.log_delta_estimate(epsilon)
+
+    def as_notion(self) -> Notion:
+        refuse_caveats(self.caveats)
+        return self._proved
+
+    def relabelled(self, adjacency: Adjacency) -> Notion:
+        return self.as_notion().relabelled(adjacency)
+
+    def _log_delta(self, epsilons: Floats) -> Floats:
+        return self.as_notion()._log_delta(epsilons)
+
+    def _epsilon(self, log_deltas: Floats) -> Floats:
+        return self.as_notion()._epsilon(log_deltas)
+
+    def _tradeoff(self, type_i_errors: Floats) -> Floats:
+        return self.as_notion()._tradeoff(type_i_errors)
+
+    def _rdp(self, orders: Floats) -> Floats:
+        return self.as_notion()._rdp(orders)
+
+
+def with_caveats(notion: Notion, caveats: tuple[str, ...]) -> Notion:
+    """Return `notion` marked with these caveats; `notion` itself if there are none."""
+    return WithCaveats(notion, caveats) if caveats else notion
+
+
+def without_caveats(notion: Notion) -> Notion:
+    """Return the curve behind the caveats, for certificates and pages that state them."""
+    return notion._proved if isinstance(notion, WithCaveats) else notion

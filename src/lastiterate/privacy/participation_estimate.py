@@ -7,7 +7,6 @@ costs about k·ψ(h/k) or more, ψ convex and below the cost of a step on a face
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 import numpy as np
 from scipy.special import bdtr
@@ -35,7 +34,6 @@ def composed_estimate(log_delta: float, steps: int, rate: float, mu: float, fact
     return float(threshold_above(log_delta, max(mu * min(means), 1e-150)))
 
 
-@lru_cache(maxsize=256)
 def _mean_mu(length: int, rate: float, factor: float) -> float:
     heads = np.arange(min(length, math.ceil(length * rate + 10 * math.sqrt(length * rate) + 20)) + 1.0)
     chances = np.diff(bdtr(heads, length, rate), prepend=0.0)
@@ -51,7 +49,6 @@ def _per_step(slopes: Floats, factor: float) -> Floats:
     return np.asarray(np.interp(slopes, *lower_hull(np.append(0.0, points), np.append(0.0, costs))))
 
 
-@lru_cache(maxsize=256)
 def _rough_law(length: int, rate: float, factor: float) -> tuple[Floats, Floats]:
     """Costs with probabilities: of all heads spread evenly, or of the last head alone, whichever is more."""
     heads = np.unique(np.linspace(1, length, min(length, _HEADS)).round())

@@ -48,12 +48,14 @@ from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.sampled_steps import SampledStep
 
-# Ten times what docs/numerics.md shows with a bracket below 1e-8; a step's errors are multiplied by it.
-MOST_STEPS = 10**10
+# Ten times what docs/numerics.md shows with a bracket below 1e-8; a step's errors are multiplied by it. Of more steps,
+# sampling is left out, which is an upper bound and has no such errors.
+_MOST_STEPS = 10**10
 _FEW_STEPS = 30  # a guess: with more, basic composition loses too much to be worth its evaluation
 _MANY_STEPS = 300  # up to here a lattice is quicker than contours
 # Then ε is about half of it, which nobody claims; it is well inside the range that is searched, 1e15.
 _LARGEST_VARIANCE = 1e12
+_MOST_ANSWERED = 64  # questions that are remembered
 _FEW_QUESTIONS = 3  # are answered one by one, each by what is sharpest for it
 _FAR = 12.0  # standard deviations: δ is within 1e-32 of 1, and no float tells that from 1
 _NO_FIXED_SIZE = (
@@ -77,8 +79,6 @@ class SubsampledGaussians(Notion):
         checked_choice("adjacency", self.adjacency, Adjacency)
         if self.adjacency is ADD_OR_REMOVE_ONE and any(step.sampling is FIXED_SIZE for step, _ in self.steps):
             raise InvalidInput(_NO_FIXED_SIZE)
-        if sum(count for _, count in self.steps) > MOST_STEPS:
-            raise InvalidInput(f"a composition must have 1 to {MOST_STEPS:.0e} steps. Compose fewer.")
 
     def _said(self) -> str:
         return f"{sum(count for _, count in self.steps)} steps"
@@ -106,8 +106,9 @@ class SubsampledGaussians(Notion):
 
     @cached_property
     def _is_swamped(self) -> bool:
-        """Plain Gaussian steps make ε astronomical, whatever sampling saves."""
-        return self._orders[0].variance > _LARGEST_VARIANCE
+        """Plain Gaussian steps make ε astronomical, whatever sampling saves; or the steps are too many for its errors."""
+        too_many = sum(count for _, count in self.steps) > _MOST_STEPS
+        return too_many or self._orders[0].variance > _LARGEST_VARIANCE
 
     @cached_property
     def _orders(self) -> tuple[RatioSum, ...]:
@@ -135,6 +136,18 @@ class SubsampledGaussians(Notion):
         return step if count == 1 and not others and not mirrored and not self._is_clamped else None
 
     def _log_delta(self, epsilons: Floats) -> Floats:
+        """What is computed for these ε, or the δ of a smaller one that was found for it, if that is less."""
+        found = self._computed_log_delta(epsilons)
+        for log_delta, epsilon in self._answered.items():
+            found = np.where(epsilons >= epsilon, np.minimum(found, log_delta), found)
+        return found
+
+    @cached_property
+    def _answered(self) -> dict[float, float]:
+        """ε by log δ, as it was answered: the search for ε may have ended on a sharper bound than is drawn for that ε."""
+        return {}
+
+    def _computed_log_delta(self, epsilons: Floats) -> Floats:
         if self._single is not None:
             return self._single.log_delta_above(epsilons)
         if epsilons.size > _MANY_QUESTIONS and self.is_mixed and not self._is_swamped:
@@ -191,7 +204,11 @@ class SubsampledGaussians(Notion):
     def _epsilon(self, log_deltas: Floats) -> Floats:
         if self._single is not None:
             return super()._epsilon(log_deltas)
-        return np.array([self._epsilon_at(x) for x in log_deltas.tolist()])
+        found = np.array([self._epsilon_at(x) for x in log_deltas.tolist()])
+        self._answered.update(zip(log_deltas.tolist(), found.tolist(), strict=True))
+        for oldest in list(self._answered)[:-_MOST_ANSWERED]:
+            self._answered.pop(oldest, None)
+        return found
 
     def _epsilon_at(self, log_delta: float) -> float:
         if self._is_swamped:
@@ -270,6 +287,8 @@ class SubsampledGaussians(Notion):
         )
 
     def _rdp(self, orders: Floats) -> Floats:
+        if sum(count for _, count in self.steps) > _MOST_STEPS:
+            return np.asarray(self.without_sampling._rdp(orders))
         return np.array([max(total.renyi_upper(order) for total in self._orders) for order in orders.tolist()])
 
 

@@ -130,12 +130,12 @@ def _composed(steps: Counted, spacing: float, masses: Callable[[Step, float], Ma
     return PrivacyLoss.of_sum(LatticeSum(parts, tuple(count for _, count in steps)), ZERO_OUT)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=8)
 def _with_the_record(step: Step, spacing: float) -> Masses:
     return joined(*(profile_to_masses(one, spacing) for one in (_present(step), _absent(step))))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=8)
 def _without_the_record(step: Step, spacing: float) -> Masses:
     return joined(*(profile_to_masses(one, spacing) for one in (_absent(step), _present(step))))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import lru_cache, partial
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -41,12 +41,12 @@ def _trained(job: tuple[str, float, int], folder: Path, lengths: Sequence[int]) 
     return found
 
 
-@cache
+@lru_cache(maxsize=1)
 def _images(folder: Path) -> Images:
     return read_images(folder).with_norm(FEATURE_NORM, constant=1.0)
 
 
-@cache
+@lru_cache(maxsize=2)
 def _accuracies(folder: Path, quick: bool) -> Mapping[Place, Sequence[tuple[float, float]]]:
     """Of every run; if it has to be quick, one run of 50 epochs."""
     every = [

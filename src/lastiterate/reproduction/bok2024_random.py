@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 
 from lastiterate.algorithms.run import Run
 from lastiterate.privacy.baselines import clt_mu_estimate
@@ -64,7 +64,7 @@ def _row(rate: float, push: float, step_size: float, setting: Setting) -> Row:
     }
 
 
-@cache
+@lru_cache(maxsize=8)
 def _mixing(run: Run) -> Notion:
     return BLOCK_MIXING.notion(run.process)
 

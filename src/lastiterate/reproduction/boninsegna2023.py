@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import brentq
@@ -37,7 +37,7 @@ _ORDERS = np.arange(2.0, 65.0)
 Spent = Callable[[float, int], float]  # from noise multiplier and steps to ε at δ, or a number that is ε where δ is met
 
 
-@cache
+@lru_cache(maxsize=64)
 def _least_noise(spent: Spent, steps: int) -> float:
     """The noise multiplier at which ε is reached."""
 

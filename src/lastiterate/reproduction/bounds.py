@@ -24,7 +24,7 @@ def mu_of(theorem: Theorem, run: Run) -> float:
     return math.sqrt(float(theorem.notion(run.process).rdp(2.0)))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def proved(theorem: Theorem, run: Run) -> Notion | None:
     """What the theorem says of the run, if anything; kept, because searched bounds remember what they have tried."""
     answer = theorem.apply(run.process)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
+from functools import lru_cache
 
 from lastiterate.reproduction import evidence, unlearning
 from lastiterate.reproduction.evidence import Finding
@@ -36,7 +36,7 @@ class Erratum:
 
     def __post_init__(self) -> None:
         if self.evidence is not None:  # some take seconds, and their numbers do not change
-            object.__setattr__(self, "evidence", cache(self.evidence))
+            object.__setattr__(self, "evidence", lru_cache(maxsize=1)(self.evidence))
 
 
 _CATALOGUE = "tests/laws/test_refuted.py"

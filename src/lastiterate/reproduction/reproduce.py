@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
-import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from lastiterate.algorithms.files import write_text
 from lastiterate.errors import InvalidInput, Unavailable
 from lastiterate.parallel import every_core, in_parallel
 from lastiterate.plots import save
@@ -68,8 +69,8 @@ def reproduce(
     pending = [one for one in wanted if one.key not in kept]
     found = kept | {shown.exhibit.key: shown for shown in _all_made(pending, setting, folder, workers)}
     ordered = tuple(found[exhibit.key] for exhibit in wanted)
-    _write(folder / "report.html", page(ordered, folder, setting))
-    _write(folder / "verdicts.txt", "".join(f"{one}\n" for one in ordered))
+    write_text(folder / "report.html", page(ordered, folder, setting))
+    write_text(folder / "verdicts.txt", "".join(f"{one}\n" for one in ordered))
     return ordered
 
 
@@ -103,7 +104,7 @@ def _made(key: str, setting: Setting, folder: Path) -> Shown:
         for ending in ("png", "svg"):
             save(figure, folder / f"{key}.{ending}")
     shown = Shown(exhibit, made.verdict, made.claims, time.perf_counter() - started)
-    _write(folder / f"{key}.json", json.dumps(_record(shown, setting), indent=1))
+    write_text(folder / f"{key}.json", json.dumps(_record(shown, setting), indent=1))
     return shown
 
 
@@ -159,18 +160,9 @@ def _folder(out: str | Path) -> Path:
     return folder
 
 
-def _write(path: Path, text: str) -> None:
-    """All of it or nothing: an interrupted run leaves no half of a file."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be written: {error.strerror}.") from error
-
-
 def _write_numbers(made: Made, path: Path) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(made.columns)
-        writer.writerows(made.rows)
+    table = io.StringIO(newline="")
+    writer = csv.writer(table)
+    writer.writerow(made.columns)
+    writer.writerows(made.rows)
+    write_text(path, table.getvalue())

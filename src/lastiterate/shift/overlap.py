@@ -18,7 +18,7 @@ _EPOCHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 _LONGEST = 20_000  # steps of one path: a tenth of a second
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def paid(hidden: Hidden, length: int, zeros: int, period: int) -> Floats:
     """The payments for one push, over so many steps."""
     asked = one_push(min(length, _LONGEST), min(zeros, length), min(period, _LONGEST))

@@ -1,4 +1,7 @@
-"""Random processes of every kind: with steps alike or not, any batches, releases, unknown constants now and then."""
+"""Random processes of every kind: with steps alike or not, any batches, releases, unknown constants now and then.
+
+What two features do together is seen only where both are drawn, so each of them is in a good part of all processes.
+"""
 
 from __future__ import annotations
 
@@ -28,18 +31,32 @@ BATCHES: tuple[Batches, ...] = (
     FixedSize(records=120, batch_size=30),
     Poisson(records=120, rate=0.25),
 )
-_OWN_PLACES: tuple[Batches, ...] = (
-    BallsAndBins(120, 4),
-    BallsAndBins(120, 4),
-    BallsAndBins(120, 1),
-    Poisson(120, 0.25),
-)
 MOST_DRAWS = 5_000
 
 
+def random_batches(source: np.random.Generator) -> Batches:
+    """1 to 6 batches of about 30 records, the last of an epoch smaller now and then, drawn in any of the usual ways."""
+    count, kind = int(source.integers(1, 7)), int(source.integers(6))
+    if kind == 0:
+        return FullBatch(records=120)
+    if kind == 4:
+        return FixedSize(records=120, batch_size=120 // (count + 1))
+    if kind == 5:
+        return Poisson(records=120, rate=1 / (count + 1))
+    if kind == 1 and source.random() < 0.4:
+        return Cyclic(records=600, batch_size=10)  # long enough for one pass
+    missing = int(source.choice([0, 12, 24])) if count > 1 else 0
+    records, last = 30 * count - missing, "smaller" if missing else None
+    if kind == 1:
+        return Cyclic(records=records, batch_size=30, last=last)
+    return Shuffled(records=records, batch_size=30, each_epoch=kind == 3, last=last)
+
+
 def random_process(source: np.random.Generator, batches: Batches, alike: bool, most_steps: int = 60) -> Process:
-    """Steps alike or not, contracting or expanding, bounded or not."""
+    """Steps alike or not, contracting or expanding, bounded or not, in whole epochs or not."""
     steps = int(source.integers(1, source.choice([5, most_steps, most_steps])))
+    if source.random() < 0.4 and batches.per_epoch <= most_steps:
+        steps = -(-steps // batches.per_epoch) * batches.per_epoch
     size = 1 if alike else steps
     lipschitz = source.uniform(0.8, source.choice([1.0, 1.0, 1.15]), size)
     numbers = {
@@ -47,24 +64,41 @@ def random_process(source: np.random.Generator, batches: Batches, alike: bool, m
         "noise": source.uniform(0.5, 2.0, size),
         "lipschitz": np.where(source.random(size) < 0.3, 1.0, lipschitz),
         "drift": source.uniform(0.5, 3.0, size),
-        "retain": np.full(size, source.choice([1.0, 0.7])),
+        "retain": np.where(source.random(size) < 0.2 * (source.random() < 0.5), 0.95, source.choice([1.0, 0.7])),
     }
     values: dict[str, Any] = {name: value[0] if alike else value for name, value in numbers.items()}
     diameter = float(source.choice([math.inf, 0.3, 2.0, 10.0]))
     dimension = (None, 3)[int(source.choice([0, 1]))]
     found = process(batches, steps, diameter=diameter, dimension=dimension, **values)
-    smooth = (
-        random_smooth(source, found, alike) if math.isinf(diameter) and source.random() < 0.8 else "it was drawn so"
-    )
+    if batches.uneven and source.random() < 0.7:
+        found = with_smaller_last_batch(found, on_sum=bool(source.random() < 0.5))
+    smooth = random_smooth(source, found) if math.isinf(diameter) and source.random() < 0.8 else "it was drawn so"
     return replace(found, smooth=smooth)
 
 
-def random_smooth(source: np.random.Generator, given: Process, alike: bool) -> Smooth:
-    """A push that turns slowly, and steps that keep nearly all of what is prepaid."""
-    size = 1 if alike else len(given)
-    radius = np.broadcast_to(
-        source.uniform(0.0, 0.08, size)[0] if alike else source.uniform(0.0, 0.08, size), len(given)
-    )
+def with_smaller_last_batch(given: Process, on_sum: bool) -> Process:
+    """The gradient sum of the last batch of each epoch is divided by its own size, or, like its noise, as all others are.
+
+    Its own size: its records push farther. As all others: there are fewer of them, so that a step contracts less.
+    """
+    batches, share = given.batches, given.batches.last_size / given.batches.largest
+
+    def at_the_last(values: Floats, change: Callable[[Floats], Floats]) -> Floats:
+        last = batches.pattern(0.0, 1.0, len(given)) > 0
+        return np.where(last, change(values), values) if last.any() else values
+
+    if on_sum:
+        return replace(given, lipschitz=at_the_last(given.lipschitz, lambda values: 1 + share * (values - 1)))
+    farther: dict[str, Any] = {
+        name: at_the_last(getattr(given, name), lambda values: values / share) for name in ("sensitivity", "sampled")
+    }
+    return replace(given, **farther)
+
+
+def random_smooth(source: np.random.Generator, given: Process) -> Smooth:
+    """A push that turns slowly, and steps that keep nearly all of what is prepaid; alike where the steps are."""
+    size = 1 if given.constant else len(given)
+    radius = np.broadcast_to(source.uniform(0.0, 0.08, size), len(given))
     center = changed_values(given.lipschitz, lambda values: values - radius[: len(values)])
     return Smooth(
         center=center,
@@ -86,23 +120,29 @@ def slowly_growing(source: np.random.Generator) -> Process:
     sensitivity, noise = float(source.uniform(0.05, 0.5)), float(source.uniform(0.5, 2.0))
     found = process(batches, steps, sensitivity, noise, factor)
     decay = np.broadcast_to(source.choice([0.0, 0.0, 0.0, 0.05]), steps)
-    smooth = replace(random_smooth(source, found, alike=True), decay=decay)
+    smooth = replace(random_smooth(source, found), decay=decay)
     center, radius = np.broadcast_to(1.0, steps), np.broadcast_to(factor - 1, steps)
     return replace(found, smooth=replace(smooth, center=center, radius=radius))
 
 
+def released_on_the_way(source: np.random.Generator, given: Process) -> Process:
+    """With one to three checkpoints anywhere."""
+    if len(given) == 1:
+        return given
+    after = source.integers(1, len(given), int(source.integers(1, 4)))
+    return replace(given, releases=tuple(np.unique(after).tolist()))
+
+
 def any_process(source: np.random.Generator) -> Process:
-    """Of any kind, with whole epochs, releases and unknown constants now and then."""
-    batches: Batches = BATCHES[int(source.integers(len(BATCHES)))]
-    if source.random() < 0.15:
-        batches = Cyclic(records=600, batch_size=10)  # long enough for one pass
-    if source.random() < 0.05:
-        batches = (Cyclic, Shuffled)[int(source.random() < 0.4)](records=30, batch_size=30)
-    given = random_process(source, batches, alike=bool(source.random() < 0.7))
+    """Of any kind; with checkpoints, earlier releases and unknown constants now and then."""
+    batches = random_batches(source)
+    given = random_process(source, batches, alike=bool(source.random() < 0.5))
     if source.random() < 0.03:
         given = slowly_growing(source)
+    if source.random() < 0.2:
+        given = released_on_the_way(source, given)
     if source.random() < 0.1:
-        given = replace(given, releases=(1,) if len(given) > 1 else ())
+        given = replace(given, beforehand_mu=float(source.uniform(0.05, 0.5)))
     if source.random() < 0.1:
         given = replace(given, lipschitz=np.broadcast_to(np.inf, len(given)))
     if source.random() < 0.1:
@@ -124,24 +164,26 @@ def draws(seed: int) -> Iterator[Process]:
 
 
 def with_updates(seed: int) -> Iterator[Process]:
-    """The same with momentum, or an average."""
+    """Processes with momentum, or an average, and without a domain: projections are no linear filters."""
     source = np.random.default_rng([seed, 1])
     for given in draws(seed):
         low, wide = float(source.choice([0.0, 0.02])), float(10 ** source.uniform(-3, -0.5))
         drawn = random_update(source) if source.random() < 0.5 else (SGD(momentum=0.6), LAST)
-        yield replace(given, update=Update(*drawn, (low + wide / 2, wide / 2)))
+        yield replace(given, diameter=math.inf, update=Update(*drawn, (low + wide / 2, wide / 2)))
 
 
 def there_or_not(seed: int) -> Iterator[Process]:
     """Neighbours without the record; mostly balls and bins, whose batches are of usual size."""
     source = np.random.default_rng(seed)
     for _ in range(MOST_DRAWS):
-        batches: Batches = _OWN_PLACES[int(source.integers(len(_OWN_PLACES)))]
-        given = random_process(source, batches, alike=bool(source.random() < 0.7), most_steps=30)
-        if source.random() < 0.7:
-            given = given.like_the_first(batches.per_epoch * int(source.integers(1, 9)))
+        batches: Batches = BallsAndBins(120, int(source.integers(1, 7)))
+        if source.random() < 0.25:
+            batches = Poisson(120, 0.25)
+        given = random_process(source, batches, alike=bool(source.random() < 0.5), most_steps=30)
         if source.random() < 0.1:
-            given = replace(given, releases=(1,) if len(given) > 1 else ())
+            given = released_on_the_way(source, given)
+        if source.random() < 0.1:
+            given = replace(given, beforehand_mu=float(source.uniform(0.05, 0.5)))
         if source.random() < 0.1:
             given = replace(given, lipschitz=np.broadcast_to(source.choice([1e40, np.inf]), len(given)))
         if source.random() < 0.1:

@@ -6,22 +6,25 @@ import math
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
-from itertools import islice
+from functools import lru_cache
+from itertools import combinations_with_replacement, islice
 from typing import Any, TypeVar
 
 import numpy as np
 
 from lastiterate.algorithms.process import Process
-from lastiterate.auditing.filtered_instances import FilteredInstance, random_filtered
+from lastiterate.auditing.filtered_instances import FilteredInstance, random_filtered, scheduled_instance
 from lastiterate.auditing.instances import Instance, own_place_instance, random_instance
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.testing.draws import MOST_DRAWS, draws, there_or_not, with_updates
-from lastiterate.theorems.theorem import PLAIN_STEPS, Guarantee, Inapplicable, Theorem
+from lastiterate.theorems.evidence import About
+from lastiterate.theorems.features import MOMENTUM
+from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
 
 Value = TypeVar("Value")
 
 _A_FEW = 4
+_POOL, _MOST_LOOKED_AT = 30, 300  # of exact instances that a theorem covers, and of those that are drawn for them
 _SMALL = 1.5  # a domain, in units of the noise, on which everything is quick
 
 
@@ -58,6 +61,11 @@ class Subject:
             return list(_some(tuple(found_instances(self.theorem, self.instances)), self.theorem))
         return instances(self.theorem, self.instances)
 
+    @property
+    def varied(self) -> list[tuple[int, Any]]:
+        """Exact runs of all kinds that the theorem covers, with their seeds."""
+        return list(_some(tuple(varied_instances(self.theorem, self.instances)), self.theorem))
+
     def in_time(self, values: Iterable[Value]) -> Iterator[Value]:
         """A few of them, and more as long as there is time."""
         end = time.thread_time() + self.seconds
@@ -78,21 +86,21 @@ def _some(found: tuple[Value, ...], theorem: Theorem) -> tuple[Value, ...]:
 
 def draws_for(theorem: Theorem, seed: int) -> Iterator[Process]:
     """With steps and neighbours that the theorem is about."""
-    if theorem.updates is not PLAIN_STEPS:
+    if of_filters(theorem):
         return with_updates(seed)
     return draws(seed) if REPLACE_ONE in theorem.adjacencies else there_or_not(seed)
 
 
-def holds(theorem: Theorem, given: Process) -> bool:
-    """Whether nothing fails; assumptions that take long to look at come last, and mostly need not be."""
-    return all(one.failure(given) is None for one in (theorem.updates, *theorem.assumptions))
+def of_filters(theorem: Theorem) -> bool:
+    """Whether it is about momentum and averages, and not about whatever is computed from the noisy gradients."""
+    return MOMENTUM in theorem.features and theorem.about is not About.EVERY_ITERATE
 
 
 def applies(theorem: Theorem, given: Process) -> bool:
-    return holds(theorem, given) and isinstance(answer_about(theorem, given), Guarantee)
+    return theorem.holds(given) and isinstance(answer_about(theorem, given), Guarantee)
 
 
-@cache
+@lru_cache(maxsize=100)
 def found_examples(theorem: Theorem, count: int, seed: int = 3) -> tuple[Process, ...]:
     """Processes to which the theorem applies, up to so many."""
     return tuple(islice((given for given in draws_for(theorem, seed) if applies(theorem, given)), count))
@@ -124,14 +132,14 @@ def found_instances(
 ) -> list[tuple[int, Any]]:
     """Exact one-dimensional runs to which the theorem applies, with their seeds, up to so many."""
     drawn: Any = random_filtered
-    if theorem.updates is PLAIN_STEPS:
+    if not of_filters(theorem):
         drawn = random_instance if REPLACE_ONE in theorem.adjacencies else own_place_instance
     found: list[tuple[int, Any]] = []
     for seed in range(50_000, 50_000 + MOST_DRAWS):
         instance = _drawn_instance(seed, adjacency, 30 if small else 120, drawn)
         if small and _SMALL < instance.process.diameter < math.inf:
             continue
-        if holds(theorem, instance.process):
+        if theorem.holds(instance.process):
             found.append((seed, instance))
             if len(found) == count:
                 break
@@ -145,6 +153,55 @@ def instances(
     found = found_instances(theorem, count, adjacency, small)
     if len(found) < count:
         raise NothingToTry(f"{theorem.name} applies to {len(found)} instances only")
+    return found
+
+
+def traits(given: Process) -> frozenset[str]:
+    """What a process has that others have not: of two of these together a mistake is seen only where both are."""
+    batches, update = given.batches, given.update
+    every = batches.per_epoch if batches.passes else 1
+    begins = update.released.begins(len(given))
+    found = {
+        "steps differ": not given.constant,
+        "a smaller last batch": batches.uneven,
+        "several batches": every > 1,
+        "several epochs": len(given) > every,
+        "an epoch cut short": len(given) % every > 0,
+        "an average that begins at an epoch": begins > 0 and begins % every == 0,
+        "an average that begins inside an epoch": begins % every > 0,
+        "a step that expands": given.contraction > 1,
+        f"{batches.turns}": True,
+        f"{given.adjacency}": True,
+        f"{type(update.released)}": True,
+        f"{getattr(update.optimizer, 'nesterov', None)}": True,
+        f"{getattr(update.optimizer, 'dampening', None)}": True,
+    }
+    return frozenset(name for name, has in found.items() if has)
+
+
+@lru_cache(maxsize=100)
+def varied_instances(theorem: Theorem, count: int) -> list[tuple[int, Any]]:
+    """Exact runs that differ as much as may be: each is the one that shows the most pairs of traits not seen before."""
+    pool: list[tuple[int, Any]] = []
+    for seed in range(90_000, 90_000 + _MOST_LOOKED_AT):
+        source = np.random.default_rng(seed)
+        if of_filters(theorem):
+            instance = random_filtered(source, 30)
+        else:
+            adjacency = theorem.adjacencies[seed % len(theorem.adjacencies)]
+            instance = scheduled_instance(source, adjacency=adjacency, bins=REPLACE_ONE not in theorem.adjacencies)
+        if theorem.holds(instance.process):
+            pool.append((seed, instance))
+            if len(pool) == _POOL:
+                break
+    found: list[tuple[int, Any]] = []
+    unseen = {seed: set(combinations_with_replacement(sorted(traits(one.process)), 2)) for seed, one in pool}
+    while len(found) < min(count, len(pool)):
+        best = max(pool, key=lambda pair: len(unseen[pair[0]]))
+        shown = set(unseen[best[0]])
+        unseen = {seed: pairs - shown for seed, pairs in unseen.items()}
+        found.append(best)
+        pool = [pair for pair in pool if pair is not best]
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Batches
+from lastiterate.algorithms.batches import Batches, Turns
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
 
@@ -36,9 +36,15 @@ def process(
 def exact_mu_of_quadratics(given: Process) -> float:
     """φ(x) = L·x, φ'(x) = L·x + s, every step: two Gaussians, whose means drift apart as their variance grows.
 
-    After a release both start again from the same point.
+    After a release both start again from the same point. In a fixed order, the record whose place is the worst.
     """
-    pushes, squares = given.sensitivity * given.inclusion, 0.0
+    every = given.batches.per_epoch if given.batches.turns is Turns.FIXED_ORDER else 1
+    turns = [np.arange(len(given)) % every == place for place in range(min(every, len(given)))]
+    return max(_mu_of_turns(given, given.sensitivity * seen) for seen in turns)
+
+
+def _mu_of_turns(given: Process, pushes: Floats) -> float:
+    squares = 0.0
     for first, last in given.stretches:
         gap, variance = 0.0, 0.0
         for place in range(first, last):

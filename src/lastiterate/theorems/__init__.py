@@ -3,7 +3,8 @@
 from lastiterate.algorithms.process import Process
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.theorem import Assumption, Guarantee, Inapplicable, Theorem
+from lastiterate.theorems.features import Assumption
+from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
 
 __all__ = ["CATALOGUE", "Assumption", "Evidence", "Guarantee", "Inapplicable", "Process", "Theorem"]
 

@@ -13,7 +13,6 @@ from operator import attrgetter
 import numpy as np
 from scipy.special import gammaincc, ndtri
 
-from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
 from lastiterate.errors import INSIDE_UNIT, checked_number
@@ -22,10 +21,20 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import log_gap_above, log_gap_below, threshold_above
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.profile import Profile
-from lastiterate.theorems.assumptions import ALIKE, BOUNDED, ONLY_THE_LAST, batches
+from lastiterate.theorems.assumptions import BOUNDED
 from lastiterate.theorems.evidence import Evidence
+from lastiterate.theorems.features import (
+    ANY_MAP,
+    ANY_NEIGHBOURS,
+    CHANGING_STEPS,
+    FULL_BATCHES,
+    RANDOM_BATCHES,
+    RANDOM_SIZES,
+    WEIGHT_DECAY,
+    Assumption,
+)
 from lastiterate.theorems.lacking import Lacks
-from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
+from lastiterate.theorems.theorem import Theorem
 
 # Of the ball of one step's noise beyond √dimension, in units of the noise. Any is valid; 40 is left with probability
 # e^−800, and 32 are 15 % apart, near enough to the best; each takes a pass over the steps.
@@ -164,10 +173,6 @@ def _known_dimension(process: Process) -> str | None:
     return Lacks("a stated number of parameters", "Use domain=li.Unbounded(dimension=...), without prox")
 
 
-def _unbounded(process: Process) -> str | None:
-    return None if math.isinf(process.diameter) else "covers unbounded domains; this run has a bounded one"
-
-
 def _some_reach(process: Process) -> str | None:
     if not math.isfinite(process.diameter):
         return None
@@ -182,7 +187,6 @@ def _some_reach(process: Process) -> str | None:
     )
 
 
-INDEPENDENT = batches("batches that are drawn afresh at each step", Turns.EVERY_STEP, Turns.FRESH)
 BOUNDED_GRADIENTS = Assumption("gradients are bounded, by clipping or otherwise", _bounded_gradients)
 DECAYING = Assumption("weight decay", _decaying)
 KNOWN_DIMENSION = Assumption("the number of parameters is known", _known_dimension)
@@ -191,46 +195,39 @@ SOME_REACH = Assumption(
     "gradients are bounded or the Lipschitz constant is known",
     _some_reach,
 )
-UNBOUNDED = Assumption("no projection", _unbounded)
 
 PROJECTED = Theorem(
     "asoodeh2023/projected",
     "Asoodeh and Diaz 2023, Theorems 1 and 2",
     "any clipped loss, bounded domain, independent batches",
-    (INDEPENDENT, BOUNDED, BOUNDED_GRADIENTS, ONLY_THE_LAST),
+    {FULL_BATCHES, RANDOM_BATCHES, RANDOM_SIZES, CHANGING_STEPS} | ANY_MAP | ANY_NEIGHBOURS,
+    (BOUNDED, BOUNDED_GRADIENTS),
     _projected,
     sees=attrgetter("noise", "drift", "retain"),
-    adjacencies=ANY_NEIGHBOURS,
 )
 CURVED = Theorem(
     "nonlinear-contraction",
     "lastiterate, Asoodeh and Diaz 2023 with Balle et al. 2019, Theorem 1",
     "any clipped or smooth loss, bounded domain, independent batches",
+    {FULL_BATCHES, RANDOM_BATCHES, RANDOM_SIZES, CHANGING_STEPS} | ANY_MAP | ANY_NEIGHBOURS,
     (
-        INDEPENDENT,
         BOUNDED,
         SOME_REACH,
-        ONLY_THE_LAST,
     ),
     _curved,
     sees=lambda process: (sharper_ratio(process),),
-    adjacencies=ANY_NEIGHBOURS,
 )
 REGULARISED = Theorem(
     "asoodeh2023/regularised",
     "Asoodeh and Diaz 2023, Theorem 3, corrected",
     "any clipped loss, weight decay, no projection, independent batches",
+    {FULL_BATCHES, RANDOM_BATCHES, RANDOM_SIZES, WEIGHT_DECAY} | ANY_NEIGHBOURS,
     (
-        INDEPENDENT,
-        UNBOUNDED,
         BOUNDED_GRADIENTS,
         DECAYING,
         KNOWN_DIMENSION,
-        ALIKE,
-        ONLY_THE_LAST,
     ),
     _regularised,
     "E0.1: printed with a radius for a diameter, which a counterexample refutes; E0.2: b/(n − b) for b/n",
     sees=attrgetter("noise", "drift", "retain"),
-    adjacencies=ANY_NEIGHBOURS,
 )

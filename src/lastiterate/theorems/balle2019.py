@@ -11,9 +11,10 @@ from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.renyi import RenyiDP
-from lastiterate.theorems.assumptions import ALIKE, CONTRACTING, FIXED_ORDER, NONEXPANSIVE, ONE_PASS, ONLY_THE_LAST
+from lastiterate.theorems.assumptions import CONTRACTING, NONEXPANSIVE, ONE_PASS
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Theorem
+from lastiterate.theorems.features import ANY_MAP, ANY_NEIGHBOURS, FIXED_ORDER, IN_ORDER
+from lastiterate.theorems.theorem import Theorem
 
 
 def rho_of_each(process: Process) -> Floats:
@@ -38,17 +39,17 @@ ONE_PASS_CONVEX = Theorem(
     "balle2019/one-pass/convex",
     "Balle et al. 2019, Theorem 4 (3)",
     "convex, one pass; better for records that come early",
-    (FIXED_ORDER, ONE_PASS, ALIKE, NONEXPANSIVE, ONLY_THE_LAST),
+    {FIXED_ORDER} | IN_ORDER | ANY_MAP | ANY_NEIGHBOURS,
+    (ONE_PASS, NONEXPANSIVE),
     _worst,
     "E3.4: the split of the distance is not the best one; the shift engine has it",
-    adjacencies=ANY_NEIGHBOURS,
 )
 ONE_PASS_STRONGLY_CONVEX = Theorem(
     "balle2019/one-pass/strongly-convex",
     "Balle et al. 2019, Theorem 5",
     "strongly convex, one pass; far better for records that come early",
-    (FIXED_ORDER, ONE_PASS, ALIKE, CONTRACTING, ONLY_THE_LAST),
+    {FIXED_ORDER} | IN_ORDER | ANY_MAP | ANY_NEIGHBOURS,
+    (ONE_PASS, CONTRACTING),
     _worst,
     "E3.1: ε_i has to be multiplied by the order; E3.6: with the exact Lipschitz constant",
-    adjacencies=ANY_NEIGHBOURS,
 )

@@ -11,25 +11,34 @@ from operator import attrgetter
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.process import Process
 from lastiterate.mixing.tail import Tail
 from lastiterate.mixing.window import WindowTail
 from lastiterate.numerics.arrays import Floats
-from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, ZERO_OUT
 from lastiterate.privacy.chosen_slack import ChosenSlack
 from lastiterate.privacy.ladder import Ladder, rungs
 from lastiterate.privacy.notion import Notion
 from lastiterate.shift.growth import farthest_along, first_maps, last_maps, remaining_mus
-from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, NONEXPANSIVE, ONLY_THE_LAST, WHOLE_EPOCHS, batches
+from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, NONEXPANSIVE
 from lastiterate.theorems.evidence import About, Evidence
+from lastiterate.theorems.features import (
+    ADDED_OR_REMOVED,
+    ANY_CHECKPOINTS,
+    ANY_MAP,
+    ANY_UPDATE,
+    CHANGING_STEPS,
+    OWN_PLACES,
+    RANDOM_SIZES,
+    UNFINISHED_EPOCH,
+    WEIGHT_DECAY,
+    ZEROED_OUT,
+)
 from lastiterate.theorems.own_places import composed_epochs, hidden_in_the_last_epoch, prepaid_in_the_last_epoch
 from lastiterate.theorems.prepayment import ALIKE_IF_NEW, LITTLE_TO_PREPAY, SEVERAL, SMOOTH
 from lastiterate.theorems.shift_engine import FEW_ENOUGH_PLACES, TAME
 from lastiterate.theorems.theorem import Theorem
 
-OWN_PLACES = batches("balls and bins", Turns.OWN_PLACE)
-THERE_OR_NOT = (ZERO_OUT, ADD_OR_REMOVE_ONE)
+THERE_OR_NOT = frozenset({ZEROED_OUT, ADDED_OR_REMOVED})
 
 
 def _composition(process: Process) -> Evidence:
@@ -90,7 +99,7 @@ def window_of_epochs(process: Process, epochs: int) -> Notion:
     return WindowTail(Tail(remaining_mus(maps, distance), np.ones(1)), window, process.adjacency)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)
 def _distances(process: Process) -> Floats:
     """How far apart two runs can be after each number of steps: where no step expands, a turn counts most as the last."""
     per_epoch = process.batches.per_epoch
@@ -104,36 +113,40 @@ BALLS_AND_BINS = Theorem(
     "balls-and-bins",
     "Chua et al. 2025 and Feldman and Shenfeld 2025, recomputed",
     "balls and bins, any loss, every iterate released",
-    (OWN_PLACES,),
+    {OWN_PLACES, RANDOM_SIZES, CHANGING_STEPS, UNFINISHED_EPOCH}
+    | ANY_CHECKPOINTS
+    | ANY_MAP
+    | ANY_UPDATE
+    | THERE_OR_NOT,
+    (),
     _composition,
     about=About.EVERY_ITERATE,
-    adjacencies=THERE_OR_NOT,
     sees=attrgetter("sensitivity", "noise"),
 )
 HIDDEN_ALLOCATION = Theorem(
     "balls-and-bins/hidden-place",
     "lastiterate, hidden place of a record, against one distribution without it",
     "balls and bins, any Lipschitz constants; few epochs",
-    (OWN_PLACES, FINITE_LIPSCHITZ, TAME, FEW_ENOUGH_PLACES, ONLY_THE_LAST),
+    {OWN_PLACES, RANDOM_SIZES, CHANGING_STEPS, UNFINISHED_EPOCH} | ANY_MAP | THERE_OR_NOT,
+    (FINITE_LIPSCHITZ, TAME, FEW_ENOUGH_PLACES),
     _hidden,
-    adjacencies=THERE_OR_NOT,
     sees=attrgetter("sensitivity", "noise", "lipschitz"),
 )
 PREPAID_ALLOCATION = Theorem(
     "balls-and-bins/prepaid",
     "lastiterate, noise before a record's step, and its place is hidden",
     "balls and bins, smooth losses: noise before the step and other places hide a record",
-    (OWN_PLACES, SEVERAL, SMOOTH, ALIKE_IF_NEW, TAME, LITTLE_TO_PREPAY, ONLY_THE_LAST),
+    {OWN_PLACES, RANDOM_SIZES, UNFINISHED_EPOCH, WEIGHT_DECAY} | THERE_OR_NOT,
+    (SEVERAL, SMOOTH, ALIKE_IF_NEW, TAME, LITTLE_TO_PREPAY),
     _prepaid,
-    adjacencies=THERE_OR_NOT,
 )
 WINDOW_OF_EPOCHS = Theorem(
     "balls-and-bins/window-tail",
     "lastiterate, window and tail",
     "balls and bins, convex: the last epochs, and what remains of earlier ones",
-    (OWN_PLACES, NONEXPANSIVE, WHOLE_EPOCHS, ONLY_THE_LAST),
+    {OWN_PLACES, RANDOM_SIZES, CHANGING_STEPS} | ANY_MAP | THERE_OR_NOT,
+    (NONEXPANSIVE,),
     _window_tail,
     rung=window_of_epochs,
-    adjacencies=THERE_OR_NOT,
     sees=attrgetter("sensitivity", "noise", "lipschitz"),
 )

@@ -24,15 +24,25 @@ from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.ladder import Ladder, rungs
 from lastiterate.privacy.notion import Notion
 from lastiterate.shift.growth import last_maps, remaining_mu
-from lastiterate.theorems.assumptions import BOUNDED, ONLY_THE_LAST, WHOLE_EPOCHS
+from lastiterate.theorems.assumptions import BOUNDED
 from lastiterate.theorems.epoch_by_epoch import epoch_average
 from lastiterate.theorems.evidence import Evidence
+from lastiterate.theorems.features import (
+    ANY_BATCHES,
+    ANY_MAP,
+    ANY_NEIGHBOURS,
+    CHANGING_STEPS,
+    IN_ORDER,
+    RANDOM_SIZES,
+    UNFINISHED_EPOCH,
+    Assumption,
+)
 from lastiterate.theorems.hidden_epochs import FEW_ENOUGH, tabled, whole_epoch
 from lastiterate.theorems.hidden_place import HIDDEN_PLACE, hidden_notion
 from lastiterate.theorems.own_places import from_a_common_state
 from lastiterate.theorems.sampled import BOUNDED_RECORDS, sampled_window
 from lastiterate.theorems.shift_engine import shift_evidence
-from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
+from lastiterate.theorems.theorem import Theorem
 
 # In units of the noise: farther apart, a block hides next to nothing; here the laws overlap by 2 %.
 _LARGEST_APART = 4.5
@@ -178,11 +188,11 @@ def _forgetful(process: Process) -> str | None:
 
 
 def _whole_epochs(process: Process) -> str | None:
-    return WHOLE_EPOCHS.failure(process) if process.batches.reshuffled else None
+    return UNFINISHED_EPOCH.failure(process) if process.batches.reshuffled else None
 
 
 def _whole_epochs_if_shuffled(process: Process) -> str | None:
-    return WHOLE_EPOCHS.failure(process) if process.batches.shuffled else None
+    return UNFINISHED_EPOCH.failure(process) if process.batches.shuffled else None
 
 
 WHOLE_EPOCHS_IF_SHUFFLED = Assumption("whole epochs, if the order is secret", _whole_epochs_if_shuffled)
@@ -193,15 +203,14 @@ BLOCK_MIXING = Theorem(
     "block-mixing",
     "lastiterate, after Balle et al. 2019, Theorem 1",
     "bounded domain, any batches and Lipschitz constants",
+    {RANDOM_SIZES, CHANGING_STEPS} | ANY_BATCHES | IN_ORDER | ANY_MAP | ANY_NEIGHBOURS,
     (
         BOUNDED,
         BOUNDED_RECORDS,
         WHOLE_EPOCHS_IF_NEW,
         FORGETFUL,
-        ONLY_THE_LAST,
     ),
     _bound,
     rung=blocks_of,
     sees=attrgetter("sensitivity", "noise", "lipschitz", "sampled"),
-    adjacencies=ANY_NEIGHBOURS,
 )

@@ -9,27 +9,26 @@ import math
 
 import numpy as np
 
-from lastiterate.algorithms.batches import ONCE_AN_EPOCH, Turns
 from lastiterate.algorithms.per_step import each, is_constant
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.theorems.assumptions import (
-    ALIKE,
-    BOUNDED,
-    CONTRACTING,
-    FIXED_ORDER,
-    LONG_ENOUGH,
-    NONEXPANSIVE,
-    ONLY_THE_LAST,
-    WHOLE_EPOCHS,
-    batches,
-)
+from lastiterate.theorems.assumptions import BOUNDED, CONTRACTING, LONG_ENOUGH, NONEXPANSIVE
 from lastiterate.theorems.evidence import About, Evidence
-from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Theorem
-
-_FULL = batches("full batches", Turns.EVERY_STEP)
-_PASSES = batches("passes over the data", *ONCE_AN_EPOCH)
+from lastiterate.theorems.features import (
+    ANY_CHECKPOINTS,
+    ANY_MAP,
+    ANY_NEIGHBOURS,
+    ANY_PASSES,
+    ANY_UPDATE,
+    CHANGING_STEPS,
+    FIXED_ORDER,
+    FULL_BATCHES,
+    IN_ORDER,
+    RANDOM_SIZES,
+    UNEVEN_BATCHES,
+)
+from lastiterate.theorems.theorem import Theorem
 
 
 def _full_composition(process: Process) -> Evidence:
@@ -119,52 +118,52 @@ FULL_COMPOSITION = Theorem(
     "bok2024/full-batch/composition",
     "Bok et al. 2024, Theorem 4.1",
     "every iterate released",
-    (_FULL,),
+    {FULL_BATCHES, CHANGING_STEPS} | ANY_CHECKPOINTS | ANY_MAP | ANY_UPDATE | ANY_NEIGHBOURS,
+    (),
     _full_composition,
     about=About.EVERY_ITERATE,
-    adjacencies=ANY_NEIGHBOURS,
 )
 PASSES_COMPOSITION = Theorem(
     "bok2024/cyclic/composition",
     "Bok et al. 2024, Theorem 4.4",
     "every iterate released",
-    (_PASSES,),
+    {RANDOM_SIZES, CHANGING_STEPS} | ANY_PASSES | IN_ORDER | ANY_CHECKPOINTS | ANY_MAP | ANY_UPDATE | ANY_NEIGHBOURS,
+    (),
     _passes_composition,
     about=About.EVERY_ITERATE,
-    adjacencies=ANY_NEIGHBOURS,
 )
 CONTRACTING_FULL = Theorem(
     "bok2024/full-batch/strongly-convex",
     "Bok et al. 2024, Theorem 4.2",
     "strongly convex, full batches",
-    (_FULL, ALIKE, CONTRACTING, ONLY_THE_LAST),
+    {FULL_BATCHES} | ANY_MAP | ANY_NEIGHBOURS,
+    (CONTRACTING,),
     _contracting_full,
     "E4.6: the formula is false for lipschitz > 1, where it is not used",
-    adjacencies=ANY_NEIGHBOURS,
 )
 BOUNDED_FULL = Theorem(
     "bok2024/full-batch/constrained",
     "Bok et al. 2024, Theorem 4.3",
     "convex, bounded domain, full batches",
-    (_FULL, ALIKE, NONEXPANSIVE, BOUNDED, LONG_ENOUGH, ONLY_THE_LAST),
+    {FULL_BATCHES} | ANY_MAP | ANY_NEIGHBOURS,
+    (NONEXPANSIVE, BOUNDED, LONG_ENOUGH),
     _bounded_full,
-    adjacencies=ANY_NEIGHBOURS,
 )
 CONTRACTING_CYCLIC = Theorem(
     "bok2024/cyclic/strongly-convex",
     "Bok et al. 2024, Theorem 4.5",
     "strongly convex, cyclic batches, worst record",
-    (FIXED_ORDER, ALIKE, CONTRACTING, WHOLE_EPOCHS, ONLY_THE_LAST),
+    {FIXED_ORDER, UNEVEN_BATCHES} | ANY_MAP | ANY_NEIGHBOURS,
+    (CONTRACTING,),
     _contracting_cyclic,
     "E4.1: the paper's MNIST example clips a softmax, which is not convex",
-    adjacencies=ANY_NEIGHBOURS,
 )
 BOUNDED_CYCLIC = Theorem(
     "bok2024/cyclic/constrained",
     "Bok et al. 2024, Theorem 4.6",
     "convex, bounded domain, cyclic batches, worst record",
-    (FIXED_ORDER, ALIKE, NONEXPANSIVE, BOUNDED, WHOLE_EPOCHS, LONG_ENOUGH, ONLY_THE_LAST),
+    {FIXED_ORDER, UNEVEN_BATCHES} | ANY_MAP | ANY_NEIGHBOURS,
+    (NONEXPANSIVE, BOUNDED, LONG_ENOUGH),
     _bounded_cyclic,
     "E4.2, E4.4, E4.9: an index in the proof, a root in the statement, and every E* of Tables 10 to 12",
-    adjacencies=ANY_NEIGHBOURS,
 )

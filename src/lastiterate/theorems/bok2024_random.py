@@ -25,10 +25,19 @@ from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.ladder import Ladder, rungs
 from lastiterate.privacy.notion import Notion
-from lastiterate.theorems.assumptions import ALIKE, BOUNDED, CONTRACTING, NONEXPANSIVE, ONLY_THE_LAST
+from lastiterate.theorems.assumptions import BOUNDED, CONTRACTING, NONEXPANSIVE
 from lastiterate.theorems.evidence import About, Evidence
-from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM, released_window, sampled_step
-from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Theorem
+from lastiterate.theorems.features import (
+    ANY_CHECKPOINTS,
+    ANY_MAP,
+    ANY_NEIGHBOURS,
+    ANY_UPDATE,
+    CHANGING_STEPS,
+    RANDOM_BATCHES,
+    RANDOM_SIZES,
+)
+from lastiterate.theorems.sampled import BOUNDED_RECORDS, released_window, sampled_step
+from lastiterate.theorems.theorem import Theorem
 
 # α; the rest of the noise is β with 1/α² + 1/β² = 1. Any is valid, and each costs a composition at every window: a few,
 # from nearly all for the one to nearly all for the other.
@@ -139,28 +148,28 @@ RANDOM_COMPOSITION = Theorem(
     "bok2024/random/composition",
     "Bok et al. 2024, Theorem 4.8",
     "every iterate released",
-    (RANDOM, BOUNDED_RECORDS),
+    {RANDOM_BATCHES, RANDOM_SIZES, CHANGING_STEPS} | ANY_CHECKPOINTS | ANY_MAP | ANY_UPDATE | ANY_NEIGHBOURS,
+    (BOUNDED_RECORDS,),
     _composition,
     about=About.EVERY_ITERATE,
     sees=attrgetter("sampled", "noise"),
-    adjacencies=ANY_NEIGHBOURS,
 )
 RANDOM_CONTRACTING = Theorem(
     "bok2024/random/strongly-convex",
     "Bok et al. 2024, Theorems 4.9 and C.13",
     "strongly convex, random batches",
-    (RANDOM, BOUNDED_RECORDS, ALIKE, CONTRACTING, ONLY_THE_LAST),
+    {RANDOM_BATCHES, RANDOM_SIZES} | ANY_MAP | ANY_NEIGHBOURS,
+    (BOUNDED_RECORDS, CONTRACTING),
     _contracting,
     sees=attrgetter("sampled", "noise", "lipschitz"),
-    adjacencies=ANY_NEIGHBOURS,
 )
 RANDOM_BOUNDED = Theorem(
     "bok2024/random/constrained",
     "Bok et al. 2024, Theorem 4.10",
     "convex, bounded domain, random batches",
-    (RANDOM, BOUNDED_RECORDS, ALIKE, NONEXPANSIVE, BOUNDED, ONLY_THE_LAST),
+    {RANDOM_BATCHES, RANDOM_SIZES} | ANY_MAP | ANY_NEIGHBOURS,
+    (BOUNDED_RECORDS, NONEXPANSIVE, BOUNDED),
     _bounded,
     "E4.4: printed without its first G, and with √2 under the wrong root",
     sees=attrgetter("sampled", "noise"),
-    adjacencies=ANY_NEIGHBOURS,
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.renyi import RenyiDP
-from lastiterate.theorems.assumptions import ALIKE, FIXED_ORDER, NONEXPANSIVE, ONLY_THE_LAST, WHOLE_EPOCHS
+from lastiterate.theorems.assumptions import NONEXPANSIVE
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Theorem
+from lastiterate.theorems.features import ANY_MAP, ANY_NEIGHBOURS, FIXED_ORDER, UNEVEN_BATCHES
+from lastiterate.theorems.theorem import Theorem
 
 _LEAST_SQUARE = 1e-300  # of a mu: smaller ones lose their digits, and at last they would be 0
 
@@ -29,8 +30,8 @@ FIXED_BATCHES = Theorem(
     "boninsegna2023/fixed-batches",
     "Boninsegna 2023, section VI-A, corrected",
     "convex, cyclic batches, worst record",
-    (FIXED_ORDER, ALIKE, NONEXPANSIVE, WHOLE_EPOCHS, ONLY_THE_LAST),
+    {FIXED_ORDER, UNEVEN_BATCHES} | ANY_MAP | ANY_NEIGHBOURS,
+    (NONEXPANSIVE,),
     _fixed_batches,
     "E1.1: as printed it is too small by up to the number of batches; E1.2",
-    adjacencies=ANY_NEIGHBOURS,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -25,26 +25,6 @@ _CUTS, _FEW_CUTS, _MANY_ROWS = 20, 10, 40  # levels that noise is reflected at: 
 _LOG_NEGLIGIBLE = math.log(1e-10)
 # Tables that differ less between distances, where they are worth a note, stay as they are.
 _SETTLED, _NOTED = 1e-3, 1e-15
-
-
-class _AskedStep:
-    """A step on a scale, the same as any other with the same numbers."""
-
-    def __init__(self, scale: Scale, moved: Floats, push: float) -> None:
-        self.parts = (scale, moved, push)
-        self._key = (*(one.tobytes() for one in (scale.rows, scale.levels, scale.cuts, moved)), push)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _AskedStep) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-
-@lru_cache(maxsize=8)
-def _known_step(asked: _AskedStep) -> Step:
-    """Runs of other batches, and other parts of a run, have the same steps: each takes a tenth of a second to prepare."""
-    return Step(*asked.parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +76,7 @@ class Bounded:
         return self._step(0.0)
 
     def _step(self, push: float) -> Step:
-        return _known_step(_AskedStep(self.scale, self._moved(push), push))
+        return Step(self.scale, self._moved(push), push)
 
     def _moved(self, push: float) -> Floats:
         lipschitz, retain, drift = (float(getattr(self.process, name)[0]) for name in ("lipschitz", "retain", "drift"))
@@ -124,9 +104,19 @@ class Bounded:
         """So many steps without the record before what the table is about."""
         for _ in range(steps):
             if self.settled(table):
-                break
+                return self.long_before(table)
             table = self.free.before(table)
         return table
+
+    def long_before(self, table: Floats) -> Floats:
+        """Any number of steps without the record before what a settled table is about: an upper bound for all of them.
+
+        Steps that bring nothing apart leave at most what there was. Others take two states to at most the diameter, for
+        which the last row stands; two that agree stay together, and the first row is theirs.
+        """
+        if self.process.contraction <= 1:
+            return table
+        return np.concatenate([table[:1], np.broadcast_to(table[-1], table[1:].shape)])
 
     @staticmethod
     def settled(table: Floats) -> bool:

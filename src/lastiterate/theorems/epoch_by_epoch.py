@@ -16,17 +16,25 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from lastiterate.algorithms.batches import SHUFFLED, Turns
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.levels import few_levels
 from lastiterate.numerics.rounding import down, up
 from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.compose import compose_counted
-from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, batches
+from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ
 from lastiterate.theorems.evidence import Evidence
+from lastiterate.theorems.features import (
+    ANY_CHECKPOINTS,
+    ANY_MAP,
+    ANY_NEIGHBOURS,
+    CHANGING_STEPS,
+    IN_ORDER,
+    NEW_ORDERS,
+    Assumption,
+)
 from lastiterate.theorems.places import place_sizes
-from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
+from lastiterate.theorems.theorem import Theorem
 
 # Of epochs that are counted as alike: each is one more transform, and fewer count more epochs as the worst.
 _MOST_GROUPS = 6
@@ -130,7 +138,7 @@ def _composed(process: Process) -> Evidence:
     Bound: epochs composed, each the average over the places j of a record of G(μ_j), μ_j = s/√(ν² + Σ_k ν²/L^{2k}).
         The sum is over the steps that follow the record's step in its epoch, up to the next release. Where steps differ,
         epochs are counted in a few groups, each as one that is no better than any of its epochs at any place.
-    Assumes: a known Lipschitz constant, above 1 somewhere, or checkpoints.
+    Assumes: a known Lipschitz constant.
     Attained by: one epoch of two batches, to 1 %.
     Reference: a composition of averages (docs/proofs.md).
     """
@@ -159,21 +167,6 @@ def _average(process: Process, mus: Floats) -> AveragedGaussianDP:
     return AveragedGaussianDP(mus=np.append(values, 0.0), weights=np.append(at_each / total, max(absent, 0.0)))
 
 
-def _new_orders(process: Process) -> str | None:
-    if process.batches.turns is Turns.ONE_ORDER:
-        return "needs a new order each epoch; this run has one order. Use li.Shuffled(..., each_epoch=True)"
-    return None
-
-
-def _released_with_epochs(process: Process) -> str | None:
-    cut = [release for release in process.releases if release % process.batches.per_epoch]
-    if not cut:
-        return None
-    return (
-        f"needs releases at the end of epochs of {process.batches.per_epoch} steps; this run has one at step {cut[0]}"
-    )
-
-
 def _growing(process: Process) -> str | None:
     if process.contraction > 1:
         return None
@@ -197,29 +190,17 @@ def _some_protection(process: Process) -> str | None:
     return f"needs mu <= {_LARGEST_MU:g}, per step and in all; this run has mu = {worst:.3g}, which is hardly any protection"
 
 
-def _growing_or_released(process: Process) -> str | None:
-    if process.releases or process.contraction > 1:
-        return None
-    return f"{_growing(process)}, because no checkpoints are released"
-
-
-NEW_ORDERS = Assumption("each epoch has a new order", _new_orders)
-RELEASED_WITH_EPOCHS = Assumption("releases at the end of epochs", _released_with_epochs)
 GROWING = Assumption("some step moves iterates apart", _growing)
-GROWING_OR_RELEASED = Assumption("some step moves iterates apart, or checkpoints are released", _growing_or_released)
 SOME_PROTECTION = Assumption("mu is small enough for some protection", _some_protection)
 
 EPOCH_BY_EPOCH = Theorem(
     "random-order/epoch-by-epoch",
     "lastiterate, a composition of epochs in random orders",
     "a new secret order each epoch, any Lipschitz constants",
+    {NEW_ORDERS, CHANGING_STEPS} | IN_ORDER | ANY_CHECKPOINTS | ANY_MAP | ANY_NEIGHBOURS,
     (
-        batches("shuffled batches", *SHUFFLED),
-        NEW_ORDERS,
         FINITE_LIPSCHITZ,
-        GROWING_OR_RELEASED,
         SOME_PROTECTION,
     ),
     _composed,
-    adjacencies=ANY_NEIGHBOURS,
 )

@@ -12,7 +12,7 @@ from lastiterate.errors import Unavailable
 from lastiterate.kernel.prepaid import Segment
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.ladder import Ladder
-from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.notion import Notion, with_caveats
 from lastiterate.shift.schedule import Schedule
 
 _SURELY = 1.05  # times another ε: an estimate above it is believed
@@ -111,6 +111,7 @@ class Evidence:
     prepaying: Prepaying | None = None
     at_delta: Callable[[float], Evidence] | None = None
     at_least: Callable[[float, float], float] | None = None
+    _proved: Evidence | None = None
 
     def __repr__(self) -> str:
         return summary(self, repr(self.notion), f"about {self.about.value}", self.grade.value)
@@ -134,6 +135,24 @@ class Evidence:
             ladder=ladder,
             at_delta=None if at_delta is None else lambda log_delta: at_delta(log_delta).after(mu),
         )
+
+    def with_caveats(self, caveats: tuple[str, ...]) -> Evidence:
+        """The evidence about an execution with these defects: its curves are marked with them."""
+        if not caveats:
+            return self
+        at_delta = self.at_delta
+        return replace(
+            self,
+            notion=with_caveats(self.notion, caveats),
+            ladder=None,
+            at_delta=None if at_delta is None else lambda log_delta: at_delta(log_delta).with_caveats(caveats),
+            _proved=self,
+        )
+
+    @property
+    def _without_caveats(self) -> Evidence:
+        """What the theorem proves of the run, for numbers and for certificates that state the caveats."""
+        return self if self._proved is None else self._proved
 
     def hopeless(self, delta: float, least: float) -> bool:
         """Whether it is surely not below this ε, as far as an estimate tells."""

@@ -8,9 +8,10 @@ from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.renyi import RenyiDP
-from lastiterate.theorems.assumptions import ALIKE, FIXED_ORDER, NONEXPANSIVE, ONE_PASS, ONLY_THE_LAST
+from lastiterate.theorems.assumptions import NONEXPANSIVE, ONE_PASS
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Theorem
+from lastiterate.theorems.features import ANY_MAP, ANY_NEIGHBOURS, FIXED_ORDER, IN_ORDER
+from lastiterate.theorems.theorem import Theorem
 
 
 def rho_of_each(process: Process) -> Floats:
@@ -33,7 +34,7 @@ ONE_PASS_CONVEX = Theorem(
     "feldman2018/one-pass",
     "Feldman et al. 2018, Theorem 23",
     "convex, one pass; better for records that come early",
-    (FIXED_ORDER, ONE_PASS, ALIKE, NONEXPANSIVE, ONLY_THE_LAST),
+    {FIXED_ORDER} | IN_ORDER | ANY_MAP | ANY_NEIGHBOURS,
+    (ONE_PASS, NONEXPANSIVE),
     _worst,
-    adjacencies=ANY_NEIGHBOURS,
 )

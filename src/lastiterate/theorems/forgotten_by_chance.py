@@ -12,10 +12,16 @@ from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.shift.growth import last_maps, remaining_mus
-from lastiterate.theorems.assumptions import ONLY_THE_LAST
 from lastiterate.theorems.evidence import Evidence, NoFiniteBound
-from lastiterate.theorems.sampled import RANDOM
-from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
+from lastiterate.theorems.features import (
+    ANY_MAP,
+    ANY_NEIGHBOURS,
+    CHANGING_STEPS,
+    RANDOM_BATCHES,
+    RANDOM_SIZES,
+    Assumption,
+)
+from lastiterate.theorems.theorem import Theorem
 from lastiterate.theorems.window_tail import BOUNDED_DISTANCE, distances_before
 
 
@@ -52,7 +58,7 @@ FORGOTTEN_BY_CHANCE = Theorem(
     "forgetting/random-batches",
     "lastiterate, the distance that random batches leave",
     "random batches, of which the last do not use the record",
-    (RANDOM, Assumption("steps without the record at the end", _some_steps), BOUNDED_DISTANCE, ONLY_THE_LAST),
+    {RANDOM_BATCHES, RANDOM_SIZES, CHANGING_STEPS} | ANY_MAP | ANY_NEIGHBOURS,
+    (Assumption("steps without the record at the end", _some_steps), BOUNDED_DISTANCE),
     _bound,
-    adjacencies=ANY_NEIGHBOURS,
 )

@@ -10,7 +10,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from lastiterate.algorithms.batches import SHUFFLED
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
@@ -18,18 +17,25 @@ from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.hidden_place import HiddenPlaceDP
 from lastiterate.privacy.profile import LARGEST_TABLED, Profile
-from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, batches
+from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ
 from lastiterate.theorems.epoch_by_epoch import (
-    GROWING_OR_RELEASED,
-    NEW_ORDERS,
     SOME_PROTECTION,
     EpochGroup,
     epochs_of,
     mus_by_place,
 )
 from lastiterate.theorems.evidence import Evidence
+from lastiterate.theorems.features import (
+    ANY_CHECKPOINTS,
+    ANY_MAP,
+    ANY_NEIGHBOURS,
+    CHANGING_STEPS,
+    IN_ORDER,
+    NEW_ORDERS,
+    Assumption,
+)
 from lastiterate.theorems.places import exchange_of, place_sizes
-from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
+from lastiterate.theorems.theorem import Theorem
 
 _MOST_PLACES = 2048  # of an epoch: every pair of them is looked at
 _MOST_GROUPED = 96  # groups of places: each counts as its worst
@@ -95,7 +101,7 @@ def tabled(notion: HiddenPlaceDP, points: int = _POINTS) -> Profile:
     return _known(*places, notion.adjacency, points)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _known(mus: bytes, pair_mus: bytes, weights: bytes, adjacency: Adjacency, points: int) -> Profile:
     """Runs of other lengths, and other theorems about the same run, have the same epochs."""
     own, pairs, chances = (np.frombuffer(one) for one in (mus, pair_mus, weights))
@@ -126,7 +132,7 @@ def _composed(process: Process) -> Evidence:
         Within an epoch μ_kk = s/√(ν² + Σ_i ν²/L^{2i}), over the steps that follow the record's step; μ_kj is the least of
         √(μ_jj² + s²/h²), h² what the steps from k to j hide, and μ_kk + μ_jj. A release inside an epoch ends what steps
         hide. Where steps differ, epochs are counted in a few groups, each as one that is no better than any of its epochs.
-    Assumes: a known Lipschitz constant, above 1 somewhere, or checkpoints; at most 2048 batches.
+    Assumes: a known Lipschitz constant; at most 2048 batches.
     Attained by: one epoch of two batches, to 2 %.
     Reference: a composition of hidden places (docs/proofs.md).
     """
@@ -145,14 +151,11 @@ HIDDEN_EPOCHS = Theorem(
     "hidden-place/epoch-by-epoch",
     "lastiterate, a composition of epochs with hidden places",
     "a new secret order each epoch, any Lipschitz constants: a place is also compared with other places",
+    {NEW_ORDERS, CHANGING_STEPS} | IN_ORDER | ANY_CHECKPOINTS | ANY_MAP | ANY_NEIGHBOURS,
     (
-        batches("shuffled batches", *SHUFFLED),
-        NEW_ORDERS,
         FINITE_LIPSCHITZ,
-        GROWING_OR_RELEASED,
         FEW_ENOUGH,
         SOME_PROTECTION,
     ),
     _composed,
-    adjacencies=ANY_NEIGHBOURS,
 )

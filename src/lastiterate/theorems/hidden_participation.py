@@ -25,11 +25,20 @@ from lastiterate.privacy.participation_estimate import FEW_TURNS, composed_estim
 from lastiterate.privacy.profile import Profile
 from lastiterate.theorems.assumptions import NONEXPANSIVE
 from lastiterate.theorems.evidence import Evidence, NoFiniteBound
-from lastiterate.theorems.sampled import RANDOM
-from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
+from lastiterate.theorems.features import (
+    ANY_CHECKPOINTS,
+    ANY_MAP,
+    ANY_NEIGHBOURS,
+    CHANGING_STEPS,
+    RANDOM_BATCHES,
+    RANDOM_SIZES,
+    Assumption,
+)
+from lastiterate.theorems.theorem import Theorem
 
 _LONGEST, _MOST_TURNS = 4096, 800_000  # steps of a window, and steps times turns: limits of effort
 _NARROW = 4.0  # times the noise: there blocks forget what windows would compose
+_MOST_STEPS = 10**10  # of a composition
 _SHORTEST = 8  # shorter ones are no better than composition
 _RATIO = 3.0  # between windows: ε is flat around the best, which is often the longest
 
@@ -96,14 +105,15 @@ def _alike(process: Process) -> tuple[float, float, float]:
     return float(process.inclusion[0]), mu, min(worst.contraction, 1.0)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _law(length: int, rate: float, factor: float) -> CostLaw:
     return minorant_law(length, rate, factor)
 
 
 def worth_hiding(process: Process) -> bool:
-    """Whether the theorem has something to say of the steps of this process."""
-    return all(one.failure(process) is None for one in HIDDEN_PARTICIPATION.assumptions)
+    """Whether the theorem has something to say of the steps of this process, however many there are."""
+    assumptions = (one for one in HIDDEN_PARTICIPATION.assumptions if one is not FEW_ENOUGH)
+    return all(one.failure(process) is None for one in assumptions)
 
 
 def _replaced(process: Process) -> str | None:
@@ -119,17 +129,26 @@ def _wide(process: Process) -> str | None:
     return f"is skipped on small domains: the diameter is {width:.3g} times the noise, where reflection is better"
 
 
+def _few_enough(process: Process) -> str | None:
+    """Errors of a composition are bounded for as many windows, and not for more."""
+    if len(process) <= _MOST_STEPS:
+        return None
+    return f"takes at most {_MOST_STEPS:g} steps; this run has {len(process):g}"
+
+
+FEW_ENOUGH = Assumption("the run is short enough to compute step by step", _few_enough)
+
 HIDDEN_PARTICIPATION = Theorem(
     "hidden-participation",
     "lastiterate, a record's participation in random batches is hidden",
     "random batches, convex: steps with the record are compared with steps without it",
+    {RANDOM_BATCHES, RANDOM_SIZES, CHANGING_STEPS} | ANY_CHECKPOINTS | ANY_MAP | ANY_NEIGHBOURS,
     (
-        RANDOM,
         Assumption("no Poisson batches with a fixed divisor when a record is replaced", _replaced),
         Assumption("no small domain", _wide),
         NONEXPANSIVE,
+        FEW_ENOUGH,
     ),
     _bound,
     rung=windows_of,
-    adjacencies=ANY_NEIGHBOURS,
 )

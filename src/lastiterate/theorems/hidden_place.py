@@ -11,15 +11,25 @@ from functools import partial
 
 import numpy as np
 
-from lastiterate.algorithms.batches import SHUFFLED
 from lastiterate.algorithms.process import Process
 from lastiterate.kernel.hidden import pair_mus
 from lastiterate.kernel.places import Places
 from lastiterate.kernel.prepaid import prepaid_places
 from lastiterate.privacy.hidden_place import HiddenPlaceDP
 from lastiterate.progress import tracked
-from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, batches
+from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ
 from lastiterate.theorems.evidence import Evidence, NoFiniteBound, PairSchedules, RecordSchedules
+from lastiterate.theorems.features import (
+    ANY_CHECKPOINTS,
+    ANY_MAP,
+    ANY_NEIGHBOURS,
+    CHANGING_STEPS,
+    IN_ORDER,
+    NEW_ORDERS,
+    ONE_ORDER,
+    WEIGHT_DECAY,
+    Assumption,
+)
 from lastiterate.theorems.places import places_of, work, work_of_turns
 from lastiterate.theorems.prepayment import (
     ALIKE_IF_NEW,
@@ -32,7 +42,7 @@ from lastiterate.theorems.prepayment import (
     too_much_to_prepay,
 )
 from lastiterate.theorems.shift_engine import MOST_WORK, TAME, best_stretches, schedules_of
-from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
+from lastiterate.theorems.theorem import Theorem
 
 MOST_REPRESENTED = 24  # places of which every pair is looked at; 276 pairs
 _MOST_PREPAID = 10  # the same where a pair takes longer to look at
@@ -50,7 +60,7 @@ def hidden_notion(process: Process, most: int) -> HiddenPlaceDP:
 def hidden_evidence(process: Process) -> Evidence:
     """The best schedules for each place, and for a record at one place and its neighbour at another."""
     places = places_of(process, averaged=True)
-    own, pairs = schedules_of(places, places.wanted), _pairs(places)
+    own, pairs = schedules_of(places, places.wanted), _pairs(places, MOST_REPRESENTED)
     return Evidence(_notion(places, own, pairs), schedules=own, pairs=pairs)
 
 
@@ -66,7 +76,7 @@ def prepaid_hidden_evidence(process: Process, slack: float) -> Evidence:
     return Evidence(_notion(places, own, pairs), schedules=own, pairs=pairs, prepaying=prepaying)
 
 
-def _pairs(places: Places, most: int = MOST_REPRESENTED) -> tuple[PairSchedules, ...]:
+def _pairs(places: Places, most: int) -> tuple[PairSchedules, ...]:
     pairs = tracked(representative_pairs(places, most), "pairs")
     return tuple(PairSchedules(pair, best_stretches(places, *pair)) for pair in pairs)
 
@@ -79,7 +89,7 @@ def _notion(places: Places, own: tuple[RecordSchedules, ...], pairs: tuple[PairS
     return HiddenPlaceDP(mus=list(mus.values()), pair_mus=found, weights=[one.weight for one in own])
 
 
-def representative_pairs(places: Places, most: int = MOST_REPRESENTED) -> list[tuple[int, int]]:
+def representative_pairs(places: Places, most: int) -> list[tuple[int, int]]:
     """So that every two places can be counted as one of these: both as later ones, or as themselves.
 
     Two places that are counted as the same one can be counted as that and the place before it. Where a record pushes farther
@@ -91,7 +101,7 @@ def representative_pairs(places: Places, most: int = MOST_REPRESENTED) -> list[t
     return found if places.exchange == 1 else found + [(second, first) for first, second in found]
 
 
-def representatives(places: Places, most: int = MOST_REPRESENTED) -> list[int]:
+def representatives(places: Places, most: int) -> list[int]:
     """All places, or some that stand for those before them; more towards the end."""
     present = [place for place in places.wanted if place >= 0]
     if not places.later_is_no_better or len(present) <= most:
@@ -153,7 +163,7 @@ def _little_enough(process: Process) -> str | None:
     if FINITE_LIPSCHITZ.failure(process) is not None or _comparable(process) is not None:
         return None
     places = places_of(process, averaged=True)
-    needed = work(places) + 2 * work_of_turns(places, len(representative_pairs(places)))
+    needed = work(places) + 2 * work_of_turns(places, len(representative_pairs(places, MOST_REPRESENTED)))
     if needed <= MOST_WORK:
         return None
     return f"takes at most {MOST_WORK:.3g} steps times pairs of batches; this run has {needed:.3g}"
@@ -172,8 +182,8 @@ HIDDEN_PLACE = Theorem(
     "hidden-place",
     "lastiterate, a record's place in a secret order is hidden",
     "the order is random and secret: a place is also compared with other places",
+    {ONE_ORDER, NEW_ORDERS, CHANGING_STEPS} | IN_ORDER | ANY_CHECKPOINTS | ANY_MAP | ANY_NEIGHBOURS,
     (
-        batches("shuffled batches", *SHUFFLED),
         FINITE_LIPSCHITZ,
         TAME,
         _COMPARABLE,
@@ -181,14 +191,13 @@ HIDDEN_PLACE = Theorem(
     ),
     _bound,
     places=partial(places_of, averaged=True),
-    adjacencies=ANY_NEIGHBOURS,
 )
 PREPAID_HIDDEN_PLACE = Theorem(
     "hidden-place/prepaid",
     "lastiterate, a hidden place and noise before a record's step",
     "shuffled batches, smooth losses: noise before the step and other places hide a record",
+    {ONE_ORDER, NEW_ORDERS, CHANGING_STEPS, WEIGHT_DECAY} | IN_ORDER | ANY_CHECKPOINTS | ANY_NEIGHBOURS,
     (
-        batches("shuffled batches", *SHUFFLED),
         SEVERAL,
         SMOOTH,
         ALIKE_IF_NEW,
@@ -199,5 +208,4 @@ PREPAID_HIDDEN_PLACE = Theorem(
     _prepaid_bound,
     places=partial(prepaid_places_of, averaged=True),
     functions=3,
-    adjacencies=ANY_NEIGHBOURS,
 )

@@ -12,9 +12,19 @@ from lastiterate.algorithms.process import Process
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.shift.amplification import amplification
-from lastiterate.theorems.assumptions import ALIKE, BOUNDED, FINITE_LIPSCHITZ, FIXED_ORDER, ONLY_THE_LAST
+from lastiterate.theorems.assumptions import BOUNDED, FINITE_LIPSCHITZ
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
+from lastiterate.theorems.features import (
+    ANY_BATCHES,
+    ANY_MAP,
+    ANY_NEIGHBOURS,
+    CHANGING_STEPS,
+    FIXED_ORDER,
+    IN_ORDER,
+    RANDOM_SIZES,
+    Assumption,
+)
+from lastiterate.theorems.theorem import Theorem
 
 
 def _bounded(process: Process) -> Evidence:
@@ -53,17 +63,17 @@ BOUNDED_DOMAIN = Theorem(
     "kong2025/bounded-domain",
     "Kong and Ribero 2025, Theorem 2.2, corrected",
     "any clipped or smooth loss, bounded domain",
-    (BOUNDED, Assumption("smoothness or a clip is known", _some_bound), ONLY_THE_LAST),
+    {RANDOM_SIZES, CHANGING_STEPS} | ANY_BATCHES | IN_ORDER | ANY_MAP | ANY_NEIGHBOURS,
+    (BOUNDED, Assumption("smoothness or a clip is known", _some_bound)),
     _bounded,
     "E2.1: printed with a Lipschitz constant that is not proved when gradients are clipped",
-    adjacencies=ANY_NEIGHBOURS,
 )
 UNBOUNDED_DOMAIN = Theorem(
     "kong2025/cyclic",
     "Kong and Ribero 2025, Theorem 2.3, corrected",
     "any smooth loss, cyclic batches, worst record",
-    (FIXED_ORDER, ALIKE, FINITE_LIPSCHITZ, ONLY_THE_LAST),
+    {FIXED_ORDER} | IN_ORDER | ANY_MAP | ANY_NEIGHBOURS,
+    (FINITE_LIPSCHITZ,),
     _unbounded,
     "E2.5: printed with 4 for 2, and with one epoch too many",
-    adjacencies=ANY_NEIGHBOURS,
 )

@@ -10,14 +10,24 @@ from operator import attrgetter
 
 import numpy as np
 
-from lastiterate.algorithms.batches import ONCE_AN_EPOCH, Turns
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.renyi import DEFAULT_ORDERS, RenyiDP
-from lastiterate.theorems.assumptions import ALIKE, CONTRACTING, ONLY_THE_LAST, WHOLE_EPOCHS, batches
+from lastiterate.theorems import features
+from lastiterate.theorems.assumptions import CONTRACTING
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
+from lastiterate.theorems.features import (
+    ANY_MAP,
+    ANY_NEIGHBOURS,
+    FIXED_ORDER,
+    FULL_BATCHES,
+    ONE_ORDER,
+    RANDOM_SIZES,
+    UNEVEN_BATCHES,
+    Assumption,
+)
+from lastiterate.theorems.theorem import Theorem
 
 _MOST_STEPS = 200_000  # gone through one after the other, in Python: a limit of patience
 _LOOK_EVERY = 100  # to look costs a step: 1 % of the work
@@ -109,48 +119,36 @@ def _several_batches(process: Process) -> str | None:
     return None if process.batches.per_epoch > 1 else "needs at least two batches per epoch; this run has one"
 
 
-def _one_order(process: Process) -> str | None:
-    return "needs one order for all epochs; this run has a new order each epoch" if process.batches.reshuffled else None
-
-
 FULL_BATCH = Theorem(
     "chourasia2021/full-batch",
     "Chourasia et al. 2021, as Boninsegna 2023, Theorem VII.1",
     "strongly convex, full batches",
-    (batches("full batches", Turns.EVERY_STEP), ALIKE, CONTRACTING, ONLY_THE_LAST),
+    {FULL_BATCHES} | ANY_MAP | ANY_NEIGHBOURS,
+    (CONTRACTING,),
     _full,
     "E1.7: consistent, but twice the exact value in the limit",
-    adjacencies=ANY_NEIGHBOURS,
 )
 RANDOM_BATCHES = Theorem(
     "ye2022/random",
     "Ye and Shokri 2022, as Boninsegna 2023, Theorem VII.2, corrected",
     "strongly convex, random batches",
+    {features.RANDOM_BATCHES, RANDOM_SIZES} | ANY_MAP | ANY_NEIGHBOURS,
     (
-        batches("random batches", Turns.FRESH),
-        ALIKE,
         CONTRACTING,
         Assumption("the run is short enough to compute step by step", _few_steps),
-        ONLY_THE_LAST,
     ),
     _random,
     "E1.5: the printed start makes the first epoch free",
     sees=attrgetter("sensitivity", "noise", "lipschitz"),
-    adjacencies=ANY_NEIGHBOURS,
 )
 PASSES = Theorem(
     "ye2022/shuffled",
     "Ye and Shokri 2022, shuffle and partition",
     "strongly convex, passes in one order, worst record",
+    {FIXED_ORDER, ONE_ORDER, UNEVEN_BATCHES} | ANY_MAP | ANY_NEIGHBOURS,
     (
-        batches("passes in one order", *ONCE_AN_EPOCH),
-        Assumption("one order for the whole run", _one_order),
         Assumption("at least two batches per epoch", _several_batches),
-        ALIKE,
         CONTRACTING,
-        WHOLE_EPOCHS,
-        ONLY_THE_LAST,
     ),
     _shuffled,
-    adjacencies=ANY_NEIGHBOURS,
 )

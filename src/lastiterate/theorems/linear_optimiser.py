@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from lastiterate.algorithms.batches import SHUFFLED, Turns
+from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.process import Process
 from lastiterate.kernel.steps import Refused
 from lastiterate.numerics.arrays import Floats
@@ -21,9 +21,21 @@ from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 from lastiterate.shift.momentum import Hidden
 from lastiterate.shift.overlap import TurnsOfRecord, square_of
-from lastiterate.theorems.assumptions import ALIKE, ONLY_THE_LAST, batches
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, KindOfUpdate, Theorem
+from lastiterate.theorems.features import (
+    ANY_NEIGHBOURS,
+    ANY_UPDATE,
+    FIXED_ORDER,
+    FULL_BATCHES,
+    IN_ORDER,
+    NEW_ORDERS,
+    ONE_ORDER,
+    OTHER_OPTIMIZER,
+    WEIGHT_DECAY,
+    Assumption,
+)
+from lastiterate.theorems.places import place_sizes
+from lastiterate.theorems.theorem import Theorem
 
 _DIGITS = 5  # to which a square is rounded up: other machines find paths that differ in later ones
 _MOST_PLACES = 256  # looked at one by one; beyond, some stand for others that are hidden longer
@@ -90,6 +102,7 @@ def _averaged(process: Process) -> Evidence:
 def _one_order(process: Process) -> Notion:
     every, steps = _every(process), len(process)
     squares = np.zeros(every)  # by the steps that are left after the last turn; 0 where there is no turn
+    sizes, total = place_sizes(process, every)
     if every <= _MOST_PLACES:
         for left in range(min(every, steps)):
             squares[left] = _square_at(process, left)
@@ -97,7 +110,7 @@ def _one_order(process: Process) -> Notion:
         earlier, after = _square_at(process, 0) - 1, _states(process)[1]
         squares[: min(every, steps)] = up(earlier) + _squares_within(after, min(every, steps))
     mus = np.array([mu_of_square(process, square) if square else 0.0 for square in squares.tolist()])
-    return AveragedGaussianDP(mus=mus, weights=np.full(every, 1 / every))
+    return AveragedGaussianDP(mus=mus, weights=sizes[(steps - 1 - np.arange(every)) % every] / total)
 
 
 def _new_orders(process: Process) -> Notion:
@@ -141,11 +154,12 @@ def _squares_within(hidden: Hidden, most: int) -> Floats:
 
 
 def _of_places(process: Process, squares: Floats) -> AveragedGaussianDP:
-    values, counts = np.unique(squares, return_counts=True)
+    """The average over the first places of an epoch, from Σ payments² of the last of them, of the one before it, …"""
+    sizes, total = place_sizes(process, len(squares))
+    values, which = np.unique(squares[::-1], return_inverse=True)
     mus = np.array([mu_of_square(process, value) for value in values.tolist()])
-    every = process.batches.per_epoch
-    absent = max(1 - len(squares) / every, 0.0)
-    return AveragedGaussianDP(mus=np.append(mus, 0.0), weights=np.append(counts / every, absent))
+    absent = max(1 - float(sizes.sum()) / total, 0.0)
+    return AveragedGaussianDP(mus=np.append(mus, 0.0), weights=np.append(np.bincount(which, sizes) / total, absent))
 
 
 def _hidden_state(process: Process) -> str | None:
@@ -182,35 +196,27 @@ def _some_protection(process: Process) -> str | None:
     return f"needs mu <= {_LARGEST_MU:g}, per step and in all; this run has mu = {worst:.3g}, which is hardly any protection"
 
 
-LINEAR = KindOfUpdate("momentum or an average of iterates, a smooth loss, no projection", _hidden_state)
+LINEAR = Assumption("momentum or an average of iterates, and a smooth loss", _hidden_state)
+LINEAR_UPDATE = ANY_UPDATE - {OTHER_OPTIMIZER}
 _SHORT = Assumption("the run is short enough to compute step by step", _short)
 
 LINEAR_OPTIMISER = Theorem(
     "linear-optimiser",
     "lastiterate, payments along paths of a linear filter",
     "momentum and averages with hidden states, worst record",
-    (
-        batches("full batches, or passes in one order", Turns.EVERY_STEP, Turns.FIXED_ORDER, Turns.ONE_ORDER),
-        ALIKE,
-        ONLY_THE_LAST,
-        _SHORT,
-    ),
+    {FULL_BATCHES, FIXED_ORDER, ONE_ORDER, WEIGHT_DECAY} | LINEAR_UPDATE | IN_ORDER | ANY_NEIGHBOURS,
+    (LINEAR, _SHORT),
     _worst,
-    adjacencies=ANY_NEIGHBOURS,
-    updates=LINEAR,
 )
 RANDOM_LINEAR_OPTIMISER = Theorem(
     "linear-optimiser/random-order",
     "lastiterate, payments along paths of a linear filter, averaged over the order",
     "momentum and averages with hidden states, a random and secret order",
+    {ONE_ORDER, NEW_ORDERS, WEIGHT_DECAY} | LINEAR_UPDATE | IN_ORDER | ANY_NEIGHBOURS,
     (
-        batches("shuffled batches", *SHUFFLED),
-        ALIKE,
-        ONLY_THE_LAST,
+        LINEAR,
         _SHORT,
         Assumption("mu is small enough for some protection", _some_protection),
     ),
     _averaged,
-    adjacencies=ANY_NEIGHBOURS,
-    updates=LINEAR,
 )

@@ -47,13 +47,14 @@ class PlaceTables:
         return np.array([sizes[::-1][first - 1 : last].sum() / total for first, last in self.groups])
 
     def _without(self, table: Floats | None) -> list[Floats | None]:
-        """With 0, 1, 2, … more steps without the record before it; from some step on it does not change."""
+        """With 0, 1, 2, … more steps without the record before it; the last for any number from there on."""
         found = [table]
         while len(found) < self.domain.process.batches.per_epoch:
             last = found[-1]
             if last is None:
                 found.append(self.domain.free.last)
             elif self.domain.settled(last):
+                found.append(self.domain.long_before(last))
                 break
             else:
                 found.append(self.domain.free.before(last))

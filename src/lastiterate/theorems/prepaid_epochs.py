@@ -8,21 +8,20 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from lastiterate.algorithms.batches import SHUFFLED
 from lastiterate.algorithms.process import Process
-from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.rounding import down
 from lastiterate.privacy.chosen_slack import ChosenSlack
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.hidden_place import HiddenPlaceDP
 from lastiterate.privacy.notion import Notion
-from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, WHOLE_EPOCHS, batches
-from lastiterate.theorems.epoch_by_epoch import GROWING, NEW_ORDERS, RELEASED_WITH_EPOCHS, SOME_PROTECTION
+from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ
+from lastiterate.theorems.epoch_by_epoch import GROWING, SOME_PROTECTION
 from lastiterate.theorems.evidence import Evidence
+from lastiterate.theorems.features import ANY_NEIGHBOURS, CHECKPOINTS, NEW_ORDERS, UNEVEN_BATCHES, Assumption
 from lastiterate.theorems.hidden_epochs import tabled
 from lastiterate.theorems.hidden_place import MOST_REPRESENTED, prepaid_hidden_evidence
 from lastiterate.theorems.prepayment import ALIKE_IF_NEW, SEVERAL, SMOOTH, prepaid_evidence, too_much_to_prepay
-from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
+from lastiterate.theorems.theorem import Theorem
 
 
 def one_epoch(process: Process, slack: float) -> Notion:
@@ -52,12 +51,6 @@ def _bound(process: Process) -> Evidence:
     return Evidence(ChosenSlack(partial(_all_epochs, process)))
 
 
-def _no_decay(process: Process) -> str | None:
-    if not isinstance(process.smooth, Smooth) or not process.smooth.decay.any():
-        return None
-    return "covers runs without weight_decay and l2; this run has some"
-
-
 def _little_enough(process: Process) -> str | None:
     if any(one.failure(process) is not None for one in (SMOOTH, ALIKE_IF_NEW)):
         return None
@@ -70,20 +63,15 @@ PREPAID_EPOCHS = Theorem(
     "prepayment/epoch-by-epoch",
     "lastiterate, a composition of epochs with hidden places and prepayment",
     "a new secret order each epoch, smooth losses, steps that may move iterates apart",
+    {NEW_ORDERS, UNEVEN_BATCHES, CHECKPOINTS} | ANY_NEIGHBOURS,
     (
-        batches("shuffled batches", *SHUFFLED),
-        NEW_ORDERS,
         SEVERAL,
-        RELEASED_WITH_EPOCHS,
-        WHOLE_EPOCHS,
         FINITE_LIPSCHITZ,
         GROWING,
         SMOOTH,
         ALIKE_IF_NEW,
-        Assumption("no weight decay", _no_decay),
         Assumption("the run is short enough to compute step by step", _little_enough),
         SOME_PROTECTION,
     ),
     _bound,
-    adjacencies=ANY_NEIGHBOURS,
 )

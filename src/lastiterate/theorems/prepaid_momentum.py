@@ -6,7 +6,6 @@ Proof: docs/proofs.md, "Linear optimisers".
 from __future__ import annotations
 
 import math
-from functools import cache
 
 import numpy as np
 
@@ -23,11 +22,12 @@ from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 from lastiterate.shift.momentum import Asked, Hidden, Turning, best_path
 from lastiterate.shift.overlap import TurnsOfRecord
-from lastiterate.theorems.assumptions import ALIKE, ONLY_THE_LAST, batches
 from lastiterate.theorems.evidence import Evidence
+from lastiterate.theorems.features import ANY_NEIGHBOURS, FIXED_ORDER, IN_ORDER, MOMENTUM, ONE_ORDER, Assumption
 from lastiterate.theorems.linear_optimiser import LINEAR, mu_of_square
+from lastiterate.theorems.places import place_sizes
 from lastiterate.theorems.prepayment import SEVERAL, SMOOTH, smooth_of
-from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
+from lastiterate.theorems.theorem import Theorem
 
 _MOST_WORK = 400_000  # steps of single records: some seconds
 _PREPAID = (1, 2, 4)  # so many turns, the last, and all: what is prepaid for longer has turned more
@@ -92,34 +92,14 @@ def _bound(process: Process) -> Evidence:
     Reference: docs/proofs.md, "Linear optimisers".
     """
 
-    @cache
     def but_for(slack: float) -> Notion:
         mus = _mus(process, slack)
         if process.batches.turns is Turns.FIXED_ORDER:
             return GaussianDP(max(mus))
-        return AveragedGaussianDP(mus=mus, weights=np.full(len(mus), 1 / len(mus)))
+        sizes, total = place_sizes(process, len(mus))
+        return AveragedGaussianDP(mus=mus, weights=sizes / total)
 
     return Evidence(ChosenSlack(but_for))
-
-
-def _heavy_ball(process: Process) -> str | None:
-    optimizer, released = process.update.optimizer, process.update.released
-    if (
-        isinstance(optimizer, SGD)
-        and not (optimizer.plain or optimizer.nesterov or optimizer.dampening)
-        and released.plain
-    ):
-        return None
-    return (
-        f"covers momentum without dampening or Nesterov and the last iterate; this run has {process.update.described}"
-    )
-
-
-def _no_decay(process: Process) -> str | None:
-    if isinstance(process.smooth, str) or not process.smooth.decay.any():
-        return None
-    shrinks = float(process.smooth.decay.max())
-    return f"covers runs without weight_decay and l2; a step of this run shrinks the weights by {shrinks:.3g}"
 
 
 def _short(process: Process) -> str | None:
@@ -133,18 +113,13 @@ PREPAID_MOMENTUM = Theorem(
     "linear-optimiser/prepaid",
     "lastiterate, noise before a record's step, with momentum",
     "momentum, smooth losses: worst record, or the average over the record's place",
+    {FIXED_ORDER, ONE_ORDER, MOMENTUM} | IN_ORDER | ANY_NEIGHBOURS,
     (
-        batches("passes in one order", Turns.FIXED_ORDER, Turns.ONE_ORDER),
         SEVERAL,
-        Assumption("momentum, and the last iterate is released", _heavy_ball),
+        LINEAR,
         SMOOTH,
-        Assumption("no weight decay", _no_decay),
-        ALIKE,
-        ONLY_THE_LAST,
         Assumption("the run is short enough to compute step by step", _short),
     ),
     _bound,
     functions=1,
-    adjacencies=ANY_NEIGHBOURS,
-    updates=LINEAR,
 )

@@ -29,9 +29,17 @@ from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.profile import Profile
 from lastiterate.theorems.assumptions import NONEXPANSIVE
 from lastiterate.theorems.evidence import Evidence
+from lastiterate.theorems.features import (
+    ANY_CHECKPOINTS,
+    ANY_NEIGHBOURS,
+    RANDOM_BATCHES,
+    RANDOM_SIZES,
+    WEIGHT_DECAY,
+    Assumption,
+)
+from lastiterate.theorems.hidden_participation import FEW_ENOUGH
 from lastiterate.theorems.prepayment import SMOOTH, smooth_of
-from lastiterate.theorems.sampled import RANDOM
-from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
+from lastiterate.theorems.theorem import Theorem
 
 # Of what is prepaid, what a window may lose from its first step to its last: the longest window that is worth a try, and two
 # that are shorter. Which of them is best depends on how many there are.
@@ -152,7 +160,7 @@ def _worth_hiding(process: Process) -> str | None:
 
 
 def _little_lost(process: Process) -> str | None:
-    if any(one.failure(process) is not None for one in (RANDOM, ONE_PLACE, SMOOTH, ALIKE_SMOOTH)):
+    if any(one.failure(process) is not None for one in (ONE_PLACE, SMOOTH, ALIKE_SMOOTH)):
         return None
     least = kept_at_least(process, _TYPICAL_SLACK)
     if _SHORTEST * (1 - least) <= _LOSSES[0] and Steady(_SHORTEST, 0.5, least).payable:
@@ -176,16 +184,16 @@ PREPAID_PARTICIPATION = Theorem(
     "hidden-participation/prepaid",
     "lastiterate, a record's participation in random batches is hidden, also by noise before it",
     "random batches, smooth losses, small steps: how often a record takes part is hidden",
+    {RANDOM_BATCHES, RANDOM_SIZES, WEIGHT_DECAY} | ANY_CHECKPOINTS | ANY_NEIGHBOURS,
     (
-        RANDOM,
         ONE_PLACE,
         SMOOTH,
         ALIKE_SMOOTH,
         NONEXPANSIVE,
+        FEW_ENOUGH,
         Assumption("a sensitivity that is not tiny beside the noise", _worth_hiding),
         Assumption("small steps, which keep most of an earlier difference", _little_lost),
     ),
     _bound,
     rung=prepaid_windows_of,
-    adjacencies=ANY_NEIGHBOURS,
 )

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache, partial
+from functools import lru_cache, partial
 
 import numpy as np
 
-from lastiterate.algorithms.batches import ONCE_AN_EPOCH, SECRET_PLACES
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.smooth_push import UNBOUNDED_GRADIENTS
 from lastiterate.errors import Unavailable
@@ -34,7 +33,6 @@ from lastiterate.privacy.chosen_slack import ChosenSlack
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.progress import tracked
 from lastiterate.shift.prepay import best_path, paid_at_once
-from lastiterate.theorems.assumptions import batches
 from lastiterate.theorems.evidence import (
     Evidence,
     Path,
@@ -43,10 +41,21 @@ from lastiterate.theorems.evidence import (
     Stretch,
     together,
 )
+from lastiterate.theorems.features import (
+    ANY_CHECKPOINTS,
+    ANY_NEIGHBOURS,
+    ANY_PASSES,
+    CHANGING_STEPS,
+    IN_ORDER,
+    RANDOM_SIZES,
+    SECRET_PLACES,
+    WEIGHT_DECAY,
+    Assumption,
+)
 from lastiterate.theorems.lacking import Lacks
 from lastiterate.theorems.places import places_of
 from lastiterate.theorems.shift_engine import TAME
-from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
+from lastiterate.theorems.theorem import Theorem
 
 _LARGER = 1 + 1e-6  # than composition: where factors are huge, rounding spoils what is found
 # Step by step in Python: a fifth of a microsecond where steps are alike, eight where they differ; ten seconds in all.
@@ -122,7 +131,7 @@ def _stretch(steps: Steps, smooth: Smooth, keeping: Kept, largest: float) -> Str
 
 def for_any_slack(evidence: Callable[[float], Evidence]) -> Evidence:
     """With an exception that is chosen for the δ that is asked for."""
-    found = cache(evidence)  # a certificate asks for what an ε was found by
+    found = lru_cache(maxsize=4)(evidence)  # a certificate asks for what an ε was found by; paths may be long
     return Evidence(
         ChosenSlack(lambda slack: found(slack).notion),
         at_delta=lambda log_delta: found(ChosenSlack.exception(ChosenSlack.power(log_delta))),
@@ -206,7 +215,7 @@ def _quick(process: Process) -> bool:
     return alike and process.contraction <= 1
 
 
-SMOOTH = Assumption("a smooth loss with bounded gradients, no projection, no proximal map", _smooth)
+SMOOTH = Assumption("a smooth loss with bounded gradients", _smooth)
 ALIKE_IF_NEW = Assumption("all steps are identical, if each epoch has a new order", _alike_if_new)
 SEVERAL = Assumption("several batches per epoch", _several)
 LITTLE_TO_PREPAY = _little_enough(averaged=True)
@@ -215,8 +224,8 @@ PREPAYMENT = Theorem(
     "prepayment",
     "lastiterate, noise before a record's step",
     "passes over the data, smooth losses, any schedule in a fixed order; worst record",
+    {RANDOM_SIZES, CHANGING_STEPS, WEIGHT_DECAY} | ANY_PASSES | IN_ORDER | ANY_CHECKPOINTS | ANY_NEIGHBOURS,
     (
-        batches("passes over the data", *ONCE_AN_EPOCH),
         SEVERAL,
         SMOOTH,
         ALIKE_IF_NEW,
@@ -226,14 +235,13 @@ PREPAYMENT = Theorem(
     _worst,
     places=partial(prepaid_places_of, averaged=False),
     functions=1,
-    adjacencies=ANY_NEIGHBOURS,
 )
 PREPAID_ORDER = Theorem(
     "prepayment/random-order",
     "lastiterate, noise before a record's step, averaged over the order",
     "shuffled batches, smooth losses: the average over the record's place",
+    {RANDOM_SIZES, CHANGING_STEPS, WEIGHT_DECAY} | SECRET_PLACES | IN_ORDER | ANY_CHECKPOINTS | ANY_NEIGHBOURS,
     (
-        batches("shuffled batches, or balls and bins", *SECRET_PLACES),
         SEVERAL,
         SMOOTH,
         ALIKE_IF_NEW,
@@ -243,5 +251,4 @@ PREPAID_ORDER = Theorem(
     _averaged,
     places=partial(prepaid_places_of, averaged=True),
     functions=1,
-    adjacencies=ANY_NEIGHBOURS,
 )

@@ -21,14 +21,23 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.profile import Profile
-from lastiterate.theorems.assumptions import BOUNDED, ONLY_THE_LAST
+from lastiterate.theorems.assumptions import BOUNDED
 from lastiterate.theorems.block_mixing import WHOLE_EPOCHS_IF_SHUFFLED, lengths
 from lastiterate.theorems.bounded_steps import Bounded
 from lastiterate.theorems.evidence import Evidence
+from lastiterate.theorems.features import (
+    ANY_BATCHES,
+    ANY_MAP,
+    ANY_NEIGHBOURS,
+    CHANGING_STEPS,
+    IN_ORDER,
+    RANDOM_SIZES,
+    Assumption,
+)
 from lastiterate.theorems.place_tables import PlaceTables
 from lastiterate.theorems.run_in_parts import in_parts
 from lastiterate.theorems.sampled import BOUNDED_RECORDS
-from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
+from lastiterate.theorems.theorem import Theorem
 
 _WIDEST = 16.0  # in units of the noise: a wider domain would need too many rows, or too coarse ones
 _LARGEST_PUSH = 12.0  # in units of the noise: ε is 130 then, at δ = 1e-6, and the levels of a table end
@@ -203,7 +212,7 @@ class _Alike:
         return hash(self._key)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)
 def _known(alike: _Alike) -> Notion:
     """Whoever asks again, about the same run or its certificate, need not wait again."""
     return _KINDS[alike.process.batches.turns](Bounded(alike.process))
@@ -262,6 +271,7 @@ REFLECTION = Theorem(
     "reflection",
     "lastiterate, a distance and a loss on a bounded set, with reflected noise",
     "bounded domain of a few times the noise, any batches and Lipschitz constants",
+    {RANDOM_SIZES, CHANGING_STEPS} | ANY_BATCHES | IN_ORDER | ANY_MAP | ANY_NEIGHBOURS,
     (
         BOUNDED,
         BOUNDED_RECORDS,
@@ -269,8 +279,6 @@ REFLECTION = Theorem(
         Assumption("a sensitivity that noise can hide", _some_protection),
         Assumption("few enough batches per epoch", _few_enough),
         WHOLE_EPOCHS_IF_SHUFFLED,
-        ONLY_THE_LAST,
     ),
     _bound,
-    adjacencies=ANY_NEIGHBOURS,
 )

@@ -19,12 +19,20 @@ from lastiterate.numerics.rounding import up
 from lastiterate.privacy.ladder import Ladder
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.slack import NearlyAlways
-from lastiterate.theorems.asoodeh2023 import BOUNDED_GRADIENTS, DECAYING, KNOWN_DIMENSION, UNBOUNDED
-from lastiterate.theorems.assumptions import ONLY_THE_LAST
+from lastiterate.theorems.asoodeh2023 import BOUNDED_GRADIENTS, DECAYING, KNOWN_DIMENSION
 from lastiterate.theorems.block_mixing import FORGETFUL, WHOLE_EPOCHS_IF_NEW, blocks_of_alike, lengths
 from lastiterate.theorems.evidence import Evidence
+from lastiterate.theorems.features import (
+    ANY_BATCHES,
+    ANY_NEIGHBOURS,
+    CHANGING_STEPS,
+    IN_ORDER,
+    RANDOM_SIZES,
+    WEIGHT_DECAY,
+    Assumption,
+)
 from lastiterate.theorems.sampled import BOUNDED_RECORDS
-from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
+from lastiterate.theorems.theorem import Theorem
 
 # The probability that some iterate leaves the ball; δ grows by 1 + e^ε times it, and less makes a larger ball, as √log.
 _LOST = 1e-14
@@ -65,17 +73,15 @@ REGULARISED_MIXING = Theorem(
     "regularised-mixing",
     "lastiterate, block mixing in the ball that weight decay gives",
     "any clipped loss, weight decay, no projection, any batches",
+    {RANDOM_SIZES, CHANGING_STEPS, WEIGHT_DECAY} | ANY_BATCHES | IN_ORDER | ANY_NEIGHBOURS,
     (
-        UNBOUNDED,
         BOUNDED_GRADIENTS,
         BOUNDED_RECORDS,
         DECAYING,
         KNOWN_DIMENSION,
         WHOLE_EPOCHS_IF_NEW,
         Assumption(FORGETFUL.statement, lambda process: FORGETFUL.failure(in_a_ball(process)[0])),
-        ONLY_THE_LAST,
     ),
     _bound,
     rung=_blocks_in_a_ball,
-    adjacencies=ANY_NEIGHBOURS,
 )

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.per_step import each, extremes, is_constant
 from lastiterate.algorithms.process import Process
 from lastiterate.numerics.arrays import Floats
@@ -18,10 +17,8 @@ from lastiterate.privacy.mixed_steps import mixed_subsampled_gaussian
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.subsampled import SubsampledGaussians, subsampled_gaussian
 from lastiterate.privacy.zeroed_out import Step, ZeroedOut
-from lastiterate.theorems.assumptions import batches
-from lastiterate.theorems.theorem import Assumption
+from lastiterate.theorems.features import Assumption
 
-RANDOM = batches("random batches", Turns.FRESH)
 # Each is integrated by itself; a step is rounded up to the next, by 11 % at most and usually far less.
 _MOST_LEVELS = 200
 _FEW_LEVELS = 40  # the same where each is put on a lattice

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from lastiterate.algorithms.batches import SECRET_PLACES, Turns
+from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
 from lastiterate.errors import InvalidInput
@@ -23,12 +23,23 @@ from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.progress import tracked
 from lastiterate.shift.one_block import from_anywhere
 from lastiterate.shift.optimise import best_schedule
-from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, batches
+from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ
 from lastiterate.theorems.evidence import About, Evidence, NoFiniteBound, RecordSchedules, Stretch
+from lastiterate.theorems.features import (
+    ANY_BATCHES,
+    ANY_CHECKPOINTS,
+    ANY_MAP,
+    ANY_NEIGHBOURS,
+    CHANGING_STEPS,
+    IN_ORDER,
+    RANDOM_SIZES,
+    SECRET_PLACES,
+    Assumption,
+)
 from lastiterate.theorems.group_as_one import group_as_one
 from lastiterate.theorems.group_by_chance import placed_by_chance
 from lastiterate.theorems.places import new_orders, places_of, work, work_of_turns
-from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
+from lastiterate.theorems.theorem import Theorem
 
 MOST_WORK = 40_000_000  # steps: a third of a second a million, a quarter of a minute in all; a limit of patience
 _FEW_STEPS = 20_000  # are gone through in no time
@@ -158,19 +169,19 @@ SHIFT_ENGINE = Theorem(
     "shift-engine",
     "lastiterate, after Bok et al. 2024, Theorem C.3",
     "any schedule and any Lipschitz constants, worst record",
+    {RANDOM_SIZES, CHANGING_STEPS} | ANY_BATCHES | IN_ORDER | ANY_CHECKPOINTS | ANY_MAP | ANY_NEIGHBOURS,
     (_KNOWN, TAME, _little_enough(averaged=False)),
     _worst,
     places=partial(places_of, averaged=False),
-    adjacencies=ANY_NEIGHBOURS,
     as_one=group_as_one,
 )
 RANDOM_ORDER = Theorem(
     "random-order",
     "lastiterate, the shift engine averaged over the order",
     "the order is random and secret: the average over the record's place",
-    (batches("shuffled batches, or balls and bins", *SECRET_PLACES), FINITE_LIPSCHITZ, TAME, FEW_ENOUGH_PLACES),
+    {RANDOM_SIZES, CHANGING_STEPS} | SECRET_PLACES | IN_ORDER | ANY_CHECKPOINTS | ANY_MAP | ANY_NEIGHBOURS,
+    (FINITE_LIPSCHITZ, TAME, FEW_ENOUGH_PLACES),
     _averaged,
     places=partial(places_of, averaged=True),
-    adjacencies=ANY_NEIGHBOURS,
     of_group=placed_by_chance,
 )

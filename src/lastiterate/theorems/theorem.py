@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
@@ -13,57 +13,44 @@ from lastiterate.algorithms.process import Process
 from lastiterate.display import summary
 from lastiterate.errors import Unavailable
 from lastiterate.kernel.places import Places
-from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT, Adjacency
+from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.best import best
 from lastiterate.privacy.displaced import as_computed
+from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.group import of_group
 from lastiterate.privacy.ladder import Ladder
 from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.evidence import About, Evidence, Grade, NoFiniteBound
+from lastiterate.theorems.features import (
+    ADDED_OR_REMOVED,
+    ANY_BATCHES,
+    BY_THE_FRAME,
+    FEATURES,
+    ONLY_WITH,
+    REPLACED,
+    UNKNOWN,
+    ZEROED_OUT,
+    Assumption,
+    Feature,
+    features_of,
+)
 from lastiterate.theorems.lacking import one_text, together
 from lastiterate.theorems.usual_sizes import REFERENCE, OfUsualSizes, UsualSizes, without_exceptions
-
-ANY_NEIGHBOURS = (REPLACE_ONE, ZERO_OUT, ADD_OR_REMOVE_ONE)
-"""For theorems that see of the neighbour only how far it moves a step."""
-
-
-@dataclass(frozen=True)
-class Assumption:
-    """What a theorem needs. `failure` returns None if a process has it, else what is missing, as "needs …; this run …"."""
-
-    statement: str
-    failure: Callable[[Process], str | None]
-
-    def __repr__(self) -> str:
-        return summary(self, repr(self.statement))
-
-
-@dataclass(frozen=True, repr=False)
-class KindOfUpdate(Assumption):
-    """The steps are of this kind; otherwise the theorem is about something else."""
-
-
-def _plain(process: Process) -> str | None:
-    if process.update.plain:
-        return None
-    return f"covers plain gradient steps whose last iterate is released; this run has {process.update.described}"
-
-
-PLAIN_STEPS = KindOfUpdate("plain gradient steps, the last iterate released", _plain)
 
 
 @dataclass(frozen=True)
 class Theorem:
     """A bound with its assumptions; `bound` is only called if all of them hold.
 
+    `features`: what its proof covers, of all that a run may have (theorems/features.py). A run with any other feature is
+    refused before an assumption is looked at; `apply` itself takes care of those of `BY_THE_FRAME`.
+
     How a certificate is checked: with `places`, the kernel replays the schedules for these positions of a record in an
     epoch; they may prepay if `functions` is above 0, the number of different functions that describe a record's effect.
     With `rung`, the bound is the best of many, and one of them is rebuilt from its number. Otherwise the bound is computed
     again.
 
-    `about`: whether the bound covers every iterate or the last. `adjacencies`: the neighbours that the proof covers, in both
-    orders. `updates`: what may be computed from the noisy gradients, plain steps by default; a bound on every iterate covers
-    anything computed from them, and is not checked for this. If batches have random sizes, assumptions and bound are
+    `about`: whether the bound covers every iterate or the last. If batches have random sizes, assumptions and bound are
     evaluated for all but unusual sizes, unless the kernel replays them; `sees` lists what the bound then depends on.
 
     If several records of a user may differ, the guarantee for one record is converted to one for the group
@@ -73,6 +60,7 @@ class Theorem:
     name: str
     citation: str
     covers: str
+    features: Set[Feature]
     assumptions: tuple[Assumption, ...]
     bound: Callable[[Process], Evidence]
     erratum: str | None = None
@@ -80,20 +68,37 @@ class Theorem:
     rung: Callable[[Process, int], Notion] | None = None
     places: Callable[[Process], Places] | None = None
     functions: int = 0
-    adjacencies: tuple[Adjacency, ...] = (REPLACE_ONE,)
-    updates: Assumption = PLAIN_STEPS
     sees: Callable[[Process], tuple[Any, ...]] = attrgetter(
         "sensitivity", "noise", "lipschitz", "drift", "retain", "sampled"
     )
     of_group: Callable[[Process, Notion], Notion | None] | None = None
     as_one: Callable[[Process], Process] | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", frozenset(self.features))
+
     def __repr__(self) -> str:
         return summary(self, repr(self.name), self.citation)
 
     @property
+    def adjacencies(self) -> tuple[Adjacency, ...]:
+        """The neighbours that the proof covers, in both orders."""
+        known = zip((REPLACED, ZEROED_OUT, ADDED_OR_REMOVED), Adjacency, strict=True)
+        return tuple(adjacency for feature, adjacency in known if feature in self.features)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What it needs of a run, in words: its batches, the features that it does not cover, its assumptions."""
+        batches = [one.name for one in FEATURES if one.group == "batches" and one in self.features]
+        covered = self.features | BY_THE_FRAME | {UNKNOWN}
+        lacking = [one for one in FEATURES if one.group is None and one not in covered]
+        lacking = [one for one in lacking if one not in ONLY_WITH or ONLY_WITH[one] & self.features]
+        kinds = () if len(batches) == len(ANY_BATCHES) else (" or ".join(batches),)
+        return (*kinds, *(one.statement for one in (*lacking, *self.assumptions)))
+
+    @property
     def grade(self) -> Grade:
-        """Of its certificates."""
+        """How its certificates are checked."""
         return Grade.RECOMPUTED if self.places is None else Grade.REPLAYED
 
     def failures(self, process: Process) -> list[tuple[Assumption, str]]:
@@ -101,17 +106,20 @@ class Theorem:
         return list(self.failing(process))
 
     def seen(self, process: Process) -> Process:
-        """The process as the theorem sees it: all records of a user as one, if it can; else without their positions."""
+        """The process as the theorem sees it: all records of a user as one, if it can; else without their positions.
+
+        Schedules of payments are for the last steps of a very long run, where these forget its start.
+        """
         if process.group == 1 and not process.members:
-            return process
+            return process if self.places is None else process.without_a_distant_start()
         return replace(process, members=()) if self.as_one is None else self.as_one(process)
 
     def failing(self, process: Process) -> Iterator[tuple[Assumption, str]]:
-        """The same, one by one: some take long to check."""
+        """The features that it does not cover, or else the assumptions that fail, one by one: some take long to check."""
         given = self.seen(process).but_for(0.0 if self.places else REFERENCE)
-        updates = () if self.about is About.EVERY_ITERATE else (self.updates,)
-        asked = (*updates, *self.assumptions, _proved_for(self.adjacencies))
-        return ((one, reason) for one in asked if (reason := one.failure(given)) is not None)
+        if uncovered := [one for one in features_of(given) if one[0] not in self.features | BY_THE_FRAME]:
+            return iter(uncovered)
+        return ((one, reason) for one in self.assumptions if (reason := one.failure(given)) is not None)
 
     def holds(self, process: Process) -> bool:
         """Whether every assumption does."""
@@ -183,17 +191,6 @@ def _at(climb: Callable[[Process, int], Notion], rung: int, process: Process) ->
     return climb(process, rung)
 
 
-def _proved_for(adjacencies: tuple[Adjacency, ...]) -> Assumption:
-    """The neighbours of the run have to be those of the proof."""
-
-    def failure(process: Process) -> str | None:
-        if process.adjacency in adjacencies:
-            return None
-        return f"is not proved for {process.adjacency!r}"
-
-    return Assumption("neighbouring data sets that the proof covers", failure)
-
-
 @dataclass(frozen=True)
 class Guarantee:
     """What a theorem proves for a run, and the evidence."""
@@ -208,9 +205,31 @@ class Guarantee:
     def notion(self) -> Notion:
         return self.evidence.notion
 
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """Known defects of the execution that it is about, for which it does not hold."""
+        return self.notion.caveats
+
+    def with_caveats(self, caveats: tuple[str, ...]) -> Guarantee:
+        """The guarantee, marked with these defects of an execution besides those that it has."""
+        more = tuple(one for one in caveats if one not in self.caveats)
+        if not more:
+            return self
+        return replace(self, evidence=self.evidence._without_caveats.with_caveats((*self.caveats, *more)))
+
+    @property
+    def mu(self) -> float | None:
+        """μ, if it is Gaussian differential privacy."""
+        return self._proved.mu if isinstance(self._proved, GaussianDP) else None
+
+    @property
+    def _proved(self) -> Notion:
+        """The curve that the theorem proves of the run, whatever happened in an execution: for numbers."""
+        return self.evidence._without_caveats.notion
+
     def as_notion(self) -> Notion:
-        """The guarantee, to be composed with others."""
-        return without_exceptions(self.notion)
+        """The guarantee, to be composed with others; an error if it has a caveat."""
+        return without_exceptions(self.notion.as_notion())
 
     def epsilon(self, delta: float) -> float:
         return float(self.notion.epsilon(delta))

@@ -23,16 +23,23 @@ from lastiterate.privacy.either import Either
 from lastiterate.privacy.ladder import Ladder, rungs
 from lastiterate.privacy.notion import Notion
 from lastiterate.shift.growth import farthest, farthest_along, first_maps, last_maps, remaining_mus
-from lastiterate.theorems.assumptions import ONLY_THE_LAST
 from lastiterate.theorems.evidence import Evidence
+from lastiterate.theorems.features import (
+    ANY_MAP,
+    ANY_NEIGHBOURS,
+    CHANGING_STEPS,
+    RANDOM_BATCHES,
+    RANDOM_SIZES,
+    Assumption,
+)
 from lastiterate.theorems.hidden_participation import (
     longest_window,
     participation_window,
     rough_participation,
     worth_hiding,
 )
-from lastiterate.theorems.sampled import BOUNDED_RECORDS, RANDOM, released_window
-from lastiterate.theorems.theorem import ANY_NEIGHBOURS, Assumption, Theorem
+from lastiterate.theorems.sampled import BOUNDED_RECORDS, released_window
+from lastiterate.theorems.theorem import Theorem
 
 Levels = tuple[tuple[float, float], ...]
 
@@ -116,12 +123,12 @@ def _exceeded(pushes: Floats, counts: Floats, rest: float, rate: float, levels: 
     return tuple(carried.exceeded(log_probability) + rest for log_probability in _LOG_PROBABILITIES.tolist())
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _exceeded_alike(push: float, factor: float, count: int, rate: float, levels: Levels) -> tuple[float, ...]:
     return _exceeded(*_carried_alike(push, factor, count), rate, levels)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)
 def _largest_along(process: Process) -> Floats:
     """How far apart two runs can be after each number of steps: gone through once for all windows."""
     return farthest_along(first_maps(process, len(process)), process.diameter)
@@ -187,9 +194,9 @@ WINDOW_TAIL = Theorem(
     "window-tail",
     "lastiterate, window and tail",
     "random batches, any Lipschitz constants and schedules",
-    (RANDOM, BOUNDED_RECORDS, BOUNDED_DISTANCE, ONLY_THE_LAST),
+    {RANDOM_BATCHES, RANDOM_SIZES, CHANGING_STEPS} | ANY_MAP | ANY_NEIGHBOURS,
+    (BOUNDED_RECORDS, BOUNDED_DISTANCE),
     _bound,
     rung=window_of,
     sees=attrgetter("sensitivity", "noise", "lipschitz", "sampled"),
-    adjacencies=ANY_NEIGHBOURS,
 )

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from lastiterate.torch.clipped import NotFinite
 from lastiterate.torch.gradients import ByVmap, Gradients, LayerByLayer, OneByOne, reaches_others
 from lastiterate.torch.network import Network, NotByRecord
 from lastiterate.torch.records import count_of, mapped, moved, pieces
@@ -175,6 +176,8 @@ def _agree(gradients: Gradients, inputs: Any, targets: Any, most: float, dropout
     apart = network.spare.zeros()
     totals = network.views(apart)
     norms = [_subtract_direction(_alone(network, record), totals) for record in records]
+    if not all(map(math.isfinite, norms)):
+        raise NotFinite()
     most = _shorter(most, norms, tolerance_of(network))
     apart *= most
     for record, norm in zip(records, norms, strict=True):

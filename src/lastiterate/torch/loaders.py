@@ -16,8 +16,8 @@ from lastiterate.torch.watched import unwatched
 
 _PASSES: dict[type, type[Cyclic] | type[Shuffled]] = {RandomSampler: Shuffled, SequentialSampler: Cyclic}
 OF_PYTORCH = (
-    "Nobody can predict the order of the records, which came from PyTorch's generator. That generator is not cryptographic; "
-    "li.torch.loader uses one that is."
+    "Nobody can predict the order of the records, which came from PyTorch's generator. Its seed came from the operating "
+    "system. That generator is not cryptographic; li.torch.loader uses one that is."
 )
 
 
@@ -54,10 +54,10 @@ def check_loader(loader: Any, run: Run) -> tuple[str, ...]:
 
 def batches_of(loader: Any) -> Batches:
     """What a run says for a loader of PyTorch."""
-    batches = loader.batch_sampler
+    batches = unwatched(loader.batch_sampler)
     if type(batches) is not InBatches:
         raise _unknown(type(loader.sampler if batches is None else batches).__name__)
-    if not in_passes(unwatched(batches.sampler), len(loader.dataset)):
+    if not in_passes(batches.sampler, len(loader.dataset)):
         raise _unknown(type(batches.sampler).__name__)
     return passes_of(batches, len(loader.dataset))
 
@@ -70,7 +70,7 @@ def in_passes(sampler: Any, records: int) -> bool:
 def passes_of(batches: InBatches, records: int) -> Cyclic | Shuffled:
     """Batches of such a sampler."""
     last = DROP if batches.drop_last else SMALLER
-    return _PASSES[type(unwatched(batches.sampler))](records, batches.batch_size, last=last)
+    return _PASSES[type(batches.sampler)](records, batches.batch_size, last=last)
 
 
 def lists_ahead(loader: Any) -> int:
@@ -80,8 +80,7 @@ def lists_ahead(loader: Any) -> int:
 
 def generator_of(dealer: Any) -> Any:
     """Where a sampler of batches takes its random choices from: None for PyTorch's own, or where it makes none."""
-    inner = unwatched(getattr(dealer, "sampler", None))
-    return getattr(dealer if hasattr(dealer, "generator") else inner, "generator", None)
+    return getattr(dealer if hasattr(dealer, "generator") else getattr(dealer, "sampler", None), "generator", None)
 
 
 def _same(found: Batches, said: Batches) -> bool:

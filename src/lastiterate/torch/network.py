@@ -41,6 +41,7 @@ class Network:
         self._criterion, self._summed = _unreduced(criterion)
         self._ignored = _setting(criterion, "ignore_index")
         self.autocast = autocast
+        self.collated: tuple[str, ...] = ()
         check_whole(self.module)
         _check_layers(self.module)
         self.parameters = {name: one for name, one in self.module.named_parameters() if one.requires_grad}
@@ -50,9 +51,9 @@ class Network:
 
     @property
     def assumed(self) -> tuple[str, ...]:
-        """What nobody can see from the model."""
+        """What nobody can see from the model, and what is assumed of the function that makes batches for it."""
         kept = any(isinstance(part, torch.nn.modules.batchnorm._BatchNorm) for part in self.module.modules())
-        return (PUBLIC_STATISTICS,) if kept else ()
+        return (*((PUBLIC_STATISTICS,) if kept else ()), *self.collated)
 
     def forget(self) -> None:
         """The same, where the forward passes since then have left the buffers alone."""

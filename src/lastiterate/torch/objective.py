@@ -11,9 +11,10 @@ from lastiterate.algorithms.arithmetic import Arithmetic, Sums, lost_by_networks
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.torch.agreement import agreeing, check_agreement
+from lastiterate.torch.clipped import NotFinite
 from lastiterate.torch.gradients import ByVmap, Gradients
-from lastiterate.torch.network import Network
-from lastiterate.torch.records import count_of, moved, pieces
+from lastiterate.torch.network import Network, NotByRecord
+from lastiterate.torch.records import count_of, moved, pieces, tensors_of
 from lastiterate.torch.team import ALONE, Team
 from lastiterate.torch.tensors import Tensors
 from lastiterate.training.objectives import Objective, acceptable_arithmetic, bound_of_gradients
@@ -77,8 +78,18 @@ class NetworkObjective(Objective):
         if not (count := count_of((inputs, targets))):
             return
         self._count += count
+        inputs, targets = self._moved(inputs), self._moved(targets)
         try:
-            self._add(self._moved(inputs), self._moved(targets), most)
+            self._add(inputs, targets, most)
+        except (NotFinite, NotByRecord) as error:  # a record that is not finite is like no other
+            self._total, self._count = None, 0
+            if all(bool(one.isfinite().all()) for one in tensors_of((inputs, targets))):
+                raise
+            raise InvalidInput(
+                "records must be finite. Got NaN or infinity in a record of this batch; remove or replace such values "
+                "before training.",
+                field="dataset",
+            ) from error
         except BaseException:  # some of these records may have been added: the batch begins again
             self._total, self._count = None, 0
             raise

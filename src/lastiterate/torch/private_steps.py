@@ -13,22 +13,25 @@ from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.randomness import Source
 from lastiterate.torch.checkpoint import NetworkFile, NetworkState
-from lastiterate.torch.collating import check_collate
+from lastiterate.torch.collating import COMPARED, NOT_COMPARED, check_collate
 from lastiterate.torch.data_identity import data_identity
 from lastiterate.torch.distributed import check_alone
 from lastiterate.torch.identity import can_be, training_identity
-from lastiterate.torch.loaders import check_loader, generator_of, lists_ahead
+from lastiterate.torch.loaders import OF_PYTORCH, check_loader, generator_of, lists_ahead
 from lastiterate.torch.network import Network
 from lastiterate.torch.objective import Batch, NetworkObjective
 from lastiterate.torch.optimizers import check_optimizer, check_rate, with_groups
 from lastiterate.torch.prepared import prepared, start_of
 from lastiterate.torch.releases import Releases
-from lastiterate.torch.sampler import BatchSampler
-from lastiterate.torch.seeded import ORDER_SEEDED, seeded
+from lastiterate.torch.sampler import BatchSampler, OrNone
+from lastiterate.torch.seeded import ORDER_SEEDED, SeedWatch, seeded
 from lastiterate.torch.steps import count_step, step_of
-from lastiterate.torch.trained import TrainedModel
-from lastiterate.torch.watched import PassWatch
+from lastiterate.torch.trained import ASSUMED, TrainedModel
+from lastiterate.torch.trusted import Trusted, check_all
+from lastiterate.torch.watched import LoaderWatch, unwatched, watch_batches
 from lastiterate.training.checkpoint import Keeper
+
+UNCHANGED = "Between the loader and accumulate(), no record is exchanged for another."
 
 
 def clip_and_noise(
@@ -66,19 +69,24 @@ class PrivateSteps:
         self, optimizer: Any, network: Network, run: Run, loader: Any, at_once: int | None, seed: int | None
     ) -> None:
         order = check_loader(loader, run)
-        self.assumed = (*order, *network.assumed)
-        self.caveats = (ORDER_SEEDED,) if order and seeded(generator_of(loader.batch_sampler)) else ()
-        check_collate(network, loader.dataset, getattr(loader.collate_fn, "collate_fn", loader.collate_fn))
+        collate_fn = loader.collate_fn.collate_fn if isinstance(loader.collate_fn, OrNone) else loader.collate_fn
+        network.collated = check_collate(network, loader.dataset, collate_fn)
+        self.assumed = (UNCHANGED, *order, *network.assumed)
+        generator = generator_of(unwatched(loader.batch_sampler))
+        self.caveats = (ORDER_SEEDED,) if order and seeded(generator) else ()
+        self._order = SeedWatch(generator) if order else None
         self.run = prepared(with_groups(run, optimizer), network, at_once)
         check_optimizer(optimizer, self.run, network)
         self.network, self.optimizer, self.source = network, optimizer, Source(seed)
         self.objective = NetworkObjective(network, self.run, at_once)
-        self.releases, self.taken = Releases(), 0
+        self.releases, self.taken, self._drawn = Releases(), 0, 0
         self._keeper: Keeper | None = None
         self._dataset = loader.dataset
         self._sampler = loader.batch_sampler if isinstance(loader.batch_sampler, BatchSampler) else None
-        self._ahead, self._failed = lists_ahead(loader), False
-        self._watch = PassWatch(loader.batch_sampler, run.batches, self._ahead) if self._sampler is None else None
+        self._ahead, self._failed, self._finished = lists_ahead(loader), False, False
+        self._watch: LoaderWatch | None = None
+        if self._sampler is None:
+            self._watch = LoaderWatch(watch_batches(loader, "batch_sampler"), run.batches, 1, self._ahead)
         self._weights = start_of(self.run, self.objective)
         network.put(self._weights)
         self._take = step_of(self.run, self.objective, self.source, NetworkState(0, self._weights), optimizer)
@@ -96,10 +104,9 @@ class PrivateSteps:
 
     def step(self) -> None:
         """Add noise to the summed gradients and take one step of the optimiser."""
-        self._check_goes_on()
+        check_all(TRUSTED, self)
         step = self.taken
-        check_rate(self.optimizer, self.run, step, float(self._take.sizes[step]))
-        batch = Batch(self._expected(step), ())
+        batch = Batch(self._drawn, ())
         self._failed = True
         self._weights = self._take(step, self._weights, batch, seen=True)
         self.network.put(self._weights)
@@ -170,6 +177,7 @@ class PrivateSteps:
             )
         if not self.taken:
             raise InvalidInput("no step was taken, so there is nothing to release.")
+        self._finished = True
         self.network.put(self._take.leaving(self._weights))
         if self._keeper is not None:
             self._keeper.remove()
@@ -191,19 +199,29 @@ class PrivateSteps:
         every = early and not run.process.update.plain
         return TrainedModel(self.network.module, run, {}, private, self.releases, self.assumed, every, self.caveats)
 
-    def _expected(self, step: int) -> int:
-        """As many records as the loader drew for this step, and no batch was left out before."""
+    def _check_rate(self) -> None:
+        check_rate(self.optimizer, self.run, self.taken, float(self._take.sizes[self.taken]))
+
+    def _check_order(self) -> None:
+        """Whoever seeds a generator again while it shuffles knows the order of the records from there on."""
+        if self._order is None or self._watch is None:
+            return
+        if self._order.repeatable(drawn=self._watch.begins_pass):
+            self.caveats = (ORDER_SEEDED,)
+
+    def _check_loader(self) -> None:
+        """The loader drew a batch for this step, of `_drawn` records, and no batch was left out before."""
         if self._watch is not None:
-            self._watch.check(step)
+            self._drawn = self._watch.check(self.taken)
         if self._sampler is None:
-            return self.run.batches.size_at(step) or 0
+            return
         drawn = self._sampler.drawn
         if not 1 <= len(drawn) <= 1 + self._ahead:
             what = "a batch that no step has used" if drawn else "no batch for this step"
             raise InvalidInput(
                 f"each batch of the loader must be used by exactly one step. Got {what}.", field="loader"
             )
-        return drawn.popleft()[0]
+        self._drawn = drawn.popleft()[0]
 
     def _check_whole(self) -> None:
         if self._failed:
@@ -214,5 +232,38 @@ class PrivateSteps:
 
     def _check_goes_on(self) -> None:
         self._check_whole()
+        if self._finished:
+            raise InvalidInput(
+                "this training is finished, and its model may have been released. To show one on the way, use release().",
+                field="finish",
+            )
         if self.taken >= self.run.steps:
             raise InvalidInput(f"all {self.run.steps} steps of the run were taken. Describe a run with more steps.")
+
+
+TRUSTED: tuple[Trusted, ...] = (
+    Trusted("end", "no step after `finish`, and none beyond the run", PrivateSteps._check_goes_on),
+    Trusted("learning rate", "the step size of the run at this step", PrivateSteps._check_rate),
+    Trusted(
+        "order",
+        "from the library's generator, or from PyTorch's, seeded by the operating system and not again",
+        PrivateSteps._check_order,
+        (OF_PYTORCH,),
+    ),
+    Trusted(
+        "loader",
+        "each step uses the next batch of the loader, and none is left out or used twice",
+        PrivateSteps._check_loader,
+        (UNCHANGED,),
+    ),
+    # The rest is looked at while gradients are computed: in accumulate, and by the objective.
+    Trusted("parameters", "changed by `step()` alone"),
+    Trusted("batch", "as many records as were drawn for the step"),
+    Trusted("model", "computes for each record a loss that does not depend on the others", None, ASSUMED),
+    Trusted(
+        "collate function",
+        "what it makes of a record does not depend on the rest of the batch",
+        None,
+        (COMPARED, NOT_COMPARED),
+    ),
+)

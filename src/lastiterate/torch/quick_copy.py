@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections import OrderedDict
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -60,7 +60,7 @@ def _copied(value: Any, known: dict[int, Any]) -> Any:
     return value if isinstance(value, tuple) else value.copy()
 
 
-@cache
+@lru_cache(maxsize=256)
 def _is_usual(kind: type) -> bool:
     """Whether modules of this class are copied attribute by attribute. `__setstate__` in PyTorch is for older files."""
     ways = {way: getattr(kind, way, None) for way in _OWN_WAYS}

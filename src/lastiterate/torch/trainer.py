@@ -219,7 +219,7 @@ class PrivateTrainer:
 def _begun(network: Network, run: Run, dataset: Any, collate_fn: Any, alike: Facts) -> tuple[Network, Facts]:
     """What processes have when they meet, and what has to be alike in all of them."""
     check_dataset(dataset, checked_run(run))
-    check_collate(network, dataset, collate_fn)
+    network.collated = check_collate(network, dataset, collate_fn)
     return network, {"run": run_to_dict(run), **alike}
 
 

@@ -1,36 +1,32 @@
-"""How much of its passes a loader of PyTorch has handed out: a loop that leaves one in the middle is seen."""
+"""Which batches a loader of PyTorch has handed out: a loop that leaves one out, or takes one from elsewhere, is seen."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from torch.utils.data import BatchSampler as InBatches
-from torch.utils.data import Sampler
-
 from lastiterate.algorithms.batches import Batches
 from lastiterate.errors import InvalidInput
 
 
-class Watched(Sampler[int]):  # type: ignore[misc]
-    """The places that another sampler hands out, counted: which pass has handed out the last, and how many before.
+class Watched:
+    """The batches of another sampler, counted: which pass has handed out the last one, and the sizes of its batches.
 
     Somebody may look at a batch, or at all of them, while a pass is under way that goes on afterwards.
     """
 
-    def __init__(self, inner: Any) -> None:
-        self.inner, self.latest, self.handed = inner, 0, 0
-        self._begun = 0
+    inner: Any
+    latest = 0
+    sizes: list[int]
+    _begun = 0
 
-    def __len__(self) -> int:
-        return len(self.inner)
-
-    def __iter__(self) -> Iterator[int]:
+    def __iter__(self) -> Iterator[list[int]]:
         self._begun += 1
-        own = self._begun
-        for count, place in enumerate(self.inner, start=1):
-            self.latest, self.handed = own, count
-            yield place
+        own, sizes = self._begun, list[int]()
+        for batch in self.inner:
+            sizes.append(len(batch))
+            self.latest, self.sizes = own, sizes
+            yield batch
 
 
 def unwatched(sampler: Any) -> Any:
@@ -38,26 +34,46 @@ def unwatched(sampler: Any) -> Any:
     return sampler.inner if isinstance(sampler, Watched) else sampler
 
 
-class PassWatch:
-    """Holds a loader of PyTorch to one step for each of its batches, or for several, pass after pass.
+def watch_batches(holder: Any, name: str) -> Watched:
+    """Put a counter of the same kind in the place of the sampler of batches that `holder` has under this name.
 
+    A loader forbids the assignment, because it would not change its other attributes; here the batches stay what they are.
+    """
+    inner = unwatched(getattr(holder, name))
+    kind: Any = type("Watched", (Watched, type(inner)), {})
+    watched: Watched = kind.__new__(kind)
+    watched.__dict__.update({**inner.__dict__, "inner": inner, "sizes": []})
+    holder.__dict__[name] = watched
+    return watched
+
+
+class LoaderWatch:
+    """Holds a loop to one step for each batch of a loader, or for `together` of them.
+
+    Passes go to their end. Batches that are drawn anew for each step may end anywhere, but none is left out or used twice.
     `ahead`: how many batches workers fetch early.
     """
 
-    def __init__(self, batches: InBatches, said: Batches, ahead: int) -> None:
-        batches.sampler = self.watched = Watched(unwatched(batches.sampler))
-        self._size, self._per_epoch, self._ahead = batches.batch_size, said.per_epoch, ahead
-        self._together = max(1, said.largest // batches.batch_size)
-        self._pass = 0
+    def __init__(self, watched: Watched, said: Batches, together: int, ahead: int) -> None:
+        self.watched, self._together, self._ahead = watched, together, ahead
+        self._per_epoch = said.per_epoch if said.passes else None
+        self._pass, self._used = 0, 0
 
-    def check(self, step: int) -> None:
-        """The batch of this step, counted from 0, is the next of its pass, which has begun if it is the first."""
-        place, fetched = step % self._per_epoch, -(-self.watched.handed // self._size)
-        new, used = self.watched.latest != self._pass, self._together * place
-        if new != (place == 0) or not used < fetched <= used + self._together + self._ahead:
+    @property
+    def begins_pass(self) -> bool:
+        """Whether the next step is the first that uses a batch of the latest pass."""
+        return self.watched.latest != self._pass
+
+    def check(self, step: int) -> int:
+        """Records drawn for this step, counted from 0; an error unless its batch is the next of its pass."""
+        new = self.begins_pass
+        place = (0 if new else self._used) if self._per_epoch is None else step % self._per_epoch
+        used, drawn = self._together * place, len(self.watched.sizes)
+        if new != (place == 0) or not used < drawn <= used + self._together + self._ahead:
             raise InvalidInput(
                 "each step must use the next batch of the loader. Got another one: a pass was stopped early, or a batch was "
                 "skipped, used twice or taken from elsewhere. Take one step per batch, to the end of each pass.",
                 field="loader",
             )
-        self._pass = self.watched.latest
+        self._pass, self._used = self.watched.latest, place + 1
+        return sum(self.watched.sizes[used : used + self._together])

@@ -19,6 +19,7 @@ except ImportError:  # not on Windows: nothing there stops a second training
 
 from lastiterate.errors import NON_NEGATIVE, InvalidInput, checked_number, shown
 from lastiterate.training.checkpoint_file import Damaged, OfAnother
+from lastiterate.writing import sync_folder, write_bytes
 
 _OWNER_ONLY = 0o600
 
@@ -67,11 +68,8 @@ class Keeper:
         if self.path is None or not content:
             return
         try:
-            _write(self._part, content)
-            os.replace(self._part, self.path)
-            _sync_folder(self.path.parent)
+            write_bytes(self.path, content, mode=_OWNER_ONLY, draft=self._part)
         except OSError as error:
-            self._part.unlink(missing_ok=True)
             raise InvalidInput(f"the checkpoint {self.path} cannot be written: {error.strerror}.") from error
         self.written = time.monotonic()
 
@@ -95,7 +93,7 @@ class Keeper:
         if self.path is not None:
             self.path.unlink(missing_ok=True)
             self._part.unlink(missing_ok=True)
-            _sync_folder(self.path.parent)
+            sync_folder(self.path.parent)
 
     @property
     def _part(self) -> Path:
@@ -103,15 +101,15 @@ class Keeper:
 
 
 def _locked(path: Path) -> int:
-    """The system lets go of it when the process ends, however it ends."""
+    """The system lets go of it when the process ends, however it ends. A link in its place is refused, not followed."""
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, _OWNER_ONLY)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), _OWNER_ONLY)
     except OSError as error:
         raise InvalidInput(f"no checkpoint can be written in {path.parent}: {error.strerror}.") from error
     if fcntl is not None:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            alone = path.exists() and os.fstat(handle).st_ino == path.stat().st_ino
+            alone = os.fstat(handle).st_ino == path.lstat().st_ino
         except OSError:
             alone = False
         if not alone:
@@ -120,24 +118,3 @@ def _locked(path: Path) -> int:
                 f"another training uses the checkpoint {path.with_suffix('')}. Use a different file for each training."
             )
     return handle
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.unlink(missing_ok=True)  # whoever opened an older one keeps reading that
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    """So that the new name survives a loss of power; not every system lets folders be opened."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

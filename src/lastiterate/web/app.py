@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -43,7 +43,10 @@ def application(token: str, port: int, start: dict[str, Any], workers: Workers) 
         return JSONResponse(start)
 
     async def asked(request: Request) -> Response:
-        body = await _body(request)
+        try:
+            body = await _body(request)
+        except ClientDisconnect:  # there is nobody left to be told
+            return Response(status_code=400)
         if body is None:
             return _refused(_TOO_LARGE, 413)
         if not _is_json(body):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import lru_cache, partial
 
 from lastiterate.accounting.account import account_by
 from lastiterate.accounting.releases import released
@@ -112,7 +112,7 @@ def _guess(aim: _Target, epsilon: float) -> float:
 
 
 def _on_rung(excess: Callable[[float], float], guess: float, closeness: float) -> float:
-    known = cache(excess)  # the search begins where secants end
+    known = lru_cache(maxsize=16)(excess)  # the search begins where secants end
     start = _by_secants(known, guess, _CLOSE)
     if -closeness <= known(start) <= 0:
         return start

@@ -114,8 +114,12 @@ def _key_in(path: str | Path) -> bytes:
             f"{shown(path):.60} cannot be written: {getattr(error, 'strerror', None) or error}.", field="data_key"
         ) from error
     key = secrets.token_bytes(32)
-    with open(made, "w", encoding="ascii") as file:
-        file.write(key.hex() + "\n")
+    try:
+        with open(made, "w", encoding="ascii") as file:
+            file.write(key.hex() + "\n")
+    except OSError as error:
+        Path(path).unlink(missing_ok=True)  # half a key would be taken for a wrong one
+        raise InvalidInput(f"{path} cannot be written: {error.strerror}.", field="data_key") from error
     return key
 
 

@@ -35,7 +35,8 @@ def privacy_loss_distribution(
     guarantee.
     """
     interval = checked_number("value_discretization_interval", value_discretization_interval, POSITIVE)
-    notion = guarantee.notion if isinstance(guarantee, Report) else best_notion(guarantee)
+    notion = best_notion(guarantee)
+    notion = guarantee.notion if isinstance(guarantee, Report) else notion
     quick = notion if _is_quick(notion) else dotted(notion)
     largest = largest_loss(quick)
     if largest / interval > _MOST_CELLS:

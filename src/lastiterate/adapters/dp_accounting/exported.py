@@ -71,7 +71,7 @@ def compose_into(accountant: Any, guarantee: Notion | Report, count: int = 1) ->
 
 
 def best_notion(guarantee: Any) -> Notion:
-    """Of a report, that of its best theorem."""
+    """The notion itself, or that of a report's best theorem; an error if it has a caveat."""
     if isinstance(guarantee, Report) and guarantee.members:
         raise InvalidInput(
             "guarantee must cover every record. Got a report for the records of one user; account without group.",
@@ -84,7 +84,7 @@ def best_notion(guarantee: Any) -> Notion:
             f"Got {shown(guarantee):.60}.",
             field="guarantee",
         )
-    return notion
+    return notion.as_notion()
 
 
 def _exact_event(notion: Notion) -> Any:

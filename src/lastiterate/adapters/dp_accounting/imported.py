@@ -33,7 +33,7 @@ from lastiterate.theorems.usual_sizes import without_exceptions
 
 _NOTIONS = {**SINGLE, **SAMPLED}
 _REPEATED = dp.dp_event.RepeatAndSelectDpEvent
-_REPORTS = 64  # are kept: accountants ask for the same run and δ again
+_REPORTS = 16  # are kept: accountants ask for the same run and δ again
 
 
 def notion_of(event: Any, neighboring_relation: Any, delta: float = 1e-6) -> Notion:

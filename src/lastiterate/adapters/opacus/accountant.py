@@ -12,21 +12,17 @@ from opacus.accountants import IAccountant
 from opacus.optimizers import DPOptimizer
 
 from lastiterate.accounting.report import Report
-from lastiterate.adapters.opacus.caller import set_up_by_caller
-from lastiterate.adapters.opacus.circumstances import Dealer
 from lastiterate.adapters.opacus.covered import covered
 from lastiterate.adapters.opacus.hidden import COARSEST, Hiding, accounted, squared_straying
-from lastiterate.adapters.opacus.loaders import check_batches, dealer_of, watch_of
 from lastiterate.adapters.opacus.plan import check_rate, planned_run, with_multiplier
-from lastiterate.adapters.opacus.regularity import too_regular
+from lastiterate.adapters.opacus.setup import Setup, set_up_by_caller
 from lastiterate.adapters.opacus.state import Span, StepHistory, history_from
-from lastiterate.adapters.opacus.steps import check_batch_size, check_setup, check_step, same, seen_records
-from lastiterate.algorithms.batches import Poisson
+from lastiterate.adapters.opacus.steps import check_multiplier, same
+from lastiterate.adapters.opacus.trusted import TRUSTED, SeenStep
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import InvalidInput, LastIterateError, PrivacyLeak, Unavailable
+from lastiterate.errors import InvalidInput, PrivacyLeak, Unavailable
 from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.torch.loaders import generator_of
-from lastiterate.torch.watched import PassWatch
+from lastiterate.torch.trusted import check_all
 
 
 def accountant_for(run: Run, *, mechanism: str = "lastiterate") -> type[Accountant]:
@@ -58,9 +54,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
         self._executed = StepHistory()
         self._planned: tuple[Span, Run] | None = None
         self._optimizer: Callable[[], DPOptimizer | None] | None = None
-        self._dealer: Dealer | None = None
-        self._watch: PassWatch | None = None
-        self._equal_sizes = (-1, 0)
+        self._setup: Setup | None = None
         self._reports: dict[tuple[Any, ...], tuple[Report, Hiding]] = {}
 
     @classmethod
@@ -99,18 +93,14 @@ class Accountant(IAccountant):  # type: ignore[misc]
 
     def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
         """Count one more step; its optimiser is assumed to be the run's."""
+        self._check_goes_on()
+        check_rate(self.described, sample_rate)
+        check_multiplier(self._needed_multiplier(noise_multiplier), noise_multiplier, len(self))
         self._count(noise_multiplier, sample_rate, None)
 
     def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[DPOptimizer], None]:
         """The hook that Opacus calls at every executed step, and not while it accumulates a larger batch."""
-        if (found := set_up_by_caller()) is not None:
-            optimizer, loader = found
-            check_setup(self.described, optimizer)
-            check_batches(self.described.batches, loader)
-            random = self.described.batches.random or self.described.batches.reshuffled
-            self._dealer = Dealer(random, generator_of(dealer_of(loader)))
-            self._watch = watch_of(loader, self.described.batches)
-
+        self._setup = set_up_by_caller(self.described) or self._setup
         return lambda optimizer: self._seen(optimizer, sample_rate)
 
     def get_epsilon(self, delta: float, *others: Any, **options: Any) -> float:
@@ -123,7 +113,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
             (multiplier, _, _), run = self._planned
             self.tried.add(multiplier)
             return accounted(run, delta, (), COARSEST)[0].epsilon
-        if not len(self) and self._executed.refusal is None:
+        if not len(self):
             return float(GaussianDP(self.described.user_records * self.described.beforehand_mu).epsilon(delta))
         report = self.report(delta)
         for caveat in report.caveats:
@@ -135,14 +125,12 @@ class Accountant(IAccountant):  # type: ignore[misc]
 
         It also covers the weights after the steps in `releases`, if you release them.
         """
-        if self._executed.refusal is not None:
-            raise Unavailable(f"no guarantee holds for this training: {self._executed.refusal}")
         seen = self._executed.circumstances
         asked = self.run, delta, tuple(releases), seen.rounding
         if asked not in self._reports:
             self._reports = {asked: accounted(*asked)}
         found, hiding = self._reports[asked]
-        return replace(found, caveats=seen.caveats, also_assumed=seen.assumed(hiding, self.described.batches.passes))
+        return replace(found, caveats=seen.caveats, also_assumed=seen.assumed(hiding))
 
     def state_dict(self, destination: MutableMapping[str, Any] | None = None) -> MutableMapping[str, Any]:
         """The steps executed so far and their run, for a checkpoint."""
@@ -151,51 +139,40 @@ class Accountant(IAccountant):  # type: ignore[misc]
         return state
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Continue from a `state_dict`; with shuffled or cyclic batches, only from the end of an epoch."""
+        """Continue from a `state_dict`; with shuffled or cyclic batches, only from the end of an epoch.
+
+        Only a new accountant may: steps that were executed stay counted.
+        """
+        if len(self):
+            raise InvalidInput(
+                f"state_dict must be loaded before the first step. Got one after {len(self)} steps, which would not be "
+                "counted any more. Use a new engine.",
+                field="state_dict",
+            )
         self._executed = history_from(state_dict, self.mechanism(), self.described)
         self._planned = self._optimizer = None
 
     def _seen(self, optimizer: DPOptimizer, sample_rate: float) -> None:
-        """A step of an optimiser that can be looked at."""
-        rate = sample_rate * optimizer.accumulated_iterations
-        self._check_end()
-        check_rate(self.described, rate)
-        check_step(self.described, optimizer, len(self))
-        try:
-            self._check_training(optimizer)
-        except LastIterateError as error:  # of other steps it is not known that they were not of this kind
-            self._executed = replace(self._executed, refusal=str(error))
-            raise
-        if self._watch is not None:  # what was executed before is the beginning of the run
-            self._watch.check(len(self))
-        self._count(optimizer.noise_multiplier, rate, optimizer)
-
-    def _check_training(self, optimizer: DPOptimizer) -> None:
-        """What makes a description of the steps before this one doubtful, too."""
-        if self._optimizer is not None and self._optimizer() is not optimizer:
-            raise InvalidInput(
-                "an accountant must count one training only. Got steps of two optimisers; use one engine for each.",
-                field="optimizer",
-            )
+        """Count a step of an optimiser that can be looked at, if everything that is trusted is as it has to be."""
+        self._check_goes_on()
+        first = None if self._optimizer is None else self._optimizer()
+        multiplier, rate = optimizer.noise_multiplier, sample_rate * optimizer.accumulated_iterations
+        needed = self._needed_multiplier(multiplier)
+        step = SeenStep(self.described, len(self), optimizer, first, rate, needed, self._setup)
+        check_all(TRUSTED, step)
         self._optimizer = weakref.ref(optimizer)
-        check_batch_size(self.described, optimizer, len(self))
-        self._check_irregular(optimizer)
+        self._count(multiplier, rate, optimizer)
 
     def _count(self, multiplier: float, rate: float, optimizer: DPOptimizer | None) -> None:
-        if self._executed.refusal is not None:
-            raise InvalidInput(self._executed.refusal)
+        strayed = 0.0 if optimizer is None else squared_straying(self.described, optimizer, len(self), multiplier)
+        circumstances = self._executed.circumstances.with_step(optimizer, self._setup, strayed)
+        self._executed = self._executed.with_step(float(multiplier), float(rate), circumstances)
+
+    def _check_goes_on(self) -> None:
         if self._planned is not None:
             raise InvalidInput(
                 "history was set to try a noise multiplier. Use a new accountant to count steps.", field="history"
             )
-        self._check_end()
-        check_rate(self.described, rate)
-        self._check_multiplier(multiplier)
-        strayed = 0.0 if optimizer is None else squared_straying(self.described, optimizer, len(self), multiplier)
-        circumstances = self._executed.circumstances.with_step(optimizer, self._dealer, strayed)
-        self._executed = self._executed.with_step(float(multiplier), float(rate), circumstances)
-
-    def _check_end(self) -> None:
         if len(self) >= self.described.steps:
             raise InvalidInput(
                 f"the training must stop after the run's {self.described.steps} steps. Got one more. Describe a longer run, "
@@ -203,27 +180,10 @@ class Accountant(IAccountant):  # type: ignore[misc]
                 field="steps",
             )
 
-    def _check_multiplier(self, multiplier: float) -> None:
+    def _needed_multiplier(self, multiplier: float) -> float:
+        """The noise multiplier that the next step must have: this one, if all steps may be calibrated to it."""
         begun = self._executed.spans
         if not begun and multiplier in self.tried:
-            return
+            return multiplier
         calibrated = begun and not same(begun[0][0], self.described.noise.at(0))
-        expected = begun[0][0] if calibrated else self.described.noise.at(len(self))
-        if not same(multiplier, expected):
-            raise InvalidInput(
-                f"noise_multiplier must be that of the run, {expected:g}, at step {len(self) + 1}. Got {multiplier}.",
-                field="noise_multiplier",
-            )
-
-    def _check_irregular(self, optimizer: DPOptimizer) -> None:
-        """Poisson batches change their size; the loader of a user who ignores that of make_private does not."""
-        batches, size = self.described.batches, seen_records(optimizer)
-        if not isinstance(batches, Poisson) or size is None or optimizer._is_last_step_skipped:
-            return
-        self._equal_sizes = (size, self._equal_sizes[1] + 1 if self._equal_sizes[0] == size else 1)
-        if too_regular(batches.records, batches.rate, self._equal_sizes[1]):
-            raise InvalidInput(
-                f"batches must be Poisson batches, as in the run. Got {self._equal_sizes[1]} batches of {size} records in a "
-                "row. Train with the loader that make_private returns.",
-                field="batches",
-            )
+        return begun[0][0] if calibrated else self.described.noise.at(len(self))

@@ -12,7 +12,7 @@ from lastiterate.adapters.opacus.steps import same
 from lastiterate.algorithms.batches import Batches, Cyclic, FullBatch, Poisson, Shuffled
 from lastiterate.errors import InvalidInput
 from lastiterate.torch.loaders import in_passes, lists_ahead, passes_of
-from lastiterate.torch.watched import PassWatch, unwatched
+from lastiterate.torch.watched import LoaderWatch, unwatched, watch_batches
 
 
 def batches_of(loader: DataLoader[Any]) -> Batches:
@@ -27,7 +27,7 @@ def batches_of(loader: DataLoader[Any]) -> Batches:
         return Poisson(dealer.num_samples, dealer.sample_rate)
     if type(dealer) is not BatchSampler:
         raise _unknown(dealer)
-    sampler, size, records = unwatched(dealer.sampler), dealer.batch_size, len(loader.dataset)
+    sampler, size, records = dealer.sampler, dealer.batch_size, len(loader.dataset)
     if isinstance(sampler, DistributedSampler):
         raise _distributed(sampler)
     if type(sampler) not in (RandomSampler, SequentialSampler):
@@ -46,7 +46,7 @@ def batches_of(loader: DataLoader[Any]) -> Batches:
 def dealer_of(loader: DataLoader[Any]) -> Any:
     """What deals records to batches; of batches that a BatchMemoryManager cuts up, before they are."""
     dealer = getattr(loader, "batch_sampler", None)
-    return dealer.sampler if isinstance(dealer, BatchSplittingSampler) else dealer
+    return unwatched(dealer.sampler if isinstance(dealer, BatchSplittingSampler) else dealer)
 
 
 def check_batches(described: Batches, loader: DataLoader[Any]) -> None:
@@ -60,10 +60,12 @@ def check_batches(described: Batches, loader: DataLoader[Any]) -> None:
         )
 
 
-def watch_of(loader: DataLoader[Any], described: Batches) -> PassWatch | None:
-    """Sees to it that every pass through the loader goes to its end. Poisson batches are drawn anew for each step."""
-    dealer = dealer_of(loader)
-    return PassWatch(dealer, described, lists_ahead(loader)) if type(dealer) is BatchSampler else None
+def watch_of(loader: DataLoader[Any], described: Batches) -> LoaderWatch:
+    """Sees to it that each step uses the next batch of this loader, or the next few where gradients accumulate."""
+    split = loader.batch_sampler if isinstance(loader.batch_sampler, BatchSplittingSampler) else None
+    watched = watch_batches(loader, "batch_sampler") if split is None else watch_batches(split, "sampler")
+    together = 1 if described.random else max(1, described.largest // getattr(watched, "batch_size", described.largest))
+    return LoaderWatch(watched, described, together, lists_ahead(loader))
 
 
 def _deals(dealt: Batches, described: Batches) -> bool:

@@ -17,12 +17,11 @@ Span = tuple[float, float, int]
 
 @dataclass(frozen=True)
 class StepHistory:
-    """The steps that were executed, how, and why nothing may be claimed of them, if so."""
+    """The steps that were executed, and how."""
 
     spans: tuple[Span, ...] = ()
     steps: int = 0
     circumstances: Circumstances = field(default_factory=Circumstances)
-    refusal: str | None = None
 
     def with_step(self, multiplier: float, rate: float, circumstances: Circumstances) -> StepHistory:
         spans = self.spans
@@ -40,7 +39,6 @@ class StepHistory:
             "history": list(self.spans),
             "run": run_to_dict(run),
             "circumstances": asdict(self.circumstances),
-            "refusal": self.refusal,
         }
 
 
@@ -48,7 +46,7 @@ def history_from(state: Any, mechanism: str, run: Run) -> StepHistory:
     """The history in such a state, if it is about this run."""
     if not isinstance(state, Mapping):
         raise InvalidInput(f"state_dict must be what state_dict() returned. Got a {type(state).__name__}.")
-    for name in ("history", "mechanism", "run", "circumstances", "refusal"):
+    for name in ("history", "mechanism", "run", "circumstances"):
         if name not in state:
             raise InvalidInput(
                 f"state_dict must come from this accountant. Got one without the entry {name}.", field=name
@@ -61,13 +59,13 @@ def history_from(state: Any, mechanism: str, run: Run) -> StepHistory:
     if run_from_dict(state["run"]) != run:
         raise InvalidInput("state_dict must belong to the run of this accountant. Got another run.", field="run")
     try:
-        circumstances = Circumstances(**state["circumstances"])
+        circumstances = replace(Circumstances(**state["circumstances"]), resumed=True)
         spans = tuple(_span(*one) for one in state["history"])
     except TypeError as error:
         raise InvalidInput(
             "state_dict must be what state_dict() returned. Got one with a malformed history."
         ) from error
-    return _continued(StepHistory(spans, sum(count for _, _, count in spans), circumstances, state["refusal"]), run)
+    return _continued(StepHistory(spans, sum(count for _, _, count in spans), circumstances), run)
 
 
 def _continued(history: StepHistory, run: Run) -> StepHistory:

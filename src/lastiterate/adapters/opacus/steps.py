@@ -65,7 +65,12 @@ def check_step(run: Run, optimizer: DPOptimizer, step: int) -> None:
     if not same(optimizer.max_grad_norm, clip):
         raise _other("max_grad_norm", f"the clip of the run, {clip:g}", optimizer.max_grad_norm, step)
     _check_sizes(run, optimizer, step)
-    check_weights(run, optimizer, step)
+
+
+def check_multiplier(needed: float, multiplier: Any, step: int) -> None:
+    """An error unless the noise of this step, counted from 0, has the multiplier that is needed."""
+    if not same(multiplier, needed):
+        raise _other("noise_multiplier", f"that of the run, {needed:g}", multiplier, step)
 
 
 def _check_sizes(run: Run, optimizer: DPOptimizer, step: int) -> None:

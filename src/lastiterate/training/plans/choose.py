@@ -16,7 +16,7 @@ _CLEARLY = 1.1  # times: the problem is a guess, and full batches are the quicke
 _FEWER = (1, 5, 25)  # times fewer passes than one may have: what haste costs
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def chosen_plan(problem: Problem, wishes: Wishes = _NO_WISHES) -> Plan:
     """From public numbers alone."""
     best, *others = sorted(_of_every_way(problem, wishes), key=preference)

@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable
 
 from lastiterate.algorithms.losses import Loss
-from lastiterate.errors import Unavailable
+from lastiterate.errors import Interval, Unavailable, checked_number
 from lastiterate.training.plans.problem import Guess
 
 CLIP = 0.3  # of the norm of a row, or of the longest gradient: small clips do best, by what was tried on simulated problems
 _LINEAR_CLIP = {"ridge": 0.25, "huber": 0.25}
+_NORMS = Interval(1e-100, 1e100)  # beyond, squares of norms are no floats
 PULL = 0.3  # of the softmax, where iterates are hidden
 
 
@@ -30,6 +31,7 @@ def clip_of(loss: Loss) -> float:
 def guess_of(loss: Loss) -> Guess:
     """In the units of the loss: rows are taken to be about as long as they may be."""
     if loss.kind in _GUESSES and loss.feature_norm is not None:
+        checked_number("feature_norm", loss.feature_norm, _NORMS)
         return guess_for_scaled_rows(loss).for_rows_of(loss.feature_norm)
     return _of_facts(loss)
 

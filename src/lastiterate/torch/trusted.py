@@ -1,0 +1,27 @@
+"""One thing that a training takes from outside, as a row of a table that is checked, documented and tested as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Trusted:
+    """`needed`: what it has to be. `check` raises an error at a step where it is not.
+
+    `lines`: what the report states of it, where it applies, because nothing can check it.
+    """
+
+    name: str
+    needed: str
+    check: Callable[[Any], None] | None = None
+    lines: tuple[str, ...] = ()
+
+
+def check_all(table: tuple[Trusted, ...], step: Any) -> None:
+    """Check every entry that can be checked, in the order of the table."""
+    for entry in table:
+        if entry.check is not None:
+            entry.check(step)

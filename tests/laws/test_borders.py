@@ -1,0 +1,457 @@
+"""Formulas that take over above a size: never below the finer ones, and larger by little, on runs small enough for both."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_cold import forget_everything
+
+import lastiterate as li
+from lastiterate.algorithms.process import Process
+from lastiterate.algorithms.updates import Update
+from lastiterate.mixing.contraction import CurvedContraction
+from lastiterate.privacy.averaged import AveragedGaussianDP
+from lastiterate.privacy.balls_and_bins import BallsAndBinsDP
+from lastiterate.privacy.compose import compose_counted
+from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.privacy.hidden_place import HiddenPlaceDP
+from lastiterate.privacy.present_or_absent import present_or_absent
+from lastiterate.shift.growth import Maps, remaining_mu
+from lastiterate.testing.draws import random_smooth
+from lastiterate.theorems.bok2024_random import _sampled
+from lastiterate.theorems.group_by_chance import placed_by_chance
+from lastiterate.theorems.hidden_place import prepaid_hidden_evidence
+from lastiterate.theorems.own_places import composed_epochs
+from lastiterate.theorems.sampled import released_window, sampled_window
+from lastiterate.theorems.window_tail import window_of
+from processes import process
+
+SOURCE = Path(li.__file__).parent
+ROOMS = ("theorems", "kernel", "shift", "mixing", "privacy")
+DELTAS = (1e-3, 1e-8)
+BY_NAME = {theorem.name: theorem for theorem in li.CATALOGUE}
+Ask = Callable[[Any], list[float]]
+
+ONE_ORDER, NEW_ORDERS = li.Shuffled(120, 10, each_epoch=False), li.Shuffled(120, 10)
+FIXED_SIZE = li.FixedSize(120, 12)
+STEPS = 48
+VARIED = np.random.default_rng(0).uniform(0.1, 0.4, STEPS + 5)
+
+
+def epsilons(ask: Callable[[Any], Any]) -> Ask:
+    """ε at each δ of the guarantee that is asked for."""
+
+    def found(given: Any) -> list[float]:
+        guarantee = ask(given)
+        return [float(guarantee.epsilon(delta)) for delta in DELTAS]
+
+    return found
+
+
+def by(name: str) -> Ask:
+    """ε of a theorem; it has to apply."""
+    return epsilons(lambda given: BY_NAME[name].apply(given))
+
+
+def prepaid_mus(given: Process) -> list[float]:
+    """μ of each two places: ε also depends on which of them are compared, and there a good choice is found, not the best."""
+    notion = prepaid_hidden_evidence(given, 1e-9).notion
+    return notion.pair_mus[~np.eye(len(notion.mus), dtype=bool)].tolist()
+
+
+@dataclass(frozen=True)
+class Border:
+    """Beyond `name` in `module`, lowered to `small`, other formulas are used, which are at most `factor` times as large."""
+
+    module: str
+    name: str
+    small: Any
+    ask: Ask
+    runs: dict[str, Any]
+    factor: float
+    also: tuple[tuple[str, str, Any], ...] = ()  # other constants, on both sides of the border
+    least: float = 1 - 1e-9
+
+
+def in_epochs(sensitivity: Any = 0.4, lipschitz: Any = 0.95, whole: int = 3) -> dict[str, Process]:
+    """Whole epochs in one order or in new ones; and with part of an epoch at the end, or alone."""
+    return {
+        f"{batches.each_epoch=} {steps}": process(batches, steps, sensitivity, 1.0, lipschitz)
+        for batches in (ONE_ORDER, NEW_ORDERS)
+        for steps in (12 * whole + 7, 7)
+    }
+
+
+def with_momentum(given: Process) -> dict[str, Process]:
+    ways = ((li.SGD(momentum=0.5), li.LAST), (li.SGD(momentum=0.9), li.EMA(decay=0.9)))
+    return {f"{way}": replace(given, update=Update(*way, (0.3, 0.2))) for way in ways}
+
+
+def smooth(given: Process) -> Process:
+    found = random_smooth(np.random.default_rng(3), given)
+    center, radius, decay = (np.broadcast_to(one, len(given)) for one in (1.0, float(given.lipschitz[0]) - 1, 0.0))
+    growing = replace(found, center=center, radius=radius, decay=decay)
+    return replace(given, smooth=growing if given.contraction > 1 else found)
+
+
+def named(runs: Iterable[Any]) -> dict[str, Any]:
+    return {str(place): one for place, one in enumerate(runs)}
+
+
+MOMENTUM = {
+    f"{name} {way}": one
+    for name, given in in_epochs(lipschitz=1.0).items()
+    for way, one in with_momentum(given).items()
+}
+CHANGING = named(
+    process(NEW_ORDERS, steps, VARIED[:steps], 1.0, np.where(np.arange(steps) % 2, 0.97, 1.03))
+    for steps in (STEPS, STEPS + 5)
+)
+RELEASED = {
+    "alike": process(NEW_ORDERS, STEPS, 0.3, 1.0, 1.02, releases=(5, 15, 17, 19, 30)),
+    "cut at the end": process(NEW_ORDERS, STEPS + 5, 0.3, 1.0, 0.97, releases=(5, 15, 17, 19, 30, 50)),
+    "changing": process(NEW_ORDERS, STEPS, VARIED[:STEPS], 1.0, 1.02, releases=(5, 15, 17, 19, 30)),
+}
+ALIKE = {
+    f"{factor} {diameter}": process(FIXED_SIZE, 30, 0.2, 1.0, factor, diameter)
+    for factor in (0.0, 0.5, 0.9, 1.0, 1.1, math.inf)
+    for diameter in (math.inf, 1.0, 0.1)
+}
+SAMPLED = named(process(batches, 4, VARIED[:4], 1.0, 0.95) for batches in (FIXED_SIZE, li.Poisson(120, 0.1)))
+LONGER = {
+    "changing": process(FIXED_SIZE, 8, VARIED[:8], 1.0, 0.95),
+    "alike": process(FIXED_SIZE, 8, 0.4, 1.0, 0.8),
+}
+ZEROED = {
+    "alike": process(FIXED_SIZE, 3, 0.4, 1.0, 0.95),
+    "changing": process(FIXED_SIZE, 3, [0.3, 0.4, 0.5], 1.0, 0.95),
+}
+ZEROED = {name: replace(one, adjacency=li.ZERO_OUT, sampled=2 * one.sensitivity) for name, one in ZEROED.items()}
+MANY_MUS = np.linspace(0.05, 1.0, 40)
+OWN_PLACES = replace(process(li.BallsAndBins(120, 2), 6, VARIED[:6], 1.0, 0.95), adjacency=li.ZERO_OUT)
+
+
+def hidden_place(mus: np.ndarray) -> HiddenPlaceDP:
+    return HiddenPlaceDP(mus=mus, pair_mus=np.hypot(mus[:, None], mus), weights=np.full(len(mus), 1 / len(mus)))
+
+
+def averaged(mus: np.ndarray) -> AveragedGaussianDP:
+    return AveragedGaussianDP(mus=mus, weights=np.full(len(mus), 1 / len(mus)))
+
+
+def maps(factor: float) -> Maps:
+    values = (0.2, factor, 0.5, 0.9, 1.0)
+    return Maps(*(np.broadcast_to(value, 30) for value in values))
+
+
+BORDERS = (
+    Border("theorems.linear_optimiser", "_MOST_PLACES", 4, by("linear-optimiser/random-order"), MOMENTUM, 1.3),
+    Border(
+        "kernel.places",
+        "MOST_PLACES",
+        5,
+        by("random-order"),
+        in_epochs(),
+        1.01,
+        (("kernel.places", "_NEAR_THE_END", 2),),
+    ),
+    Border(
+        "kernel.places",
+        "MOST_PLACES",
+        5,
+        by("hidden-place"),
+        in_epochs(),
+        2.2,
+        (("kernel.places", "_NEAR_THE_END", 2),),
+    ),
+    Border("theorems.shift_engine", "_FEW_STEPS", 5, by("shift-engine"), ALIKE, 1 + 1e-6),
+    Border(
+        "shift.one_block",
+        "_MOST_STEPS",
+        4,
+        by("shift-engine"),
+        ALIKE,
+        1.02,
+        (("theorems.shift_engine", "_FEW_STEPS", 5),),
+    ),
+    Border(
+        "shift.growth",
+        "_MOST_ENDS",
+        3,
+        epsilons(lambda one: GaussianDP(remaining_mu(*one))),
+        named((maps(f), z) for f in (1.05, math.inf) for z in (0.0, 2.0)),
+        1.01,
+    ),
+    Border("shift.overlap", "_LONGEST", 5, by("linear-optimiser/random-order"), MOMENTUM, 1.5),
+    Border("theorems.epoch_by_epoch", "_MOST_GROUPS", 2, by("random-order/epoch-by-epoch"), CHANGING, 1.2),
+    Border("theorems.epoch_by_epoch", "_MOST_PATTERNS", 2, by("random-order/epoch-by-epoch"), RELEASED, 1.5),
+    Border("theorems.epoch_by_epoch", "_MOST_LEVELS", 4, by("random-order/epoch-by-epoch"), CHANGING, 1.3),
+    Border(
+        "theorems.hidden_epochs",
+        "_MOST_GROUPED",
+        5,
+        by("hidden-place/epoch-by-epoch"),
+        {"alike": process(NEW_ORDERS, 24, 0.3, 1.0, 1.02)},
+        1.2,
+    ),
+    Border("theorems.hidden_place", "MOST_REPRESENTED", 6, by("hidden-place"), in_epochs(), 1.5),
+    Border(
+        "theorems.hidden_place",
+        "_MOST_PREPAID",
+        4,
+        prepaid_mus,
+        {name: smooth(one) for name, one in in_epochs(whole=2).items()},
+        1.5,
+    ),
+    Border(
+        "theorems.prepaid_epochs",
+        "MOST_REPRESENTED",
+        5,
+        by("prepayment/epoch-by-epoch"),
+        {"alike": smooth(process(NEW_ORDERS, 24, 0.4, 1.0, 1.02))},
+        1.1,
+        least=0.999,  # the finer one keeps three functions apart in place of one, and is put into a table
+    ),
+    Border("theorems.sampled", "_MOST_LEVELS", 2, epsilons(lambda one: sampled_window(one, 3)), SAMPLED, 1.5),
+    Border(
+        "theorems.sampled",
+        "_FEW_LEVELS",
+        2,
+        epsilons(lambda one: released_window(one, 3)),
+        {"changing": ZEROED["changing"]},
+        1.5,
+    ),
+    Border("theorems.sampled", "_MOST_ON_A_LATTICE", 2, epsilons(lambda one: released_window(one, 3)), ZEROED, 1.8),
+    Border(
+        "theorems.sampled",
+        "_LARGEST_ON_A_LATTICE",
+        0.1,
+        epsilons(lambda one: released_window(one, 3)),
+        {"alike": ZEROED["alike"]},
+        1.8,
+    ),
+    Border(
+        "theorems.window_tail", "_LONGEST", 1, by("window-tail"), {"alike": process(FIXED_SIZE, 20, 0.4, 1.0, 0.3)}, 2.5
+    ),
+    Border(
+        "theorems.window_tail",
+        "_MOST_WEIGHTS",
+        3,
+        epsilons(lambda one: window_of(one, 1)),
+        LONGER,
+        1.5,
+    ),
+    Border(
+        "theorems.own_places",
+        "_MOST_LEVELS",
+        2,
+        epsilons(composed_epochs),
+        {"changing": OWN_PLACES},
+        1.5,
+        (("privacy.compose", "_MOST_CELLS", 300),),
+    ),
+    Border(
+        "theorems.group_by_chance",
+        "_MOST_LEVELS",
+        20,
+        epsilons(lambda one: placed_by_chance(one, averaged(MANY_MUS[:12]))),
+        {"two": replace(in_epochs()["batches.each_epoch=False 43"], group=2)},
+        1.1,
+    ),
+    Border(
+        "theorems.bok2024_random",
+        "_LARGEST_SAMPLED",
+        0.1,
+        epsilons(lambda mu: _sampled(process(FIXED_SIZE, 1), mu, GaussianDP(0.05))),
+        named((0.5, 2.0)),
+        10.0,
+    ),
+    Border(
+        "mixing.contraction",
+        "_MOST_STEPS",
+        3,
+        epsilons(lambda one: CurvedContraction(*one)),
+        named([(1.0, 0.1, 5), (2.0, 0.1, 20), (0.5, 1.0, 4)]),
+        1.01,
+    ),
+    Border(
+        "privacy.present_or_absent",
+        "MOST_LEVELS",
+        8,
+        epsilons(lambda mus: present_or_absent(mus, np.full(len(mus), 1 / len(mus)))),
+        {"40": MANY_MUS},
+        1.2,
+    ),
+    Border("privacy.hidden_place", "_MOST_COLUMNS", 8, epsilons(hidden_place), {"40": MANY_MUS}, 1.2),
+    Border("privacy.hidden_place", "_MOST_NUMBERS", 4, epsilons(hidden_place), {"40": MANY_MUS}, 1.2),
+    Border(
+        "privacy.balls_and_bins",
+        "_MOST_BATCHES",
+        4,
+        epsilons(lambda mu: BallsAndBinsDP(mu, 8, 2, li.ZERO_OUT)),
+        named((0.5, 2.0)),
+        1.6,
+    ),
+    Border(
+        "privacy.balls_and_bins",
+        "_LARGEST_MU",
+        0.1,
+        epsilons(lambda mu: BallsAndBinsDP(mu, 8, 2, li.ZERO_OUT)),
+        named((0.5, 2.0)),
+        3.5,
+    ),
+    Border(
+        "privacy.compose",
+        "_MOST_CELLS",
+        200,
+        epsilons(lambda mus: compose_counted([(averaged(mus), 3)])),
+        {"40": MANY_MUS},
+        1.01,
+    ),
+    Border(
+        "privacy.loss",
+        "_MOST_CELLS",
+        10,
+        epsilons(lambda mus: compose_counted([(averaged(mus), 3)]).after(0.5)),
+        {"40": MANY_MUS},
+        1.01,
+    ),
+)
+
+
+EFFORT = "a limit of effort: whatever is left out is one of several valid bounds, or found by a search that is checked"
+REFUSES = "beyond it, the theorem does not apply"
+FLOATS = "keeps numbers within floats"
+NO_BORDERS = {
+    "theorems.asoodeh2023._LARGEST_RATIO": REFUSES,
+    "theorems.block_mixing._LARGEST_APART": EFFORT,
+    "theorems.block_mixing._LONGEST": EFFORT,
+    "theorems.bounded_steps._FEW_CUTS": EFFORT,
+    "theorems.bounded_steps._MOST_ROWS": EFFORT,
+    "theorems.epoch_by_epoch._LARGEST_HIDDEN": FLOATS,
+    "theorems.epoch_by_epoch._LARGEST_MU": REFUSES,
+    "theorems.epoch_by_epoch._MOST_STEPS": REFUSES,
+    "theorems.group_by_chance._MOST_RECORDS": REFUSES,
+    "theorems.hidden_epochs._MOST_PLACES": REFUSES,
+    "theorems.hidden_participation._LONGEST": EFFORT,
+    "theorems.hidden_participation._MOST_TURNS": EFFORT,
+    "theorems.hidden_participation._MOST_STEPS": REFUSES,
+    "theorems.langevin._MOST_STEPS": REFUSES,
+    "theorems.linear_optimiser._LARGEST_MU": REFUSES,
+    "theorems.linear_optimiser._MOST_STEPS": REFUSES,
+    "theorems.own._LONGEST": "characters of a name",
+    "theorems.prepaid_momentum._MOST_WORK": REFUSES,
+    "theorems.prepaid_participation._FEW_STEPS": EFFORT,
+    "theorems.prepaid_participation._MOST_TURNS": EFFORT,
+    "theorems.prepayment._MOST_ALIKE": REFUSES,
+    "theorems.prepayment._MOST_DIFFERENT": REFUSES,
+    "theorems.reflection._LARGEST_PUSH": REFUSES,
+    "theorems.reflection._MOST_LONGER": EFFORT,
+    "theorems.reflection._MOST_PLACES": REFUSES,
+    "theorems.reflection._MOST_STEPS": EFFORT,
+    "theorems.run_in_parts._MOST_BLOCKS": EFFORT,
+    "theorems.run_in_parts._MOST_PARTS": EFFORT,
+    "theorems.run_in_parts._MOST_ROUNDS": EFFORT,
+    "theorems.shift_engine.MOST_WORK": REFUSES,
+    "theorems.shift_engine._MOST_GROWN": REFUSES,
+    "theorems.window_tail._MOST_HIDDEN": EFFORT,
+    "kernel.check._MOST_PAIRS": "other pairs of a certificate are not looked at, and count as not compared",
+    "kernel.read._MOST_STEPS": REFUSES,
+    "shift.one_block._LARGEST_LOG": FLOATS,
+    "mixing.distances._LARGEST_PAYMENT": EFFORT,
+    "mixing.settled._MOST_BLOCKS": EFFORT,
+    "privacy.after._FEW_QUESTIONS": "more are answered together, by a table whose chords lie above",
+    "privacy.baselines._LARGEST_MU": FLOATS,
+    "privacy.calibrate._MOST_SECANTS": EFFORT,
+    "privacy.hidden_place._FEW_MIXES": "used beyond _MOST_COLUMNS, which is in the table",
+    "privacy.renyi._LARGEST_EPSILON": FLOATS,
+    "privacy.select._LARGEST_DELTA": FLOATS,
+    "privacy.subsampled._MOST_STEPS": "beyond it, sampling is not credited",
+    "privacy.subsampled._MOST_ANSWERED": "how many answers are remembered",
+    "privacy.subsampled._FEW_QUESTIONS": "more are answered together, by the same transform",
+    "privacy.subsampled._FEW_STEPS": EFFORT,
+    "privacy.subsampled._LARGEST_VARIANCE": "beyond it, sampling is not credited",
+    "privacy.trials._LARGEST_LOG": FLOATS,
+    "privacy.zeroed_out._FEW_QUESTIONS": "more are answered together, by a table whose chords lie above",
+}
+
+
+def patch(monkeypatch: pytest.MonkeyPatch, module: str, name: str, value: Any) -> None:
+    monkeypatch.setattr(import_module(f"lastiterate.{module}"), name, value)
+
+
+def answers(border: Border) -> dict[str, np.ndarray]:
+    forget_everything()
+    return {name: np.array(border.ask(run)) for name, run in border.runs.items()}
+
+
+@pytest.mark.parametrize("border", BORDERS, ids=lambda one: f"{one.module}.{one.name}")
+def test_beyond_a_border_nothing_is_smaller_and_little_is_lost(border: Border, monkeypatch: pytest.MonkeyPatch) -> None:
+    for constant in border.also:
+        patch(monkeypatch, *constant)
+    finer = answers(border)
+    patch(monkeypatch, border.module, border.name, border.small)
+    coarser = answers(border)
+    assert any((coarser[name] != finer[name]).any() for name in finer)  # another formula was used
+    for name in finer:
+        assert (coarser[name] >= finer[name] * border.least).all(), name
+        assert (coarser[name] <= finer[name] * border.factor).all(), name
+
+
+PASSES = {
+    "random-order": lambda steps: process(ONE_ORDER, steps, 0.4, 1.0, 0.95),
+    "linear-optimiser/random-order": lambda steps: replace(
+        process(ONE_ORDER, steps, 0.4, 1.0, 1.0), update=Update(li.SGD(momentum=0.5), li.LAST, (0.3, 0.2))
+    ),
+    "random-order/epoch-by-epoch": lambda steps: process(NEW_ORDERS, steps, 0.4, 1.0, 1.02),
+}
+LOWERED = (
+    ("kernel.places", "_NEAR_THE_END", 2),
+    ("kernel.places", "MOST_PLACES", 5),
+    ("theorems.linear_optimiser", "_MOST_PLACES", 4),
+    ("theorems.epoch_by_epoch", "_MOST_LEVELS", 4),
+)
+
+
+@pytest.mark.parametrize("lowered", [(), LOWERED], ids=["below", "beyond"])
+@pytest.mark.parametrize("name", PASSES)
+def test_many_epochs_reveal_more_than_one_and_one_more_than_its_first_step(
+    name: str, lowered: tuple[tuple[str, str, Any], ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for constant in lowered:
+        patch(monkeypatch, *constant)
+    forget_everything()
+    first_step, epoch, epochs = (np.array(by(name)(PASSES[name](steps))) for steps in (1, 12, 120))
+    assert (first_step <= epoch * (1 + 1e-9)).all()
+    assert (1.05 * epoch < epochs).all()
+
+
+def constants(path: Path) -> set[str]:
+    """Names of a module that say of a number where something ends."""
+    pattern = re.compile(r"_?MOST_\w+|_LONGEST|_FEW_\w+|_LARGEST_\w+")
+    assigned = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Assign)]
+    names = [
+        node.id for one in assigned for target in one.targets for node in ast.walk(target) if isinstance(node, ast.Name)
+    ]
+    return {name for name in names if pattern.fullmatch(name)}
+
+
+def test_every_border_is_in_the_table_or_is_known_not_to_be_one() -> None:
+    found = {
+        ".".join((*path.relative_to(SOURCE).with_suffix("").parts, name))
+        for room in ROOMS
+        for path in (SOURCE / room).rglob("*.py")
+        for name in constants(path)
+    }
+    tested = {f"{one.module}.{one.name}" for one in BORDERS} & found
+    assert tested & set(NO_BORDERS) == set()
+    assert found == tested | set(NO_BORDERS)
