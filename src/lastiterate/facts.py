@@ -1,0 +1,224 @@
+"""Facts: what a guarantee rests on, what is wrong with an execution, each as a code and its numbers.
+
+Certificates, models, checkpoints and budgets hold facts. `report/english.py` makes the sentences, which may change on any
+day: nothing that is written or compared depends on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from lastiterate.errors import InvalidInput, shown
+
+Value = bool | int | float | str | tuple[int, ...] | tuple[tuple[str, tuple[int, ...]], ...] | None
+_LONGEST = 400  # characters of a text in a file
+
+
+class Basis(Enum):
+    """Who stands for an assumption."""
+
+    PROMISED = "promised"
+    """Only the owner of the data can know it."""
+    CHECKED = "checked"
+    """A program compared it with the data or with what was executed."""
+    ENFORCED = "enforced"
+    """lastiterate itself executed the run so."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A code of `KINDS` with its values; `str` is its sentence in English."""
+
+    code: str
+    values: tuple[tuple[str, Value], ...] = ()
+    basis: Basis = Basis.PROMISED
+
+    def __str__(self) -> str:
+        from lastiterate.report.english import sentence
+
+        return sentence(self.code, dict(self.values))
+
+    def __repr__(self) -> str:
+        return f"{self.code}({', '.join(f'{name}={value!r}' for name, value in self.values)})"
+
+    @property
+    def stated(self) -> Fact:
+        """The fact itself, whoever stands for it."""
+        return self.on(Basis.PROMISED)
+
+    def on(self, basis: Basis) -> Fact:
+        """The same fact with somebody else who stands for it."""
+        return replace(self, basis=basis)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fact as JSON holds it: its code, its numbers, and who stands for it if that is not its owner."""
+        values = {name: list(value) if isinstance(value, tuple) else value for name, value in self.values}
+        basis = {} if self.basis is Basis.PROMISED else {"basis": self.basis.value}
+        return {"code": self.code, **values, **basis}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of fact by an example of its values; `most` is the strongest basis that it may have."""
+
+    values: Mapping[str, Value]
+    most: Basis = Basis.PROMISED
+
+
+def _kind(most: Basis = Basis.PROMISED, /, **values: Value) -> Kind:
+    return Kind(values, most)
+
+
+_ENFORCED, _CHECKED = Basis.ENFORCED, Basis.CHECKED
+
+KINDS: dict[str, Kind] = {
+    # The privacy unit: between which data sets, or runs, nobody can tell.
+    "neighbours": _kind(adjacency="replace_one", user_records=1, records=()),
+    "forgotten": _kind(records=1, replaced=False, adaptive=False),
+    # What is released.
+    "only_released": _kind(released="last", parameter=None, after=(), beforehand=False),
+    "user_records": _kind(at_most=3),
+    "one_person": _kind(records=(0, 4)),
+    "released_before": _kind(mu=0.3),
+    "kept_inside": _kind(what=(("resume.pt", (10, 20)),)),
+    "every_iterate_released": _kind(),
+    # How a run is executed.
+    "start_independent": _kind(_ENFORCED, beforehand=False),
+    "batches": _kind(_ENFORCED, kind="shuffled"),
+    "smaller_batch_divisor": _kind(_ENFORCED, divided_by=200, own_size=False),
+    "noise": _kind(_ENFORCED),
+    "projected": _kind(_ENFORCED),
+    "l2_in_full": _kind(_ENFORCED, after_clipping=True),
+    "start_norm": _kind(_ENFORCED, at_most=0.0),
+    "record_unchanged": _kind(_ENFORCED),
+    "optimizer_sees_noisy_gradients": _kind(_ENFORCED),
+    "gradients_bounded_everywhere": _kind(_ENFORCED),
+    "batches_not_adaptive": _kind(_ENFORCED),
+    "schedules_public": _kind(),
+    "no_batch_statistics": _kind(_ENFORCED),
+    # The loss of a record.
+    "clipped": _kind(_ENFORCED, least=0.5, most=0.5, per="record", classes=0),
+    "gradient_change": _kind(at_most=2.0),
+    "gradient_norm": _kind(at_most=1.0, before_clipping=False),
+    "feature_norm": _kind(_ENFORCED, at_most=1.0, intercept=True),
+    "residual": _kind(at_most=2.0),
+    "pull_limit": _kind(_ENFORCED, together=0.5, each=0.125),
+    "hessian": _kind(low=0.0, high=1.0),
+    "differentiable": _kind(),
+    "convex": _kind(modulus=0.0, of="record", before_clipping=False),
+    # An execution by other libraries, or by a loop of one's own.
+    "record_gradients_separate": _kind(_CHECKED),
+    "collate_separate": _kind(_CHECKED, compared=True),
+    "loader_to_model": _kind(),
+    "generator_unpredictable": _kind(drew="order"),
+    "exact_arithmetic": _kind(precision="float32", hidden="unused"),
+    "criterion_reduction": _kind(),
+    "resumed_as_saved": _kind(),
+    "loader_unseen": _kind(),
+    "steps_unseen": _kind(count=3),
+    # Theorems, selections, forgetting, budgets.
+    "theorem_true": _kind(theorem="mine/full-batch", citation="my notes"),
+    "trials_drawn": _kind(law="geometric", mean=10.0, shape=None),
+    "setting_drawn": _kind(settings=4),
+    "trials_fresh": _kind(),
+    "only_best_trial_released": _kind(),
+    "score_public": _kind(),
+    "stated_gdp": _kind(mu=0.5),
+    "same_start_and_settings": _kind(steps=100, further=20, records=1, replaced=False, earlier=0, after=()),
+    "separate_run": _kind(steps=100, further=20, records=1, replaced=False, earlier=0),
+    "models_covered": _kind(earlier="not covered"),
+    "removed_unused": _kind(),
+    "requests_independent": _kind(),
+    "nothing_released_meanwhile": _kind(),
+    "ledger_complete": _kind(),
+    "releases_adaptive": _kind(adaptive=True),
+    "stated_by_owner": _kind(),
+    # Caveats: what is known to be wrong with an execution.
+    "noise_seeded": _kind(generator="lastiterate"),
+    "order_seeded": _kind(),
+    "leaked": _kind(what=(("train_loss", (1, 2)),)),
+    "stopped_early": _kind(taken=10, planned=30),
+    "trace_kept": _kind(),
+    "called_by": _kind(callers="GridSearchCV"),
+    "learnt_before": _kind(steps="StandardScaler"),
+    "classes_read": _kind(count=3),
+    "target_bound_read": _kind(bound=2.5),
+    "feature_norm_read": _kind(norm=2.5),
+    "random_state_set": _kind(),
+    "delta_from_records": _kind(records=100, delta=0.001),
+    "records_counted": _kind(records=100),
+    "best_of_trials": _kind(),
+    "of_one_person": _kind(),
+}
+"""Every kind of fact, with an example of its values."""
+
+
+def fact(code: str, /, **values: Value) -> Fact:
+    """A fact of a kind that is listed, with all of its values."""
+    if set(values) != set(KINDS[code].values):
+        raise TypeError(f"{code} takes {', '.join(KINDS[code].values)}, not {', '.join(values)}")
+    return Fact(code, tuple((name, values[name]) for name in KINDS[code].values))
+
+
+def facts_to_json(facts: Iterable[Fact]) -> list[dict[str, Any]]:
+    """Facts as JSON holds them."""
+    return [one.to_dict() for one in facts]
+
+
+def fact_from_json(content: Any) -> Fact:
+    """A fact that was read; an error where it is of no known kind, or its values are not those of its kind."""
+    if not isinstance(content, dict) or content.get("code") not in KINDS:
+        raise InvalidInput(f"a fact must have one of the known codes. Got {shown(content):.60}.", field="facts")
+    kind, given = (
+        KINDS[content["code"]],
+        {name: value for name, value in content.items() if name not in ("code", "basis")},
+    )
+    values = {name: _tuple(value) for name, value in given.items()}
+    if set(values) != set(kind.values) or not all(_like(values[name], kind.values[name]) for name in values):
+        raise InvalidInput(
+            f"{content['code']} must have the values {', '.join(kind.values) or 'none'}. Got {shown(given):.60}.",
+            field="facts",
+        )
+    basis = Basis(content.get("basis", Basis.PROMISED.value))
+    if _STRENGTH.index(basis) > _STRENGTH.index(kind.most):
+        raise InvalidInput(f"{content['code']} cannot be {basis.value}.", field="facts")
+    return fact(content["code"], **values).on(basis)
+
+
+_STRENGTH = (Basis.PROMISED, Basis.CHECKED, Basis.ENFORCED)
+
+
+def facts_from_json(content: Any) -> tuple[Fact, ...]:
+    """Facts that were read."""
+    if not isinstance(content, list):
+        raise InvalidInput(f"facts must be a list. Got {shown(content):.60}.", field="facts")
+    return tuple(fact_from_json(one) for one in content)
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(_tuple(one) for one in value) if isinstance(value, list) else value
+
+
+def _like(value: Any, example: Value) -> bool:
+    """Whether a value that was read is one of the kind of the example: a flag, a number, a short text, a list of these."""
+    match example:
+        case bool():
+            return isinstance(value, bool)
+        case str():
+            return isinstance(value, str) and value.isprintable() and len(value) <= _LONGEST
+        case tuple():
+            return isinstance(value, tuple) and all(_plain(one) for one in value)
+        case None:
+            return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _plain(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(_plain(one) for one in value)
+    if isinstance(value, str):
+        return value.isprintable() and len(value) <= _LONGEST
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -1,0 +1,1 @@
+"""The only place where facts become sentences: English, the text of a report, its notebook card, and the page to sign."""
