@@ -101,8 +101,8 @@ KINDS: dict[str, Kind] = {
     "no_batch_statistics": _kind(_ENFORCED),
     # The loss of a record.
     "clipped": _kind(_ENFORCED, least=0.5, most=0.5, per="record", classes=0),
-    "gradient_change": _kind(at_most=2.0),
-    "gradient_norm": _kind(at_most=1.0, before_clipping=False),
+    "gradient_change": _kind(_ENFORCED, at_most=2.0),
+    "gradient_norm": _kind(_ENFORCED, at_most=1.0, before_clipping=False),
     "feature_norm": _kind(_ENFORCED, at_most=1.0, intercept=True),
     "residual": _kind(at_most=2.0),
     "pull_limit": _kind(_ENFORCED, together=0.5, each=0.125),
@@ -119,6 +119,9 @@ KINDS: dict[str, Kind] = {
     "resumed_as_saved": _kind(),
     "loader_unseen": _kind(),
     "steps_unseen": _kind(count=3),
+    "trainer_seed_unused": _kind(seed="42"),
+    "durations_tell_nothing": _kind(),
+    "statistics_public": _kind(),
     # Theorems, selections, forgetting, budgets.
     "theorem_true": _kind(theorem="mine/full-batch", citation="my notes"),
     "trials_drawn": _kind(law="geometric", mean=10.0, shape=None),
@@ -135,7 +138,7 @@ KINDS: dict[str, Kind] = {
     "nothing_released_meanwhile": _kind(),
     "ledger_complete": _kind(),
     "releases_adaptive": _kind(adaptive=True),
-    "stated_by_owner": _kind(),
+    "stated_by_owner": _kind(entries=(4,)),
     # Caveats: what is known to be wrong with an execution.
     "noise_seeded": _kind(generator="lastiterate"),
     "order_seeded": _kind(),

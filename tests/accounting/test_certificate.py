@@ -17,7 +17,7 @@ import lastiterate as li
 from alone import alone
 from lastiterate.accounting import certificate as certificates
 from lastiterate.accounting.certificate import certificate_of
-from lastiterate.accounting.describe import promises
+from lastiterate.report.run_text import promises
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.kernel.check import check
 from lastiterate.kernel.steps import Refused

@@ -13,7 +13,7 @@ import pytest
 
 import lastiterate as li
 from lastiterate.accounting.forgetting import Requests, forgetting_process, forgotten_by
-from lastiterate.accounting.signed.html import page_of, sheet_in
+from lastiterate.report.page_file import page_of, sheet_in
 
 DELTA = 1e-5
 

@@ -41,7 +41,7 @@ MODULES = (
         "shuffled or cyclic or sampler or inclusion or each_epoch or wrong_in_a_file",
     ),
     Module("algorithms/noise.py", "tests/algorithms/test_noise.py"),
-    Module("algorithms/losses/facts.py", "tests/algorithms/test_facts.py"),
+    Module("algorithms/losses/loss.py", "tests/algorithms/test_facts.py"),
     Module("algorithms/losses/given.py", "tests/algorithms/test_facts.py"),
     Module("algorithms/losses/margins.py", "tests/algorithms/test_facts.py tests/laws/test_kinds.py", "facts"),
     Module("algorithms/losses/residuals.py", "tests/algorithms/test_facts.py tests/laws/test_kinds.py", "facts"),

@@ -97,7 +97,7 @@ MUTANTS = (
     ),
     Mutant(
         "the gradient of a linear model moves by its bound, not by twice its bound",
-        "algorithms/losses/facts.py",
+        "algorithms/losses/loss.py",
         "gradient_sensitivity=2 * first * norm,",
         "gradient_sensitivity=first * norm,",
         "tests/algorithms/test_losses.py",
@@ -1569,7 +1569,7 @@ MUTANTS = (
     ),
     Mutant(
         "a report page may say what its certificate does not",
-        "accounting/signed/check.py",
+        "report/page_check.py",
         "    if said == meant:",
         "    if len(said) == len(meant):",
         "tests/signed/test_report_page.py",
@@ -1577,7 +1577,7 @@ MUTANTS = (
     ),
     Mutant(
         "a page with a caveat is signed as any other",
-        "accounting/signed/content.py",
+        "report/content.py",
         "    if claimed.caveats:\n        yield from _listed(claimed.assumptions)\n        return\n",
         "",
         "tests/signed/test_report_page.py",
@@ -1593,7 +1593,7 @@ MUTANTS = (
     ),
     Mutant(
         "a digest of private data without its key",
-        "accounting/signed/digests.py",
+        "report/digests.py",
         'hmac.new(_key_in(key), digestmod="sha256")',
         "hashlib.sha256(_key_in(key)[:0])",
         "tests/signed/test_saved_files.py",

@@ -16,8 +16,8 @@ import pytest
 from reports import MAKERS, PAGES, REPORTS, SEEDED, SIGNABLE, run_of, saved
 
 import lastiterate as li
-from lastiterate.accounting.signed.html import page_of
-from lastiterate.accounting.signed.sheet import ReportSheet
+from lastiterate.report.page_file import page_of
+from lastiterate.report.sheet import ReportSheet
 from lastiterate.cli import main
 from lastiterate.digits import above, below
 

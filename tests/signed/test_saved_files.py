@@ -18,7 +18,7 @@ import pytest
 from reports import DELTA, PAGES, REPORTS, run_of, saved
 
 import lastiterate as li
-from lastiterate.accounting.signed.digests import digest_of
+from lastiterate.report.digests import digest_of
 from lastiterate.cli import main
 
 

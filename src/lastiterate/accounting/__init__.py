@@ -10,8 +10,8 @@ from lastiterate.accounting.report import Report
 from lastiterate.accounting.sandwich import Sandwich
 from lastiterate.accounting.select import Selection
 from lastiterate.accounting.selection_certificate import SelectionVerdict
-from lastiterate.accounting.signed.check import PageVerdict
 from lastiterate.accounting.verdict import Verdict
+from lastiterate.report.page_check import PageVerdict
 
 __all__ = [
     "Alternative",

@@ -17,16 +17,10 @@ from lastiterate.accounting.certificate import BUDGET_FORMAT, proved_by, rounded
 from lastiterate.accounting.verdict import Verdict, rejected
 from lastiterate.digits import above
 from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, checked_number
+from lastiterate.facts import Fact, fact, fact_from_json, facts_from_json
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.dominated import gaussian_cover
 from lastiterate.privacy.gaussian import GaussianDP
-
-_ALL = "Whatever was computed from this data set and released is an entry of this ledger."
-_STATED = "Its guarantee is stated by its owner, not proved."
-_NEXT = {
-    True: "Which release came next, and how, depended on the data only through earlier entries.",
-    False: "All entries were decided before the first of them was released.",
-}
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,7 +32,7 @@ class BudgetVerdict(Verdict):
     def __str__(self) -> str:
         proved = sum(grade != "stated" for grade in self.entries)
         return (
-            f"accepted: epsilon = {above(self.epsilon, 9)} at delta = {self.delta:g}, {self.adjacency}, "
+            f"accepted: epsilon = {above(self.epsilon, 9)} at delta = {self.delta:g}, {self.unit}, "
             f"of {len(self.entries)} releases together, {proved} of them proved and "
             f"{len(self.entries) - proved} stated; recomputed"
         )
@@ -53,7 +47,7 @@ def budget_certificate(terms: Terms, rule: Rule, past: History) -> dict[str, Any
     return {
         "format": BUDGET_FORMAT,
         "grade": "recomputed",
-        "claim": {"adjacency": terms.protected, "delta": terms.delta, "epsilon": epsilon},
+        "claim": {"unit": terms.unit.to_dict(), "delta": terms.delta, "epsilon": epsilon},
         "terms": terms.to_dict(),
         "entries": [json.loads(text) for text in past.texts],
         "digest": past.digest,
@@ -68,7 +62,7 @@ def verify_budget(content: dict[str, Any]) -> Verdict:
         return rejected("its entries are not those that its digest was made of")
     entries = entries_of(texts)
     claim = content["claim"]
-    if (claim["adjacency"], claim["delta"]) != (terms.protected, terms.delta):
+    if (fact_from_json(claim["unit"]), claim["delta"]) != (terms.unit, terms.delta):
         return rejected("its claim has another delta or other neighbours than its terms")
     epsilon = checked_number("epsilon", claim["epsilon"], NON_NEGATIVE)
     if reason := _not_the_sum(terms, entries, epsilon):
@@ -83,7 +77,7 @@ def verify_budget(content: dict[str, Any]) -> Verdict:
         checked_number("delta", claim["delta"], INSIDE_UNIT),
         assumptions=tuple(_assumptions(terms, entries)),
         grade="recomputed",
-        adjacency=terms.protected,
+        unit=terms.unit,
         entries=tuple(_grade(entry) for entry in entries),
     )
 
@@ -95,7 +89,7 @@ def _grade(entry: BudgetEntry) -> str:
 def _miscounted(entry: BudgetEntry, terms: Terms) -> str | None:
     """Why an entry is not what its curve says: its neighbours, its own ε, what it was charged."""
     if entry.adjacency is not terms.adjacency:
-        return f"it has other neighbouring data sets: {entry.adjacency.said}"
+        return f"it has other neighbouring data sets: {entry.adjacency!r}"
     if not float(entry.notion.epsilon(terms.delta)) <= entry.epsilon:
         return f"its own epsilon is not {entry.epsilon:.12g}"
     if terms.adaptive:
@@ -112,7 +106,7 @@ def _unbacked(entry: BudgetEntry, terms: Terms) -> str | None:
     verdict = verify(certificate)
     if not verdict.accepted:
         return verdict.reason
-    if type(verdict) is not Verdict or verdict.adjacency != terms.protected:
+    if type(verdict) is not Verdict or verdict.unit != terms.unit:
         return "its certificate has other neighbouring data sets, or is not about a run"
     return (
         None
@@ -135,14 +129,13 @@ def _not_the_sum(terms: Terms, entries: tuple[BudgetEntry, ...], epsilon: float)
     return None if together <= terms.delta else f"its entries make mu = {mu:.12g}, which is more than the budget"
 
 
-def _assumptions(terms: Terms, entries: tuple[BudgetEntry, ...]) -> Iterator[str]:
-    """Each once, with the entries that make it."""
-    yield from (_ALL, _NEXT[terms.adaptive])
+def _assumptions(terms: Terms, entries: tuple[BudgetEntry, ...]) -> Iterator[Fact]:
+    """Those of the ledger, then those of its entries, each once."""
+    yield from (fact("ledger_complete"), fact("releases_adaptive", adaptive=terms.adaptive))
     if terms.user_records > 1:
-        yield f"No user has more than {terms.user_records} records."
-    made: dict[str, list[str]] = {}
-    for entry in entries:
-        for sentence in [_STATED] if entry.certificate is None else entry.certificate["assumptions"]:
-            made.setdefault(str(sentence), []).append(str(entry.number))
-    for sentence, numbers in made.items():
-        yield f"Entr{'y' if len(numbers) == 1 else 'ies'} {', '.join(numbers)}: {sentence}"
+        yield fact("user_records", at_most=terms.user_records)
+    unproved = tuple(entry.number for entry in entries if entry.certificate is None)
+    stated = [fact("stated_by_owner", entries=unproved)] if unproved else []
+    certified = [entry.certificate for entry in entries if entry.certificate is not None]
+    made = [one for certificate in certified for one in facts_from_json(certificate["assumptions"])]
+    yield from dict.fromkeys([*stated, *made])

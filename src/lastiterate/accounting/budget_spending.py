@@ -77,7 +77,7 @@ def _of_report(report: Report, terms: Terms) -> Spending:
             field="release",
         )
     process = replace(report.run.process, releases=report.releases)
-    certificate = certificate_of(report.run, process, best, terms.delta)
+    certificate = certificate_of(report.run, process, best, terms.delta, assumptions=report.assumptions)
     return Spending(_curve(certificate, best.notion, terms), certificate, terms.adjacency)
 
 
@@ -106,7 +106,7 @@ def _check_users(run: Run, terms: Terms, *, report: bool) -> None:
 def _check_everybody(report: Report) -> None:
     if report.members:
         raise InvalidInput(
-            f"a budget protects everybody. Got a report for one person ({report.protected}). Leave out group.",
+            f"a budget protects everybody. Got a report for one person ({report.unit}). Leave out group.",
             field="release",
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from lastiterate.accounting.promises import unit_of
 from lastiterate.errors import (
     INSIDE_UNIT,
     POSITIVE,
@@ -15,6 +16,7 @@ from lastiterate.errors import (
     checked_count,
     shown,
 )
+from lastiterate.facts import Fact
 from lastiterate.privacy.adjacency import Adjacency
 
 FORMAT = "lastiterate budget 1"
@@ -48,9 +50,9 @@ class Terms:
             raise InvalidInput(f"adaptive must be True or False. Got {shown(self.adaptive):.60}.", field="adaptive")
 
     @property
-    def protected(self) -> str:
-        """Whom the budget is for."""
-        return self.adjacency.said_of(self.user_records)
+    def unit(self) -> Fact:
+        """The privacy unit of the budget."""
+        return unit_of(self.adjacency, self.user_records)
 
     @property
     def set_aside(self) -> float:
@@ -58,23 +60,21 @@ class Terms:
         return self.reserve * self.delta if self.adaptive else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON could hold it; a budget for single records does not say so, as those of earlier versions do not."""
-        content = {"format": FORMAT, **asdict(self), "adjacency": self.adjacency.name.lower()}
-        return {name: value for name, value in content.items() if (name, value) != ("user_records", 1)}
+        """As JSON could hold it."""
+        return {"format": FORMAT, **asdict(self), "adjacency": self.adjacency.name.lower()}
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Terms:
         """Back; whatever is missing or wrong raises."""
         if content["format"] != FORMAT:
             raise InvalidInput(f"it is not a {FORMAT}: it was written by another version of this library.")
-        values = {name: content[name] for name in cls.__dataclass_fields__ if name != "user_records"}
-        values["user_records"] = content.get("user_records", 1)
+        values = {name: content[name] for name in cls.__dataclass_fields__}
         return cls(**{**values, "adjacency": adjacency_named(content["adjacency"])})
 
     def said(self) -> str:
         """In one line."""
         of = f", data set {self.dataset}" if self.dataset else ""
-        return f"epsilon = {self.epsilon:g} at delta = {self.delta:g} ({self.protected}{of})"
+        return f"epsilon = {self.epsilon:g} at delta = {self.delta:g} ({self.unit}{of})"
 
     def difference(self, other: Terms) -> str | None:
         """The first thing in which another budget differs, in words."""

@@ -12,11 +12,10 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from lastiterate.accounting.describe import promises
-from lastiterate.accounting.difference import differences, first_other, told
-from lastiterate.accounting.earlier_words import in_todays_words
-from lastiterate.accounting.groups import at_their_places, checked_group, protected
+from lastiterate.accounting.difference import differences, told
+from lastiterate.accounting.groups import at_their_places, checked_group
 from lastiterate.accounting.misreported import misreported
+from lastiterate.accounting.promises import promises, protected
 from lastiterate.accounting.releases import released
 from lastiterate.accounting.replay import CHOSEN, proof_of, statement
 from lastiterate.accounting.verdict import HOW, Verdict, rejected
@@ -32,6 +31,7 @@ from lastiterate.errors import (
     checked_number,
     shown,
 )
+from lastiterate.facts import Fact, fact_from_json, facts_from_json, facts_to_json
 from lastiterate.kernel.check import Proved, check, proved
 from lastiterate.kernel.steps import Refused
 from lastiterate.privacy.gaussian import GaussianDP
@@ -41,7 +41,7 @@ from lastiterate.theorems.evidence import Grade
 from lastiterate.theorems.own import checked_theorems, of_the_library, own_assumption
 from lastiterate.theorems.theorem import Guarantee, Theorem
 
-FORMAT = "lastiterate certificate 3"
+FORMAT = "lastiterate certificate 1"
 BUDGET_FORMAT = "lastiterate budget certificate 1"
 FORGETTING_FORMAT = "lastiterate forgetting certificate 1"
 SELECTION_FORMAT = "lastiterate selection certificate 1"
@@ -54,23 +54,24 @@ def certificate_of(
     process: Process,
     guarantee: Guarantee,
     delta: float,
-    caveats: tuple[str, ...] = (),
-    also_assumed: tuple[str, ...] = (),
+    caveats: tuple[Fact, ...] = (),
+    assumptions: tuple[Fact, ...] | None = None,
     members: tuple[int, ...] = (),
 ) -> dict[str, Any]:
-    """The certificate of a guarantee, as a dictionary that JSON can hold; for the records of one person, if named."""
+    """The certificate of a guarantee, as a dictionary that JSON can hold; for the records of one person, if named.
+
+    `assumptions`: those of the run, with who stands for each, and those of its execution after them.
+    """
     return {
         "format": FORMAT,
         **found_by(process, guarantee, delta, protected(run, members)),
-        **({"group": list(members)} if members else {}),
-        "assumptions": promises(run, process.releases, members),
-        **({"also_assumed": list(also_assumed)} if also_assumed else {}),
-        "caveats": list(caveats),
+        "assumptions": facts_to_json(promises(run, process.releases, members) if assumptions is None else assumptions),
+        "caveats": facts_to_json(caveats),
         "run": run_to_dict(run),
     }
 
 
-def found_by(process: Process, guarantee: Guarantee, delta: float, whom: str) -> dict[str, Any]:
+def found_by(process: Process, guarantee: Guarantee, delta: float, unit: Fact) -> dict[str, Any]:
     """The grade, the claim, and what a search has found."""
     process = guarantee.theorem.seen(process)
     theorem, least = guarantee.theorem, guarantee.epsilon(delta)
@@ -83,15 +84,15 @@ def found_by(process: Process, guarantee: Guarantee, delta: float, whom: str) ->
         proof = proof_of(process, theorem.places(process), evidence, least)
         found = proved(proof)
         mu = None if found.averaged or found.slack else rounded_up(max(found.mus))
-        return {**named, "claim": _claim(whom, process, _admitted(found, epsilon, delta), delta, mu), "proof": proof}
+        return {**named, "claim": _claim(unit, process, _admitted(found, epsilon, delta), delta, mu), "proof": proof}
     searched = evidence.ladder if theorem.rung is not None else None
     rung = {} if searched is None else {"rung": searched.best_rung(math.log(delta))}
-    return {**named, "claim": _claim(whom, process, epsilon, delta, None), **rung}
+    return {**named, "claim": _claim(unit, process, epsilon, delta, None), **rung}
 
 
-def _claim(whom: str, process: Process, epsilon: float, delta: float, mu: float | None) -> dict[str, Any]:
+def _claim(unit: Fact, process: Process, epsilon: float, delta: float, mu: float | None) -> dict[str, Any]:
     return {
-        "adjacency": whom,
+        "unit": unit.to_dict(),
         "delta": delta,
         "epsilon": epsilon if math.isfinite(epsilon) else None,
         "mu": mu,
@@ -145,7 +146,7 @@ def is_page(text: str) -> bool:
 
 def _checked_page(text: str, run: Run | None, called: str) -> Verdict:
     """Loaded here: a page is made of certificates, which are verified by this very module."""
-    from lastiterate.accounting.signed.check import checked_page
+    from lastiterate.report.page_check import checked_page
 
     return checked_page(text, run, called)
 
@@ -172,36 +173,32 @@ def checked(
     claim, grade = content["claim"], content["grade"]
     if grade not in HOW:
         return rejected(f"its grade must be one of {', '.join(HOW)}")
-    if content["caveats"]:
-        return rejected(str(content["caveats"][0]))
+    if caveats := facts_from_json(content["caveats"]):
+        return rejected(str(caveats[0]))
     described = run_from_dict(content["run"])
     if run is not None and described != run:
         return rejected(f"it is about another run{_which(content['run'], run, called)}")
     members = _members(content, described)
-    if claim["adjacency"] != (whom := protected(described, members)):
-        return rejected(f"its run has other neighbouring data sets: {whom}")
+    if fact_from_json(claim["unit"]) != (unit := protected(described, members)):
+        return rejected(f"its run has other neighbouring data sets: {unit}")
     process = at_their_places(released(described.process, claim["releases"]), members)
-    assumptions = promises(described, process.releases, members)
-    if (stated := in_todays_words(content["assumptions"])) != assumptions:
-        which = first_other(stated, assumptions)
+    assumptions = facts_from_json(content["assumptions"])
+    if which := other_assumptions(assumptions, promises(described, process.releases, members)):
         return rejected(f"its assumptions are not those of its run: {which}")
-    assumptions = [*assumptions, *_also_assumed(content)]
     given = {one.name: one for one in theorems} | _THEOREMS
     if content["theorem"] not in given:
         return rejected(_unknown(content["theorem"]))
     theorem = given[content["theorem"]]
     if own := theorem.name not in _THEOREMS:
-        assumptions = list(dict.fromkeys([*assumptions, own_assumption(theorem)]))
+        assumptions = tuple(dict.fromkeys([*assumptions, own_assumption(theorem)]))
     # Whether an average may be taken, or a run gone through, is the theorem's business, not the claimant's.
     if failed := next(theorem.failing(process), None):
-        return rejected(failed[1])
+        return rejected(str(failed[1]))
     if reason := (not_replayed if grade == Grade.REPLAYED.value else not_recomputed)(theorem, process, content):
         return rejected(reason)
     delta = checked_number("delta", claim["delta"], INSIDE_UNIT)
-    said = whom, "" if described.released.plain else described.released.called, theorem.name if own else ""
-    return Verdict(
-        True, claimed_epsilon(claim), delta, len(process), process.releases, "", tuple(assumptions), grade, *said
-    )
+    said = unit, "" if described.released.plain else described.released.called, theorem.name if own else ""
+    return Verdict(True, claimed_epsilon(claim), delta, len(process), process.releases, "", assumptions, grade, *said)
 
 
 def _unknown(name: Any) -> str:
@@ -217,18 +214,21 @@ def _which(described: dict[str, Any], run: Run, called: str) -> str:
 
 def _members(content: dict[str, Any], run: Run) -> tuple[int, ...]:
     """The records of the person whom it is for, where they are named: as many as the run says."""
-    members = checked_group(run, content.get("group", ()))
+    members = checked_group(run, content["claim"]["unit"]["records"])
     if members and len(members) != run.user_records:
         raise InvalidInput(f"group must be {run.user_records} records, as the run says. Got {len(members)}.")
     return members
 
 
-def _also_assumed(content: dict[str, Any]) -> list[str]:
-    """What one execution of the run has to guarantee besides: to assume more is to claim less."""
-    given = content.get("also_assumed", [])
-    if not isinstance(given, list) or not all(isinstance(one, str) and one.isprintable() for one in given):
-        raise InvalidInput("also_assumed must be a list of sentences.")
-    return given
+def other_assumptions(stated: tuple[Fact, ...], needed: tuple[Fact, ...]) -> str:
+    """Which assumption is missing or is another one; empty if all are stated, in their order, and perhaps more.
+
+    To assume more is to claim less. Who stands for an assumption is the statement of whoever wrote the certificate.
+    """
+    for place, one in enumerate(needed):
+        if place >= len(stated) or stated[place].stated != one:
+            return f"no. {place + 1} must be {one!r}"
+    return ""
 
 
 def proved_by(certificate: dict[str, Any]) -> Notion:

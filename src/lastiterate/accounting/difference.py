@@ -30,15 +30,6 @@ def told(found: Iterator[Difference], first: str, second: str) -> str:
     return "; ".join(said[:_MOST_TOLD]) + ("; and more" if len(said) > _MOST_TOLD else "")
 
 
-def first_other(given: Any, expected: list[str]) -> str:
-    """Where a list of sentences is not the one that was expected."""
-    listed = given if isinstance(given, list) else []
-    place = next((at for at, pair in enumerate(zip(listed, expected, strict=False)) if pair[0] != pair[1]), None)
-    if place is None:
-        return f"it has {len(listed)} of them, and needs {len(expected)}"
-    return f"no. {place + 1} should read “{expected[place]}”"
-
-
 def _shown(value: Any) -> str:
     if value is _ABSENT:
         return "not given"

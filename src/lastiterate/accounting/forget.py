@@ -25,6 +25,7 @@ from lastiterate.errors import (
     checked_number,
     shown,
 )
+from lastiterate.facts import Fact
 from lastiterate.progress import as_one
 
 
@@ -76,7 +77,7 @@ def forget(
 
 
 def forgetting_of(
-    run: Run, target: float, delta: float, requests: Requests, caveats: tuple[str, ...] = ()
+    run: Run, target: float, delta: float, requests: Requests, caveats: tuple[Fact, ...] = ()
 ) -> Forgetting:
     """What is proved of these requests, whatever the target."""
     counts = range(1, len(requests.removals) + 1)

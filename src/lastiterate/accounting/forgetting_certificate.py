@@ -11,16 +11,18 @@ from lastiterate.accounting.certificate import (
     found_by,
     not_recomputed,
     not_replayed,
+    other_assumptions,
 )
 from lastiterate.accounting.forgetting import Requests
+from lastiterate.accounting.forgetting_promises import forgetting_promises, forgotten_unit
 from lastiterate.accounting.forgetting_proofs import process_for, theorems_for
-from lastiterate.accounting.forgetting_words import forgetting_promises, said_of
 from lastiterate.accounting.releases import checked_releases
 from lastiterate.accounting.verdict import HOW, Verdict, rejected
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.algorithms.run import Run
 from lastiterate.digits import above
 from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number
+from lastiterate.facts import Fact, fact_from_json, facts_from_json, facts_to_json
 from lastiterate.theorems.evidence import Grade
 from lastiterate.theorems.theorem import Guarantee
 
@@ -38,7 +40,7 @@ class ForgettingVerdict(Verdict):
     def __str__(self) -> str:
         others = f" and those after {', '.join(map(str, self.releases))} steps" if self.releases else ""
         return (
-            f"accepted: epsilon = {above(self.epsilon, 9)} at delta = {self.delta:g}, {self.adjacency}, "
+            f"accepted: epsilon = {above(self.epsilon, 9)} at delta = {self.delta:g}, {self.unit}, "
             f"by {self.further} further steps after {self.steps - self.further}, the last "
             f"iterate{others} released; {HOW[self.grade]}"
         )
@@ -49,19 +51,19 @@ def forgetting_certificate(
     guarantee: Guarantee,
     delta: float,
     requests: Requests,
-    caveats: tuple[str, ...] = (),
+    caveats: tuple[Fact, ...] = (),
 ) -> dict[str, Any]:
     """The proof of what is claimed after the last of these requests."""
     process = process_for(guarantee.theorem, run, requests)
-    found = found_by(process, guarantee, delta, said_of(run, requests))
+    found = found_by(process, guarantee, delta, forgotten_unit(run, requests))
     about: dict[str, Any] = {"removals": list(requests.removals), "steps": list(requests.steps)}
     about |= {name: True for name in _FLAGS if getattr(requests, name)}
     return {
         "format": FORGETTING_FORMAT,
         **found,
         "claim": {**found["claim"], **about},
-        "assumptions": forgetting_promises(run, requests),
-        "caveats": list(caveats),
+        "assumptions": facts_to_json(forgetting_promises(run, requests)),
+        "caveats": facts_to_json(caveats),
         "run": run_to_dict(run),
     }
 
@@ -69,8 +71,8 @@ def forgetting_certificate(
 def verify_forgetting(content: dict[str, Any], run: Run | None) -> Verdict:
     """The run and the requests make the steps; the kernel replays the schedules."""
     claim, described = content["claim"], run_from_dict(content["run"])
-    if content["caveats"]:
-        return rejected(str(content["caveats"][0]))
+    if caveats := facts_from_json(content["caveats"]):
+        return rejected(str(caveats[0]))
     if run is not None and described != run:
         return rejected("it is about another run")
     requests, grade = _requests(claim), content["grade"]
@@ -79,16 +81,16 @@ def verify_forgetting(content: dict[str, Any], run: Run | None) -> Verdict:
         return rejected(f"{content['theorem']!s:.60} does not prove such a claim, or not by this grade")
     if len(requests.removals) != len(requests.steps):
         return rejected("it has not one number of steps for each request")
-    if claim["adjacency"] != said_of(described, requests):
-        return rejected(f"it must say: {said_of(described, requests)}")
+    if fact_from_json(claim["unit"]) != (unit := forgotten_unit(described, requests)):
+        return rejected(f"it must say: {unit}")
     process = process_for(theorem, described, requests)
     if tuple(claim["releases"]) != process.releases:
         return rejected("its releases are not all before its last step")
-    assumptions = forgetting_promises(described, requests)
-    if content["assumptions"] != assumptions:
-        return rejected("its assumptions are not those of its run")
+    assumptions = facts_from_json(content["assumptions"])
+    if which := other_assumptions(assumptions, forgetting_promises(described, requests)):
+        return rejected(f"its assumptions are not those of its run: {which}")
     if failed := next(theorem.failing(process), None):
-        return rejected(failed[1])
+        return rejected(str(failed[1]))
     if reason := (not_replayed if grade == Grade.REPLAYED.value else not_recomputed)(theorem, process, content):
         return rejected(reason)
     return ForgettingVerdict(
@@ -97,9 +99,9 @@ def verify_forgetting(content: dict[str, Any], run: Run | None) -> Verdict:
         checked_number("delta", claim["delta"], INSIDE_UNIT),
         described.steps + sum(requests.steps),
         process.releases,
-        assumptions=tuple(assumptions),
+        assumptions=assumptions,
         grade=grade,
-        adjacency=claim["adjacency"],
+        unit=unit,
         removed=requests.records,
         further=sum(requests.steps),
     )

@@ -12,13 +12,14 @@ from typing import Any
 
 from lastiterate.accounting.forgetting import Requests
 from lastiterate.accounting.forgetting_certificate import forgetting_certificate
-from lastiterate.accounting.forgetting_words import compared, covered_models, forgetting_promises
+from lastiterate.accounting.forgetting_promises import compared, covered_models, forgetting_promises
 from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.algorithms.files import write_text
 from lastiterate.algorithms.run import Run
 from lastiterate.digits import above
 from lastiterate.display import alerts, card, folded, headline, preformatted, summary
 from lastiterate.errors import InvalidInput, checked_count, shown
+from lastiterate.facts import Fact, facts_to_json
 from lastiterate.theorems.theorem import Guarantee
 
 
@@ -39,7 +40,7 @@ class Forgetting:
     further: tuple[int, ...]
     releases: tuple[int, ...]
     guarantees: tuple[Guarantee, ...]
-    caveats: tuple[str, ...] = ()
+    caveats: tuple[Fact, ...] = ()
     adaptive: bool = False
     separate: bool = False
 
@@ -79,9 +80,9 @@ class Forgetting:
         return self.run.continued(self.steps)
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What you must guarantee; the first two sentences say what is compared, and which models are covered."""
-        return tuple(forgetting_promises(self.run, self.requests))
+    def assumptions(self) -> tuple[Fact, ...]:
+        """What you must guarantee; the first two say what is compared, and which models are covered."""
+        return forgetting_promises(self.run, self.requests)
 
     @property
     def certificate(self) -> dict[str, Any]:
@@ -125,8 +126,8 @@ class Forgetting:
             "releases": list(self.releases),
             "adaptive": self.adaptive,
             "separate": self.separate,
-            "assumptions": list(self.assumptions),
-            "caveats": list(self.caveats),
+            "assumptions": facts_to_json(self.assumptions),
+            "caveats": facts_to_json(self.caveats),
             "run": run_to_dict(self.run),
         }
 
@@ -138,14 +139,16 @@ class Forgetting:
 
     def __repr__(self) -> str:
         claim = f"epsilon={above(self.epsilon)}", f"delta={self.delta:g}"
-        return summary(self, *self.caveats[:1], *claim, f"{self.steps} further steps", f"{sum(self.removals)} removed")
+        return summary(
+            self, *map(str, self.caveats[:1]), *claim, f"{self.steps} further steps", f"{sum(self.removals)} removed"
+        )
 
     def _repr_html_(self) -> str:
         first, *others = list(self._lines())[len(self.caveats) :]
-        return card(alerts(self.caveats), headline(first), folded("Details", preformatted("\n".join(others))))
+        return card(alerts(map(str, self.caveats)), headline(first), folded("Details", preformatted("\n".join(others))))
 
     def _lines(self) -> Iterator[str]:
-        yield from self.caveats
+        yield from map(str, self.caveats)
         count = sum(self.removals)
         records = "1 record" if count == 1 else f"{count} records"
         yield (
@@ -157,8 +160,8 @@ class Forgetting:
         if max(self.further) >= self.run.steps:
             yield f"Training from scratch without these records takes {self.run.steps} steps, which is no more than this."
         yield f"by {self.guarantees[-1].theorem.name}: {self.guarantees[-1].theorem.citation}"
-        yield compared(self.run, self.requests)
-        yield covered_models(self.run, self.requests)
+        yield str(compared(self.run, self.requests))
+        yield str(covered_models(self.run, self.requests))
         yield from ("", "Assumptions you must guarantee")
         yield from (f"  {one}" for one in self.assumptions[2:])
 

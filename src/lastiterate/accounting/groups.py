@@ -31,19 +31,6 @@ def checked_group(run: Run, group: Iterable[int]) -> tuple[int, ...]:
     return members
 
 
-def protected(run: Run, group: tuple[int, ...]) -> str:
-    """Whom the guarantee is for, in reports and certificates: everybody, or the person whose records these are."""
-    if not group:
-        return run.protected
-    named = f"record {group[0]}" if len(group) == 1 else f"the {len(group)} records {numbered(group)}"
-    return f"{run.adjacency.verb} {named} of one person"
-
-
-def numbered(values: tuple[int, ...]) -> str:
-    """The first of them."""
-    return f"{', '.join(str(value) for value in values[:6])}{', …' if len(values) > 6 else ''}"
-
-
 def run_for(run: Run, group: tuple[int, ...]) -> Run:
     """The same run for a person with so many records."""
     if not group:

@@ -7,8 +7,8 @@ from typing import Any
 
 from lastiterate.accounting.difference import differences, told
 
-_OF_THE_CLAIM = ("delta", "adjacency", "releases")
-_OF_THE_CERTIFICATE = ("theorem", "caveats", "run")
+_OF_THE_CLAIM = ("delta", "unit", "releases")
+_OF_THE_CERTIFICATE = ("theorem", "assumptions", "caveats", "run")
 
 
 def misreported(report: Any, certificate: dict[str, Any]) -> str:
@@ -18,9 +18,8 @@ def misreported(report: Any, certificate: dict[str, Any]) -> str:
     claim = certificate["claim"]
     if not math.isclose(_finite(report["epsilon"]), _finite(claim["epsilon"]), rel_tol=1e-9):
         return f"its report has epsilon = {report['epsilon']}, its certificate has {claim['epsilon']}"
-    said = {name: report[name] for name in (*_OF_THE_CLAIM, *_OF_THE_CERTIFICATE, "assumptions")}
+    said = {name: report[name] for name in (*_OF_THE_CLAIM, *_OF_THE_CERTIFICATE)}
     meant = {name: claim[name] for name in _OF_THE_CLAIM} | {name: certificate[name] for name in _OF_THE_CERTIFICATE}
-    meant["assumptions"] = [*certificate["assumptions"], *certificate.get("also_assumed", [])]
     found = told(differences(said, meant), "its report", "its certificate")
     return f"its report is not that of its certificate: {found}" if found else ""
 

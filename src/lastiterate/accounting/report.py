@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from lastiterate.accounting.certificate import certificate_of
-from lastiterate.accounting.describe import promises
-from lastiterate.accounting.groups import at_their_places, protected
-from lastiterate.accounting.page import page
+from lastiterate.accounting.groups import at_their_places
+from lastiterate.accounting.promises import promises, protected
 from lastiterate.accounting.ranked import Ranked
-from lastiterate.accounting.report_html import report_html
 from lastiterate.accounting.sandwich import Sandwich, lower_bound_for
 from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.algorithms.files import write_text
@@ -25,6 +23,7 @@ from lastiterate.algorithms.run import Run
 from lastiterate.digits import above
 from lastiterate.display import summary
 from lastiterate.errors import Incompatible, InvalidInput, checked_choice, checked_count
+from lastiterate.facts import Basis, Fact, fact, facts_to_json
 from lastiterate.plots import draw_comparison, draw_growth
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.best import best
@@ -35,7 +34,7 @@ from lastiterate.theorems.evidence import About
 from lastiterate.theorems.own import NOT_OURS, of_the_library, own_assumption
 from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
 
-_ONE_PERSON = "it is for the records of one person alone"
+_ONE_PERSON = fact("of_one_person")
 _SPOTS = (1e-2, 1e-4, 1e-7, 1e-10)  # δ at which a guarantee that was not asked may still be the best
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ class Report:
     computed at once, `later` those that cannot be the best, whose ε is computed on demand. `members`: the records of the
     person whom the report is for, if they were given; `run` has their number. `caveats`: known defects of one execution,
     such as noise from a seed, with which every guarantee of the report is marked. `also_assumed`: further assumptions of
-    that execution.
+    that execution. `basis`: the codes of assumptions that the execution enforced or checked.
     """
 
     run: Run
@@ -69,9 +68,10 @@ class Report:
     asked: tuple[Ranked, ...]
     later: tuple[Guarantee, ...]
     inapplicable: tuple[Inapplicable, ...]
-    caveats: tuple[str, ...] = ()
-    also_assumed: tuple[str, ...] = ()
+    caveats: tuple[Fact, ...] = ()
+    also_assumed: tuple[Fact, ...] = ()
     members: tuple[int, ...] = ()
+    basis: tuple[tuple[str, Basis], ...] = ()
 
     def __post_init__(self) -> None:
         caveats = (*self.caveats, *((_ONE_PERSON,) if self.members else ()))
@@ -84,7 +84,7 @@ class Report:
         """A copy in another process is accounted for there: theorems are functions, which do not travel."""
         theorems = tuple(one.name if of_the_library(one) else one for one in self.theorems)
         about = self.run, self.delta, self.releases, self.members
-        return accounted_again, (*about, theorems, self.caveats, self.also_assumed)
+        return accounted_again, (*about, theorems, self.caveats, self.also_assumed, self.basis)
 
     @property
     def best(self) -> Guarantee:
@@ -120,7 +120,7 @@ class Report:
         return (*(one for one in CATALOGUE if one in tried), *(one for one in tried if not of_the_library(one)))
 
     @property
-    def protected(self) -> str:
+    def unit(self) -> Fact:
         """The privacy unit: which records may differ between neighbouring data sets."""
         return protected(self.run, self.members)
 
@@ -200,7 +200,7 @@ class Report:
             )
         run = replace(self.run, user_records=checked_count("size", size))
         found = account(run, self.delta, self.releases, theorems=self.theorems)
-        return replace(found, caveats=self.caveats, also_assumed=self.also_assumed)
+        return replace(found, caveats=self.caveats, also_assumed=self.also_assumed, basis=self.basis)
 
     def profile(self, epsilons: ArrayLike) -> Any:
         """δ for each ε."""
@@ -211,15 +211,17 @@ class Report:
         return self.notion.tradeoff(type_i_errors)
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What you must guarantee: no program can check it."""
-        return (*promises(self.run, self.releases, self.members), *self._also_assumed)
+    def assumptions(self) -> tuple[Fact, ...]:
+        """What the guarantee rests on, each with who stands for it; of a theorem of your own, that it is true."""
+        theorem, basis = self.best.theorem, dict(self.basis)
+        stated = promises(self.run, self.releases, self.members)
+        own = () if of_the_library(theorem) else (own_assumption(theorem),)
+        return (*(one.on(basis.get(one.code, Basis.PROMISED)) for one in stated), *self.also_assumed, *own)
 
     @property
-    def _also_assumed(self) -> tuple[str, ...]:
-        """Besides what the run promises: of a theorem that is not the library's, that it is true."""
-        theorem = self.best.theorem
-        return self.also_assumed if of_the_library(theorem) else (*self.also_assumed, own_assumption(theorem))
+    def promises(self) -> tuple[Fact, ...]:
+        """The assumptions that you must guarantee: no program has checked them."""
+        return tuple(one for one in self.assumptions if one.basis is Basis.PROMISED)
 
     @property
     def certificate(self) -> dict[str, Any]:
@@ -232,9 +234,7 @@ class Report:
     @cached_property
     def _certificate(self) -> dict[str, Any]:
         process = at_their_places(replace(self.run.process, releases=self.releases), self.members)
-        return certificate_of(
-            self.run, process, self.best, self.delta, self.caveats, self._also_assumed, members=self.members
-        )
+        return certificate_of(self.run, process, self.best, self.delta, self.caveats, self.assumptions, self.members)
 
     def save_certificate(self, path: str | Path) -> None:
         """Write the certificate as JSON."""
@@ -259,7 +259,7 @@ class Report:
         with a secret key (created if missing), because a plain digest would itself be a release. The curve of ε takes up to
         two dozen accounts; `curves=False` leaves it out.
         """
-        from lastiterate.accounting.signed.write import save
+        from lastiterate.report.write import save
 
         check_theorem_of_the_library(self, "a file that others sign")
         save(self, path, stated, model, data, data_key, data_is_public, curves)
@@ -269,7 +269,7 @@ class Report:
 
         `stated` fills the others, by section, group and name.
         """
-        from lastiterate.accounting.signed.label import report_label
+        from lastiterate.report.label import report_label
 
         check_theorem_of_the_library(self, "a label")
         refuse_caveats(self.caveats)  # a label is read alone
@@ -282,11 +282,10 @@ class Report:
             "delta": self.delta,
             "mu": self.mu,
             "lower_bound": {"epsilon": self.sandwich.lower.epsilon, "instance": self.sandwich.lower.instance},
-            "adjacency": self.protected,
+            "unit": self.unit.to_dict(),
             "theorem": self.best.theorem.name,
             "citation": self.best.theorem.citation,
             "releases": list(self.releases),
-            **({"group": list(self.members)} if self.members else {}),
             "guarantees": [
                 {"theorem": one.theorem.name, "citation": one.theorem.citation, "epsilon": epsilon}
                 for one, epsilon in zip(self.guarantees, self.epsilons, strict=True)
@@ -296,8 +295,8 @@ class Report:
                 for one in self.alternatives
             ],
             "inapplicable": [{"theorem": one.theorem.name, "reasons": list(one.reasons)} for one in self.inapplicable],
-            "assumptions": list(self.assumptions),
-            "caveats": list(self.caveats),
+            "assumptions": facts_to_json(self.assumptions),
+            "caveats": facts_to_json(self.caveats),
             "run": run_to_dict(self.run),
         }
 
@@ -327,20 +326,30 @@ class Report:
         return draw_comparison(names, self.epsilons, self.delta, self.sandwich.lower.epsilon, path, ax)
 
     def __str__(self) -> str:
-        return "\n".join(page(self))
+        from lastiterate.report.text import summary_text
+
+        return "\n".join(summary_text(self))
+
+    def details(self) -> str:
+        """The whole report as text: the run, every assumption, all theorems that apply, and why others do not."""
+        from lastiterate.report.text import details_text
+
+        return "\n".join(details_text(self))
 
     def __repr__(self) -> str:
         return summary(
             self,
-            *self.caveats[:1],
+            *map(str, self.caveats[:1]),
             f"epsilon={above(self.epsilon)}",
             f"delta={self.delta:g}",
             f"by {self.best.theorem.name!r}",
             f"{self.run.steps} steps",
-            self.protected,
+            str(self.unit),
         )
 
     def _repr_html_(self) -> str:
+        from lastiterate.report.card import report_html
+
         return report_html(self)
 
 
@@ -350,8 +359,9 @@ def accounted_again(
     releases: tuple[int, ...],
     members: tuple[int, ...],
     theorems: tuple[Theorem | str, ...],
-    caveats: tuple[str, ...],
-    also_assumed: tuple[str, ...],
+    caveats: tuple[Fact, ...],
+    also_assumed: tuple[Fact, ...],
+    basis: tuple[tuple[str, Basis], ...],
 ) -> Report:
     """The report of which these are the parts."""
     from lastiterate.accounting.account import account_by
@@ -359,4 +369,4 @@ def accounted_again(
     named = {one.name: one for one in CATALOGUE}
     tried = [named[one] if isinstance(one, str) else one for one in theorems]
     found = account_by(tried, replace(run, user_records=1) if members else run, delta, releases, members)
-    return replace(found, caveats=caveats, also_assumed=also_assumed)
+    return replace(found, caveats=caveats, also_assumed=also_assumed, basis=basis)

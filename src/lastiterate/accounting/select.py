@@ -16,6 +16,7 @@ from lastiterate.accounting.report import Report, accounted_again
 from lastiterate.accounting.selection_certificate import selection_certificate
 from lastiterate.algorithms.files import write_text
 from lastiterate.errors import Unavailable
+from lastiterate.facts import Fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.compose import checked_notions
@@ -50,7 +51,7 @@ def _listed(guarantees: Any) -> Any:
     return [guarantees] if single or isinstance(guarantees, str) else list(guarantees)
 
 
-def _marked(part: Any, caveats: tuple[str, ...]) -> Any:
+def _marked(part: Any, caveats: tuple[Fact, ...]) -> Any:
     """The guarantee of a trial with the caveats of the selection."""
     if not caveats:
         return part
@@ -67,7 +68,7 @@ class Selection(Notion):
     notion: Notion
     trials: Trials
     parts: tuple[Any, ...]
-    caveats: tuple[str, ...] = ()
+    caveats: tuple[Fact, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "notion", with_caveats(self.notion.as_notion(), self.caveats))
@@ -138,13 +139,13 @@ class Selection(Notion):
         write_text(path, json.dumps(self._certificate) + "\n")
 
 
-def _selected_again(parts: list[Any], trials: Trials, caveats: tuple[str, ...]) -> Selection:
+def _selected_again(parts: list[Any], trials: Trials, caveats: tuple[Fact, ...]) -> Selection:
     """The selection of which these are the parts; a report by what it is made of, without the caveats of the selection."""
     given = []
     for one in parts:
         if isinstance(one, tuple):
-            run, delta, releases, members, theorems, _, also_assumed = one
-            given.append(accounted_again(run, delta, releases, members, theorems, (), also_assumed))
+            run, delta, releases, members, theorems, _, also_assumed, basis = one
+            given.append(accounted_again(run, delta, releases, members, theorems, (), also_assumed, basis))
         else:
             given.append(one)
     return replace(select(given, trials=trials), caveats=caveats)

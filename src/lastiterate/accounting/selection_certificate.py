@@ -11,13 +11,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lastiterate.accounting.certificate import FORMAT, SELECTION_FORMAT, checked, proved_by, rounded_up
-from lastiterate.accounting.difference import first_other
+from lastiterate.accounting.certificate import (
+    FORMAT,
+    SELECTION_FORMAT,
+    checked,
+    other_assumptions,
+    proved_by,
+    rounded_up,
+)
 from lastiterate.accounting.report import Report
 from lastiterate.accounting.verdict import Verdict, rejected
 from lastiterate.algorithms.run import Run
 from lastiterate.digits import above
 from lastiterate.errors import INSIDE_UNIT, MU, NON_NEGATIVE, InvalidInput, Unavailable, checked_number
+from lastiterate.facts import Fact, fact, fact_from_json, facts_from_json, facts_to_json
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.dominated import AGAIN
 from lastiterate.privacy.gaussian import GaussianDP
@@ -27,10 +34,6 @@ from lastiterate.privacy.select import best_of_trials
 from lastiterate.privacy.trials import Trials, trials_from_dict, trials_said, trials_to_dict
 
 _MOST_SETTINGS = 10_000
-_ALONE = (
-    "Only the best trial is released: its model, its setting and its score. The other trials, their scores and their "
-    "number stay secret, and so does how long the search took."
-)
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,7 +48,7 @@ class SelectionVerdict(Verdict):
             return super().__str__()
         how = " and ".join(dict.fromkeys(self.settings))
         return (
-            f"accepted: epsilon = {above(self.epsilon, 9)} at delta = {self.delta:g}, {self.adjacency}, "
+            f"accepted: epsilon = {above(self.epsilon, 9)} at delta = {self.delta:g}, {self.unit}, "
             f"only the best of a random number of trials released ({self.trials}); "
             f"{_counted(len(self.settings))} {how}, the selection recomputed"
         )
@@ -59,10 +62,10 @@ def _counted(settings: int) -> str:
 
 
 def selection_certificate(
-    reports: Sequence[Report], stated_mu: float | None, trials: Trials, caveats: tuple[str, ...]
+    reports: Sequence[Report], stated_mu: float | None, trials: Trials, caveats: tuple[Fact, ...]
 ) -> dict[str, Any]:
     """Of trials with these reports, and perhaps with a part that is stated to be mu-GDP."""
-    if len({(report.delta, report.protected) for report in reports}) != 1:
+    if len({(report.delta, report.unit) for report in reports}) != 1:
         raise InvalidInput(
             "reports must have one delta and protect the same records to share a certificate. Account for every run at one "
             "delta.",
@@ -83,11 +86,11 @@ def selection_certificate(
     return {
         "format": SELECTION_FORMAT,
         "grade": "recomputed",
-        "claim": {"adjacency": reports[0].protected, "delta": delta, "epsilon": epsilon},
+        "claim": {"unit": reports[0].unit.to_dict(), "delta": delta, "epsilon": epsilon},
         "trials": trials_to_dict(trials),
         "stated_mu": stated_mu,
-        "assumptions": list(_assumptions(trials, len(settings), stated_mu)),
-        "caveats": list(caveats),
+        "assumptions": facts_to_json(_assumptions(trials, len(settings), stated_mu)),
+        "caveats": facts_to_json(caveats),
         "settings": settings,
     }
 
@@ -107,23 +110,22 @@ def verify_selection(content: dict[str, Any], run: Run | None, called: str) -> V
     claim, settings = content["claim"], content["settings"]
     if not isinstance(settings, list) or not 0 < len(settings) <= _MOST_SETTINGS:
         return rejected("settings must be a list of certificates, one for each setting")
-    if content["caveats"]:
-        return rejected(str(content["caveats"][0]))
+    if caveats := facts_from_json(content["caveats"]):
+        return rejected(str(caveats[0]))
     if run is not None and len(settings) > 1:
         return rejected(f"it is about {len(settings)} settings, not about one run")
-    epsilon = checked_number("epsilon", claim["epsilon"], NON_NEGATIVE)
+    epsilon, unit = checked_number("epsilon", claim["epsilon"], NON_NEGATIVE), fact_from_json(claim["unit"])
     delta, trials = checked_number("delta", claim["delta"], INSIDE_UNIT), trials_from_dict(content["trials"])
     stated = None if content["stated_mu"] is None else checked_number("stated_mu", content["stated_mu"], MU)
-    assumptions = list(_assumptions(trials, len(settings), stated))
-    if content["assumptions"] != assumptions:
-        which = first_other(content["assumptions"], assumptions)
+    assumptions = facts_from_json(content["assumptions"])
+    if which := other_assumptions(assumptions, tuple(_assumptions(trials, len(settings), stated))):
         return rejected(f"its assumptions are not those of its selection: {which}")
     verdicts = [_checked_setting(one, run, called) for one in settings]
     for number, verdict in enumerate(verdicts, start=1):
         if not verdict.accepted:
             return rejected(f"setting {number}: {verdict.reason}")
-        if verdict.adjacency != claim["adjacency"]:
-            return rejected(f"setting {number} protects other neighbours: {verdict.adjacency}")
+        if verdict.unit != unit:
+            return rejected(f"setting {number} protects other neighbours: {verdict.unit}")
     notions = [proved_by(one) for one in settings]
     if stated is not None:
         notions.append(GaussianDP(stated, notions[0].adjacency))
@@ -134,9 +136,9 @@ def verify_selection(content: dict[str, Any], run: Run | None, called: str) -> V
         True,
         epsilon,
         delta,
-        assumptions=(*assumptions, *_of_settings(verdicts)),
+        assumptions=(*assumptions, *dict.fromkeys(one for verdict in verdicts for one in verdict.assumptions)),
         grade="recomputed",
-        adjacency=str(claim["adjacency"]),
+        unit=unit,
         trials=trials_said(trials),
         settings=tuple(verdict.grade for verdict in verdicts),
     )
@@ -146,33 +148,16 @@ def _checked_setting(content: dict[str, Any], run: Run | None, called: str) -> V
     """A trial is one run, and its guarantee is for everybody."""
     if content["format"] != FORMAT:
         return rejected(f"it is not a {FORMAT}")
-    if content.get("group"):
+    if content["claim"]["unit"]["records"]:
         return rejected("its guarantee is for one person only")
     return checked(content, run, called)
 
 
-def _assumptions(trials: Trials, settings: int, stated_mu: float | None) -> Iterator[str]:
-    yield f"The number of trials is drawn from a {trials_said(trials)}, independently of the data, and is not released."
+def _assumptions(trials: Trials, settings: int, stated_mu: float | None) -> Iterator[Fact]:
+    drawn = trials_to_dict(trials)
+    yield fact("trials_drawn", law=drawn["law"], mean=drawn["mean"], shape=drawn.get("shape"))
     if settings > 1:
-        yield f"Every trial draws one of {settings} settings at random, independently of the data and of the other trials."
-    yield "Every trial trains anew, with fresh noise: the trials share nothing that was learnt from the data."
-    yield _ALONE
-    if stated_mu is None:
-        yield "The score of a trial is computed from its model and public records."
-    else:
-        yield (
-            f"Trials without a certificate here, or scores on records that no trial trains on, are {stated_mu:.12g}-GDP. "
-            "This is stated, and not proved here."
-        )
-
-
-def _of_settings(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Each once, with the settings that make it."""
-    made: dict[str, list[str]] = {}
-    for number, verdict in enumerate(verdicts, start=1):
-        for sentence in verdict.assumptions:
-            made.setdefault(sentence, []).append(str(number))
-    for sentence, numbers in made.items():
-        every = len(numbers) == len(verdicts)
-        which = "Every trial" if every else f"Trials with setting {' or '.join(numbers)}"
-        yield f"{which}: {sentence}"
+        yield fact("setting_drawn", settings=settings)
+    yield fact("trials_fresh")
+    yield fact("only_best_trial_released")
+    yield fact("score_public") if stated_mu is None else fact("stated_gdp", mu=stated_mu)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from lastiterate.digits import above
 from lastiterate.display import summary
+from lastiterate.facts import Fact, facts_to_json
 from lastiterate.theorems.own import NOT_PART
 
 HOW = {"replayed": "proof replayed step by step", "recomputed": "recomputed from the run"}
@@ -23,9 +24,9 @@ class Verdict:
     steps: int = 0
     releases: tuple[int, ...] = ()
     reason: str = ""
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Fact, ...] = ()
     grade: str = ""
-    adjacency: str = ""
+    unit: Fact | None = None
     released: str = ""
     own_theorem: str = ""
 
@@ -37,7 +38,7 @@ class Verdict:
             return f"rejected: {self.reason}"
         others = f" and those after {', '.join(map(str, self.releases))} steps" if self.releases else " alone"
         return (
-            f"accepted: epsilon = {above(self.epsilon, 9)} at delta = {self.delta:g}, {self.adjacency}, "
+            f"accepted: epsilon = {above(self.epsilon, 9)} at delta = {self.delta:g}, {self.unit}, "
             f"{self._what}{others} released; {HOW[self.grade]}"
             + (f", assuming the theorem {self.own_theorem}, {NOT_PART}" if self.own_theorem else "")
         )
@@ -48,8 +49,9 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON could hold it."""
-        lists = {"releases": list(self.releases), "assumptions": list(self.assumptions)}
-        return {**asdict(self), **lists}
+        given = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        lists = {"releases": list(self.releases), "assumptions": facts_to_json(self.assumptions)}
+        return {**given, **lists, "unit": None if self.unit is None else self.unit.to_dict()}
 
 
 def rejected(reason: str) -> Verdict:

@@ -7,12 +7,12 @@ import math
 from collections.abc import Iterator
 
 from lastiterate.accounting.account import account
-from lastiterate.accounting.page import refusals_by_kind
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.files import read_run
 from lastiterate.cli.options import add_plot, add_releases, add_run
 from lastiterate.cli.show import show
 from lastiterate.cli.written import a_plot, written
+from lastiterate.report.text import refusals_by_kind
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +31,7 @@ def answer(options: argparse.Namespace) -> int:
 
 def _applicable(report: Report) -> Iterator[str]:
     """The least epsilon first, then what no theorem can be below."""
-    yield f"epsilon at delta = {report.delta:g}, {report.protected}"
+    yield f"epsilon at delta = {report.delta:g}, {report.unit}"
     yield from ("", f"{'epsilon':>12}  {'ratio to best':>13}  theorem")
     for guarantee, epsilon in zip(report.guarantees, report.epsilons, strict=True):
         ratio = f"{_times(epsilon, report.epsilon):.3g}x"

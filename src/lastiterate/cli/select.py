@@ -40,7 +40,7 @@ def _content(options: argparse.Namespace, trials: Trials, reports: list[Report],
     return {
         "epsilon": epsilon,
         "delta": options.delta,
-        "adjacency": reports[0].protected,
+        "unit": reports[0].unit.to_dict(),
         "trials": {"law": options.trials, "mean": trials.mean, "shape": getattr(trials, "shape", None)},
         "each": [
             {"run": path, "epsilon": report.epsilon, "theorem": report.best.theorem.name}
@@ -51,7 +51,7 @@ def _content(options: argparse.Namespace, trials: Trials, reports: list[Report],
 
 def _text(options: argparse.Namespace, trials: Trials, reports: list[Report], epsilon: float) -> str:
     lines = [
-        f"epsilon = {above(epsilon, 6)} at delta = {options.delta:g} ({reports[0].protected}) "
+        f"epsilon = {above(epsilon, 6)} at delta = {options.delta:g} ({reports[0].unit}) "
         "for releasing only the best trial",
         f"number of trials: random and not released, drawn from a {trials_said(trials)}",
         *(

@@ -42,6 +42,7 @@ from lastiterate.estimators.leaks import Leaks
 from lastiterate.estimators.prepared import PreparedRecords, ShortRows, prepared
 from lastiterate.estimators.spending import PreparationBudget
 from lastiterate.estimators.upstream import upstream_of_this_fit
+from lastiterate.facts import Fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.norms import row_norms_above
@@ -58,7 +59,7 @@ from lastiterate.training.plans.problem import Guess
 from lastiterate.training.plans.runs import Ingredients, batches_of, change_of, run_of
 from lastiterate.training.preparation import Preparation, PrivateRows, only_scaled
 from lastiterate.training.train import train
-from lastiterate.training.trained import SEEDED, report_of
+from lastiterate.training.trained import EXECUTED, OF_LINEAR_MODELS, SEEDED, report_of
 
 _INTERCEPT = 0.3  # the constant feature that stands for the intercept, beside prepared rows
 _REACH = {Way.FULL: 2.0, Way.SAMPLED: 2.0, Way.PASSES: 1.0}  # clipped gradients bear longer rows at no cost
@@ -171,7 +172,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         self._mark((*(() if trained.private else (SEEDED,)), *leaks.found))
         return self._split(trained.weights, shape)
 
-    def _mark(self, leaks: Iterable[str]) -> None:
+    def _mark(self, leaks: Iterable[Fact]) -> None:
         """Set what was found wrong with this fit, which its report states."""
         self.leaks_ = tuple(leaks)
         self.private_ = not self.leaks_
@@ -284,8 +285,8 @@ def _another(seed: int | None) -> int | None:
 
 
 @lru_cache(maxsize=16)
-def _reported(run: Run, delta: float, leaks: tuple[str, ...]) -> Report:
-    return report_of(run, delta, (), leaks)
+def _reported(run: Run, delta: float, leaks: tuple[Fact, ...]) -> Report:
+    return report_of(run, delta, (), leaks, (*EXECUTED, *OF_LINEAR_MODELS, "start_independent"))
 
 
 @lru_cache(maxsize=64)

@@ -15,6 +15,7 @@ from lastiterate.algorithms.losses import Loss
 from lastiterate.errors import RATE, InvalidInput, checked_number, shown
 from lastiterate.estimators.base import DataShape, PrivateLinearModel
 from lastiterate.estimators.leaks import Leaks
+from lastiterate.facts import fact
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.training.plans.plan import MOST_PASSES, Way
 
@@ -41,10 +42,7 @@ class _PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ig
         """The classes, and for each label the number of its class."""
         if self.classes is None:
             known, numbers = np.unique(labels, return_inverse=True)
-            leaks.say(
-                f"classes was not given: the {len(known)} labels were read from the data, which reveals that each occurs.",
-                "Set classes= to all possible labels.",
-            )
+            leaks.say(fact("classes_read", count=len(known)))
             return _enough(known), numbers
         known = _enough(_sorted(self.classes))
         if (known.dtype.kind in "US") != (labels.dtype.kind in "OUS"):

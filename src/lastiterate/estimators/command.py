@@ -131,8 +131,8 @@ def _content(
 def _text(model: PrivateLinearModel, content: dict[str, Any], options: argparse.Namespace) -> str:
     report, plan = model.report_, model.plan_
     lines = [
-        *report.caveats,
-        f"epsilon = {above(report.epsilon, 6)} at delta = {report.delta:g} ({report.protected}), "
+        *map(str, report.caveats),
+        f"epsilon = {above(report.epsilon, 6)} at delta = {report.delta:g} ({report.unit}), "
         f"by {report.best.theorem.name}",
         f"releasing every iterate: epsilon = {report.composition:.4g}",
         f"training plan: {plan}",

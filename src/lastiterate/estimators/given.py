@@ -19,6 +19,7 @@ from lastiterate.errors import (
     checked_number,
 )
 from lastiterate.estimators.leaks import Leaks, outside
+from lastiterate.facts import fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, Adjacency
 from lastiterate.training.records import count_longer
@@ -37,11 +38,7 @@ def norm_of(feature_norm: float | None, norms: Floats, leaks: Leaks) -> float:
     if feature_norm is not None:
         return checked_number("feature_norm", feature_norm, POSITIVE)
     norm = max(float(norms.max()), _SHORTEST)
-    leaks.say(
-        f"feature_norm was not given: the norm of the longest row, {norm:.4g}, was read from the data, and the scale "
-        "of the noise now reveals it.",
-        "Set feature_norm= to a bound that you know without the data; longer rows are scaled down to it.",
-    )
+    leaks.say(fact("feature_norm_read", norm=norm))
     return norm
 
 
@@ -49,10 +46,7 @@ def seed_of(random_state: Any, leaks: Leaks) -> int | None:
     """None where noise is to be drawn securely; a seed is said aloud."""
     if random_state is None:
         return None
-    leaks.say(
-        "random_state is set: anyone who knows it can subtract the noise, so this model is not private.",
-        "Remove it before you release a model.",
-    )
+    leaks.say(fact("random_state_set"))
     if isinstance(random_state, Integral):
         return checked_count("random_state", random_state, least=0)
     try:
@@ -80,10 +74,7 @@ def delta_of(delta: float | None, records: int, leaks: Leaks) -> float:
     if delta is not None:
         return checked_number("delta", delta, INSIDE_UNIT)
     taken = 1 / (10 * records)
-    leaks.say(
-        f"delta was not given: 1/(10·{records}) = {taken:.3g} was used, which reveals the number of records.",
-        "Set delta=.",
-    )
+    leaks.say(fact("delta_from_records", records=records, delta=taken))
     return taken
 
 
@@ -94,8 +85,4 @@ def adjacency_of(adjacency: Adjacency | None) -> Adjacency:
 def say_if_counted(adjacency: Adjacency, records: int, leaks: Leaks) -> None:
     """Whether a record is there or not, the number of records tells; and sums are divided by it."""
     if adjacency is ADD_OR_REMOVE_ONE:
-        leaks.say(
-            f"the number of records, {records}, was treated as public: noise and step sizes depend on it, but under "
-            "li.ADD_OR_REMOVE_ONE it is not public.",
-            "Use adjacency=li.ZERO_OUT, which needs the same noise and keeps the number of records public.",
-        )
+        leaks.say(fact("records_counted", records=records))

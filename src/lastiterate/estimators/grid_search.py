@@ -19,15 +19,13 @@ from lastiterate.estimators.search_plan import SearchPlan, search_plan, search_p
 from lastiterate.estimators.trial import check_trial, model_of, prefix_of, private_parts_of, silent, trial_of
 from lastiterate.estimators.upstream import upstream_of_this_fit
 from lastiterate.estimators.validation import Validation, validation_of
+from lastiterate.facts import fact
 from lastiterate.numerics.randomness import Source, choices
 from lastiterate.privacy.per_trial import checked_trials
 from lastiterate.privacy.trials import Geometric, Trials
 from lastiterate.training.data import check_unmasked
 
-_SELECTED = (
-    "NOT ACCOUNTED FOR: this model is the best of a random number of trials. Its guarantee is guarantee_ of the search, not "
-    "that of one trial."
-)
+_SELECTED = fact("best_of_trials")
 _DEFAULT = Geometric(mean=10.0)
 
 

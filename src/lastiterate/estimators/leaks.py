@@ -11,6 +11,8 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 from lastiterate.errors import PrivacyLeak
+from lastiterate.facts import Fact, fact
+from lastiterate.report.english import advice
 
 # Parts of scikit-learn that neither fit a second model nor look at records: wrappers of `fit`, and pipelines, whose steps
 # estimators/upstream.py looks at. Whatever else calls a private fit may do either.
@@ -29,12 +31,12 @@ class Leaks:
     """What one fit has learnt outside the mechanism."""
 
     def __init__(self) -> None:
-        self.found: list[str] = []
+        self.found: list[Fact] = []
 
-    def say(self, what: str, advice: str) -> None:
-        """One sentence on what was learnt, which the report will hold, and one on what to do."""
-        self.found.append(f"NOT ACCOUNTED FOR: {what}")
-        warnings.warn(f"{what} {advice}", PrivacyLeak, stacklevel=outside())
+    def say(self, leak: Fact) -> None:
+        """Warn of what was learnt, with advice, and keep it for the report."""
+        self.found.append(leak)
+        warnings.warn(f"{leak} {advice(leak.code)}", PrivacyLeak, stacklevel=outside())
 
     def say_if_repeated(self) -> None:
         """Say aloud that something else than a pipeline calls this fit: a search, an ensemble, a chain, an unknown object.
@@ -43,12 +45,7 @@ class Leaks:
         """
         callers = list(_unknown_callers())
         if found := dict.fromkeys([name for name, known in callers if known] or [name for name, _ in callers]):
-            self.say(
-                f"This fit was called by {' and '.join(found)}: it may be one of several on the same data, or on data that "
-                "were changed by looking at them. epsilon covers one fit alone, and comparing scores is not private at all.",
-                "Use PrivateGridSearchCV, choose settings on public data, or compose the guarantees with li.compose and "
-                "release scores with noise.",
-            )
+            self.say(fact("called_by", callers=" and ".join(found)))
 
 
 def _unknown_callers() -> Iterator[tuple[str, bool]]:

@@ -25,6 +25,7 @@ from lastiterate.estimators.given import (
 from lastiterate.estimators.leaks import Leaks
 from lastiterate.estimators.prepared import ShortRows
 from lastiterate.estimators.spending import PreparationBudget
+from lastiterate.facts import Fact
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.norms import row_norms_above
 from lastiterate.numerics.randomness import Source
@@ -87,7 +88,7 @@ class PrivatePreparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self._mark(leaks.found)
         return self
 
-    def _mark(self, leaks: Iterable[str]) -> None:
+    def _mark(self, leaks: Iterable[Fact]) -> None:
         """Set what was found wrong with this fit, and mark its guarantee with it."""
         self.leaks_ = tuple(leaks)
         self.private_ = not self.leaks_

@@ -16,6 +16,7 @@ from lastiterate.estimators.base import DataShape, PrivateLinearModel
 from lastiterate.estimators.leaks import Leaks, outside
 from lastiterate.estimators.prepared import ROWS_AT_ONCE
 from lastiterate.estimators.spending import PreparationBudget
+from lastiterate.facts import fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.randomness import Source
 from lastiterate.privacy.adjacency import Adjacency
@@ -112,10 +113,7 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
         if self.target_bound is not None:
             return checked_number("target_bound", self.target_bound, POSITIVE)
         bound = float(np.abs(targets).max()) or 1.0
-        leaks.say(
-            f"target_bound was not given: the largest |y|, {bound:.4g}, was read from the data.",
-            "Set target_bound= to a bound that you know without the data; targets beyond it are clipped.",
-        )
+        leaks.say(fact("target_bound_read", bound=bound))
         return bound
 
     def predict(self, X: Any) -> Any:

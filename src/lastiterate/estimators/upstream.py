@@ -19,6 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEnc
 from lastiterate.errors import InvalidInput
 from lastiterate.estimators.leaks import Leaks
 from lastiterate.estimators.preparation import EachRow, PrivatePreparation
+from lastiterate.facts import fact
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import Adjacency
 
@@ -58,11 +59,7 @@ class Upstream:
     def say(self, leaks: Leaks) -> None:
         """What was learnt without noise, and what was learnt from records with a seed or without a bound."""
         if self.others:
-            leaks.say(
-                f"{' and '.join(self.others)} in this pipeline learnt from the same records without noise. This is "
-                "released with the model, and epsilon does not cover it.",
-                "Use PrivatePreparation, or a step that treats each row alone, such as Normalizer or EachRow(function).",
-            )
+            leaks.say(fact("learnt_before", steps=" and ".join(self.others)))
         for one in self.private:
             leaks.found += one.leaks_
 

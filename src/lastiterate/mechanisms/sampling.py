@@ -22,6 +22,7 @@ from lastiterate.algorithms.noise import Langevin
 from lastiterate.algorithms.run import Run
 from lastiterate.display import summary
 from lastiterate.errors import FINITE, NON_NEGATIVE, POSITIVE, InvalidInput, checked_array, checked_number
+from lastiterate.facts import Fact, fact
 from lastiterate.mechanisms.release import checked_function
 from lastiterate.mechanisms.rounded import LEAST, gaussian
 from lastiterate.numerics.arrays import Floats, Indices
@@ -38,7 +39,7 @@ from lastiterate.training.walk import walked
 
 Gradient = Callable[[Floats], Floats]
 
-TRACED = "DO NOT RELEASE: the trace of the iterates was kept, and epsilon covers the last iterate only"
+TRACED = fact("trace_kept")
 _SUMMED_BY_THE_USER = Arithmetic(1.0, STRAYING)
 
 
@@ -73,11 +74,11 @@ class Sample:
 
     value: Floats
     run: Run
-    caveats: tuple[str, ...] = ()
+    caveats: tuple[Fact, ...] = ()
     trace: Floats | None = None
 
     def __repr__(self) -> str:
-        return summary(self, *self.caveats[:1], f"value of shape {self.value.shape}", repr(self.run))
+        return summary(self, *map(str, self.caveats[:1]), f"value of shape {self.value.shape}", repr(self.run))
 
     @property
     def private(self) -> bool:

@@ -24,6 +24,7 @@ from lastiterate.errors import (
     checked_count,
     checked_number,
 )
+from lastiterate.facts import Fact
 from lastiterate.numerics.arrays import Floats, like_input
 from lastiterate.numerics.roots import FARTHEST, decreasing_root
 from lastiterate.numerics.rounding import up
@@ -41,7 +42,7 @@ class Notion(ABC):
     """
 
     adjacency: Adjacency
-    caveats: tuple[str, ...] = ()
+    caveats: tuple[Fact, ...] = ()
 
     def __repr__(self) -> str:
         return summary(self, self._said(), self.adjacency.said)
@@ -147,7 +148,7 @@ class Notion(ABC):
         return compose_counted(((self.as_notion(), checked_count("times", times)),))
 
 
-def refuse_caveats(caveats: tuple[str, ...]) -> None:
+def refuse_caveats(caveats: tuple[Fact, ...]) -> None:
     """Raise if a guarantee has caveats: it does not hold, and nothing follows from it."""
     if caveats:
         raise InvalidInput(
@@ -165,14 +166,14 @@ class WithCaveats(Notion):
     """
 
     _proved: Notion
-    caveats: tuple[str, ...]
+    caveats: tuple[Fact, ...]
 
     @property
     def adjacency(self) -> Adjacency:  # type: ignore[override]
         return self._proved.adjacency
 
     def __repr__(self) -> str:
-        return summary(self, *self.caveats, repr(self._proved))
+        return summary(self, *map(str, self.caveats), repr(self._proved))
 
     def epsilon(self, delta: ArrayLike) -> Any:
         return self._proved.epsilon(delta)
@@ -212,7 +213,7 @@ class WithCaveats(Notion):
         return self.as_notion()._rdp(orders)
 
 
-def with_caveats(notion: Notion, caveats: tuple[str, ...]) -> Notion:
+def with_caveats(notion: Notion, caveats: tuple[Fact, ...]) -> Notion:
     """Return `notion` marked with these caveats; `notion` itself if there are none."""
     return WithCaveats(notion, caveats) if caveats else notion
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
+
+from lastiterate.digits import above, below
 
 Sentence = Callable[..., str]
 _SHOWN = 6  # numbers of a list; the rest is "…"
@@ -134,12 +137,50 @@ def unit(user_records: int, records: tuple[int, ...]) -> str:
     return "one record" if user_records == 1 else f"one user with up to {user_records} records"
 
 
-def attack(adjacency: str, user_records: int, detected: str, who: str = "An attacker") -> str:
+def claim(
+    what: str, epsilon: str, delta: float, adjacency: str, user_records: int, records: tuple[int, ...] = ()
+) -> str:
+    """The claim in one sentence."""
+    whom = differing(adjacency, user_records, records)
+    return f"Releasing {what} is ({epsilon}, {delta:g})-differentially private for any two data sets {whom}."
+
+
+def nothing_proved(delta: float) -> str:
+    """In place of a claim."""
+    return f"No finite ε is proved for this run at δ = {delta:g}."
+
+
+def lower_bound(lower: float, upper: float) -> str:
+    """How near a lower bound is to what was proved."""
+    if not lower > 0:
+        return "A lower bound is not available for this run."
+    ratio = upper / lower
+    near = "so this ε is exact" if ratio < 1 + 1e-6 else f"so this ε is at most {above(ratio, 3)} times too large"
+    return f"No proof from these assumptions can go below ε = {below(lower)}, {near}."
+
+
+def every_iterate(every: float, epsilon: float) -> str:
+    """What the release of every iterate would cost; empty if that is not known."""
+    if not (math.isfinite(every) and epsilon > 0):
+        return ""
+    ratio = every / epsilon
+    larger = f"ε = {above(every)}, {ratio:.3g} times as large" if ratio > 1.005 else "the same ε"
+    return f"Releasing every iterate would give {larger}."
+
+
+HARDLY_ANY_PROTECTION = 0.5  # a higher detection rate at 1% of false positives is called that
+
+
+def attack(adjacency: str, user_records: int, detected: float) -> str:
     """What a detection rate at 1% of false positives means."""
     done = CHANGES[adjacency].done
     article = "an" if done[0] in "aeiou" else "a"
     whose = f"{article} {done} record" if user_records == 1 else f"the {user_records} {done} records of a user"
-    return f"{who} with a 1% false-positive rate detects {whose} at most {detected}% of the time."
+    found = (
+        f"An attacker with a 1% false-positive rate detects {whose} at most {above(100 * detected, 3)}% of the time."
+    )
+    hardly = f" This is hardly any protection for a {'single record' if user_records == 1 else 'user'}."
+    return f"{found}{hardly}" if detected > HARDLY_ANY_PROTECTION else found
 
 
 @_says("forgotten")
@@ -237,16 +278,16 @@ _BATCHES = {
     "shuffled": "Permutations are uniformly random, independent of the data, and never released.",
     "fixed_size": "Each step draws its batch afresh, uniformly, and the batches are never released.",
     "poisson": (
-        "Each step draws its batch afresh, every record independently; the gradient sum is divided by rate·records, whatever "
-        "the size of the batch; batches are never released."
+        "Each step draws its batch afresh, every record independently; the gradient sum is divided by rate·records, "
+        "whatever the size of the batch; batches are never released."
     ),
     "poisson_mean": (
-        "Each step draws its batch afresh, every record independently; the gradient sum is divided by the size of the batch, "
-        "an empty batch contributes only noise; batches and their sizes are never released."
+        "Each step draws its batch afresh, every record independently; the gradient sum is divided by the size of the "
+        "batch, an empty batch contributes only noise; batches and their sizes are never released."
     ),
     "balls_and_bins": (
-        "In each epoch every record goes to one of the batches uniformly, independently of all other records and epochs; the "
-        "gradient sum is divided by records/batches, whatever the size of the batch; batches are never released."
+        "In each epoch every record goes to one of the batches uniformly, independently of all other records and epochs; "
+        "the gradient sum is divided by records/batches, whatever the size of the batch; batches are never released."
     ),
 }
 
@@ -460,6 +501,23 @@ def _steps_unseen(count: int) -> str:
     )
 
 
+@_says("trainer_seed_unused", "noise and batches do not come from the trainer's seed")
+def _trainer_seed_unused(seed: str) -> str:
+    return f"Neither noise nor batches come from the seed {seed} of the trainer, which others may know."
+
+
+_always(
+    "durations_tell_nothing",
+    "The duration of the training and its evaluations reveals nothing about the records.",
+    "durations reveal nothing",
+)
+_always(
+    "statistics_public",
+    "The running statistics of the batch normalisation come from public data, not from these records.",
+    "running statistics are public",
+)
+
+
 # Theorems, selections, forgetting, budgets.
 
 
@@ -562,8 +620,8 @@ def _models_covered(earlier: str) -> str:
 _always("removed_unused", "From its request on, no step uses a removed record.")
 _always(
     "requests_independent",
-    "Which records these requests remove, and when, does not depend on models or on anything else that was computed with the "
-    "noise of this run.",
+    "Which records these requests remove, and when, does not depend on models or on anything else that was computed with "
+    "the noise of this run.",
 )
 _always(
     "nothing_released_meanwhile",
@@ -580,7 +638,10 @@ def _releases_adaptive(adaptive: bool) -> str:
     return "All entries were decided before the first of them was released."
 
 
-_always("stated_by_owner", "Its guarantee is stated by its owner, not proved.")
+@_says("stated_by_owner")
+def _stated_by_owner(entries: tuple[int, ...]) -> str:
+    which = "guarantee of entry" if len(entries) == 1 else "guarantees of entries"
+    return f"The {which} {listed(entries)} {'is' if len(entries) == 1 else 'are'} stated by the owner, not proved."
 
 
 # Caveats.
@@ -612,7 +673,8 @@ def _leaked(what: tuple[tuple[str, tuple[int, ...]], ...]) -> str:
 
 @_says("stopped_early")
 def _stopped_early(taken: int, planned: int) -> str:
-    return f"{_DO_NOT}the training stopped after {taken} of {planned} steps, and the decision to stop may depend on the records"
+    when = f"after {taken} of {planned} steps"
+    return f"{_DO_NOT}the training stopped {when}, and the decision to stop may depend on the records"
 
 
 _always("trace_kept", f"{_DO_NOT}the trace of the iterates was kept, and epsilon covers the last iterate only")

@@ -9,6 +9,7 @@ from enum import Enum
 
 from lastiterate.display import summary
 from lastiterate.errors import Unavailable
+from lastiterate.facts import Fact
 from lastiterate.kernel.prepaid import Segment
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.ladder import Ladder
@@ -136,7 +137,7 @@ class Evidence:
             at_delta=None if at_delta is None else lambda log_delta: at_delta(log_delta).after(mu),
         )
 
-    def with_caveats(self, caveats: tuple[str, ...]) -> Evidence:
+    def with_caveats(self, caveats: tuple[Fact, ...]) -> Evidence:
         """The evidence about an execution with these defects: its curves are marked with them."""
         if not caveats:
             return self

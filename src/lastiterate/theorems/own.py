@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from lastiterate.errors import InvalidInput, shown
+from lastiterate.facts import Fact, fact
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.theorem import Theorem
 
@@ -52,9 +53,7 @@ def _check_name(theorem: Theorem) -> None:
         )
 
 
-def own_assumption(theorem: Theorem) -> str:
+def own_assumption(theorem: Theorem) -> Fact:
     """What has to be guaranteed of a theorem that nobody here has looked at."""
-    citation = (
-        theorem.citation if isinstance(theorem.citation, str) and theorem.citation.isprintable() else "no citation"
-    )
-    return f"The theorem {theorem.name} ({citation}) is true: it is {NOT_OURS}."
+    cited = isinstance(theorem.citation, str) and theorem.citation.isprintable()
+    return fact("theorem_true", theorem=theorem.name, citation=theorem.citation[:400] if cited else "no citation")

@@ -12,6 +12,7 @@ from typing import Any
 from lastiterate.algorithms.process import Process
 from lastiterate.display import summary
 from lastiterate.errors import Unavailable
+from lastiterate.facts import Fact
 from lastiterate.kernel.places import Places
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.best import best
@@ -206,11 +207,11 @@ class Guarantee:
         return self.evidence.notion
 
     @property
-    def caveats(self) -> tuple[str, ...]:
+    def caveats(self) -> tuple[Fact, ...]:
         """Known defects of the execution that it is about, for which it does not hold."""
         return self.notion.caveats
 
-    def with_caveats(self, caveats: tuple[str, ...]) -> Guarantee:
+    def with_caveats(self, caveats: tuple[Fact, ...]) -> Guarantee:
         """The guarantee, marked with these defects of an execution besides those that it has."""
         more = tuple(one for one in caveats if one not in self.caveats)
         if not more:

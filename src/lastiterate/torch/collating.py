@@ -15,6 +15,7 @@ import torch
 from torch.utils.data import default_collate
 
 from lastiterate.errors import InvalidInput
+from lastiterate.facts import Basis, Fact, fact
 from lastiterate.torch.agreement import tolerance_of
 from lastiterate.torch.network import Network, NotByRecord
 from lastiterate.torch.records import moved, pair_of, pieces
@@ -22,18 +23,12 @@ from lastiterate.torch.without_dropout import WithoutDropout
 
 Collate = Callable[[list[Any]], Any]
 _RECORDS = 6
-COMPARED = (
-    "What the collate function makes of a record does not depend on the rest of its batch. A few records were compared with "
-    "the same ones alone, once."
-)
-NOT_COMPARED = (
-    "What the collate function makes of a record does not depend on the rest of its batch. This was not compared, because "
-    "the function uses random numbers, or fails on single records."
-)
+COMPARED = fact("collate_separate", compared=True).on(Basis.CHECKED)
+NOT_COMPARED = fact("collate_separate", compared=False)
 _CANNOT = (TypeError, ValueError, LookupError, RuntimeError, AttributeError)
 
 
-def check_collate(network: Network, dataset: Any, collate_fn: Collate | None) -> tuple[str, ...]:
+def check_collate(network: Network, dataset: Any, collate_fn: Collate | None) -> tuple[Fact, ...]:
     """What the report states of a collate function; an error if the loss of some record is another one collated alone.
 
     A few records are compared once. Where chance changes the loss of a record by more than rounding does, nothing can be.

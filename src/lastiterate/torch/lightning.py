@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from lastiterate.errors import InvalidInput
+from lastiterate.facts import fact
 from lastiterate.torch.planned import Planned
-from lastiterate.torch.recording import Recorder, seed_unused
+from lastiterate.torch.recording import Recorder
 from lastiterate.torch.stopping import StopAtBudget
 
 __all__ = ["RecordReleases", "StopAtBudget"]
@@ -88,7 +89,7 @@ class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
             self.recording.run
         )
         if "PL_GLOBAL_SEED" in os.environ:
-            self.recording.assumed = (seed_unused(os.environ["PL_GLOBAL_SEED"]),)
+            self.recording.assumed = (fact("trainer_seed_unused", seed=os.environ["PL_GLOBAL_SEED"][:60]),)
 
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
         self._first = self._steps()

@@ -11,17 +11,15 @@ from lastiterate.algorithms.batches import Batches, Cyclic, Shuffled
 from lastiterate.algorithms.batches.passes import DROP, SMALLER
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
+from lastiterate.facts import Fact, fact
 from lastiterate.torch.sampler import BatchSampler, check_dataset
 from lastiterate.torch.watched import unwatched
 
 _PASSES: dict[type, type[Cyclic] | type[Shuffled]] = {RandomSampler: Shuffled, SequentialSampler: Cyclic}
-OF_PYTORCH = (
-    "Nobody can predict the order of the records, which came from PyTorch's generator. Its seed came from the operating "
-    "system. That generator is not cryptographic; li.torch.loader uses one that is."
-)
+OF_PYTORCH = fact("generator_unpredictable", drew="order")
 
 
-def check_loader(loader: Any, run: Run) -> tuple[str, ...]:
+def check_loader(loader: Any, run: Run) -> tuple[Fact, ...]:
     """An error, of one sentence, if it does not; what has to be assumed, if it does."""
     if not isinstance(loader, DataLoader):
         raise InvalidInput(

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from lastiterate.errors import InvalidInput
+from lastiterate.facts import Fact, fact
 from lastiterate.torch.columns import check_columns
 from lastiterate.torch.records import count_of
 from lastiterate.torch.spare import SpareVector
@@ -20,7 +21,7 @@ from lastiterate.torch.working_copy import buffers_of, check_buffers, working_co
 
 Criterion = Callable[..., Any]
 _SUMS = ("sum", "batchmean")
-PUBLIC_STATISTICS = "The running statistics of the batch normalisation come from public data, not from these records."
+PUBLIC_STATISTICS = fact("statistics_public")
 
 
 class Network:
@@ -41,7 +42,7 @@ class Network:
         self._criterion, self._summed = _unreduced(criterion)
         self._ignored = _setting(criterion, "ignore_index")
         self.autocast = autocast
-        self.collated: tuple[str, ...] = ()
+        self.collated: tuple[Fact, ...] = ()
         check_whole(self.module)
         _check_layers(self.module)
         self.parameters = {name: one for name, one in self.module.named_parameters() if one.requires_grad}
@@ -50,7 +51,7 @@ class Network:
         self.renew()
 
     @property
-    def assumed(self) -> tuple[str, ...]:
+    def assumed(self) -> tuple[Fact, ...]:
         """What nobody can see from the model, and what is assumed of the function that makes batches for it."""
         kept = any(isinstance(part, torch.nn.modules.batchnorm._BatchNorm) for part in self.module.modules())
         return (*((PUBLIC_STATISTICS,) if kept else ()), *self.collated)

@@ -11,13 +11,14 @@ from typing import Any
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import InvalidInput
+from lastiterate.facts import fact
 from lastiterate.numerics.randomness import Source
 from lastiterate.torch.checkpoint import NetworkFile, NetworkState
-from lastiterate.torch.collating import COMPARED, NOT_COMPARED, check_collate
+from lastiterate.torch.collating import check_collate
 from lastiterate.torch.data_identity import data_identity
 from lastiterate.torch.distributed import check_alone
 from lastiterate.torch.identity import can_be, training_identity
-from lastiterate.torch.loaders import OF_PYTORCH, check_loader, generator_of, lists_ahead
+from lastiterate.torch.loaders import check_loader, generator_of, lists_ahead
 from lastiterate.torch.network import Network
 from lastiterate.torch.objective import Batch, NetworkObjective
 from lastiterate.torch.optimizers import check_optimizer, check_rate, with_groups
@@ -26,12 +27,12 @@ from lastiterate.torch.releases import Releases
 from lastiterate.torch.sampler import BatchSampler, OrNone
 from lastiterate.torch.seeded import ORDER_SEEDED, SeedWatch, seeded
 from lastiterate.torch.steps import count_step, step_of
-from lastiterate.torch.trained import ASSUMED, TrainedModel
+from lastiterate.torch.trained import TrainedModel
 from lastiterate.torch.trusted import Trusted, check_all
 from lastiterate.torch.watched import LoaderWatch, unwatched, watch_batches
 from lastiterate.training.checkpoint import Keeper
 
-UNCHANGED = "Between the loader and accumulate(), no record is exchanged for another."
+UNCHANGED = fact("loader_to_model")
 
 
 def clip_and_noise(
@@ -248,22 +249,27 @@ TRUSTED: tuple[Trusted, ...] = (
         "order",
         "from the library's generator, or from PyTorch's, seeded by the operating system and not again",
         PrivateSteps._check_order,
-        (OF_PYTORCH,),
+        ("generator_unpredictable",),
     ),
     Trusted(
         "loader",
         "each step uses the next batch of the loader, and none is left out or used twice",
         PrivateSteps._check_loader,
-        (UNCHANGED,),
+        ("loader_to_model",),
     ),
     # The rest is looked at while gradients are computed: in accumulate, and by the objective.
     Trusted("parameters", "changed by `step()` alone"),
     Trusted("batch", "as many records as were drawn for the step"),
-    Trusted("model", "computes for each record a loss that does not depend on the others", None, ASSUMED),
+    Trusted(
+        "model",
+        "computes for each record a loss that does not depend on the others",
+        None,
+        ("record_gradients_separate",),
+    ),
     Trusted(
         "collate function",
         "what it makes of a record does not depend on the rest of the batch",
         None,
-        (COMPARED, NOT_COMPARED),
+        ("collate_separate",),
     ),
 )

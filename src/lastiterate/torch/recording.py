@@ -16,6 +16,7 @@ from lastiterate.accounting.account import account_by
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import InvalidInput, PrivacyLeak, Unavailable, shown
+from lastiterate.facts import Fact, fact
 from lastiterate.theorems.catalogue import CATALOGUE, OF_EVERY_ITERATE
 from lastiterate.torch.releases import ReleaseEntry, Releases
 from lastiterate.torch.stopping import StopAtBudget
@@ -25,9 +26,7 @@ ASSUMED = (
     "Nothing that depends on the records was printed, written or sent outside the trainer's logs and checkpoints.",
     "Everything named in public= was computed from public data and the parameters of the step at which it was logged.",
 )
-_EVERY = (
-    "The optimiser's state, or an average of iterates, was released too, so every iterate is accounted as released."
-)
+_EVERY = fact("every_iterate_released")
 _AGAIN = "what came of steps that were taken again"
 _RECENT = 64  # entries among which a second telling of the same thing is found
 
@@ -52,7 +51,7 @@ class Recording:
         self.stop = stop
         self.limit = run.steps if stop is None else stop.last_step(run)
         self.taken, self.ended = 0, False
-        self.assumed: tuple[str, ...] = ()
+        self.assumed: tuple[Fact, ...] = ()
         self.watched: tuple[str, ...] = ()
         self._checked_at: set[int] = set()
         self._every = False
@@ -158,14 +157,11 @@ class Recording:
         return replace(found, caveats=self.caveats, also_assumed=assumed)
 
     @property
-    def caveats(self) -> tuple[str, ...]:
+    def caveats(self) -> tuple[Fact, ...]:
         """What makes the guarantee false."""
         if self.taken >= self.limit or self._stopped_by_public:
             return self.releases.caveats
-        early = (
-            f"DO NOT RELEASE: the training stopped after {self.taken} of {self.limit} steps, and the decision to stop may "
-            "depend on the records"
-        )
+        early = fact("stopped_early", taken=self.taken, planned=self.limit)
         return (early, *self.releases.caveats)
 
     @property
@@ -238,11 +234,6 @@ class Recorder:
     def report(self, delta: float) -> Report:
         """The privacy report of the steps taken and of everything released."""
         return self.recording.report(delta)
-
-
-def seed_unused(seed: Any) -> str:
-    """What has to be guaranteed where a trainer sets a seed."""
-    return f"Neither noise nor batches come from the seed {seed} of the trainer, which others may know."
 
 
 def _names(field: str, names: Iterable[str]) -> tuple[str, ...]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, checked_count, shown
+from lastiterate.facts import Fact, fact
 
-_SHOWN = 6
 _PARTS = ("charged", "inside", "uncharged")
 
 
@@ -75,18 +75,14 @@ class Releases:
         return bool(self.charged) and not run.released.plain
 
     @property
-    def caveats(self) -> tuple[str, ...]:
+    def caveats(self) -> tuple[Fact, ...]:
         """Leaks that void the guarantee."""
-        if not self.uncharged:
-            return ()
-        return (
-            f"DO NOT RELEASE: {_listed(self.uncharged)} came from the records without noise, and no theorem covers that",
-        )
+        return (fact("leaked", what=_by_name(self.uncharged)),) if self.uncharged else ()
 
     @property
-    def kept(self) -> tuple[str, ...]:
+    def kept(self) -> tuple[Fact, ...]:
         """The assumption that entries in `inside` stay secret."""
-        return (f"Nobody else sees {_listed(self.inside)}.",) if self.inside else ()
+        return (fact("kept_inside", what=_by_name(self.inside)),) if self.inside else ()
 
 
 def _release(step: int, what: str) -> ReleaseEntry:
@@ -95,12 +91,9 @@ def _release(step: int, what: str) -> ReleaseEntry:
     return ReleaseEntry(checked_count("step", step, least=0), what)
 
 
-def _listed(entries: list[ReleaseEntry]) -> str:
+def _by_name(entries: list[ReleaseEntry]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """What was written, shown or logged, each with the steps after which it was."""
     steps: dict[str, list[int]] = {}
     for one in entries:
         steps.setdefault(one.what, []).append(one.step)
-    return "; ".join(f"{what} (after {_numbers(found)} steps)" for what, found in steps.items())
-
-
-def _numbers(steps: list[int]) -> str:
-    return ", ".join(map(str, steps[:_SHOWN])) + (", …" if len(steps) > _SHOWN else "")
+    return tuple((what, tuple(found)) for what, found in steps.items())

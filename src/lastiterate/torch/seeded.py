@@ -7,12 +7,11 @@ from typing import Any
 
 import torch
 
+from lastiterate.facts import fact
+
 _TYPED_BY_HAND = 2**41  # a time in milliseconds is below; one in eight million seeds from the operating system is, too
 _OF_A_NEW_GENERATOR = torch.Generator().initial_seed()  # the same for all of them
-ORDER_SEEDED = (
-    "DO NOT RELEASE: batches came from a seeded PyTorch generator, and anyone who knows the seed knows the records of each "
-    "step; call torch.seed() before training, or use a loader without generator="
-)
+ORDER_SEEDED = fact("order_seeded")
 
 
 def seeded(generator: Any, device: Any = None) -> bool:

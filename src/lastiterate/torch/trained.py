@@ -10,14 +10,20 @@ from lastiterate.accounting.report import Report
 from lastiterate.algorithms.run import Run
 from lastiterate.algorithms.shown import run_rows
 from lastiterate.display import alerts, card, folded, headline, summary, table
+from lastiterate.facts import Basis, Fact, fact
 from lastiterate.theorems.catalogue import CATALOGUE, OF_EVERY_ITERATE
 from lastiterate.torch.releases import Releases
 from lastiterate.training.trained import SEEDED
 
-ASSUMED = (
-    "The gradient that PyTorch computes for a record does not depend on the other records of its batch. Some gradients were "
-    "compared with those of single records, at the first step and after 1, 2, 4, 8, … steps.",
+BASIS = (
+    *(
+        (code, Basis.ENFORCED)
+        for code in ("noise", "clipped", "projected", "l2_in_full", "optimizer_sees_noisy_gradients")
+    ),
+    *((code, Basis.CHECKED) for code in ("batches", "smaller_batch_divisor", "no_batch_statistics")),
 )
+"""What a training with PyTorch stands for, by the code of the assumption."""
+ASSUMED = (fact("record_gradients_separate").on(Basis.CHECKED),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,19 +40,19 @@ class TrainedModel:
     released: dict[int, dict[str, Any]]
     private: bool
     releases: Releases
-    assumed: tuple[str, ...] = ()
+    assumed: tuple[Fact, ...] = ()
     every: bool = False
-    caveats: tuple[str, ...] = ()
+    caveats: tuple[Fact, ...] = ()
 
     def __repr__(self) -> str:
-        return summary(self, *self._caveats, type(self.model).__name__, repr(self.run))
+        return summary(self, *map(str, self._caveats), type(self.model).__name__, repr(self.run))
 
     def _repr_html_(self) -> str:
         model = f"{type(self.model).__name__}, after {self.run.steps} steps"
-        return card(alerts(self._caveats), headline(model), folded("Run", table(run_rows(self.run))))
+        return card(alerts(map(str, self._caveats)), headline(model), folded("Run", table(run_rows(self.run))))
 
     @property
-    def _caveats(self) -> tuple[str, ...]:
+    def _caveats(self) -> tuple[Fact, ...]:
         return (*(() if self.private else (SEEDED,)), *self.caveats, *self.releases.caveats)
 
     def report(self, delta: float) -> Report:
@@ -54,4 +60,5 @@ class TrainedModel:
         places = (*self.released, *self.releases.steps)
         every = self.every or self.releases.show_iterates_of(self.run)
         found = account_by(OF_EVERY_ITERATE if every else CATALOGUE, self.run, delta, places)
-        return replace(found, caveats=self._caveats, also_assumed=(*ASSUMED, *self.assumed, *self.releases.kept))
+        assumed = (*ASSUMED, *self.assumed, *self.releases.kept)
+        return replace(found, caveats=self._caveats, also_assumed=assumed, basis=() if self._caveats else BASIS)

@@ -6,8 +6,9 @@ from importlib import import_module
 from typing import Any
 
 from lastiterate.errors import InvalidInput
+from lastiterate.facts import fact
 from lastiterate.torch.planned import Planned
-from lastiterate.torch.recording import Recorder, seed_unused
+from lastiterate.torch.recording import Recorder
 from lastiterate.torch.stopping import StopAtBudget
 
 __all__ = ["RecordReleases", "StopAtBudget"]
@@ -16,7 +17,6 @@ _DATA_FREE = {"epoch", "step", "learning_rate"}
 _TIMES = ("_runtime", "_samples_per_second", "_steps_per_second", "_preparation_time", "_compilation_time")
 _BY_LENGTH = ("group_by_length", "batch_rebalance")
 _LOOKING = ("reduce_lr_on_plateau", "greedy")
-_TIMES_TELL_NOTHING = "The duration of the training and its evaluations reveals nothing about the records."
 
 
 def _callback() -> Any:
@@ -44,10 +44,7 @@ class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
         self.recording.begin(state.global_step)
         planned = Planned(state.max_steps, train_dataloader, args.gradient_accumulation_steps, args.world_size)
         planned.check(self.recording.run)
-        self.recording.assumed = (
-            seed_unused(args.seed),
-            _TIMES_TELL_NOTHING,
-        )
+        self.recording.assumed = (fact("trainer_seed_unused", seed=str(args.seed)), fact("durations_tell_nothing"))
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
         self.recording.check_room(state.global_step)

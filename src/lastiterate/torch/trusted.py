@@ -11,13 +11,13 @@ from typing import Any
 class Trusted:
     """`needed`: what it has to be. `check` raises an error at a step where it is not.
 
-    `lines`: what the report states of it, where it applies, because nothing can check it.
+    `assumed`: the codes of what the report states of it, where it applies, because nothing can check it.
     """
 
     name: str
     needed: str
     check: Callable[[Any], None] | None = None
-    lines: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
 
 
 def check_all(table: tuple[Trusted, ...], step: Any) -> None:

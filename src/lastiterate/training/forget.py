@@ -12,6 +12,7 @@ from lastiterate.accounting.forget import forgetting_of
 from lastiterate.accounting.forgotten import Forgetting, Removed
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, Unavailable, shown
+from lastiterate.facts import Fact
 from lastiterate.training.data import pair_of
 from lastiterate.training.sources import RecordSource, on_disk
 
@@ -75,7 +76,7 @@ def _without(data: Any, records: tuple[int, ...]) -> tuple[Any, Any]:
     return kept, targets
 
 
-def as_forgotten(plan: Forgetting, executed: Run, caveats: tuple[str, ...]) -> Forgetting:
+def as_forgotten(plan: Forgetting, executed: Run, caveats: tuple[Fact, ...]) -> Forgetting:
     """What is proved of the steps as they were executed, their rounding included."""
     run = replace(plan.run, arithmetic=executed.arithmetic, start_norm=executed.start_norm)
     return forgetting_of(run, plan.target, plan.delta, plan.requests, caveats)

@@ -29,7 +29,7 @@ from lastiterate.training.objectives import EachRecord, LinearModel, Objective, 
 from lastiterate.training.sources import RecordSource, mapped_pair, on_disk
 from lastiterate.training.state import Training
 from lastiterate.training.streamed import streamed_data, unchecked_data
-from lastiterate.training.trained import Trained
+from lastiterate.training.trained import EXECUTED, OF_LINEAR_MODELS, Trained
 from lastiterate.training.walk import walked
 
 
@@ -85,7 +85,12 @@ def train(
         keeper.remove()
     released = {place: one.astype(objective.precision) for place, one in zip(places, state.released, strict=True)}
     last = state.weights.astype(objective.precision)
-    done = Trained(last, run, released, source.private, objective.data.shortened)
+    enforced = (
+        *EXECUTED,
+        *(OF_LINEAR_MODELS if isinstance(objective, LinearModel) else ()),
+        *(("start_independent",) if start is None and trained is None else ()),
+    )
+    done = Trained(last, run, released, source.private, objective.data.shortened, enforced=enforced)
     return done if forget is None else without_removed(done, forget, earlier)
 
 

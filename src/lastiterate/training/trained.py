@@ -11,9 +11,20 @@ from lastiterate.accounting.report import Report
 from lastiterate.algorithms.run import Run
 from lastiterate.algorithms.shown import run_rows
 from lastiterate.display import alerts, card, folded, headline, lines, summary, table
+from lastiterate.facts import Basis, Fact, fact
 from lastiterate.numerics.arrays import Floats
 
-SEEDED = "DO NOT RELEASE: the noise came from a seed, and anyone who knows the seed can subtract it"
+EXECUTED = (
+    *("batches", "smaller_batch_divisor", "batches_not_adaptive", "noise", "clipped", "projected", "l2_in_full"),
+    *("start_norm", "optimizer_sees_noisy_gradients"),
+)
+"""The codes of assumptions that `li.train` stands for, whatever the gradients."""
+OF_LINEAR_MODELS = (
+    *("feature_norm", "pull_limit", "gradient_change", "gradient_norm", "gradients_bounded_everywhere"),
+    *("record_unchanged", "no_batch_statistics"),
+)
+"""Those that it stands for where it computes the gradients itself, on rows that it shortens to the feature norm."""
+SEEDED = fact("noise_seeded", generator="lastiterate")
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +33,8 @@ class Trained:
 
     `private` is False if the noise came from a seed. `released` holds the checkpoints in `releases`, by step. `shortened` is
     the number of rows longer than the run's `feature_norm`; it was computed from the data and is not private. After
-    forgetting, `forgotten` is the guarantee for the `removed` records, and the report covers the remaining ones.
+    forgetting, `forgotten` is the guarantee for the `removed` records, and the report covers the remaining ones. `enforced`: the
+    codes of assumptions that this execution stands for.
     """
 
     weights: Floats
@@ -32,9 +44,10 @@ class Trained:
     shortened: int
     forgotten: Forgetting | None = None
     removed: tuple[int, ...] = ()
+    enforced: tuple[str, ...] = EXECUTED
 
     def __repr__(self) -> str:
-        return summary(self, *self._caveats, f"weights of shape {self.weights.shape}", repr(self.run))
+        return summary(self, *map(str, self._caveats), f"weights of shape {self.weights.shape}", repr(self.run))
 
     def _repr_html_(self) -> str:
         count = f"{self.weights.size} weights of shape {self.weights.shape}, after {self.run.steps} steps"
@@ -42,17 +55,20 @@ class Trained:
             f"Also released: the iterates after {', '.join(map(str, self.released))} steps" if self.released else ""
         )
         parts = lines([released] if released else []), folded("Run", table(run_rows(self.run)))
-        return card(alerts(self._caveats), headline(count), *parts)
+        return card(alerts(map(str, self._caveats)), headline(count), *parts)
 
     @property
-    def _caveats(self) -> tuple[str, ...]:
+    def _caveats(self) -> tuple[Fact, ...]:
         return () if self.private else (SEEDED,)
 
     def report(self, delta: float) -> Report:
         """The privacy report of this training, including all released checkpoints."""
-        return report_of(self.run, delta, self.released, self._caveats)
+        return report_of(self.run, delta, self.released, self._caveats, self.enforced)
 
 
-def report_of(run: Run, delta: float, releases: Iterable[int], caveats: tuple[str, ...]) -> Report:
-    """The account, and what is wrong with this execution."""
-    return replace(account(run, delta, releases), caveats=caveats)
+def report_of(
+    run: Run, delta: float, releases: Iterable[int], caveats: tuple[Fact, ...], enforced: Iterable[str] = EXECUTED
+) -> Report:
+    """The account, what is wrong with this execution, and what it stands for."""
+    basis = tuple((code, Basis.ENFORCED) for code in enforced if code != "noise" or not caveats)
+    return replace(account(run, delta, releases), caveats=caveats, basis=basis)

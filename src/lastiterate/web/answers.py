@@ -12,19 +12,20 @@ from typing import Any
 
 from lastiterate.accounting.account import account
 from lastiterate.accounting.calibrate import Free, calibrate
-from lastiterate.accounting.describe import described
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.encode import run_from_dict
 from lastiterate.algorithms.files import run_from_text, run_to_toml
 from lastiterate.algorithms.run import Run
 from lastiterate.digits import above
 from lastiterate.errors import InvalidInput, shown
+from lastiterate.report import english
+from lastiterate.report.run_text import calibrated, described
+from lastiterate.report.text import attack_sentence
 from lastiterate.training.plans.planning import plan
 from lastiterate.web.as_python import run_to_python
 from lastiterate.web.attacker import attack
 from lastiterate.web.curves import curves
 from lastiterate.web.form import as_form
-from lastiterate.web.sentences import attack_sentence, calibrated_sentence, claim_sentences, lower_sentence
 
 Part = dict[str, Any]
 _QUICK = 0.1  # CPU seconds for an account: curves then have as many points as can be seen
@@ -59,13 +60,25 @@ def _claim(report: Report, _: bool) -> Iterator[Part]:
         "theorem": report.best.theorem.name,
         "citation": report.best.theorem.citation,
         "composition": report.composition,
-        "adjacency": report.run.adjacency.said,
-        "sentences": claim_sentences(report),
+        "adjacency": str(report.unit),
+        "sentences": _sentences(report),
     }
 
 
+def _sentences(report: Report) -> list[str]:
+    """What may be claimed, and what releasing everything would cost."""
+    if not math.isfinite(report.epsilon):
+        return [english.nothing_proved(report.delta)]
+    unit = report.run.adjacency.name.lower(), report.run.user_records, report.members
+    claim = english.claim(report.run.released.called, above(report.epsilon), report.delta, *unit)
+    return [claim, *filter(None, [english.every_iterate(report.composition, report.epsilon)])]
+
+
 def _lower(report: Report, _: bool) -> Iterator[Part]:
-    yield {"epsilon": report.sandwich.lower.epsilon, "sentence": lower_sentence(report)}
+    yield {
+        "epsilon": report.sandwich.lower.epsilon,
+        "sentence": english.lower_bound(report.sandwich.lower.epsilon, report.epsilon),
+    }
 
 
 def _attack(report: Report, _: bool) -> Iterator[Part]:
@@ -73,13 +86,15 @@ def _attack(report: Report, _: bool) -> Iterator[Part]:
 
 
 def _whole(report: Report, _: bool) -> Iterator[Part]:
-    yield {**report.to_dict(), "described": described(report.run)}
+    refused = [{"theorem": one.theorem.name, "reasons": [one.because]} for one in report.inapplicable]
+    words = {"assumptions": [str(one) for one in report.assumptions], "inapplicable": refused}
+    yield {**report.to_dict(), **words, "described": described(report.run)}
 
 
 def _calibrated(question: Mapping[str, Any]) -> Iterator[Part]:
     free, before, epsilon = Free.named(_given(question, "free")), _run(question), _given(question, "epsilon")
     run = calibrate(before, epsilon=epsilon, delta=_given(question, "delta"), free=free)
-    yield {"part": "run", "run": as_form(run), "sentence": calibrated_sentence(before, run, free, epsilon)}
+    yield {"part": "run", "run": as_form(run), "sentence": calibrated(before, run, free, epsilon)}
 
 
 def _planned(question: Mapping[str, Any]) -> Iterator[Part]:

@@ -14,5 +14,5 @@ _RATES = np.concatenate([[0.0, 1e-4, 1e-3, 0.003], np.arange(0.01, 0.2, 0.01), n
 
 def attack(report: Report) -> dict[str, Any]:
     """Both as shares of 1."""
-    found = np.broadcast_to(detection_rates(report, _RATES), _RATES.shape)
+    found = np.broadcast_to(detection_rates(report.best._proved, _RATES), _RATES.shape)
     return {"false_positive_rates": _RATES.tolist(), "detection_rates": found.tolist()}

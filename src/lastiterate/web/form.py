@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 from lastiterate.accounting.plain import finite
+from lastiterate.accounting.promises import unit_of
 from lastiterate.algorithms.batches.passes import DROP, SMALLER
 from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.algorithms.kinds import SECTIONS, Kind
@@ -87,7 +88,7 @@ def start(run: Run, delta: float) -> dict[str, Any]:
         "run": as_form(run),
         "delta": checked_number("delta", delta, INSIDE_UNIT),
         "form": finite(form()),
-        "adjacencies": [{"value": one.name.lower(), "label": one.said} for one in Adjacency],
+        "adjacencies": [{"value": one.name.lower(), "label": str(unit_of(one))} for one in Adjacency],
     }
 
 

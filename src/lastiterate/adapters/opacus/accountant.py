@@ -117,7 +117,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
             return float(GaussianDP(self.described.user_records * self.described.beforehand_mu).epsilon(delta))
         report = self.report(delta)
         for caveat in report.caveats:
-            warnings.warn(caveat, PrivacyLeak, stacklevel=2)
+            warnings.warn(str(caveat), PrivacyLeak, stacklevel=2)
         return report.epsilon
 
     def report(self, delta: float, releases: Iterable[int] = ()) -> Report:
@@ -130,7 +130,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
         if asked not in self._reports:
             self._reports = {asked: accounted(*asked)}
         found, hiding = self._reports[asked]
-        return replace(found, caveats=seen.caveats, also_assumed=seen.assumed(hiding))
+        return replace(found, caveats=seen.caveats, also_assumed=seen.assumed(hiding), basis=seen.basis)
 
     def state_dict(self, destination: MutableMapping[str, Any] | None = None) -> MutableMapping[str, Any]:
         """The steps executed so far and their run, for a checkpoint."""

@@ -9,38 +9,10 @@ from opacus.optimizers import DPOptimizer
 
 from lastiterate.adapters.opacus.hidden import Hiding, limit_of, precision_of
 from lastiterate.adapters.opacus.setup import Setup
+from lastiterate.facts import Basis, Fact, fact
 from lastiterate.torch.seeded import ORDER_SEEDED, seeded
 
-NOISE_SEEDED = (
-    "DO NOT RELEASE: the noise came from a seeded PyTorch generator, and anyone who knows the seed can subtract it; call "
-    "torch.seed() before training"
-)
-EXACT = (
-    "The arithmetic of Opacus and PyTorch is treated as exact: epsilon does not include the {precision} rounding of "
-    "gradients, their sums and the noise."
-)
-_HIDING = {
-    Hiding.UNUSED: "",
-    Hiding.CHARGED: " It includes the rounding of hidden weights.",
-    Hiding.ASSUMED: " Nor that of hidden weights and of the optimiser's state, which was measured to be small.",
-    Hiding.TOO_COARSE: (
-        " Every iterate is accounted as released, because the rounding of weights is not small compared with the noise, or "
-        "could not be measured; train in double precision."
-    ),
-}
-REDUCED = "The criterion reduces the loss as loss_reduction says, so each record's gradient is clipped separately."
-UNCHANGED = "Between the loader that make_private returned and the model, no record is exchanged for another."
-INSECURE = (
-    "Nobody can predict PyTorch's generator, which drew noise and batches and is not cryptographic (secure_mode=False): its "
-    "seed came from the operating system. Nobody can recover the noise from the low bits of the released weights."
-)
-COLLATED = "What the collate function of the loader makes of a record does not depend on the rest of its batch."
-RESUMED = "Weights and optimiser were those saved with the accountant's state when the training was resumed from it."
-LOADER_UNSEEN = "The loader, which the accountant could not check, draws the batches of the run."
-STEPS_UNSEEN = (
-    "For {count} steps the accountant could not check the optimiser: its update, learning rate and clip are those of the "
-    "run."
-)
+NOISE_SEEDED = fact("noise_seeded", generator="torch")
 
 
 @dataclass(frozen=True)
@@ -76,27 +48,34 @@ class Circumstances:
         )
 
     @property
-    def caveats(self) -> tuple[str, ...]:
+    def caveats(self) -> tuple[Fact, ...]:
         return (*((NOISE_SEEDED,) if self.noise_seeded else ()), *((ORDER_SEEDED,) if self.order_seeded else ()))
+
+    @property
+    def basis(self) -> tuple[tuple[str, Basis], ...]:
+        """What was checked at every step, by the code of the assumption."""
+        steps = () if self.unseen_steps else ("clipped", "l2_in_full", "optimizer_sees_noisy_gradients")
+        loader = ("batches", "smaller_batch_divisor") if self.loader_seen else ()
+        return tuple((code, Basis.CHECKED) for code in (*steps, *loader))
 
     @property
     def rounding(self) -> float | None:
         """What is charged for the rounding of hidden weights; None where it is too much, or was not seen."""
         return None if self.unseen_steps else limit_of(self.precision, math.sqrt(self.squared_straying))
 
-    def assumed(self, hiding: Hiding) -> tuple[str, ...]:
-        """The lines of the report on what nothing could check, beside what the run promises."""
-        lines = {
-            EXACT.format(precision=self.precision) + _HIDING[hiding]: True,
-            REDUCED: True,
-            UNCHANGED: True,
-            INSECURE: not self.secure,
-            COLLATED: self.collated,
-            RESUMED: self.resumed,
-            LOADER_UNSEEN: not self.loader_seen,
-            STEPS_UNSEEN.format(count=self.unseen_steps): self.unseen_steps > 0,
+    def assumed(self, hiding: Hiding) -> tuple[Fact, ...]:
+        """What nothing could check, beside what the run promises."""
+        applies = {
+            fact("exact_arithmetic", precision=self.precision, hidden=hiding.name.lower()): True,
+            fact("criterion_reduction"): True,
+            fact("loader_to_model"): True,
+            fact("generator_unpredictable", drew="all"): not self.secure,
+            fact("collate_separate", compared=False): self.collated,
+            fact("resumed_as_saved"): self.resumed,
+            fact("loader_unseen"): not self.loader_seen,
+            fact("steps_unseen", count=self.unseen_steps): self.unseen_steps > 0,
         }
-        return tuple(line for line, applies in lines.items() if applies)
+        return tuple(one for one, holds in applies.items() if holds)
 
 
 def _seeds(optimizer: DPOptimizer, setup: Setup | None) -> tuple[bool, bool]:

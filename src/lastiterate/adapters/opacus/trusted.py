@@ -9,16 +9,6 @@ from dataclasses import dataclass
 
 from opacus.optimizers import DPOptimizer, DPOptimizerFastGradientClipping
 
-from lastiterate.adapters.opacus.circumstances import (
-    COLLATED,
-    EXACT,
-    INSECURE,
-    LOADER_UNSEEN,
-    REDUCED,
-    RESUMED,
-    STEPS_UNSEEN,
-    UNCHANGED,
-)
 from lastiterate.adapters.opacus.plan import check_rate
 from lastiterate.adapters.opacus.setup import Setup
 from lastiterate.adapters.opacus.steps import check_batch_size, check_multiplier, check_step, check_weights
@@ -91,7 +81,7 @@ TRUSTED: tuple[Trusted, ...] = (
         "optimiser",
         "one DPOptimizer in one process, flat clipping; update, learning rate, weight decay and clip of the run",
         _check_optimizer,
-        (STEPS_UNSEEN,),
+        ("steps_unseen",),
     ),
     Trusted(
         "weights",
@@ -102,13 +92,13 @@ TRUSTED: tuple[Trusted, ...] = (
         "criterion",
         "with ghost clipping, all gradients come from the criterion that make_private returned, and nothing changes them",
         _check_criterion,
-        (REDUCED,),
+        ("criterion_reduction",),
     ),
     Trusted(
         "loader",
         "each step uses the next batch of the loader that make_private returned, and none is left out or used twice",
         _check_loader,
-        (UNCHANGED, LOADER_UNSEEN),
+        ("loader_to_model", "loader_unseen"),
     ),
     Trusted(
         "batch",
@@ -124,16 +114,19 @@ TRUSTED: tuple[Trusted, ...] = (
         "state",
         "loaded before the first step, with the weights and the optimiser that belong to it",
         None,
-        (RESUMED,),
+        ("resumed_as_saved",),
     ),
     Trusted(
         "seeds",
         "generators seeded by the operating system, before training, and not again",
         None,
-        (INSECURE,),
+        ("generator_unpredictable",),
     ),
     Trusted(
-        "collate function", "what it makes of a record does not depend on the rest of the batch", None, (COLLATED,)
+        "collate function",
+        "what it makes of a record does not depend on the rest of the batch",
+        None,
+        ("collate_separate",),
     ),
-    Trusted("arithmetic", "what rounding adds to gradients, sums and noise is negligible", None, (EXACT,)),
+    Trusted("arithmetic", "what rounding adds to gradients, sums and noise is negligible", None, ("exact_arithmetic",)),
 )

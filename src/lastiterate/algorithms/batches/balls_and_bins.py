@@ -28,10 +28,6 @@ class BallsAndBins(Batches):
     batches: int
     kind: ClassVar[str] = "balls_and_bins"
     called: ClassVar[str] = "balls and bins"
-    promise: ClassVar[str] = (
-        "In each epoch every record goes to one of the batches uniformly, independently of all other records and epochs; "
-        "the gradient sum is divided by records/batches, whatever the size of the batch; batches are never released."
-    )
     constant_size: ClassVar[bool] = False
     adjacencies: ClassVar[tuple[Adjacency, ...]] = (REPLACE_ONE, ZERO_OUT, ADD_OR_REMOVE_ONE)
 

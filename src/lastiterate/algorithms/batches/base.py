@@ -12,6 +12,7 @@ import numpy as np
 
 from lastiterate.algorithms.per_step import each
 from lastiterate.errors import InvalidInput, checked_count, shown
+from lastiterate.facts import Fact
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.randomness import Source
 from lastiterate.privacy.adjacency import FIXED_SIZE, REPLACE_ONE, ZERO_OUT, Adjacency, Sampling
@@ -55,12 +56,11 @@ class Sizes:
 class Batches(ABC):
     """A kind of batches: all that the rest of the library knows about it, it says here.
 
-    `kind` is its name in files, `called` in sentences, `promise` what its owner guarantees.
+    `kind` is its name in files and facts, `called` in sentences.
     """
 
     kind: ClassVar[str]
     called: ClassVar[str]
-    promise: ClassVar[str]
     records: int
 
     @property
@@ -102,8 +102,8 @@ class Batches(ABC):
         """What the gradient sum of a batch of so many records is divided by."""
         return self.divisor
 
-    def also_promised(self, on_sum: bool) -> tuple[str, ...]:
-        """What its owner guarantees besides, with noise on the sum of gradients or after its division."""
+    def also_promised(self, on_sum: bool) -> tuple[Fact, ...]:
+        """What a run assumes of it besides its kind, with noise on the sum of gradients or after its division."""
         return ()
 
     @property

@@ -19,7 +19,6 @@ class FixedSize(Sized):
 
     kind: ClassVar[str] = "fixed_size"
     called: ClassVar[str] = "random batches of fixed size"
-    promise: ClassVar[str] = "Each step draws its batch afresh, uniformly, and the batches are never released."
 
     @property
     def described(self) -> str:

@@ -20,7 +20,6 @@ class FullBatch(Batches):
     records: int
     kind: ClassVar[str] = "full"
     called: ClassVar[str] = "full batches"
-    promise: ClassVar[str] = "Every step uses every record."
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "records", checked_records(self.records))

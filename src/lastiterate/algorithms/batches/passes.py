@@ -12,6 +12,7 @@ from lastiterate.algorithms.batches.base import Sizes, Turns
 from lastiterate.algorithms.batches.sized import Sized
 from lastiterate.algorithms.named import names_arguments
 from lastiterate.errors import InvalidInput, shown
+from lastiterate.facts import Fact, fact
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.divisors import divisors
 from lastiterate.numerics.randomness import Source, permutation
@@ -57,11 +58,11 @@ class _Passes(Sized):
     def per_epoch(self) -> int:
         return self.records // self.batch_size + self.uneven
 
-    def also_promised(self, on_sum: bool) -> tuple[str, ...]:
+    def also_promised(self, on_sum: bool) -> tuple[Fact, ...]:
         if not self.uneven:
             return ()
-        by = f"{self.batch_size}, as that of all others" if on_sum else f"its own size, {self.last_size}"
-        return (f"The gradient sum of the smaller batch at the end of each epoch is divided by {by}.",)
+        divided_by = self.batch_size if on_sum else self.last_size
+        return (fact("smaller_batch_divisor", divided_by=divided_by, own_size=not on_sum),)
 
     @property
     def _last_described(self) -> str:
@@ -96,7 +97,6 @@ class Cyclic(_Passes):
     last: str | None = None
     kind: ClassVar[str] = "cyclic"
     called: ClassVar[str] = "cyclic batches"
-    promise: ClassVar[str] = "Batches and their order are fixed before training, without looking at the data."
 
     @property
     def described(self) -> str:
@@ -137,7 +137,6 @@ class Shuffled(_Passes):
     last: str | None = None
     kind: ClassVar[str] = "shuffled"
     called: ClassVar[str] = "shuffled batches"
-    promise: ClassVar[str] = "Permutations are uniformly random, independent of the data, and never released."
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -60,10 +60,6 @@ class Poisson(_Independent):
     """Each step includes every record independently with probability `rate`; gradient sums are divided by rate·records."""
 
     kind: ClassVar[str] = "poisson"
-    promise: ClassVar[str] = (
-        "Each step draws its batch afresh, every record independently; the gradient sum is divided by rate·records, "
-        "whatever the size of the batch; batches are never released."
-    )
     sampling: ClassVar[Sampling] = POISSON
     adjacencies: ClassVar[tuple[Adjacency, ...]] = (REPLACE_ONE, ZERO_OUT, ADD_OR_REMOVE_ONE)
 
@@ -96,10 +92,6 @@ class PoissonMean(_Independent):
     """Like `Poisson`, but gradient sums are divided by the size of the batch; an empty batch adds only noise."""
 
     kind: ClassVar[str] = "poisson_mean"
-    promise: ClassVar[str] = (
-        "Each step draws its batch afresh, every record independently; the gradient sum is divided by the size of the "
-        "batch, an empty batch contributes only noise; batches and their sizes are never released."
-    )
     own_mean: ClassVar[bool] = True
     adjacencies: ClassVar[tuple[Adjacency, ...]] = (REPLACE_ONE,)
     other_neighbours: ClassVar[str] = (

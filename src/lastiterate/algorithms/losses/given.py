@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
-from lastiterate.algorithms.losses.facts import Loss, made
+from lastiterate.algorithms.losses.loss import Loss, made
 from lastiterate.algorithms.named import names_arguments
 from lastiterate.algorithms.per_step import PerStep
 from lastiterate.errors import NON_NEGATIVE, POSITIVE, InvalidInput, checked_number
+from lastiterate.facts import Fact, fact
 
 
 @names_arguments
@@ -67,7 +68,7 @@ def general(
         curvature=bottom,
         gradient_bound=longest,
         gradient_sensitivity=change,
-        promises=(_hessian_promise(bottom, top), *_norm_promise(longest)),
+        promises=(_hessian(bottom, top), *_norm(longest)),
         declared=True,
     )
 
@@ -87,17 +88,13 @@ def network(*, clip: PerStep, smoothness: float | None = None, l2: float = 0.0) 
         curvature=-top,
         gradient_bound=math.inf,
         gradient_sensitivity=math.inf,
-        promises=() if smoothness is None else (_hessian_promise(-top, top),),
+        promises=() if smoothness is None else (_hessian(-top, top),),
     )
 
 
-def _norm_promise(longest: float) -> tuple[str, ...]:
-    if not math.isfinite(longest):
-        return ()
-    return (f"Each record's gradient has norm at most {longest:.6g}, before clipping, at every point of the domain.",)
+def _norm(longest: float) -> tuple[Fact, ...]:
+    return (fact("gradient_norm", at_most=longest, before_clipping=True),) if math.isfinite(longest) else ()
 
 
-def _hessian_promise(bottom: float, top: float) -> str:
-    if not math.isfinite(top):
-        return "Each record's loss is differentiable; nothing is known of its second derivatives."
-    return f"The Hessian of each record's loss lies between {bottom:g} and {top:g} on a neighbourhood of the domain."
+def _hessian(bottom: float, top: float) -> Fact:
+    return fact("hessian", low=bottom, high=top) if math.isfinite(top) else fact("differentiable")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from lastiterate.algorithms.losses.facts import Loss, of_a_score
+from lastiterate.algorithms.losses.loss import Loss, of_a_score
 from lastiterate.algorithms.losses.model import Sides, one_or_many
 from lastiterate.algorithms.per_step import PerStep
 from lastiterate.errors import POSITIVE, checked_count, checked_number

@@ -32,14 +32,6 @@ class PullLimit:
         """Of the gradient in the scores: (pull, and as many equal parts of it)."""
         return up(self.pull * math.sqrt(1 + 1 / self.parts))  # probabilities are rounded
 
-    @property
-    def promise(self) -> str:
-        return (
-            f"The gradient is that of the softmax loss with its pull limit applied: the wrong classes get a probability of "
-            f"at most {self.pull:g} together and {self.pull / self.parts:g} each, and of all such probabilities those of "
-            "the largest likelihood. The gradient without this limit is not covered."
-        )
-
 
 def limit_shares(shares: Floats, scores: Floats, places: np.ndarray, limit: PullLimit) -> None:
     """Where `shares`, those of the softmax, exceed the limit, put the limited ones; `places` are the true classes."""

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lastiterate.algorithms.losses.facts import Loss, of_a_score
+from lastiterate.algorithms.losses.loss import Loss, of_a_score
 from lastiterate.algorithms.losses.model import Model
 from lastiterate.algorithms.per_step import PerStep
 from lastiterate.errors import POSITIVE, InvalidInput, checked_number
+from lastiterate.facts import fact
 from lastiterate.numerics.arrays import Floats
 
 
@@ -40,8 +41,16 @@ def ridge(
         )
     bound = checked_number("residual_bound", residual_bound, POSITIVE)
     given = {"feature_norm": norm, "residual_bound": bound}
-    promise = f"Every residual |prediction − target| is at most {bound:g} on the domain."
-    return of_a_score("ridge", given, _Residual(bound), first=bound, second=1.0, clip=clip, l2=l2, promises=(promise,))
+    return of_a_score(
+        "ridge",
+        given,
+        _Residual(bound),
+        first=bound,
+        second=1.0,
+        clip=clip,
+        l2=l2,
+        promises=(fact("residual", at_most=bound),),
+    )
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, xlogy
 
-from lastiterate.algorithms.losses.facts import Loss, made
+from lastiterate.algorithms.losses.loss import Loss, made
 from lastiterate.algorithms.losses.margins import checked_classes
 from lastiterate.algorithms.losses.model import Classes, Model
 from lastiterate.algorithms.losses.pull import PullLimit, limit_shares, limited
 from lastiterate.algorithms.per_step import PerStep
 from lastiterate.errors import POSITIVE, RATE, InvalidInput, checked_count, checked_number
+from lastiterate.facts import fact
 from lastiterate.numerics.arrays import Floats
 
 
@@ -36,10 +37,10 @@ def softmax(
     limit = None if pull is None else _limit(pull, count, clip)
     bound = math.sqrt(2.0) * norm
     given: dict[str, Any] = {"feature_norm": norm, "classes": count}
-    promises = [f"Every feature vector has norm at most {norm:g}."]
+    promises = [fact("feature_norm", at_most=norm, intercept=False)]
     if limit is not None:
         bound, given["pull"] = min(bound, limit.gradient_bound * norm), limit.pull
-        promises.append(limit.promise)
+        promises.append(fact("pull_limit", together=limit.pull, each=limit.pull / limit.parts))
     return made(
         "softmax",
         given,

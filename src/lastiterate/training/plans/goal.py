@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
+from lastiterate.accounting.promises import unit_of
 from lastiterate.algorithms.losses import Loss
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.privacy.adjacency import Adjacency
@@ -61,5 +62,5 @@ class Goal:
     def _protected(self) -> str:
         """Of a user by what happens to all records."""
         if self.user_records > 1:
-            return f"one user ({self.adjacency.verb} up to {self.user_records} records)"
-        return self.adjacency.said
+            return f"one user ({unit_of(self.adjacency, self.user_records)})"
+        return str(unit_of(self.adjacency))

@@ -7,40 +7,46 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Any
 
-from lastiterate.accounting.signed.charts import ChartLine, chart
-from lastiterate.accounting.signed.claimed import THEOREMS, Claimed
-from lastiterate.accounting.signed.digests import digest_of
-from lastiterate.accounting.signed.label import NOT_STATED
-from lastiterate.accounting.signed.sheet import ReportSheet
-from lastiterate.digits import above, below
+from lastiterate.digits import above
+from lastiterate.facts import Basis
+from lastiterate.report import english
+from lastiterate.report.charts import ChartLine, chart
+from lastiterate.report.claimed import THEOREMS, Claimed
+from lastiterate.report.digests import digest_of
+from lastiterate.report.label import NOT_STATED
+from lastiterate.report.sheet import RATES, ReportSheet
+from lastiterate.report.text import BASES
 
-_RATES = (0.0, 0.001, 0.002, 0.005, *(count / 100 for count in range(1, 100)), 1.0)
-_PROMISE = (
-    "The assumptions initialled above hold. Nothing about these records was released except what this page names."
-)
+_PROMISE = "The promises initialled above hold. Nothing about these records was released except what this page names."
 _SECTIONS = {"registry": "Registry of deployments", "nist_sp_800_226": "NIST SP 800-226"}
 _GRADES = {
     "replayed": "The certificate holds a schedule that a small checker replays.",
     "recomputed": "The certificate names the theorem, which is evaluated again from the run.",
 }
+_NEW = "New in lastiterate, not yet peer-reviewed; its proof is in docs/proofs.md of the source."
+_UNTITLED = "Differential privacy report"
 
 
 def content(sheet: ReportSheet) -> Iterator[str]:
-    """From the claim down to the assumptions and the theorems tried."""
+    """From the claim down to the promises, the proof and the theorems tried."""
     claimed = sheet.claimed
-    yield "<h1>Differential privacy report</h1>"
+    yield f"<h1>{escape(sheet.title or _UNTITLED)}</h1>"
+    executed = any(one.basis is Basis.ENFORCED for one in claimed.assumptions)
+    yield f'<p class="note" id="status">{"Executed by lastiterate." if executed else "Planned, or executed elsewhere."}</p>'
     yield from _stop(claimed)
-    yield _sentence(claimed)
+    yield _claim(claimed)
     if not claimed.caveats:
-        yield f'<p id="chance">{escape(claimed.chance)}</p>'
-    yield from _rows("What would be claimed" if claimed.caveats else "The claim", _claim(claimed))
-    yield from _section("Run", claimed.what_was_run)
-    yield from _sandwich(sheet)
+        at_one_percent = sheet.shown["detected"][RATES.index(0.01)]
+        chance = english.attack(claimed.run.adjacency.name.lower(), claimed.run.user_records, at_one_percent)
+        yield f'<p id="chance">{escape(chance)}</p>'
+    yield from _rows("What would be claimed" if claimed.caveats else "The claim", _claim_rows(claimed))
+    yield from _bounds(sheet)
     yield from _curves(sheet)
-    yield from _assumptions(claimed)
+    yield from _promises(claimed)
     yield from _signature(claimed)
     yield from _rows("Version, run, model and data", _identity(sheet))
     yield from _checking(claimed)
+    yield from _folded("Run", "What was run", _listed(claimed.what_was_run))
     yield from _tried(sheet)
     yield from _label(sheet.label)
 
@@ -52,46 +58,36 @@ def _stop(claimed: Claimed) -> Iterator[str]:
         yield "</div>"
 
 
-def _sentence(claimed: Claimed) -> str:
+def _claim(claimed: Claimed) -> str:
     """Crossed out where nobody may claim it."""
-    before, epsilon, after = map(escape, claimed.sentence)
-    sentence = f'<span id="claim">{before}<b id="epsilon">{epsilon}</b>{after}</span>'
+    sentence = f'<span id="claim">{escape(claimed.sentence)}</span>'
     return (
         f'<p class="claim void">Not claimed: {sentence}</p>' if claimed.caveats else f'<p class="claim">{sentence}</p>'
     )
 
 
-def _claim(claimed: Claimed) -> Iterator[tuple[str, str, str]]:
+def _claim_rows(claimed: Claimed) -> Iterator[tuple[str, str, str]]:
     """The name of an entry, what stands before it, and what it says."""
-    yield "exact-epsilon", "ε, an upper bound", f"{claimed.epsilon:.12g}"
+    yield "epsilon", "ε, an upper bound", f"{claimed.epsilon:.12g}"
     yield "delta", "δ", f"{claimed.delta:g}"
     if claimed.mu is not None:
         yield "mu", "μ of Gaussian differential privacy", f"{claimed.mu:.12g}"
-    yield "adjacency", "Neighbouring data sets", claimed.certificate["claim"]["adjacency"]
-    yield "neighbours", "Definition", claimed.neighbours
+    yield "unit", "Protected", claimed.unit
+    yield "neighbours", "Neighbouring data sets", claimed.neighbours
     yield "released", "Released", f"{claimed.run.released.called}, after {claimed.run.steps} steps"
-    if places := claimed.certificate["claim"]["releases"]:
-        yield "checkpoints", "Checkpoints that are released as well", f"after {', '.join(map(str, places))} steps"
+    if claimed.releases:
+        yield "checkpoints", "Also released", f"checkpoints after {', '.join(map(str, claimed.releases))} steps"
     yield "theorem", "Theorem", f"{claimed.theorem}: {claimed.citation}"
-    grade = claimed.certificate["grade"]
-    yield "grade", "Proof", f"{grade}. {_GRADES[grade]}"
+    grade, new = claimed.certificate["grade"], f" {_NEW}" if claimed.citation.startswith("lastiterate") else ""
+    yield "grade", "Proof", f"{grade}. {_GRADES[grade]}{new}"
 
 
-def _sandwich(sheet: ReportSheet) -> Iterator[str]:
-    claimed, lower = sheet.claimed, sheet.shown["lower_bound"]
+def _bounds(sheet: ReportSheet) -> Iterator[str]:
+    epsilon, every = sheet.claimed.epsilon, _read(sheet.shown["composition"])
     yield "<h2>Upper and lower bound</h2>"
-    if lower["epsilon"] > 0:
-        ratio = claimed.epsilon / lower["epsilon"]
-        close = "so this ε is exact" if ratio < 1 + 1e-6 else f"so this ε is at most {above(ratio, 3)} times too large"
-        yield (
-            f"<p>Upper bound: ε = {above(claimed.epsilon, 6)}. Lower bound: an allowed loss exists with "
-            f"ε ≥ {below(lower['epsilon'], 6)}, {close}. Worst case found: {escape(lower['instance'])}.</p>"
-        )
-    else:
-        yield f"<p>Upper bound: ε = {above(claimed.epsilon, 6)}. Lower bound: none is known at this δ.</p>"
-    composed = sheet.shown["composition"]
-    if composed is not None:
-        yield f"<p>Releasing every iterate would give ε = {above(composed)}.</p>"
+    yield f"<p>{escape(english.lower_bound(sheet.shown['lower_bound'], epsilon))}</p>"
+    if said := english.every_iterate(every, epsilon):
+        yield f"<p>{escape(said)}</p>"
 
 
 def _curves(sheet: ReportSheet) -> Iterator[str]:
@@ -102,19 +98,15 @@ def _curves(sheet: ReportSheet) -> Iterator[str]:
     if sheet.shown["growth"] is not None:
         yield from _growth(claimed, sheet.shown["growth"])
     if not claimed.caveats:
-        yield from _chances(claimed)
+        curves = [
+            ChartLine("with this guarantee", "best", RATES, tuple(map(float, sheet.shown["detected"]))),
+            ChartLine("by guessing", "guess", (0.0, 1.0), (0.0, 1.0)),
+        ]
+        title = "An attacker detects at most this share of changed records."
+        yield from chart(title, "false positives", "detected, at most", curves)
     yield "</div>"
     if sheet.shown["growth"] is None:
         yield '<p class="note">This page has no curve of ε during training: it was left out, or is unknown.</p>'
-
-
-def _chances(claimed: Claimed) -> list[str]:
-    curves = [
-        ChartLine("with this guarantee", "best", _RATES, tuple(claimed.detected(rate) for rate in _RATES)),
-        ChartLine("by guessing", "guess", (0.0, 1.0), (0.0, 1.0)),
-    ]
-    title = "An attacker detects at most this share of changed records."
-    return chart(title, "false positives", "detected, at most", curves)
 
 
 def _growth(claimed: Claimed, growth: dict[str, Any]) -> list[str]:
@@ -127,16 +119,21 @@ def _growth(claimed: Claimed, growth: dict[str, Any]) -> list[str]:
     return chart(f"ε at δ = {claimed.delta:g} during training.", str(growth["unit"]), "ε", curves)
 
 
-def _assumptions(claimed: Claimed) -> Iterator[str]:
-    yield "<h2>Assumptions you must guarantee</h2>"
-    if claimed.caveats:
-        yield from _listed(claimed.assumptions)
-        return
-    yield "<p>No program can check these. The signer initials each box.</p>"
-    yield '<ol class="initialled">'
-    for one in claimed.assumptions:
-        yield f'<li><span class="box" role="img" aria-label="box for initials"></span><span>{escape(one)}</span></li>'
-    yield "</ol>"
+def _promises(claimed: Claimed) -> Iterator[str]:
+    """Boxes for what the owner promises; what a program enforced or checked has none."""
+    for basis, title in BASES.items():
+        if not (facts := [str(one) for one in claimed.assumptions if one.basis is basis]):
+            continue
+        yield f"<h2>{title}</h2>"
+        if basis is not Basis.PROMISED or claimed.caveats:
+            yield from _listed(facts)
+            continue
+        yield "<p>No program can check these. The signer initials each box.</p>"
+        yield '<ol class="initialled">'
+        for one in facts:
+            box = '<span class="box" role="img" aria-label="box for initials"></span>'
+            yield f"<li>{box}<span>{escape(one)}</span></li>"
+        yield "</ol>"
 
 
 def _signature(claimed: Claimed) -> Iterator[str]:
@@ -147,7 +144,7 @@ def _signature(claimed: Claimed) -> Iterator[str]:
     else:
         yield f"<p>{_PROMISE}</p>"
         yield "<table>"
-        yield from (f"<tr><th>{name}</th><td></td></tr>" for name in ("Name", "Role", "Date", "Signature"))
+        yield from (f"<tr><th>{name}</th><td></td></tr>" for name in ("Name and role", "Date and signature"))
         yield "</table>"
     yield "</div>"
 
@@ -182,23 +179,27 @@ def _checking(claimed: Claimed) -> Iterator[str]:
     )
 
 
-def _tried(sheet: ReportSheet) -> Iterator[str]:
-    claimed = sheet.claimed
-    yield "<section><h2>All theorems tried</h2>"
-    yield f"<details><summary>{len(sheet.shown['guarantees'])} theorems apply</summary>"
-    yield "<table>"
-    for name, epsilon in sheet.shown["guarantees"]:
-        found, cited = "∞" if epsilon is None else f"{epsilon:.6g}", f"{name}: {THEOREMS[name].citation}"
-        yield f'<tr><td class="number">ε = {found}</td><td>{escape(cited)}</td></tr>'
-    yield "</table></details>"
-    yield "<details><summary>Theorems that do not apply, and why</summary>"
-    yield from _listed(claimed.refusals(sheet.shown["refusals"]))
+def _folded(title: str, summary: str, lines: Iterable[str]) -> Iterator[str]:
+    """A section that is opened by whoever wants to read it, and printed only then."""
+    yield f"<section><h2>{title}</h2>"
+    yield f"<details><summary>{summary}</summary>"
+    yield from lines
     yield "</details></section>"
 
 
+def _tried(sheet: ReportSheet) -> Iterator[str]:
+    found = {f"{name}: {THEOREMS[name].citation}": above(_read(one), 6) for name, one in sheet.shown["guarantees"]}
+    rows = [f'<tr><td class="number">ε = {one}</td><td>{escape(name)}</td></tr>' for name, one in found.items()]
+    yield from _folded("All theorems tried", f"{len(rows)} theorems apply", ["<table>", *rows, "</table>"])
+    refused = _listed(sheet.claimed.refusals(sheet.shown["refusals"]))
+    yield from _folded("Other theorems", "Theorems that do not apply, and why", refused)
+
+
 def _label(label: dict[str, Any]) -> Iterator[str]:
-    yield "<section><h2>Label</h2>"
-    yield "<details><summary>The fields of public registries and of NIST SP 800-226</summary>"
+    yield from _folded("Label", "The fields of public registries and of NIST SP 800-226", _label_rows(label))
+
+
+def _label_rows(label: dict[str, Any]) -> Iterator[str]:
     for section, groups in label.items():
         if not isinstance(groups, dict):
             continue
@@ -209,7 +210,6 @@ def _label(label: dict[str, Any]) -> Iterator[str]:
             style = ' class="note"' if text == NOT_STATED else ""
             yield f"<tr><th>{escape(name.replace('_', ' '))}</th><td{style}>{escape(text)}</td></tr>"
         yield "</table>"
-    yield "</details></section>"
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
@@ -225,11 +225,6 @@ def _rows(title: str, rows: Iterable[tuple[str, str, str]]) -> Iterator[str]:
     yield "<table>"
     yield from (f'<tr><th>{escape(name)}</th><td id="{key}">{escape(text)}</td></tr>' for key, name, text in rows)
     yield "</table>"
-
-
-def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
-    yield f"<h2>{title}</h2>"
-    yield from _listed(lines)
 
 
 def _listed(lines: Iterable[str]) -> Iterator[str]:

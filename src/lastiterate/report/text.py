@@ -1,4 +1,4 @@
-"""The text of a report: ε, the run, what ε means, the assumptions, and every theorem that was tried."""
+"""The text of a report: twenty lines that say what was proved and what it rests on, and all details when asked."""
 
 from __future__ import annotations
 
@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lastiterate.accounting.describe import described
-from lastiterate.accounting.detection import (
-    FALSE_POSITIVE_RATE,
-    HARDLY_ANY_PROTECTION,
-    attack_sentence,
-    detection_rates,
-)
+from lastiterate.accounting.detection import FALSE_POSITIVE_RATE, detection_rates
 from lastiterate.algorithms.per_step import each, extremes
 from lastiterate.digits import above, below
+from lastiterate.facts import Basis, Fact
 from lastiterate.privacy.subsampled import subsampled_gaussian
+from lastiterate.report import english
+from lastiterate.report.run_text import described
 from lastiterate.theorems.assumptions import ONE_PASS
 from lastiterate.theorems.features import Feature
 from lastiterate.theorems.linear_optimiser import LINEAR
@@ -28,75 +25,101 @@ from lastiterate.theorems.theorem import Inapplicable
 
 if TYPE_CHECKING:
     from lastiterate.accounting.report import Report
-    from lastiterate.accounting.sandwich import Sandwich
 
 Entries = list[str] | list[tuple[str, str]]
 
 _WIDTH = 110
 
 
-def page(report: Report) -> Iterator[str]:
-    """The lines."""
-    yield from report.caveats
-    *first, between = claim(report)
-    yield from (*first, *textwrap.wrap(between, _WIDTH, subsequent_indent="  "))
+def summary_text(report: Report) -> Iterator[str]:
+    """Yield the lines that `print(report)` shows, 20 at most."""
+    yield from map(str, report.caveats)
+    first, *others = claim(report)
+    yield first
+    for line in (*others, *meaning(report), *_in_short(report)):
+        yield from textwrap.wrap(line, _WIDTH, subsequent_indent="  ")
+    yield "report.details() has the run, every assumption in full, and all theorems."
+
+
+def details_text(report: Report) -> Iterator[str]:
+    """Yield the lines of `report.details()`."""
+    yield from map(str, report.caveats)
+    first, *others = claim(report)
+    yield first
+    for line in others:
+        yield from textwrap.wrap(line, _WIDTH, subsequent_indent="  ")
     for title, entries in sections(report):
         yield from _section(title, entries)
 
 
 def claim(report: Report) -> Iterator[str]:
-    """What is claimed, by which theorem, and how far it can be from the truth: a line each."""
-    yield f"epsilon = {above(report.epsilon, 6)} at delta = {report.delta:g} ({report.protected})"
-    if report.mu is not None:
-        yield f"mu = {above(report.mu, 6)} (Gaussian differential privacy)"
-    yield f"Theorem: {report.best.theorem.name} ({report.best.theorem.citation})"
-    if not of_the_library(report.best.theorem):
-        yield f"This is {NOT_OURS}: its proof has not been checked."
-    yield _between(report.sandwich)
+    """What is claimed, for whom, by which theorem, and how far it can be from the truth: a line each."""
+    mu = "" if report.mu is None else f", mu = {above(report.mu, 6)}"
+    yield f"epsilon = {above(report.epsilon, 6)} at delta = {report.delta:g} ({report.unit}{mu})"
+    theorem = report.best.theorem
+    whose = "" if of_the_library(theorem) else f"; {NOT_OURS}: its proof has not been checked"
+    yield f"Theorem: {theorem.name} ({theorem.citation}{whose})"
+    yield english.lower_bound(report.sandwich.lower.epsilon, report.epsilon)
+
+
+def meaning(report: Report) -> Iterator[str]:
+    """Yield what ε means: beside the release of every iterate, and for an attacker."""
+    if every := english.every_iterate(report.composition, report.epsilon):
+        yield every
+    yield attack_sentence(report)
+
+
+def attack_sentence(report: Report) -> str:
+    """What is proved, as what it leaves to an attacker."""
+    detected = (
+        float(detection_rates(report.best._proved, FALSE_POSITIVE_RATE)) if math.isfinite(report.epsilon) else 1.0
+    )
+    return english.attack(report.run.adjacency.name.lower(), report.run.user_records, detected)
+
+
+def _in_short(report: Report) -> Iterator[str]:
+    """Yield what would lower ε most, and the assumptions in few words, by who stands for them."""
+    if report.alternatives:
+        yield f"A different run with a smaller ε: {report.alternatives[0]}"
+    for basis, title in ((Basis.ENFORCED, "Enforced"), (Basis.CHECKED, "Checked"), (Basis.PROMISED, "You promise")):
+        if facts := [one for one in report.assumptions if one.basis is basis]:
+            yield f"{title}: {'; '.join(english.short(one.code, dict(one.values)) for one in facts)}."
 
 
 def sections(report: Report) -> Iterator[tuple[str, Entries]]:
-    """A title and what stands under it, sentences or rows of a table; none is empty."""
+    """Yield a title and what stands under it, sentences or rows of a table; none is empty."""
+    by_basis = {title: _on(report.assumptions, basis) for basis, title in BASES.items()}
     titled: dict[str, Iterable[str] | Iterable[tuple[str, str]]] = {
         "Run": described(report.run),
-        "Interpretation": _meaning(report),
+        "Interpretation": [*meaning(report), *_advice(report), _neighbours(report), _worst_case(report)],
         "Changes that lower ε": _alternatives(report),
-        "Assumptions you must guarantee": report.assumptions,
+        **by_basis,
         "All guarantees, smallest ε first": _table(report),
         "Theorems that do not apply": refusals(report.inapplicable, report.run.process.update.plain),
     }
     for title, entries in titled.items():
-        if listed := list(entries):
+        if listed := [one for one in entries if one]:
             yield title, listed  # type: ignore[misc]
 
 
-def _between(sandwich: Sandwich) -> str:
-    lower, ratio = sandwich.lower, sandwich.ratio
-    if not lower.epsilon > 0:
-        return "Lower bound: no allowed loss is known with ε > 0 at this δ."
-    close = "exact for these assumptions" if ratio < 1 + 1e-6 else f"at most {above(ratio, 3)} times too large"
-    found = f"Lower bound: an allowed loss exists with ε ≥ {below(lower.epsilon)}, so this ε is {close}."
-    return f"{found} Worst case found: {lower.instance}."
+BASES = {
+    Basis.PROMISED: "Assumptions you must guarantee",
+    Basis.CHECKED: "Checked by a program",
+    Basis.ENFORCED: "Enforced by lastiterate when it executed the run",
+}
 
 
-def _meaning(report: Report) -> Iterator[str]:
-    if math.isfinite(report.composition) and report.epsilon > 0:
-        ratio = report.composition / report.epsilon
-        larger = f"ε = {above(report.composition)}, {ratio:.3g} times as large"
-        yield f"Releasing every iterate would give {larger if ratio > 1.005 else 'the same ε'}."
-    power = float(detection_rates(report, FALSE_POSITIVE_RATE))
-    yield attack_sentence(report.run, power)
-    if power > HARDLY_ANY_PROTECTION:
-        yield f"This is hardly any protection for a {'single record' if report.run.user_records == 1 else 'user'}."
-    yield from _advice(report)
-    if (poisson := _poisson_epsilon(report)) is not None:
-        same = "" if report.run.adjacency.replaces else ", which for Poisson batches is the same as zeroing it out"
-        yield (
-            f"A Poisson accountant, as in Opacus with a shuffled loader, would print ε = {poisson:.4g} for adding or "
-            f"removing one record{same}. That number does not apply: this run draws no Poisson batches."
-        )
-    if report.delta * report.run.batches.records > 1:
-        yield f"δ is above 1/records = {1 / report.run.batches.records:.3g}. A δ this large allows revealing a whole record."
+def _on(facts: Iterable[Fact], basis: Basis) -> list[str]:
+    return [str(one) for one in facts if one.basis is basis]
+
+
+def _neighbours(report: Report) -> str:
+    return english.definition(report.run.adjacency.name.lower(), report.run.user_records, report.members)
+
+
+def _worst_case(report: Report) -> str:
+    lower = report.sandwich.lower
+    return f"Worst case found, ε = {below(lower.epsilon)}: {lower.instance}." if lower.epsilon > 0 else ""
 
 
 def _alternatives(report: Report) -> Iterator[str]:
@@ -116,10 +139,18 @@ def _advice(report: Report) -> Iterator[str]:
     left = run.steps % run.batches.per_epoch
     if left and run.batches.passes:
         yield (
-            f"The run ends {left} step{'s' if left > 1 else ''} into an epoch, whose records are hidden by less noise "
-            f"than others. With {run.steps - left} or {run.steps - left + run.batches.per_epoch} steps it would end with "
-            "an epoch."
+            f"The run ends {english.counted(left, 'step')} into an epoch, whose records are hidden by less noise than "
+            f"others. With {run.steps - left} or {run.steps - left + run.batches.per_epoch} steps it would end with an "
+            "epoch."
         )
+    if (poisson := _poisson_epsilon(report)) is not None:
+        same = "" if run.adjacency.replaces else ", which for Poisson batches is the same as zeroing it out"
+        yield (
+            f"A Poisson accountant, as in Opacus with a shuffled loader, would print ε = {poisson:.4g} for adding or "
+            f"removing one record{same}. That number does not apply: this run draws no Poisson batches."
+        )
+    if report.delta * run.batches.records > 1:
+        yield f"δ is above 1/records = {1 / run.batches.records:.3g}. A δ this large allows revealing a whole record."
 
 
 def _poisson_epsilon(report: Report) -> float | None:

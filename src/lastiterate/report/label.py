@@ -10,11 +10,11 @@ from copy import deepcopy
 from importlib.metadata import version
 from typing import Any
 
-from lastiterate.accounting.signed.claimed import Claimed
 from lastiterate.algorithms.arithmetic import EXACT
 from lastiterate.algorithms.hints import closest
 from lastiterate.digits import above
 from lastiterate.errors import InvalidInput, shown
+from lastiterate.report.claimed import Claimed
 
 FORMAT = "lastiterate label 1"
 NOT_STATED = "not stated"

@@ -6,10 +6,10 @@ import json
 import re
 from typing import Any
 
-from lastiterate.accounting.signed.content import content
-from lastiterate.accounting.signed.layout import framed
-from lastiterate.accounting.signed.sheet import FORMAT, ReportSheet, checked_sheet
 from lastiterate.errors import InvalidInput
+from lastiterate.report.content import content
+from lastiterate.report.layout import framed
+from lastiterate.report.sheet import FORMAT, ReportSheet, checked_sheet
 
 _ELEMENT = '<script type="application/json" id="{}">'
 _UNSAFE = str.maketrans({letter: f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"})

@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from lastiterate.algorithms.losses.model import Model
-from lastiterate.algorithms.per_step import PerStep, checked_per_step, per_step_shown
+from lastiterate.algorithms.per_step import PerStep, checked_per_step, extremes, per_step_shown
 from lastiterate.display import summary
 from lastiterate.errors import NON_NEGATIVE, POSITIVE, checked_number
+from lastiterate.facts import Fact, fact
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Loss:
     clip: PerStep | None = None
     keeps_convexity: bool = False
     l2: float = 0.0
-    promises: tuple[str, ...] = ()
+    promises: tuple[Fact, ...] = ()
     given: tuple[tuple[str, Any], ...] = ()
     model: Model | None = None
     declared: bool = False
@@ -63,16 +66,13 @@ class Loss:
     def convex_if(self, clipped: bool) -> bool:
         return self.curvature >= 0 and (self.keeps_convexity or not clipped)
 
-    def clip_promise(self, clip: PerStep) -> str:
+    def clip_promise(self, clip: PerStep) -> Fact:
         """What clipping has to do for this loss."""
+        least, most = extremes(np.asarray(clip, float))
         classes = self.arguments.get("classes")
         if classes is None or not self.keeps_convexity:
-            return f"Each record's gradient is clipped to norm {per_step_shown(clip)} before anything else is done with it."
-        return (
-            f"Each record's gradient is clipped class by class, before anything else is done with it: in each of the "
-            f"{classes} one-against-the-rest problems to norm {per_step_shown(clip)}/√{classes}. One clip of all classes "
-            "together is not covered, because it does not keep the loss convex."
-        )
+            return fact("clipped", least=least, most=most, per="record", classes=0)
+        return fact("clipped", least=least, most=most, per="class", classes=classes)
 
     @property
     def described(self) -> str:
@@ -98,14 +98,14 @@ def of_a_score(
     second: float,
     clip: PerStep | None,
     l2: float,
-    promises: tuple[str, ...] = (),
+    promises: tuple[Fact, ...] = (),
 ) -> Loss:
     """A convex function of ⟨θ, x⟩ with derivatives at most `first` and `second`.
 
     Clipping keeps it convex, because it cuts the derivative in the score, which is nondecreasing.
     """
     norm = given["feature_norm"]
-    known = f"Every feature vector has norm at most {norm:g}, the constant feature of an intercept included."
+    known = fact("feature_norm", at_most=norm, intercept=True)
     return made(
         kind,
         given,

@@ -10,10 +10,14 @@ from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from lastiterate.accounting.detection import detection_rates
 from lastiterate.accounting.plain import finite
-from lastiterate.accounting.signed.claimed import Claimed
-from lastiterate.accounting.signed.label import label_of
 from lastiterate.errors import InvalidInput, shown
+from lastiterate.privacy.notion import Notion
+from lastiterate.report.claimed import Claimed
+from lastiterate.report.label import label_of
 from lastiterate.theorems.own import of_the_library
 
 if TYPE_CHECKING:
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
 
 FORMAT = "lastiterate report 1"
 SAME = 1e-6  # of two computations of one number
+RATES = (0.0, 0.001, 0.002, 0.005, *(count / 100 for count in range(1, 100)), 1.0)  # of false positives
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +51,12 @@ class ReportSheet:
         return label_of(self.claimed, self.version, self.stated)
 
     @property
+    def title(self) -> str:
+        """The name of what is released, in its owner's words; empty if none was stated."""
+        name = self.stated.get("registry", {}).get("basic", {}).get("name", "")
+        return name if isinstance(name, str) else ""
+
+    @property
     def record(self) -> dict[str, Any]:
         """All but the certificate, as JSON could hold it."""
         names = ("version", "date", "shown", "stated", "digests")
@@ -59,9 +70,9 @@ def sheet_of(report: Report, stated: dict[str, Any], digests: dict[str, str], cu
 
 
 def _shown(report: Report, curves: bool) -> dict[str, Any]:
-    lower = report.sandwich.lower
     return {
-        "lower_bound": {"epsilon": lower.epsilon, "instance": lower.instance},
+        "lower_bound": report.sandwich.lower.epsilon,
+        "detected": detected(report.best._proved) if math.isfinite(report.epsilon) else [1.0] * len(RATES),
         "composition": finite(report.composition),
         "guarantees": [
             [one.theorem.name, finite(epsilon)]
@@ -71,6 +82,11 @@ def _shown(report: Report, curves: bool) -> dict[str, Any]:
         "refusals": [one.theorem.name for one in report.inapplicable if of_the_library(one.theorem)],
         "growth": _growth(report) if curves else None,
     }
+
+
+def detected(proved: Notion) -> list[float]:
+    """How often an attacker detects a changed record at most, at each of `RATES`."""
+    return [float(one) for one in detection_rates(proved, np.array(RATES))]
 
 
 def _growth(report: Report) -> dict[str, Any] | None:

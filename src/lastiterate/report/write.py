@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lastiterate.accounting.plain import finite
-from lastiterate.accounting.signed.digests import data_digest, digest_of, model_digest
-from lastiterate.accounting.signed.html import page_of
-from lastiterate.accounting.signed.label import label_of
-from lastiterate.accounting.signed.sheet import sheet_of
 from lastiterate.algorithms.files import checked_path, write_text
 from lastiterate.errors import InvalidInput
+from lastiterate.report.digests import data_digest, digest_of, model_digest
+from lastiterate.report.label import label_of
+from lastiterate.report.page_file import page_of
+from lastiterate.report.sheet import sheet_of
 
 if TYPE_CHECKING:
     from lastiterate.accounting.report import Report
@@ -45,7 +45,7 @@ def save(
     else:
         named = [f"{name} {value}" for name, value in digests.items()]
         about = [f"lastiterate {sheet.version}, {sheet.date}", f"run sha256:{digest_of(sheet.certificate['run'])}"]
-        write_text(path, "\n".join([str(report), "", *about, *named]) + "\n")
+        write_text(path, "\n".join([report.details(), "", *about, *named]) + "\n")
 
 
 def checked_kind(path: str | Path) -> str:

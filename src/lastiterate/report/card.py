@@ -1,11 +1,11 @@
-"""A report as a notebook renders it: the claim in full, everything else folded. It says what `print(report)` says."""
+"""A report as a notebook renders it: the claim in full, everything else folded. It says what `report.details()` says."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lastiterate.accounting.page import claim, sections
 from lastiterate.display import Html, alerts, bullets, card, folded, headline, lines, table
+from lastiterate.report.text import claim, sections
 
 if TYPE_CHECKING:
     from lastiterate.accounting.report import Report
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def report_html(report: Report) -> str:
     first, *others = claim(report)
     parts = (folded(title, _body(entries)) for title, entries in sections(report))
-    return card(alerts(report.caveats), headline(first), lines(others), *parts)
+    return card(alerts(map(str, report.caveats)), headline(first), lines(others), *parts)
 
 
 def _body(entries: list[str] | list[tuple[str, str]]) -> Html:
