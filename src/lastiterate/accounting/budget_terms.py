@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lastiterate.accounting.promises import unit_of
 from lastiterate.errors import (
     INSIDE_UNIT,
     POSITIVE,
@@ -52,7 +51,7 @@ class Terms:
     @property
     def unit(self) -> Fact:
         """The privacy unit of the budget."""
-        return unit_of(self.adjacency, self.user_records)
+        return self.adjacency.unit(self.user_records)
 
     @property
     def set_aside(self) -> float:

@@ -15,7 +15,7 @@ from typing import Any
 from lastiterate.accounting.difference import differences, told
 from lastiterate.accounting.groups import at_their_places, checked_group
 from lastiterate.accounting.misreported import misreported
-from lastiterate.accounting.promises import promises, protected
+from lastiterate.accounting.promises import promises
 from lastiterate.accounting.releases import released
 from lastiterate.accounting.replay import CHOSEN, proof_of, statement
 from lastiterate.accounting.verdict import HOW, Verdict, rejected
@@ -64,7 +64,7 @@ def certificate_of(
     """
     return {
         "format": FORMAT,
-        **found_by(process, guarantee, delta, protected(run, members)),
+        **found_by(process, guarantee, delta, run.adjacency.unit(run.user_records, members)),
         "assumptions": facts_to_json(promises(run, process.releases, members) if assumptions is None else assumptions),
         "caveats": facts_to_json(caveats),
         "run": run_to_dict(run),
@@ -179,7 +179,8 @@ def checked(
     if run is not None and described != run:
         return rejected(f"it is about another run{_which(content['run'], run, called)}")
     members = _members(content, described)
-    if fact_from_json(claim["unit"]) != (unit := protected(described, members)):
+    unit = described.adjacency.unit(described.user_records, members)
+    if fact_from_json(claim["unit"]) != unit:
         return rejected(f"its run has other neighbouring data sets: {unit}")
     process = at_their_places(released(described.process, claim["releases"]), members)
     assumptions = facts_from_json(content["assumptions"])

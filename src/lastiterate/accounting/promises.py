@@ -1,4 +1,4 @@
-"""What a guarantee of a run rests on, as facts: its privacy unit, and the assumptions that only its owner can know."""
+"""What a guarantee of a run rests on, as facts."""
 
 from __future__ import annotations
 
@@ -9,17 +9,6 @@ from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.run import Run
 from lastiterate.facts import Fact, fact
 from lastiterate.kernel.prepaid import Smooth
-from lastiterate.privacy.adjacency import Adjacency
-
-
-def unit_of(adjacency: Adjacency, user_records: int = 1, members: tuple[int, ...] = ()) -> Fact:
-    """The privacy unit: which records may differ between neighbouring data sets."""
-    return fact("neighbours", adjacency=adjacency.name.lower(), user_records=user_records, records=members)
-
-
-def protected(run: Run, members: tuple[int, ...] = ()) -> Fact:
-    """The privacy unit of a run: everybody, or the person whose records these are."""
-    return unit_of(run.adjacency, run.user_records, members)
 
 
 def promises(run: Run, releases: tuple[int, ...], members: tuple[int, ...] = ()) -> tuple[Fact, ...]:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from lastiterate.accounting.certificate import certificate_of
 from lastiterate.accounting.groups import at_their_places
-from lastiterate.accounting.promises import promises, protected
+from lastiterate.accounting.promises import promises
 from lastiterate.accounting.ranked import Ranked
 from lastiterate.accounting.sandwich import Sandwich, lower_bound_for
 from lastiterate.algorithms.encode import run_to_dict
@@ -122,7 +122,7 @@ class Report:
     @property
     def unit(self) -> Fact:
         """The privacy unit: which records may differ between neighbouring data sets."""
-        return protected(self.run, self.members)
+        return self.run.adjacency.unit(self.run.user_records, self.members)
 
     @property
     def mu(self) -> float | None:

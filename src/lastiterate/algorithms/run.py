@@ -42,6 +42,7 @@ from lastiterate.errors import (
     checked_number,
     shown,
 )
+from lastiterate.facts import Fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 
@@ -187,9 +188,9 @@ class Run:
         return expected_arithmetic(self.batches.largest, self.batches.random, linear, bounded, replaces)
 
     @property
-    def protected(self) -> str:
-        """The privacy unit, in the words of reports and certificates."""
-        return self.adjacency.said_of(self.user_records)
+    def unit(self) -> Fact:
+        """The privacy unit: one record, or all records of a user."""
+        return self.adjacency.unit(self.user_records)
 
     @property
     def convex(self) -> bool:

@@ -58,4 +58,4 @@ def _unusual(run: Run) -> Iterator[tuple[str, str]]:
     if run.beforehand_mu:
         yield "beforehand", f"{run.beforehand_mu:g}-GDP"
     if run.adjacency is not REPLACE_ONE or run.user_records > 1:
-        yield "", run.protected
+        yield "", str(run.unit)

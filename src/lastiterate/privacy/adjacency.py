@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lastiterate.errors import Incompatible, PublicEnum
+from lastiterate.facts import Fact, fact
 
 
 class Adjacency(PublicEnum):
@@ -14,36 +15,9 @@ class Adjacency(PublicEnum):
     ZERO_OUT = "one record contributes nothing, sizes and divisors are public and stay"
     ADD_OR_REMOVE_ONE = "one record is added or removed"
 
-    @property
-    def said(self) -> str:
-        """In reports and certificates."""
-        return {
-            Adjacency.REPLACE_ONE: "replace one record",
-            Adjacency.ZERO_OUT: "zero out one record",
-            Adjacency.ADD_OR_REMOVE_ONE: "add or remove one record",
-        }[self]
-
-    def said_of(self, records: int) -> str:
-        """The same for a user with up to so many records."""
-        return self.said if records == 1 else f"{self.verb} up to {records} records of one user"
-
-    @property
-    def verb(self) -> str:
-        """What happens to a record."""
-        return {
-            Adjacency.REPLACE_ONE: "replace",
-            Adjacency.ZERO_OUT: "zero out",
-            Adjacency.ADD_OR_REMOVE_ONE: "add or remove",
-        }[self]
-
-    @property
-    def changed(self) -> str:
-        """What happens to a record, in sentences: 'a record was …', 'the … records of a user'."""
-        return {
-            Adjacency.REPLACE_ONE: "replaced",
-            Adjacency.ZERO_OUT: "zeroed out",
-            Adjacency.ADD_OR_REMOVE_ONE: "added or removed",
-        }[self]
+    def unit(self, user_records: int = 1, records: tuple[int, ...] = ()) -> Fact:
+        """The privacy unit: one record, all records of a user with up to so many, or these records of one person."""
+        return fact("neighbours", adjacency=self.name.lower(), user_records=user_records, records=records)
 
     @property
     def replaces(self) -> bool:

@@ -45,7 +45,7 @@ class Notion(ABC):
     caveats: tuple[Fact, ...] = ()
 
     def __repr__(self) -> str:
-        return summary(self, self._said(), self.adjacency.said)
+        return summary(self, self._said(), str(self.adjacency.unit()))
 
     def _said(self) -> str:
         """Its numbers in a few words, where there are few."""

@@ -65,7 +65,7 @@ def _neighbours(adjacency: Adjacency) -> Feature:
     def failure(process: Process) -> str | None:
         return f"is not proved for {adjacency!r}" if process.adjacency is adjacency else None
 
-    return Feature(f"another adjacency than {adjacency!r}", failure, adjacency.said, "adjacency")
+    return Feature(f"another adjacency than {adjacency!r}", failure, str(adjacency.unit()), "adjacency")
 
 
 def _where(statement: str, name: str, present: Callable[[Process], bool], group: str | None = None) -> Feature:

@@ -33,8 +33,8 @@ class Trained:
 
     `private` is False if the noise came from a seed. `released` holds the checkpoints in `releases`, by step. `shortened` is
     the number of rows longer than the run's `feature_norm`; it was computed from the data and is not private. After
-    forgetting, `forgotten` is the guarantee for the `removed` records, and the report covers the remaining ones. `enforced`: the
-    codes of assumptions that this execution stands for.
+    forgetting, `forgotten` is the guarantee for the `removed` records, and the report covers the remaining ones. `enforced`:
+    the codes of assumptions that this execution stands for.
     """
 
     weights: Floats

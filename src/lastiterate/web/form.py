@@ -6,7 +6,6 @@ import inspect
 from typing import Any
 
 from lastiterate.accounting.plain import finite
-from lastiterate.accounting.promises import unit_of
 from lastiterate.algorithms.batches.passes import DROP, SMALLER
 from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.algorithms.kinds import SECTIONS, Kind
@@ -88,7 +87,7 @@ def start(run: Run, delta: float) -> dict[str, Any]:
         "run": as_form(run),
         "delta": checked_number("delta", delta, INSIDE_UNIT),
         "form": finite(form()),
-        "adjacencies": [{"value": one.name.lower(), "label": str(unit_of(one))} for one in Adjacency],
+        "adjacencies": [{"value": one.name.lower(), "label": str(one.unit())} for one in Adjacency],
     }
 
 

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from lastiterate.accounting.promises import unit_of
 from lastiterate.algorithms.losses import Loss
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.privacy.adjacency import Adjacency
@@ -62,5 +61,5 @@ class Goal:
     def _protected(self) -> str:
         """Of a user by what happens to all records."""
         if self.user_records > 1:
-            return f"one user ({unit_of(self.adjacency, self.user_records)})"
-        return str(unit_of(self.adjacency))
+            return f"one user ({self.adjacency.unit(self.user_records)})"
+        return str(self.adjacency.unit())
