@@ -103,7 +103,7 @@ def check(content):
         return "it is no certificate of a selection, or has a caveat"
     claim, mus = content["claim"], [mpf(content["stated_mu"] or 0)]
     for number, setting in enumerate(content["settings"], start=1):
-        if setting["claim"]["adjacency"] != claim["adjacency"] or setting.get("group"):
+        if setting["claim"]["unit"] != claim["unit"] or claim["unit"]["records"]:
             return f"setting {number} is about other neighbours"
         if setting["claim"]["mu"] is None:
             return f"setting {number} proves no mu"

@@ -10,8 +10,7 @@ from lastiterate.accounting.report import Report
 from lastiterate.accounting.sandwich import Sandwich
 from lastiterate.accounting.select import Selection
 from lastiterate.accounting.selection_certificate import SelectionVerdict
-from lastiterate.accounting.verdict import Verdict
-from lastiterate.report.page_check import PageVerdict
+from lastiterate.accounting.verdict import PageVerdict, Verdict
 
 __all__ = [
     "Alternative",

@@ -54,5 +54,31 @@ class Verdict:
         return {**given, **lists, "unit": None if self.unit is None else self.unit.to_dict()}
 
 
+@dataclass(frozen=True, repr=False)
+class PageVerdict(Verdict):
+    """The verdict on a report page, with its owner's statements: its date (`written`), `version` and `digests`.
+
+    `compared`: whether the words of the page were compared with its certificate, as only the version that wrote it can.
+    """
+
+    written: str = ""
+    version: str = ""
+    digests: tuple[tuple[str, str], ...] = ()
+    compared: bool = True
+
+    def __str__(self) -> str:
+        if not self.accepted:
+            return super().__str__()
+        if self.compared:
+            return f"{super().__str__()}; the page says the same"
+        return (
+            f"{super().__str__()}; the page was written by lastiterate {self.version}: its numbers agree, its words were "
+            "not compared, so rely on this line"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), "digests": dict(self.digests)}
+
+
 def rejected(reason: str) -> Verdict:
     return Verdict(False, reason=reason)

@@ -7,12 +7,11 @@ import json
 from typing import Any
 
 from lastiterate.accounting.certificate import is_page, verified
-from lastiterate.accounting.verdict import Verdict, rejected
+from lastiterate.accounting.verdict import PageVerdict, Verdict, rejected
 from lastiterate.algorithms.files import read_run, read_text
 from lastiterate.cli.show import show
 from lastiterate.errors import InvalidInput
 from lastiterate.report.digests import digests_in, disagreement
-from lastiterate.report.page_check import PageVerdict
 
 _REJECTED = 1
 

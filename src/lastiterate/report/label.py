@@ -32,7 +32,7 @@ def label_of(claimed: Claimed, by: str, stated: Fields | None = None) -> Fields:
             )
             for group, fields in groups.items()
         }
-        for section, groups in _FIELDS.items()
+        for section, groups in FIELDS.items()
     }
 
 
@@ -50,7 +50,7 @@ def _filled(fields: Any, *sources: Any) -> Any:
     }
 
 
-_FIELDS: dict[str, dict[str, Any]] = {
+FIELDS: dict[str, dict[str, Any]] = {
     "registry": {
         "basic": (
             "name",
@@ -179,9 +179,9 @@ def _public(claimed: Claimed) -> str:
 
 def _checked_statement(stated: Any, proved: dict[str, Fields]) -> dict[str, Fields]:
     """Known fields, with a text or a list of texts in each, and none that the certificate fills."""
-    for section, groups in _entries("stated", stated, _FIELDS):
-        for group, content in _entries(section, groups, _FIELDS[section]):
-            fields = _FIELDS[section][group]
+    for section, groups in _entries("stated", stated, FIELDS):
+        for group, content in _entries(section, groups, FIELDS[section]):
+            fields = FIELDS[section][group]
             inside = _entries(group, content, fields) if fields is not None else [(group, content)]
             known = proved[section].get(group, {}) if fields is not None else proved[section]
             for name, value in inside:

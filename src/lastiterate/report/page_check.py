@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from html import unescape
 from importlib.metadata import version
 from itertools import zip_longest
-from typing import Any
 
 import numpy as np
 
 from lastiterate.accounting.certificate import checked
 from lastiterate.accounting.sandwich import lower_bound_for
-from lastiterate.accounting.verdict import Verdict, rejected
+from lastiterate.accounting.verdict import PageVerdict, Verdict, rejected
 from lastiterate.algorithms.run import Run
 from lastiterate.report.page_file import page_of, sheet_in
 from lastiterate.report.sheet import SAME, ReportSheet, detected
@@ -22,32 +20,6 @@ from lastiterate.report.sheet import SAME, ReportSheet, detected
 _ENTRY = re.compile(r'id="([\w-]+)">([^<]*)<')
 _TAG = re.compile(r"<[^>]*>")
 _LONGEST = 160
-
-
-@dataclass(frozen=True, repr=False)
-class PageVerdict(Verdict):
-    """The verdict on a report page, with its owner's statements: its date (`written`), `version` and `digests`.
-
-    `compared`: whether the words of the page were compared with its certificate, as only the version that wrote it can.
-    """
-
-    written: str = ""
-    version: str = ""
-    digests: tuple[tuple[str, str], ...] = ()
-    compared: bool = True
-
-    def __str__(self) -> str:
-        if not self.accepted:
-            return super().__str__()
-        if self.compared:
-            return f"{super().__str__()}; the page says the same"
-        return (
-            f"{super().__str__()}; the page was written by lastiterate {self.version}: its numbers agree, its words were "
-            "not compared, so rely on this line"
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**super().to_dict(), "digests": dict(self.digests)}
 
 
 def checked_page(page: str, run: Run | None, called: str) -> Verdict:
