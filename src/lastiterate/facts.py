@@ -111,7 +111,7 @@ KINDS: dict[str, Kind] = {
     "convex": _kind(modulus=0.0, of="record", before_clipping=False),
     # An execution by other libraries, or by a loop of one's own.
     "record_gradients_separate": _kind(_CHECKED),
-    "collate_separate": _kind(_CHECKED, compared=True),
+    "collate_separate": _kind(_CHECKED, compared="once"),
     "loader_to_model": _kind(),
     "generator_unpredictable": _kind(drew="order"),
     "exact_arithmetic": _kind(precision="float32", hidden="unused"),
@@ -122,6 +122,9 @@ KINDS: dict[str, Kind] = {
     "trainer_seed_unused": _kind(seed="42"),
     "durations_tell_nothing": _kind(),
     "statistics_public": _kind(),
+    "loop_follows_run": _kind(),
+    "nothing_outside_logs": _kind(),
+    "metrics_public": _kind(),
     # Theorems, selections, forgetting, budgets.
     "theorem_true": _kind(theorem="mine/full-batch", citation="my notes"),
     "trials_drawn": _kind(law="geometric", mean=10.0, shape=None),
@@ -188,7 +191,19 @@ def fact_from_json(content: Any) -> Fact:
     basis = Basis(content.get("basis", Basis.PROMISED.value))
     if _STRENGTH.index(basis) > _STRENGTH.index(kind.most):
         raise InvalidInput(f"{content['code']} cannot be {basis.value}.", field="facts")
-    return fact(content["code"], **values).on(basis)
+    found = fact(content["code"], **values).on(basis)
+    try:
+        str(found)
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+    ) as error:  # a text that is none of those of its kind, or a list of others
+        raise InvalidInput(
+            f"{content['code']} cannot have the values {shown(given):.60}.",
+            field="facts",
+        ) from error
+    return found
 
 
 _STRENGTH = (Basis.PROMISED, Basis.CHECKED, Basis.ENFORCED)

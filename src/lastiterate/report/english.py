@@ -431,13 +431,13 @@ _always(
 
 
 @_says("collate_separate", "the collate function treats records separately")
-def _collate_separate(compared: bool) -> str:
-    how = (
-        "A few records were compared with the same ones alone, once."
-        if compared
-        else "This was not compared, because the function uses random numbers, or fails on single records."
-    )
-    return f"What the collate function makes of a record does not depend on the rest of its batch. {how}"
+def _collate_separate(compared: str) -> str:
+    how = {
+        "once": " A few records were compared with the same ones alone, once.",
+        "impossible": " This was not compared, because the function uses random numbers, or fails on single records.",
+        "never": "",
+    }[compared]
+    return f"What the collate function makes of a record does not depend on the rest of its batch.{how}"
 
 
 _always(
@@ -449,12 +449,14 @@ _always(
 
 @_says("generator_unpredictable", "nobody can predict PyTorch's generator")
 def _generator_unpredictable(drew: str) -> str:
-    what = {"order": "the order of the records", "all": "noise and batches"}[drew]
-    return (
-        f"Nobody can predict PyTorch's generator, which drew {what} and is not cryptographic. Its seed came from the "
-        "operating system."
-        + (" Nobody can recover the noise from the low bits of the released weights." if drew == "all" else "")
-    )
+    what, more = {
+        "order": ("the order of the records and is not cryptographic", "li.torch.loader uses one that is."),
+        "all": (
+            "noise and batches and is not cryptographic (secure_mode=False)",
+            "Nobody can recover the noise from the low bits of the released weights.",
+        ),
+    }[drew]
+    return f"Nobody can predict PyTorch's generator, which drew {what}. Its seed came from the operating system. {more}"
 
 
 _HIDDEN_WEIGHTS = {
@@ -515,6 +517,21 @@ _always(
     "statistics_public",
     "The running statistics of the batch normalisation come from public data, not from these records.",
     "running statistics are public",
+)
+_always(
+    "loop_follows_run",
+    "The loop clips gradients, adds noise and draws batches as the run says; a callback cannot check this.",
+    "the loop does as the run says",
+)
+_always(
+    "nothing_outside_logs",
+    "Nothing that depends on the records was printed, written or sent outside the trainer's logs and checkpoints.",
+    "nothing is sent outside the trainer's logs",
+)
+_always(
+    "metrics_public",
+    "Everything named in public= was computed from public data and the parameters of the step at which it was logged.",
+    "public= names public metrics only",
 )
 
 

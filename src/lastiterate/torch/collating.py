@@ -23,8 +23,8 @@ from lastiterate.torch.without_dropout import WithoutDropout
 
 Collate = Callable[[list[Any]], Any]
 _RECORDS = 6
-COMPARED = fact("collate_separate", compared=True).on(Basis.CHECKED)
-NOT_COMPARED = fact("collate_separate", compared=False)
+COMPARED = fact("collate_separate", compared="once").on(Basis.CHECKED)
+NOT_COMPARED = fact("collate_separate", compared="impossible")
 _CANNOT = (TypeError, ValueError, LookupError, RuntimeError, AttributeError)
 
 

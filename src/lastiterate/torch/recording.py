@@ -21,11 +21,7 @@ from lastiterate.theorems.catalogue import CATALOGUE, OF_EVERY_ITERATE
 from lastiterate.torch.releases import ReleaseEntry, Releases
 from lastiterate.torch.stopping import StopAtBudget
 
-ASSUMED = (
-    "The loop clips gradients, adds noise and draws batches as the run says; a callback cannot check this.",
-    "Nothing that depends on the records was printed, written or sent outside the trainer's logs and checkpoints.",
-    "Everything named in public= was computed from public data and the parameters of the step at which it was logged.",
-)
+ASSUMED = (fact("loop_follows_run"), fact("nothing_outside_logs"), fact("metrics_public"))
 _EVERY = fact("every_iterate_released")
 _AGAIN = "what came of steps that were taken again"
 _RECENT = 64  # entries among which a second telling of the same thing is found

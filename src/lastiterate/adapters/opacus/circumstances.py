@@ -70,7 +70,7 @@ class Circumstances:
             fact("criterion_reduction"): True,
             fact("loader_to_model"): True,
             fact("generator_unpredictable", drew="all"): not self.secure,
-            fact("collate_separate", compared=False): self.collated,
+            fact("collate_separate", compared="never"): self.collated,
             fact("resumed_as_saved"): self.resumed,
             fact("loader_unseen"): not self.loader_seen,
             fact("steps_unseen", count=self.unseen_steps): self.unseen_steps > 0,
