@@ -17,12 +17,15 @@ _ENDING = 120  # of them kept from the end, where it says what to do
 class LastIterateError(Exception):
     """The base class of the errors of this library. Messages have one line of at most 300 characters.
 
-    `field`: the name of the wrong argument or entry, if there is one.
+    `field`: the name of the wrong argument or entry, if there is one. `allowed` and `got`: what it must be, and what it was,
+    of errors that `must_be` makes.
     """
 
-    def __init__(self, message: str, *, field: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, field: str | None = None, allowed: str | None = None, got: str | None = None
+    ) -> None:
         super().__init__(one_line(message))
-        self.field = field
+        self.field, self.allowed, self.got = field, allowed, got
 
 
 def one_line(message: str) -> str:
@@ -34,6 +37,13 @@ def one_line(message: str) -> str:
 
 class InvalidInput(LastIterateError, ValueError):
     """An argument is outside the range that the function accepts."""
+
+
+def must_be(field: str, allowed: str, got: str, advice: str = "", *, called: str = "") -> InvalidInput:
+    """The error of a value that is not what it must be, with advice; `called`: the name of the field in its sentence."""
+    from lastiterate.report.english import must_be as sentence
+
+    return InvalidInput(sentence(called or field, allowed, got, advice), field=field, allowed=allowed, got=got)
 
 
 class Incompatible(LastIterateError, ValueError):
@@ -96,7 +106,7 @@ def checked_array(name: str, values: ArrayLike, within: Interval) -> NDArray[np.
     array = _as_floats(name, values, f"a float or an array of floats in {within}")
     outside = ~within.holds(array)
     if outside.any():
-        raise InvalidInput(f"{name} must be in {within}. Got {_shown(array[outside].flat[0])}.", field=name)
+        raise must_be(name, f"in {within}", _shown(array[outside].flat[0]))
     return array
 
 
@@ -106,9 +116,11 @@ def checked_lists(
     """Two equally long lists with at least one entry, each given as (name, values, interval)."""
     one, two = np.atleast_1d(checked_array(*first)), np.atleast_1d(checked_array(*second))
     if one.ndim != 1 or one.shape != two.shape or one.size == 0:
-        raise InvalidInput(
-            f"{first[0]} and {second[0]} must be two equally long lists. Got shapes {one.shape} and {two.shape}.",
-            field=second[0],
+        raise must_be(
+            second[0],
+            "two equally long lists",
+            f"shapes {one.shape} and {two.shape}",
+            called=f"{first[0]} and {second[0]}",
         )
     return one, two
 
@@ -117,9 +129,9 @@ def checked_number(name: str, value: Any, within: Interval) -> float:
     """`value` as a Python float inside `within`."""
     array = _as_floats(name, value, f"a float in {within}")
     if array.ndim != 0:
-        raise InvalidInput(f"{name} must be a float in {within}. Got an array of shape {array.shape}.", field=name)
+        raise must_be(name, f"a float in {within}", f"an array of shape {array.shape}")
     if not within.holds(array):
-        raise InvalidInput(f"{name} must be a float in {within}. Got {_shown(array)}.", field=name)
+        raise must_be(name, f"a float in {within}", _shown(array))
     return float(array)
 
 
@@ -133,7 +145,7 @@ def checked_count(name: str, value: Any, least: int = 1) -> int:
     """`value` as a Python int, at least `least`; 3.0 is accepted, 3.5, True and "3" are not."""
     number = _as_floats(name, value, f"an integer >= {least}")
     if number.ndim != 0 or not math.isfinite(number) or number != int(number) or number < least:
-        raise InvalidInput(f"{name} must be an integer >= {least}. Got {shown(value)}.", field=name)
+        raise must_be(name, f"an integer >= {least}", shown(value))
     return int(value)
 
 
@@ -141,7 +153,7 @@ def checked_choice(name: str, value: Any, kind: type[Choice]) -> Choice:
     """`value` itself, if it is one of the members of the enumeration `kind`."""
     if not isinstance(value, kind):
         members = ", ".join(f"li.{member.name}" for member in kind)
-        raise InvalidInput(f"{name} must be one of {members}. Got {shown(value)}.", field=name)
+        raise must_be(name, f"one of {members}", shown(value))
     return value
 
 
@@ -149,9 +161,9 @@ def _as_floats(name: str, values: Any, requirement: str) -> NDArray[np.float64]:
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{name} must be {requirement}. Got a {type(values).__name__}.", field=name) from error
+        raise must_be(name, requirement, f"a {type(values).__name__}") from error
     if array.dtype.kind not in "iuf":
-        raise InvalidInput(f"{name} must be {requirement}. Got {shown(values)}.", field=name)
+        raise must_be(name, requirement, shown(values))
     return array.astype(np.float64)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from lastiterate.errors import InvalidInput, shown
+from lastiterate.errors import InvalidInput, must_be, shown
 
 Value = bool | int | float | str | tuple[int, ...] | tuple[tuple[str, tuple[int, ...]], ...] | None
 _LONGEST = 400  # characters of a text in a file
@@ -212,7 +212,7 @@ _STRENGTH = (Basis.PROMISED, Basis.CHECKED, Basis.ENFORCED)
 def facts_from_json(content: Any) -> tuple[Fact, ...]:
     """Facts that were read."""
     if not isinstance(content, list):
-        raise InvalidInput(f"facts must be a list. Got {shown(content):.60}.", field="facts")
+        raise must_be("facts", "a list", f"{shown(content):.60}")
     return tuple(fact_from_json(one) for one in content)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lastiterate.digits import above, below
-from lastiterate.errors import InvalidInput, Unavailable, shown
+from lastiterate.errors import InvalidInput, Unavailable, must_be, shown
 from lastiterate.writing import write_bytes
 
 Target = str | Path | None
@@ -181,7 +181,7 @@ def blank(size: tuple[float, float]) -> Any:
 def save(figure: Any, path: str | Path) -> None:
     """In the format that the name of the file says."""
     if not isinstance(path, str | Path):
-        raise InvalidInput(f"path must be the name of a file. Got {shown(path):.60}.", field="path")
+        raise must_be("path", "the name of a file", f"{shown(path):.60}")
     try:
         drawn = io.BytesIO()
         figure.savefig(drawn, dpi=150, format=Path(path).suffix.lstrip(".") or None)
@@ -195,7 +195,7 @@ def _axes(path: Target, ax: Any) -> Any:
     """The given axes; else new ones, of a figure that a notebook shows unless it is written to a file."""
     if ax is not None:
         if not hasattr(ax, "get_xaxis_transform"):
-            raise InvalidInput(f"ax must be the axes of a matplotlib figure. Got {shown(ax):.60}.", field="ax")
+            raise must_be("ax", "the axes of a matplotlib figure", f"{shown(ax):.60}")
         return ax
     if path is not None:
         return blank(_SIZE).subplots()

@@ -22,7 +22,7 @@ from lastiterate.accounting.report import Report
 from lastiterate.algorithms.files import write_text
 from lastiterate.algorithms.run import Run
 from lastiterate.display import card, folded, headline, lines, preformatted, summary
-from lastiterate.errors import NON_NEGATIVE, BudgetExceeded, Incompatible, InvalidInput, checked_number, shown
+from lastiterate.errors import NON_NEGATIVE, BudgetExceeded, Incompatible, InvalidInput, checked_number, must_be, shown
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.gaussian import GaussianDP
@@ -225,5 +225,5 @@ class Budget:
 
 def _checked_file(file: Any) -> Path:
     if not isinstance(file, str | Path) or not str(file) or "\0" in str(file):
-        raise InvalidInput(f"file must be the name of a file. Got {shown(file):.60}.", field="file")
+        raise must_be("file", "the name of a file", f"{shown(file):.60}")
     return Path(file).absolute()

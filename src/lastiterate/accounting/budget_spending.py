@@ -13,7 +13,7 @@ from lastiterate.accounting.certificate import certificate_of
 from lastiterate.accounting.releases import checked_releases
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import Incompatible, InvalidInput, shown
+from lastiterate.errors import Incompatible, InvalidInput, must_be, shown
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.compose import checked_notions
@@ -55,10 +55,8 @@ def release_of(release: Any, terms: Terms, releases: Iterable[int]) -> Spending:
         _check_adjacency(release.adjacency, terms, run=False)
         of_user = release.group(terms.user_records)  # what is stated without a run is for one record
         return Spending(guarantee_to_dict(of_user, terms.delta), None, terms.adjacency)
-    raise InvalidInput(
-        "release must be a report (li.account), a run or a guarantee such as li.GaussianDP(mu=1.0). "
-        f"Got {shown(release):.60}.",
-        field="release",
+    raise must_be(
+        "release", "a report (li.account), a run or a guarantee such as li.GaussianDP(mu=1.0)", f"{shown(release):.60}"
     )
 
 

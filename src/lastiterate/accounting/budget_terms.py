@@ -13,6 +13,7 @@ from lastiterate.errors import (
     check_fields,
     checked_choice,
     checked_count,
+    must_be,
     shown,
 )
 from lastiterate.facts import Fact
@@ -46,7 +47,7 @@ class Terms:
         checked_line("dataset", self.dataset)
         checked_count("user_records", self.user_records)
         if not isinstance(self.adaptive, bool):
-            raise InvalidInput(f"adaptive must be True or False. Got {shown(self.adaptive):.60}.", field="adaptive")
+            raise must_be("adaptive", "True or False", f"{shown(self.adaptive):.60}")
 
     @property
     def unit(self) -> Fact:
@@ -87,14 +88,12 @@ def adjacency_named(name: Any) -> Adjacency:
     """By the name that files have for it, or the command line, which has hyphens."""
     named = {one.name.lower(): one for one in Adjacency}
     if str(name).replace("-", "_") not in named:
-        raise InvalidInput(f"adjacency must be one of {', '.join(named)}. Got {shown(name):.60}.", field="adjacency")
+        raise must_be("adjacency", f"one of {', '.join(named)}", f"{shown(name):.60}")
     return named[str(name).replace("-", "_")]
 
 
 def checked_line(name: str, value: Any, least: int = 0) -> str:
     """A text of one bearable line."""
     if not isinstance(value, str) or not least <= len(value) <= _LONGEST or not (value.isprintable() or not value):
-        raise InvalidInput(
-            f"{name} must be one line of {least} to {_LONGEST} characters. Got {shown(value):.60}.", field=name
-        )
+        raise must_be(name, f"one line of {least} to {_LONGEST} characters", f"{shown(value):.60}")
     return value

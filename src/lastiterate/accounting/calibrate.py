@@ -24,6 +24,7 @@ from lastiterate.errors import (
     checked_choice,
     checked_count,
     checked_number,
+    must_be,
 )
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.per_trial import checked_trials
@@ -50,7 +51,7 @@ class Free(PublicEnum):
         names = {one.name.lower(): one for one in cls}
         if isinstance(free, str):
             if free not in names:
-                raise InvalidInput(f"free must be one of {', '.join(names)}. Got {free!r:.60}.", field="free")
+                raise must_be("free", f"one of {', '.join(names)}", f"{free!r:.60}")
             return names[free]
         return checked_choice("free", free, cls)
 
@@ -146,9 +147,7 @@ def _found(run: Run, free: Free, meets: Meets, longest: int) -> Run:
 def _checked_target(epsilon: float) -> float:
     target = checked_number("epsilon", epsilon, POSITIVE)
     if not _LEAST_TARGET <= target <= _MOST_TARGET:
-        raise InvalidInput(
-            f"epsilon must be from {_LEAST_TARGET:g} to {_MOST_TARGET:g} for a search. Got {target:g}.", field="epsilon"
-        )
+        raise must_be("epsilon", f"from {_LEAST_TARGET:g} to {_MOST_TARGET:g} for a search", f"{target:g}")
     return target
 
 

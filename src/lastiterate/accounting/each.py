@@ -18,7 +18,7 @@ from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.display import card, folded, headline, preformatted, summary
-from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number, shown
+from lastiterate.errors import INSIDE_UNIT, checked_count, checked_number, must_be, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.numerics.rounding import up
@@ -68,7 +68,7 @@ class RecordReport:
         """ε of the record with this index, counted from 0."""
         index, count = checked_count("record", record, least=0), self.run.batches.records
         if index >= count:
-            raise InvalidInput(f"record must be from 0 to {count - 1}. Got {shown(record)}.", field="record")
+            raise must_be("record", f"from 0 to {count - 1}", shown(record))
         return float(self.batch_epsilons[self.run.batches.place(index)])
 
     def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Any:
@@ -98,10 +98,11 @@ def account_each(run: Run, delta: float, releases: Iterable[int] = ()) -> Record
     holds for all. With random or shuffled batches all records have the same ε.
     """
     if checked_run(run).user_records != 1:
-        raise InvalidInput(
-            f"user_records must be 1, because account_each is about single records. Got {run.user_records}. For the records "
-            "of one person use li.account(replace(run, user_records=1), delta, group=[...]).",
-            field="user_records",
+        raise must_be(
+            "user_records",
+            "1, because account_each is about single records",
+            f"{run.user_records}",
+            "For the records of one person use li.account(replace(run, user_records=1), delta, group=[...]).",
         )
     target = checked_number("delta", delta, INSIDE_UNIT)
     places = checked_releases(releases)

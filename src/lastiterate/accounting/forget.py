@@ -23,6 +23,7 @@ from lastiterate.errors import (
     Unavailable,
     checked_count,
     checked_number,
+    must_be,
     shown,
 )
 from lastiterate.facts import Fact
@@ -134,7 +135,7 @@ def _not_enough(run: Run, steps: int, epsilon: float, goal: tuple[float, float],
 
 def _checked_flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise InvalidInput(f"{name} must be True or False. Got {shown(value):.60}.", field=name)
+        raise must_be(name, "True or False", f"{shown(value):.60}")
     return value
 
 
@@ -143,5 +144,5 @@ def _checked_removals(removals: Any) -> tuple[int, ...]:
         return (checked_count("removals", removals),)
     found = tuple(checked_count("removals", one) for one in removals)
     if not found:
-        raise InvalidInput("removals must be a number of records, or one for each request. Got none.", field="removals")
+        raise must_be("removals", "a number of records, or one for each request", "none")
     return found

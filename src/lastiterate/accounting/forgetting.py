@@ -14,7 +14,7 @@ from lastiterate.algorithms.batches import Batches, Cyclic, Shuffled, Sizes
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.quantities import Quantities
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import InvalidInput, Unavailable
+from lastiterate.errors import Unavailable, must_be
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 from lastiterate.theorems.shift_engine import MOST_WORK, SHIFT_ENGINE
@@ -116,10 +116,11 @@ def check_requests(run: Run, requests: Requests) -> None:
     """What every claim needs."""
     removed, total = sum(requests.removals), run.steps + sum(requests.steps)
     if run.user_records != 1:
-        raise InvalidInput(
-            f"user_records must be 1, because forgetting counts single records. Got {run.user_records}. Use "
-            "replace(run, user_records=1) and let removals count all records of the user.",
-            field="user_records",
+        raise must_be(
+            "user_records",
+            "1, because forgetting counts single records",
+            f"{run.user_records}",
+            "Use replace(run, user_records=1) and let removals count all records of the user.",
         )
     if not run.process.update.plain:
         raise Unavailable(
@@ -128,9 +129,7 @@ def check_requests(run: Run, requests: Requests) -> None:
             field="optimizer" if run.released.plain else "released",
         )
     if not 1 <= removed <= run.batches.records:
-        raise InvalidInput(
-            f"removals must be from 1 to {run.batches.records} records in all. Got {removed}.", field="removals"
-        )
+        raise must_be("removals", f"from 1 to {run.batches.records} records in all", f"{removed}")
     if total > MOST_WORK:
         raise Unavailable(
             f"steps must be at most {MOST_WORK:.3g}, training and further steps together. Got {total:.3g}.",

@@ -17,7 +17,7 @@ from lastiterate.accounting.forgetting import Requests, check_requests, continue
 from lastiterate.algorithms.batches import FullBatch, Turns
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import InvalidInput, Unavailable
+from lastiterate.errors import Unavailable, must_be
 from lastiterate.numerics.rounding import up
 
 
@@ -69,4 +69,4 @@ def check_adaptive(run: Run, requests: Requests) -> None:
             field="beforehand_mu",
         )
     if requests.steps and not requests.steps[-1]:
-        raise InvalidInput("steps must be at least 1 after an adaptive request. Got 0.", field="steps")
+        raise must_be("steps", "at least 1 after an adaptive request", "0")

@@ -18,7 +18,7 @@ from lastiterate.algorithms.files import write_text
 from lastiterate.algorithms.run import Run
 from lastiterate.digits import above
 from lastiterate.display import alerts, card, folded, headline, preformatted, summary
-from lastiterate.errors import InvalidInput, checked_count, shown
+from lastiterate.errors import checked_count, must_be, shown
 from lastiterate.facts import Fact, facts_to_json
 from lastiterate.theorems.theorem import Guarantee
 
@@ -97,7 +97,7 @@ class Forgetting:
         """The proof for the first so many requests."""
         count = checked_count("requests", requests)
         if count > len(self.removals):
-            raise InvalidInput(f"requests must be at most {len(self.removals)}. Got {count}.", field="requests")
+            raise must_be("requests", f"at most {len(self.removals)}", f"{count}")
         asked = self.requests.first(count)
         return forgetting_certificate(self.run, self.guarantees[count - 1], self.delta, asked, self.caveats)
 
@@ -176,16 +176,12 @@ class Removed:
     def __post_init__(self) -> None:
         given, planned = tuple(map(len, self.records)), self.plan.removals
         if len(given) != len(planned) or any(one > most for one, most in zip(given, planned, strict=True)):
-            raise InvalidInput(
-                f"records must be one list for each request, of at most {_listed(planned)} records. Got {_listed(given)}.",
-                field="records",
+            raise must_be(
+                "records", f"one list for each request, of at most {_listed(planned)} records", _listed(given)
             )
         every = [one for request in self.records for one in request]
         if len(set(every)) < len(every) or max(every, default=0) >= self.plan.run.batches.records:
-            raise InvalidInput(
-                f"records must be different, from 0 to {self.plan.run.batches.records - 1}. Got {shown(every):.60}.",
-                field="records",
-            )
+            raise must_be("records", f"different, from 0 to {self.plan.run.batches.records - 1}", f"{shown(every):.60}")
 
     def __repr__(self) -> str:
         return summary(self, repr(self.plan), f"{sum(map(len, self.records))} records")
@@ -204,9 +200,8 @@ def _indices(records: Any) -> tuple[int, ...]:
     try:
         return tuple(checked_count("records", one, least=0) for one in records)
     except TypeError as error:
-        raise InvalidInput(
-            f"records must be a list of indices for each request, such as [3, 17]. Got {shown(records):.60}.",
-            field="records",
+        raise must_be(
+            "records", "a list of indices for each request, such as [3, 17]", f"{shown(records):.60}"
         ) from error
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import InvalidInput, checked_count, shown
+from lastiterate.errors import InvalidInput, checked_count, must_be, shown
 
 
 def checked_group(run: Run, group: Iterable[int]) -> tuple[int, ...]:
@@ -18,16 +18,12 @@ def checked_group(run: Run, group: Iterable[int]) -> tuple[int, ...]:
     try:
         given = [checked_count("group", record, least=0) for record in group]
     except TypeError as error:
-        raise InvalidInput(
-            f"group must be a list of indices of records. Got {shown(group):.60}.", field="group"
-        ) from error
+        raise must_be("group", "a list of indices of records", f"{shown(group):.60}") from error
     members = tuple(sorted(set(given)))
     if len(members) < len(given):
         raise InvalidInput("group must name each record once.", field="group")
     if members and members[-1] >= run.batches.records:
-        raise InvalidInput(
-            f"group must be indices of records, from 0 to {run.batches.records - 1}. Got {members[-1]}.", field="group"
-        )
+        raise must_be("group", f"indices of records, from 0 to {run.batches.records - 1}", f"{members[-1]}")
     return members
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from lastiterate.algorithms.process import Process
-from lastiterate.errors import InvalidInput, checked_count, shown
+from lastiterate.errors import checked_count, must_be, shown
 
 
 def released(process: Process, releases: Iterable[int]) -> Process:
@@ -18,7 +18,7 @@ def releases_before(steps: int, releases: Iterable[int]) -> tuple[int, ...]:
     """Those before the end of so many steps; none may lie beyond it."""
     places = checked_releases(releases)
     if places and places[-1] > steps:
-        raise InvalidInput(f"releases must be at most steps = {steps}. Got {places[-1]}.", field="releases")
+        raise must_be("releases", f"at most steps = {steps}", f"{places[-1]}")
     return tuple(place for place in places if place < steps)
 
 
@@ -27,6 +27,4 @@ def checked_releases(releases: Iterable[int]) -> tuple[int, ...]:
     try:
         return tuple(sorted({checked_count("releases", place) for place in releases}))
     except TypeError as error:
-        raise InvalidInput(
-            f"releases must be a list of numbers of steps. Got {shown(releases):.60}.", field="releases"
-        ) from error
+        raise must_be("releases", "a list of numbers of steps", f"{shown(releases):.60}") from error

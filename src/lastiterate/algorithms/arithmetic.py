@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from lastiterate.errors import Interval, InvalidInput, checked_number
+from lastiterate.errors import Interval, checked_number, must_be
 from lastiterate.numerics.rounding import up
 
 MOST_FACTOR = 1.001
@@ -31,7 +31,7 @@ class Arithmetic:
     def and_also(self, other: Arithmetic) -> Arithmetic:
         """The worse of both, in each respect."""
         if not isinstance(other, Arithmetic):
-            raise InvalidInput(f"other must be a li.training.Arithmetic. Got {type(other).__name__}.", field="other")
+            raise must_be("other", "a li.training.Arithmetic", type(other).__name__)
         return Arithmetic(max(self.factor, other.factor), max(self.displacement, other.displacement))
 
     def then(self, other: Arithmetic) -> Arithmetic:

@@ -10,7 +10,7 @@ from typing import Any
 
 from lastiterate.algorithms.encode import BadEntry, run_from_dict, run_to_dict
 from lastiterate.algorithms.run import Run, checked_run
-from lastiterate.errors import InvalidInput, shown
+from lastiterate.errors import InvalidInput, must_be, shown
 from lastiterate.writing import write_bytes
 
 _MOST_BYTES = 64 << 20  # certificates of long runs have some megabytes
@@ -99,7 +99,7 @@ def run_to_toml(run: Run) -> str:
 def checked_path(path: str | Path) -> Path:
     """What may be the name of a file."""
     if not isinstance(path, str | Path):
-        raise InvalidInput(f"path must be the name of a file. Got {shown(path):.60}.", field="path")
+        raise must_be("path", "the name of a file", f"{shown(path):.60}")
     return Path(path)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field
 
-from lastiterate.errors import InvalidInput, checked_count, shown
+from lastiterate.errors import checked_count, must_be, shown
 
 _MOST_STEPS = min(10**12, sys.maxsize // 8)  # on 32-bit platforms, what an array may have
 
@@ -49,5 +49,5 @@ def length_of(steps: int | Epochs, per_epoch: int) -> Length:
     described = steps if isinstance(steps, Epochs) else None
     count = described.count * per_epoch if described else checked_count("steps", steps)
     if count > _MOST_STEPS:
-        raise InvalidInput(f"steps must be at most {_MOST_STEPS:g}. Got {shown(count)}.", field="steps")
+        raise must_be("steps", f"at most {_MOST_STEPS:g}", shown(count))
     return Length(count, described)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lastiterate.algorithms.named import names_arguments
-from lastiterate.errors import POSITIVE, Interval, InvalidInput, checked_number, shown
+from lastiterate.errors import POSITIVE, Interval, InvalidInput, checked_number, must_be, shown
 from lastiterate.numerics.arrays import Floats
 
 _BELOW_ONE = Interval(0.0, 1.0, low_included=True, high_included=False)
@@ -114,7 +114,7 @@ class SGD(Optimizer):
         for name in ("momentum", "dampening"):
             object.__setattr__(self, name, checked_number(name, getattr(self, name), _BELOW_ONE))
         if not isinstance(self.nesterov, bool):
-            raise InvalidInput(f"nesterov must be True or False. Got {shown(self.nesterov):.60}.", field="nesterov")
+            raise must_be("nesterov", "True or False", f"{shown(self.nesterov):.60}")
         if self.nesterov and (not self.momentum or self.dampening):
             raise InvalidInput(
                 f"nesterov needs a momentum above 0 and no dampening. Got momentum = {self.momentum:g} and dampening = "
@@ -198,7 +198,7 @@ class Adam(Optimizer):
             object.__setattr__(self, name, checked_number(name, getattr(self, name), _BELOW_ONE))
         object.__setattr__(self, "floor", checked_number("floor", self.floor, POSITIVE))
         if not isinstance(self.decoupled, bool):
-            raise InvalidInput(f"decoupled must be True or False. Got {shown(self.decoupled):.60}.", field="decoupled")
+            raise must_be("decoupled", "True or False", f"{shown(self.decoupled):.60}")
 
     @property
     def described(self) -> str:
@@ -221,7 +221,7 @@ class OtherOptimizer(Optimizer):
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip() or not self.name.isprintable():
-            raise InvalidInput(f"name must be the name of an optimiser. Got {shown(self.name):.60}.", field="name")
+            raise must_be("name", "the name of an optimiser", f"{shown(self.name):.60}")
 
     @property
     def described(self) -> str:
@@ -248,8 +248,7 @@ def optimizer_of(value: Any) -> Optimizer:
             return Adam(decoupled=True)
         return OtherOptimizer(value) if known is None else known()
     if not isinstance(value, Optimizer):
-        raise InvalidInput(
-            f"optimizer must be an optimiser, such as li.SGD(momentum=0.9), or the name of one. Got {shown(value):.60}.",
-            field="optimizer",
+        raise must_be(
+            "optimizer", "an optimiser, such as li.SGD(momentum=0.9), or the name of one", f"{shown(value):.60}"
         )
     return value

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lastiterate.algorithms.schedules import NamedSchedule, Scheduled
-from lastiterate.errors import Interval, InvalidInput, checked_array
+from lastiterate.errors import Interval, checked_array, must_be
 from lastiterate.numerics.arrays import Floats
 
 PerStep = float | tuple[float, ...]
@@ -22,9 +22,7 @@ def checked_per_step(name: str, value: Any, within: Interval) -> PerStep:
     if array.ndim == 0:
         return float(array)
     if array.ndim != 1 or array.size == 0:
-        raise InvalidInput(
-            f"{name} must be a float, or a list with one float per step. Got shape {array.shape}.", field=name
-        )
+        raise must_be(name, "a float, or a list with one float per step", f"shape {array.shape}")
     return tuple(array.tolist())
 
 
@@ -35,9 +33,7 @@ def over_run(name: str, value: Any, steps: int, per_epoch: int) -> Any:
         return value
     found = schedule.resolved(steps, per_epoch)
     if not min(found) > 0:
-        raise InvalidInput(
-            f"{name} must be > 0 at every step. Got {min(found):g} from {schedule.described}.", field=name
-        )
+        raise must_be(name, "> 0 at every step", f"{min(found):g} from {schedule.described}")
     return found
 
 
@@ -46,7 +42,7 @@ def spread(name: str, value: PerStep, steps: int) -> Floats:
     if isinstance(value, float):
         return np.broadcast_to(np.float64(value), steps)
     if len(value) != steps:
-        raise InvalidInput(f"{name} must be one float, or one per step: {steps} of them. Got {len(value)}.", field=name)
+        raise must_be(name, f"one float, or one per step: {steps} of them", f"{len(value)}")
     return np.array(value)
 
 

@@ -40,6 +40,7 @@ from lastiterate.errors import (
     checked_choice,
     checked_count,
     checked_number,
+    must_be,
     shown,
 )
 from lastiterate.facts import Fact
@@ -249,10 +250,11 @@ class Run:
     def _check_clip(self) -> None:
         implied = self.noise.implied_clip
         if implied is not None and self.loss.clip not in (None, implied):
-            raise InvalidInput(
-                f"clip must be the same in the loss and in the noise. Got {self.loss.clip} and {implied}. "
+            raise must_be(
+                "clip",
+                "the same in the loss and in the noise",
+                f"{self.loss.clip} and {implied}",
                 "Leave it out of the loss.",
-                field="clip",
             )
 
     def _check_mean(self) -> None:
@@ -278,10 +280,7 @@ class Run:
 
     def _check_user(self) -> None:
         if self.user_records > self.batches.records:
-            raise InvalidInput(
-                f"user_records must be at most records = {self.batches.records}. Got {self.user_records}.",
-                field="user_records",
-            )
+            raise must_be("user_records", f"at most records = {self.batches.records}", f"{self.user_records}")
 
 
 def _length(steps: int | Epochs | None, before: Length | None, per_epoch: int) -> Length:
@@ -297,21 +296,17 @@ def _checked_range(name: str, values: Floats) -> None:
     """Far outside, products and squares leave the range of floats; any units of length will do."""
     low, high = extremes(values)
     if not _LEAST <= low <= high <= _MOST:
-        raise InvalidInput(
-            f"{name} on the iterate must be from {_LEAST:g} to {_MOST:g}, in some unit. Got {low:g} to {high:g}.",
-            field=name,
+        raise must_be(
+            name, f"from {_LEAST:g} to {_MOST:g}, in some unit", f"{low:g} to {high:g}", called=f"{name} on the iterate"
         )
 
 
 def _checked_kind(name: str, value: Any, kind: type, example: str) -> None:
     if not isinstance(value, kind):
-        raise InvalidInput(f"{name} must be a {kind.__name__}, such as {example}. Got {shown(value):.60}.", field=name)
+        raise must_be(name, f"a {kind.__name__}, such as {example}", f"{shown(value):.60}")
 
 
 def checked_run(run: Any) -> Run:
     if not isinstance(run, Run):
-        raise InvalidInput(
-            f"run must be a Run, such as li.Run(...) or li.read_run('run.toml') returns. Got {shown(run):.60}.",
-            field="run",
-        )
+        raise must_be("run", "a Run, such as li.Run(...) or li.read_run('run.toml') returns", f"{shown(run):.60}")
     return run

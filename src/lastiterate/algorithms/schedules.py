@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lastiterate.errors import NON_NEGATIVE, POSITIVE, InvalidInput, checked_count, checked_number, shown
+from lastiterate.errors import NON_NEGATIVE, POSITIVE, InvalidInput, checked_count, checked_number, must_be, shown
 from lastiterate.numerics.arrays import Floats
 
 EPOCHS, STEPS = "epochs", "steps"
@@ -65,7 +65,7 @@ class NamedSchedule(ABC):
             )
         warm = self.warmup * unit
         if warm >= span:
-            raise InvalidInput(f"warmup must be shorter than the schedule of {span} steps. Got {warm}.", field="warmup")
+            raise must_be("warmup", f"shorter than the schedule of {span} steps", f"{warm}")
         at = np.arange(steps, dtype=float)
         rising = self.first * (at + 1) / (warm + 1)
         values = np.where(at < warm, rising, self._after(np.maximum(at - warm, 0.0), span - warm, unit))
@@ -224,15 +224,14 @@ def steps(
 def _checked_milestones(given: Any) -> tuple[tuple[int, float], ...]:
     pairs = list(given.items()) if isinstance(given, Mapping) else given
     if not isinstance(pairs, list | tuple) or not all(isinstance(one, list | tuple) and len(one) == 2 for one in pairs):
-        raise InvalidInput(
-            f"milestones must be such as {{30: 0.01, 60: 0.001}}, or [[30, 0.01], [60, 0.001]]. Got {shown(given):.60}.",
-            field="milestones",
+        raise must_be(
+            "milestones", "such as {30: 0.01, 60: 0.001}, or [[30, 0.01], [60, 0.001]]", f"{shown(given):.60}"
         )
     found = tuple(
         (checked_count("milestones", at), checked_number("milestones", value, POSITIVE)) for at, value in pairs
     )
     if list(found) != sorted(dict(found).items()):
-        raise InvalidInput(f"milestones must be in order. Got {shown(given):.60}.", field="milestones")
+        raise must_be("milestones", "in order", f"{shown(given):.60}")
     return found
 
 

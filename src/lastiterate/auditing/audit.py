@@ -20,7 +20,7 @@ from lastiterate.auditing.confidence import Rates, rate_above, rate_below
 from lastiterate.auditing.trainer import check_signature
 from lastiterate.digits import below
 from lastiterate.display import alerts, card, headline, lines, summary
-from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, InvalidInput, checked_count, checked_number, shown
+from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, InvalidInput, checked_count, checked_number, must_be, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.parallel import in_parallel
 from lastiterate.plots import draw_audit
@@ -137,11 +137,11 @@ def audit(
     claim = None if claimed is None else checked_number("claimed", claimed, NON_NEGATIVE)
     check_signature(train, data)
     if count < _FEWEST:
-        raise InvalidInput(f"runs must be at least {_FEWEST}, or no bound is possible. Got {count}.", field="runs")
+        raise must_be("runs", f"at least {_FEWEST}, or no bound is possible", f"{count}")
     if count > _MOST:
-        raise InvalidInput(f"runs must be at most {_MOST}. Got {shown(count)}.", field="runs")
+        raise must_be("runs", f"at most {_MOST}", shown(count))
     if workers is not None and checked_count("workers", workers) > _MOST_WORKERS:
-        raise InvalidInput(f"workers must be at most {_MOST_WORKERS}. Got {shown(workers)}.", field="workers")
+        raise must_be("workers", f"at most {_MOST_WORKERS}", shown(workers))
     seeds = np.random.SeedSequence(checked_count("seed", seed, least=0)).generate_state(2 * count).tolist()
     jobs = [(data, one) for one in seeds[:count]] + [(neighbour, one) for one in seeds[count:]]
     iterates = _trained(train, jobs, workers)

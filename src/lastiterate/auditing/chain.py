@@ -32,6 +32,7 @@ from lastiterate.errors import (
     check_fields,
     checked_array,
     checked_count,
+    must_be,
     shown,
 )
 from lastiterate.numerics.arrays import Floats
@@ -79,14 +80,12 @@ class Chain:
     def __post_init__(self) -> None:
         for name in ("without", "record", "neighbour"):
             if not callable(getattr(self, name)):
-                raise InvalidInput(
-                    f"{name} must be a function of positions. Got {shown(getattr(self, name)):.60}.", field=name
-                )
+                raise must_be(name, "a function of positions", f"{shown(getattr(self, name)):.60}")
         check_fields(self, FINITE, "low", "high", "start")
         for name, least in (("per_epoch", 1), ("cells", 2)):
             object.__setattr__(self, name, checked_count(name, getattr(self, name), least))
         if self.cells > _MOST_CELLS:
-            raise InvalidInput(f"cells must be at most {_MOST_CELLS}. Got {self.cells}.", field="cells")
+            raise must_be("cells", f"at most {_MOST_CELLS}", f"{self.cells}")
         for name, within in (("noise", POSITIVE), ("hazard", UNIT)):
             object.__setattr__(self, name, _one_per_step(name, getattr(self, name), within))
         if not self.low <= self.start <= self.high or self.low == self.high:
@@ -299,7 +298,7 @@ def _add_moved(total: Floats, chance: float, edges: Floats, places: Floats, nois
 def _one_per_step(name: str, values: Any, within: Interval) -> Floats:
     array = checked_array(name, values, within)
     if array.ndim != 1 or not array.size:
-        raise InvalidInput(f"{name} must be a list with one number per step. Got shape {array.shape}.", field=name)
+        raise must_be(name, "a list with one number per step", f"shape {array.shape}")
     return array
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.errors import InvalidInput, Unavailable, checked_choice, checked_count, shown
+from lastiterate.errors import InvalidInput, Unavailable, checked_choice, checked_count, must_be, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import REPLACE_ONE, ZERO_OUT, Adjacency
 
@@ -26,10 +26,10 @@ def neighbours_of(data: Any, adjacency: Adjacency = REPLACE_ONE, record: int | N
         )
     arrays = [_records(one) for one in (data if isinstance(data, tuple) else (data,))]
     if len({len(one) for one in arrays}) != 1 or not len(arrays[0]):
-        raise InvalidInput(
-            "data must be arrays with the same number of records, at least one. Got "
-            f"{', '.join(str(len(one)) for one in arrays)}.",
-            field="data",
+        raise must_be(
+            "data",
+            "arrays with the same number of records, at least one",
+            f"{', '.join(str(len(one)) for one in arrays)}",
         )
     place = _longest(arrays[0]) if record is None else _checked_place(record, len(arrays[0]))
     changed = [_without(arrays, place), _with_opposite(arrays, place)][adjacency.replaces]
@@ -42,9 +42,8 @@ def _records(value: Any) -> Any:
     except (TypeError, ValueError):
         array = np.asarray(None)
     if array.ndim == 0 or array.dtype.kind not in "iuf":
-        raise InvalidInput(
-            f"data must be an array of records, or a tuple of arrays such as (features, targets). Got {shown(value):.60}.",
-            field="data",
+        raise must_be(
+            "data", "an array of records, or a tuple of arrays such as (features, targets)", f"{shown(value):.60}"
         )
     return array
 
@@ -56,7 +55,7 @@ def _longest(records: Floats) -> int:
 def _checked_place(record: int, count: int) -> int:
     place = checked_count("record", record, least=0)
     if place >= count:
-        raise InvalidInput(f"record must be from 0 to {count - 1}. Got {shown(record)}.", field="record")
+        raise must_be("record", f"from 0 to {count - 1}", shown(record))
     return place
 
 

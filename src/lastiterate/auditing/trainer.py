@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lastiterate.auditing.neighbours import neighbours_of
-from lastiterate.errors import InvalidInput, shown
+from lastiterate.errors import InvalidInput, must_be, shown
 from lastiterate.privacy.adjacency import Adjacency
 
 
@@ -27,7 +27,7 @@ class Trainer:
 def check_signature(train: Any, data: Any) -> None:
     """That it can be called as train(data, seed), as far as can be seen without calling it."""
     if not callable(train):
-        raise InvalidInput(f"train must be a function of data and seed. Got {shown(train):.60}.", field="train")
+        raise must_be("train", "a function of data and seed", f"{shown(train):.60}")
     try:
         signature = inspect.signature(train)
     except (TypeError, ValueError):  # of some functions that are not written in Python

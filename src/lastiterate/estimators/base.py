@@ -26,6 +26,7 @@ from lastiterate.errors import (
     InvalidInput,
     checked_count,
     checked_number,
+    must_be,
     shown,
 )
 from lastiterate.estimators.given import (
@@ -113,9 +114,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     def _spending(self, mu: float) -> PreparationBudget:
         """How much goes to what is learnt before training."""
         if self.preparation not in ("auto", None):
-            raise InvalidInput(
-                f"preparation must be 'auto' or None. Got {shown(self.preparation):.60}.", field="preparation"
-            )
+            raise must_be("preparation", "'auto' or None", f"{shown(self.preparation):.60}")
         return PreparationBudget.of_features(mu, self.fit_intercept) if self.preparation else PreparationBudget()
 
     def _guess(self, loss: Loss) -> Guess:
@@ -263,10 +262,10 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         if isinstance(self.batches, Batches):
             return self.batches.per_epoch
         if not isinstance(self.batches, Integral):
-            raise InvalidInput(
-                f"batches must be the number of batches per epoch, or batches such as li.FullBatch(records=1000). "
-                f"Got {shown(self.batches):.60}.",
-                field="batches",
+            raise must_be(
+                "batches",
+                "the number of batches per epoch, or batches such as li.FullBatch(records=1000)",
+                f"{shown(self.batches):.60}",
             )
         return checked_count("batches", self.batches)
 

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from lastiterate.algorithms import losses
 from lastiterate.algorithms.losses import Loss
-from lastiterate.errors import RATE, InvalidInput, checked_number, shown
+from lastiterate.errors import RATE, InvalidInput, checked_number, must_be, shown
 from lastiterate.estimators.base import DataShape, PrivateLinearModel
 from lastiterate.estimators.leaks import Leaks
 from lastiterate.facts import fact
@@ -73,12 +73,10 @@ class _PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ig
 def _sorted(classes: Any) -> Any:
     """Without duplicates, in the order of scikit-learn."""
     if isinstance(classes, str) or not isinstance(classes, Iterable):
-        raise InvalidInput(f"classes must be a list of labels. Got {shown(classes):.60}.", field="classes")
+        raise must_be("classes", "a list of labels", f"{shown(classes):.60}")
     known = np.asarray(list(classes))
     if known.dtype.kind not in "biufUS" or known.ndim != 1:
-        raise InvalidInput(
-            f"classes must be a list of numbers, or of strings. Got {shown(list(classes)):.60}.", field="classes"
-        )
+        raise must_be("classes", "a list of numbers, or of strings", f"{shown(list(classes)):.60}")
     return np.unique(known)
 
 

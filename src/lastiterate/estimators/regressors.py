@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 
 from lastiterate.algorithms import losses
 from lastiterate.algorithms.losses import Loss
-from lastiterate.errors import POSITIVE, InvalidInput, PrivacyLeak, checked_number, shown
+from lastiterate.errors import POSITIVE, PrivacyLeak, checked_number, must_be, shown
 from lastiterate.estimators.base import DataShape, PrivateLinearModel
 from lastiterate.estimators.leaks import Leaks, outside
 from lastiterate.estimators.prepared import ROWS_AT_ONCE
@@ -77,9 +77,7 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
 
     def _loss(self, shape: DataShape, way: Way, l2: float) -> Loss:
         if self.loss not in REGRESSIONS:
-            raise InvalidInput(
-                f"loss must be one of {', '.join(REGRESSIONS)}. Got {shown(self.loss):.60}.", field="loss"
-            )
+            raise must_be("loss", f"one of {', '.join(REGRESSIONS)}", f"{shown(self.loss):.60}")
         norm, clip = shape.norm(way), checked_number("clip", self.clip, POSITIVE)
         if self.loss == "ridge":
             return losses.ridge(feature_norm=norm, l2=l2, clip=clip)

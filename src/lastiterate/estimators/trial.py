@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import InvalidInput, shown
+from lastiterate.errors import InvalidInput, must_be, shown
 from lastiterate.estimators.base import PrivateLinearModel
 from lastiterate.estimators.given import FLOATS, dense
 from lastiterate.estimators.preparation import PrivatePreparation
@@ -26,10 +26,11 @@ def model_of(estimator: Any) -> PrivateLinearModel:
     """The private estimator itself, or the one that a pipeline ends in."""
     *_, last = _along(estimator)
     if not isinstance(last, PrivateLinearModel):
-        raise InvalidInput(
-            "estimator must be a private estimator, such as PrivateLogisticRegression(epsilon=0.5, delta=1e-5), or a "
-            f"Pipeline that ends in one. Got {type(last).__name__}.",
-            field="estimator",
+        raise must_be(
+            "estimator",
+            "a private estimator, such as PrivateLogisticRegression(epsilon=0.5, delta=1e-5), or a Pipeline that ends "
+            "in one",
+            type(last).__name__,
         )
     return last
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 
-from lastiterate.errors import INSIDE_UNIT, POSITIVE, InvalidInput, checked_number, shown
+from lastiterate.errors import INSIDE_UNIT, POSITIVE, InvalidInput, checked_number, must_be, shown
 from lastiterate.estimators.base import PrivateLinearModel
 from lastiterate.estimators.trial import model_of
 from lastiterate.numerics.normal_gap import shift_below
@@ -107,17 +107,15 @@ def validation_of(given: Any, scoring: Any, estimator: Any, data: tuple[Any, Any
     if isinstance(given, Real) and not isinstance(given, bool):
         noisy = "accuracy" if is_classifier(estimator) else "neg_mean_absolute_error"
         if scoring not in (None, noisy):
-            raise InvalidInput(
-                f"scoring must be '{noisy}' where private records are held out: its noise is known for no other score. Got "
-                f"{shown(scoring):.60}. For other scores give public records: validation=(X, y).",
-                field="scoring",
+            raise must_be(
+                "scoring",
+                f"'{noisy}' where private records are held out: its noise is known for no other score",
+                f"{shown(scoring):.60}",
+                "For other scores give public records: validation=(X, y).",
             )
         return _held_out(checked_number("validation", given, INSIDE_UNIT), model_of(estimator), data, source)
     if not isinstance(given, tuple) or len(given) != 2:
-        raise InvalidInput(
-            f"validation must be public records (X, y), or the share of records to hold out. Got {shown(given):.60}.",
-            field="validation",
-        )
+        raise must_be("validation", "public records (X, y), or the share of records to hold out", f"{shown(given):.60}")
     return PublicRecords(*given, check_scoring(estimator, scoring), slice(None))
 
 

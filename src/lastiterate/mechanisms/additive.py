@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.errors import FINITE, POSITIVE, InvalidInput, check_fields, checked_array
+from lastiterate.errors import FINITE, POSITIVE, check_fields, checked_array, must_be
 from lastiterate.mechanisms.release import Release, mapped, released
 from lastiterate.mechanisms.rounded import gaussian
 from lastiterate.numerics.arrays import Floats
@@ -96,10 +96,7 @@ class LaplaceAfterLaplace(_Additive):
     def release(self, value: Any, seed: int | None = None) -> Release:
         """Release one number with noise. For several numbers, compose several mechanisms."""
         if np.size(value) != 1:
-            raise InvalidInput(
-                f"value must be one number. Got {np.size(value)}; release each separately, and compose.",
-                field="value",
-            )
+            raise must_be("value", "one number", f"{np.size(value)}; release each separately, and compose")
         return released(value, ((laplace, self.first), (laplace, self.second)), Source(seed))
 
     def _divergence(self, order: float) -> float:

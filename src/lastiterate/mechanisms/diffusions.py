@@ -23,6 +23,7 @@ from lastiterate.errors import (
     check_fields,
     checked_count,
     checked_number,
+    must_be,
     shown,
 )
 from lastiterate.mechanisms.release import Release, checked_function, released
@@ -73,7 +74,7 @@ class _Semigroup(ABC):
     def continued(self, released: Release, time: float, seed: int | None = None) -> Release:
         """Continue a release of this diffusion by `time`: distributed as a release at the later time, rounded twice."""
         if not isinstance(released, Release):
-            raise InvalidInput(f"released must be what release returned. Got {shown(released):.60}.", field="released")
+            raise must_be("released", "what release returned", f"{shown(released):.60}")
         later = self._moved(released.value, _checked_time(time), Source(seed))
         return Release(later.value, later.private and released.private)
 

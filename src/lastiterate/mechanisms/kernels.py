@@ -23,6 +23,7 @@ from lastiterate.errors import (
     checked_array,
     checked_count,
     checked_number,
+    must_be,
     shown,
 )
 from lastiterate.mechanisms.amplified import Amplified, Mixing
@@ -64,9 +65,7 @@ def _as_notion(guarantee: Any) -> Notion:
     try:
         epsilon, delta = guarantee
     except (TypeError, ValueError) as error:
-        raise InvalidInput(
-            f"guarantee must be a notion, or a pair (epsilon, delta). Got {shown(guarantee):.60}.", field="guarantee"
-        ) from error
+        raise must_be("guarantee", "a notion, or a pair (epsilon, delta)", f"{shown(guarantee):.60}") from error
     epsilon, delta = checked_number("epsilon", epsilon, NON_NEGATIVE), checked_number("delta", delta, UNIT)
     return Profile(epsilons=[epsilon], deltas=[delta])
 
@@ -201,9 +200,7 @@ class FiniteKernel(Kernel):
         given = np.asarray(states)
         given = given.astype(np.intp) if given.size == 0 else given
         if not np.issubdtype(given.dtype, np.integer) or not ((given >= 0) & (given < len(self.matrix))).all():
-            raise InvalidInput(
-                f"states must be integers from 0 to {len(self.matrix) - 1}. Got {shown(states):.60}.", field="states"
-            )
+            raise must_be("states", f"integers from 0 to {len(self.matrix) - 1}", f"{shown(states):.60}")
         source = Source(seed)
         return Release(states_drawn(self.matrix, given, source), source.private)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lastiterate.display import summary
-from lastiterate.errors import FINITE, InvalidInput, checked_array, shown
+from lastiterate.errors import FINITE, checked_array, must_be, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.exact_noise import NoiseLaw
 from lastiterate.numerics.randomness import Source
@@ -45,4 +45,4 @@ def mapped(function: Any, value: Any) -> Floats:
 
 def checked_function(name: str, function: Any) -> None:
     if not callable(function):
-        raise InvalidInput(f"{name} must be a function. Got {shown(function):.60}.", field=name)
+        raise must_be(name, "a function", f"{shown(function):.60}")

@@ -17,6 +17,7 @@ from lastiterate.errors import (
     checked_array,
     checked_choice,
     checked_number,
+    must_be,
 )
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.excess import LONGEST_EXTRAPOLATION
@@ -53,9 +54,7 @@ class PrivacyLoss(Notion):
         infinite = checked_number("infinite", infinite, UNIT)
         mass_array = np.atleast_1d(checked_array("masses", masses, NON_NEGATIVE))
         if mass_array.ndim != 1 or mass_array.size == 0:
-            raise InvalidInput(
-                f"masses must be a list of floats. Got an array of shape {mass_array.shape}.", field="masses"
-            )
+            raise must_be("masses", "a list of floats", f"an array of shape {mass_array.shape}")
         total = math.fsum(mass_array) + infinite
         if abs(total - 1) > 1e-9:
             raise InvalidInput(f"masses and infinite must add up to 1. Got {total:.12g}.", field="masses")
@@ -63,10 +62,11 @@ class PrivacyLoss(Notion):
         with np.errstate(over="ignore"):
             mirrored = float((mass_array * np.exp(-points)).sum())
         if mirrored > 1 + 1e-9:
-            raise InvalidInput(
-                "masses must be the law of log dP/dQ under P, under which the mean of e^-loss is at most 1. "
-                f"Got {mirrored:.6g}. Was the law taken under Q, or the sign of the loss flipped?",
-                field="masses",
+            raise must_be(
+                "masses",
+                "the law of log dP/dQ under P, under which the mean of e^-loss is at most 1",
+                f"{mirrored:.6g}",
+                "Was the law taken under Q, or the sign of the loss flipped?",
             )
         self._fill(LatticeSum((Masses(first, spacing, mass_array, infinite),), (1,)), adjacency)
 

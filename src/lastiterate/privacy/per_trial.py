@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.errors import INSIDE_UNIT, POSITIVE, InvalidInput, Unavailable, checked_number, shown
+from lastiterate.errors import INSIDE_UNIT, POSITIVE, Unavailable, checked_number, must_be, shown
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.roots import decreasing_crossing
 from lastiterate.privacy.gaussian import GaussianDP
@@ -50,8 +50,5 @@ def largest_mu_per_trial(*, epsilon: float, delta: float, trials: Trials) -> flo
 
 def checked_trials(trials: Any) -> Trials:
     if not isinstance(trials, Trials):
-        raise InvalidInput(
-            f"trials must be a distribution such as li.trials.Geometric(mean=10). Got {shown(trials):.60}.",
-            field="trials",
-        )
+        raise must_be("trials", "a distribution such as li.trials.Geometric(mean=10)", f"{shown(trials):.60}")
     return trials

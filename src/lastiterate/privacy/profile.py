@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lastiterate.errors import NON_NEGATIVE, UNIT, InvalidInput, checked_choice, checked_lists, shown
+from lastiterate.errors import NON_NEGATIVE, UNIT, InvalidInput, checked_choice, checked_lists, must_be, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.convex import lower_hull
 from lastiterate.numerics.roots import FARTHEST, decreasing_root
@@ -46,10 +46,7 @@ class Profile(Notion):
         if (function is None) == (epsilons is None or deltas is None):
             raise InvalidInput("Profile needs either a function, or epsilons and deltas. Give exactly one of the two.")
         if function is not None and not callable(function):
-            raise InvalidInput(
-                f"function must be callable, from an array of epsilons to deltas. Got {shown(function)}.",
-                field="function",
-            )
+            raise must_be("function", "callable, from an array of epsilons to deltas", shown(function))
         object.__setattr__(self, "adjacency", adjacency)
         object.__setattr__(self, "_function", function)
         object.__setattr__(self, "_points", None if function else _checked_points(epsilons, deltas))

@@ -21,6 +21,7 @@ from lastiterate.errors import (
     checked_choice,
     checked_count,
     checked_number,
+    must_be,
     shown,
 )
 from lastiterate.numerics.arrays import Floats, like_input
@@ -321,14 +322,9 @@ def _checked_steps(steps: Any) -> tuple[tuple[SampledStep, int], ...]:
     try:
         pairs = tuple((step, checked_count("count", count)) for step, count in steps)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(
-            f"steps must be pairs of a step and how often it is taken. Got {shown(steps):.60}.", field="steps"
-        ) from error
+        raise must_be("steps", "pairs of a step and how often it is taken", f"{shown(steps):.60}") from error
     if not pairs or not all(isinstance(step, SampledStep) for step, _ in pairs):
-        raise InvalidInput(
-            f"steps must be made by li.notions.subsampled_gaussian(mu=..., inclusion=...). Got {shown(steps):.60}.",
-            field="steps",
-        )
+        raise must_be("steps", "made by li.notions.subsampled_gaussian(mu=..., inclusion=...)", f"{shown(steps):.60}")
     return pairs
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lastiterate.errors import UNIT, InvalidInput, checked_choice, checked_lists, shown
+from lastiterate.errors import UNIT, InvalidInput, checked_choice, checked_lists, must_be, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.conversions import polygon_to_delta, tradeoff_to_delta
@@ -49,10 +49,7 @@ class TradeOff(Notion):
             )
         if function is not None:
             if not callable(function):
-                raise InvalidInput(
-                    f"function must be callable, from an array of type I errors. Got {shown(function)}.",
-                    field="function",
-                )
+                raise must_be("function", "callable, from an array of type I errors", shown(function))
             type_i_errors, type_ii_errors = _GRID, _evaluated(function)
         alphas, betas = _checked_curve(type_i_errors, type_ii_errors)
         if function is not None:

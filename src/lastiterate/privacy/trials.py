@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.errors import Interval, InvalidInput, Unavailable, check_fields, shown
+from lastiterate.errors import Interval, InvalidInput, Unavailable, check_fields, must_be, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.roots import decreasing_root
@@ -154,7 +154,7 @@ def trials_from_dict(content: dict[str, Any]) -> Trials:
     """Back; whatever is missing, unknown or out of range raises."""
     law = content["law"]
     if law not in LAWS:
-        raise InvalidInput(f"law must be one of {', '.join(LAWS)}. Got {shown(law):.60}.", field="law")
+        raise must_be("law", f"one of {', '.join(LAWS)}", f"{shown(law):.60}")
     wanted = {"law", "mean", *(("shape",) if law == "negative-binomial" else ())}
     if set(content) != wanted:
         raise InvalidInput(

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from lastiterate.algorithms.files import read_text
-from lastiterate.errors import InvalidInput, shown
+from lastiterate.errors import InvalidInput, must_be, shown
 
 PLAIN, KEYED = "sha256", "hmac-sha256"
 _AT_ONCE = 1 << 20
@@ -92,9 +92,7 @@ def _saved(name: str, value: Any) -> bytes:
             raise ValueError
         np.save(file, array, allow_pickle=False)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise InvalidInput(
-            f"{name} must be the name of a file, bytes, or arrays of numbers. Got {shown(value):.60}.", field=name
-        ) from error
+        raise must_be(name, "the name of a file, bytes, or arrays of numbers", f"{shown(value):.60}") from error
     return file.getvalue()
 
 

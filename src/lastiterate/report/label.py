@@ -13,7 +13,7 @@ from typing import Any
 from lastiterate.algorithms.arithmetic import EXACT
 from lastiterate.algorithms.hints import closest
 from lastiterate.digits import above
-from lastiterate.errors import InvalidInput, shown
+from lastiterate.errors import InvalidInput, must_be, shown
 from lastiterate.report.claimed import Claimed
 
 FORMAT = "lastiterate label 1"
@@ -191,7 +191,7 @@ def _checked_statement(stated: Any, proved: dict[str, Fields]) -> dict[str, Fiel
 
 def _entries(name: str, table: Any, known: Any) -> list[tuple[str, Any]]:
     if not isinstance(table, dict):
-        raise InvalidInput(f"{name} must be a table with {', '.join(known)}. Got {shown(table):.60}.", field="stated")
+        raise must_be("stated", f"a table with {', '.join(known)}", f"{shown(table):.60}", called=f"{name}")
     for entry in table:
         if entry not in known:
             raise InvalidInput(
@@ -206,4 +206,4 @@ def _check_entry(name: str, value: Any, proved: bool) -> None:
         raise InvalidInput(f"{name} must be left out: the certificate fills it.", field="stated")
     texts = value if isinstance(value, list) else [value]
     if not texts or not all(isinstance(one, str) and one.strip() for one in texts):
-        raise InvalidInput(f"{name} must be a text or a list of texts. Got {shown(value):.60}.", field="stated")
+        raise must_be("stated", "a text or a list of texts", f"{shown(value):.60}", called=f"{name}")

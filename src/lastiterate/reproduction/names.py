@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import must_be
 from lastiterate.reproduction.exhibit import Exhibit
 
 _KINDS = {"figure": "fig", "fig": "fig", "table": "table", "tab": "table"}
@@ -25,5 +25,5 @@ def chosen(exhibits: Sequence[Exhibit], names: Sequence[str]) -> list[Exhibit]:
     wanted = {plain_name(name) for name in names}
     known = [exhibit.name for exhibit in exhibits]
     if unknown := [name for name in names if plain_name(name) not in known]:
-        raise InvalidInput(f"EXHIBIT must be one of {', '.join(known)}. Got {unknown[0]}.", field="exhibits")
+        raise must_be("exhibits", f"one of {', '.join(known)}", f"{unknown[0]}", called="EXHIBIT")
     return [exhibit for exhibit in exhibits if not wanted or exhibit.name in wanted]

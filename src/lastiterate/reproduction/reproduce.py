@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lastiterate.algorithms.files import write_text
-from lastiterate.errors import InvalidInput, Unavailable
+from lastiterate.errors import InvalidInput, Unavailable, must_be
 from lastiterate.parallel import every_core, in_parallel
 from lastiterate.plots import save
 from lastiterate.progress import tracked
@@ -60,7 +60,7 @@ def reproduce(
     cluster instead, whose workers have to see the folder.
     """
     if unknown := [name for name in papers if name not in PAPERS]:
-        raise InvalidInput(f"papers must be among {', '.join(PAPERS)}. Got {unknown[0]}.", field="papers")
+        raise must_be("papers", f"among {', '.join(PAPERS)}", f"{unknown[0]}")
     if exhibits and len(papers) != 1:
         raise InvalidInput("exhibits are those of one paper. Name one paper, or leave exhibits out.", field="exhibits")
     wanted = chosen([exhibit for exhibit in EXHIBITS if exhibit.paper in papers], exhibits)

@@ -8,7 +8,7 @@ from typing import Any
 
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.display import summary
-from lastiterate.errors import UNIT, InvalidInput, LastIterateError, checked_number, shown
+from lastiterate.errors import UNIT, LastIterateError, checked_number, must_be, shown
 from lastiterate.progress import tracked
 from lastiterate.testing.examples import NothingToTry, Subject
 from lastiterate.testing.laws import LAWS, TheoremLaw
@@ -46,7 +46,7 @@ def check_theorem(theorem: Theorem, *, runs: Iterable[Run] = (), tolerance: floa
     that is searched on a grid.
     """
     if not isinstance(theorem, Theorem):
-        raise InvalidInput(f"theorem must be a li.theorems.Theorem. Got {shown(theorem):.60}.", field="theorem")
+        raise must_be("theorem", "a li.theorems.Theorem", f"{shown(theorem):.60}")
     allowed = checked_number("tolerance", tolerance, UNIT)
     processes = tuple(checked_run(run).process for run in runs)
     subject = Subject(theorem, allowed, _EXAMPLES, _INSTANCES, processes, fewer=True, seconds=_SECONDS)

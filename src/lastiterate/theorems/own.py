@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from lastiterate.errors import InvalidInput, shown
+from lastiterate.errors import InvalidInput, must_be, shown
 from lastiterate.facts import Fact, fact
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.theorem import Theorem
@@ -27,10 +27,7 @@ def checked_theorems(theorems: Any) -> tuple[Theorem, ...]:
     found = tuple(theorems) if isinstance(theorems, Iterable) and not isinstance(theorems, str) else ()
     wrong = next((one for one in found if not isinstance(one, Theorem)), None if found else theorems)
     if wrong is not None:
-        raise InvalidInput(
-            f"theorems must be a list of li.theorems.Theorem, such as [*li.CATALOGUE, MINE]. Got {shown(wrong):.60}.",
-            field="theorems",
-        )
+        raise must_be("theorems", "a list of li.theorems.Theorem, such as [*li.CATALOGUE, MINE]", f"{shown(wrong):.60}")
     for one in found:
         _check_name(one)
     names = [one.name for one in found]
@@ -42,9 +39,8 @@ def checked_theorems(theorems: Any) -> tuple[Theorem, ...]:
 def _check_name(theorem: Theorem) -> None:
     name: Any = theorem.name
     if not isinstance(name, str) or not 0 < len(name) <= _LONGEST or not name.isprintable():
-        raise InvalidInput(
-            f"the name of a theorem must be one line of 1 to {_LONGEST} characters. Got {shown(name):.60}.",
-            field="theorems",
+        raise must_be(
+            "theorems", f"one line of 1 to {_LONGEST} characters", f"{shown(name):.60}", called="the name of a theorem"
         )
     if not of_the_library(theorem) and any(name == one.name for one in CATALOGUE):
         raise InvalidInput(

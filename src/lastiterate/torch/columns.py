@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import InvalidInput, must_be
 from lastiterate.torch.records import tensors_of
 
 _MOST_NAMED = 3
@@ -32,10 +32,12 @@ def check_columns(module: Any, inputs: Mapping[str, Any]) -> None:
         )
     bare = [name for name, part in inputs.items() if part is not None and next(tensors_of(part), None) is None]
     if bare:
-        raise InvalidInput(
-            f"records must be tensors. Got none in {_named(bare)} of the data set. Tokenise it, or remove it: "
-            f"dataset.remove_columns({bare[:_MOST_NAMED]!r}).",
-            field="dataset",
+        raise must_be(
+            "dataset",
+            "tensors",
+            f"none in {_named(bare)} of the data set",
+            f"Tokenise it, or remove it: dataset.remove_columns({bare[:_MOST_NAMED]!r}).",
+            called="records",
         )
 
 

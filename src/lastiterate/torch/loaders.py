@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader, RandomSampler, SequentialSampler
 from lastiterate.algorithms.batches import Batches, Cyclic, Shuffled
 from lastiterate.algorithms.batches.passes import DROP, SMALLER
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import InvalidInput, must_be
 from lastiterate.facts import Fact, fact
 from lastiterate.torch.sampler import BatchSampler, check_dataset
 from lastiterate.torch.watched import unwatched
@@ -22,9 +22,7 @@ OF_PYTORCH = fact("generator_unpredictable", drew="order")
 def check_loader(loader: Any, run: Run) -> tuple[Fact, ...]:
     """An error, of one sentence, if it does not; what has to be assumed, if it does."""
     if not isinstance(loader, DataLoader):
-        raise InvalidInput(
-            f"loader must be a torch.utils.data.DataLoader. Got {type(loader).__name__}.", field="loader"
-        )
+        raise must_be("loader", "a torch.utils.data.DataLoader", type(loader).__name__)
     check_dataset(loader.dataset, run)
     sampler = loader.batch_sampler
     if isinstance(sampler, BatchSampler):

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import InvalidInput, must_be
 from lastiterate.facts import Fact, fact
 from lastiterate.torch.columns import check_columns
 from lastiterate.torch.records import count_of
@@ -32,11 +32,9 @@ class Network:
 
     def __init__(self, module: Any, criterion: Criterion, autocast: Any = None) -> None:
         if not isinstance(module, torch.nn.Module):
-            raise InvalidInput(f"model must be a torch.nn.Module. Got {type(module).__name__}.", field="model")
+            raise must_be("model", "a torch.nn.Module", type(module).__name__)
         if not callable(criterion):
-            raise InvalidInput(
-                f"loss must be a function of outputs and targets. Got {type(criterion).__name__}.", field="loss"
-            )
+            raise must_be("loss", "a function of outputs and targets", type(criterion).__name__)
         self.module = module.module if isinstance(module, torch.nn.parallel.DistributedDataParallel) else module
         self._given = criterion
         self._criterion, self._summed = _unreduced(criterion)
@@ -206,9 +204,9 @@ def _check_parameters(trained: dict[str, Any]) -> None:
                 field="model",
             )
         if not one.is_floating_point():
-            raise InvalidInput(f"parameters must be real numbers. Got {name} of {one.dtype}.", field="model")
+            raise must_be("model", "real numbers", f"{name} of {one.dtype}", called="parameters")
     devices = {one.device for one in trained.values()}
     if len(devices) > 1:
-        raise InvalidInput(
-            f"the trained parameters must be on one device. Got {', '.join(sorted(map(str, devices)))}.", field="model"
+        raise must_be(
+            "model", "on one device", f"{', '.join(sorted(map(str, devices)))}", called="the trained parameters"
         )

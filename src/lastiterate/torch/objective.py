@@ -9,7 +9,7 @@ from typing import Any
 
 from lastiterate.algorithms.arithmetic import Arithmetic, Sums, lost_by_networks
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import InvalidInput, must_be
 from lastiterate.torch.agreement import agreeing, check_agreement
 from lastiterate.torch.clipped import NotFinite
 from lastiterate.torch.gradients import ByVmap, Gradients
@@ -85,10 +85,11 @@ class NetworkObjective(Objective):
             self._total, self._count = None, 0
             if all(bool(one.isfinite().all()) for one in tensors_of((inputs, targets))):
                 raise
-            raise InvalidInput(
-                "records must be finite. Got NaN or infinity in a record of this batch; remove or replace such values "
-                "before training.",
-                field="dataset",
+            raise must_be(
+                "dataset",
+                "finite",
+                "NaN or infinity in a record of this batch; remove or replace such values before training",
+                called="records",
             ) from error
         except BaseException:  # some of these records may have been added: the batch begins again
             self._total, self._count = None, 0

@@ -10,7 +10,7 @@ import torch
 from lastiterate.algorithms.optimizers import SGD, Adam, OtherOptimizer
 from lastiterate.algorithms.per_step import at_step
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import InvalidInput, must_be
 from lastiterate.torch.network import Network
 
 
@@ -60,9 +60,7 @@ def _in_groups(optimizer: Any) -> str:
 def check_optimizer(optimizer: Any, run: Run, network: Network) -> None:
     """An error, of one sentence, if this is not the optimiser of the run, or holds other parameters than are trained."""
     if not isinstance(optimizer, torch.optim.Optimizer):
-        raise InvalidInput(
-            f"optimizer must be a torch.optim.Optimizer. Got {type(optimizer).__name__}.", field="optimizer"
-        )
+        raise must_be("optimizer", "a torch.optim.Optimizer", type(optimizer).__name__)
     _check_parameters(optimizer, network)
     _check_new(optimizer)
     if isinstance(run.optimizer, OtherOptimizer):
@@ -113,10 +111,12 @@ def check_rate(optimizer: Any, run: Run, step: int, size: float) -> None:
     rates = {float(group["lr"]) for group in optimizer.param_groups}
     matches = [abs(rate - size) <= 1e-9 * size for rate in rates]
     if not (any(matches) if run.optimizer == OtherOptimizer(_in_groups(optimizer)) else all(matches)):
-        raise InvalidInput(
-            f"the learning rate at step {step + 1} must be the run's step_size, {size:g}. Got {_listed(rates)}. "
+        raise must_be(
+            "step_size",
+            f"the run's step_size, {size:g}",
+            _listed(rates),
             "Describe the scheduler in the run: li.cosine, li.linear, li.steps, or a list of step sizes.",
-            field="step_size",
+            called=f"the learning rate at step {step + 1}",
         )
 
 
@@ -134,9 +134,11 @@ def _check_new(optimizer: Any) -> None:
     """What it remembers of steps before came from gradients that are no part of the run, perhaps of the same records."""
     for state in optimizer.state.values():
         if float(state.get("step", 0.0)) > 0 or state.get("momentum_buffer") is not None:
-            raise InvalidInput(
-                "the optimiser must be new. Got one that has already taken steps, which the run does not include.",
-                field="optimizer",
+            raise must_be(
+                "optimizer",
+                "new",
+                "one that has already taken steps, which the run does not include",
+                called="the optimiser",
             )
 
 

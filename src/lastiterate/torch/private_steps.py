@@ -10,7 +10,7 @@ from typing import Any
 
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.run import Run, checked_run
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import InvalidInput, must_be
 from lastiterate.facts import fact
 from lastiterate.numerics.randomness import Source
 from lastiterate.torch.checkpoint import NetworkFile, NetworkState
@@ -219,9 +219,7 @@ class PrivateSteps:
         drawn = self._sampler.drawn
         if not 1 <= len(drawn) <= 1 + self._ahead:
             what = "a batch that no step has used" if drawn else "no batch for this step"
-            raise InvalidInput(
-                f"each batch of the loader must be used by exactly one step. Got {what}.", field="loader"
-            )
+            raise must_be("loader", "used by exactly one step", f"{what}", called="each batch of the loader")
         self._drawn = drawn.popleft()[0]
 
     def _check_whole(self) -> None:

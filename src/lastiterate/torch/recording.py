@@ -15,7 +15,7 @@ from typing import Any
 from lastiterate.accounting.account import account_by
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.run import Run, checked_run
-from lastiterate.errors import InvalidInput, PrivacyLeak, Unavailable, shown
+from lastiterate.errors import InvalidInput, PrivacyLeak, Unavailable, must_be, shown
 from lastiterate.facts import Fact, fact
 from lastiterate.theorems.catalogue import CATALOGUE, OF_EVERY_ITERATE
 from lastiterate.torch.releases import ReleaseEntry, Releases
@@ -235,11 +235,11 @@ class Recorder:
 def _names(field: str, names: Iterable[str]) -> tuple[str, ...]:
     found = (names,) if isinstance(names, str) else tuple(names)
     if not all(isinstance(one, str) and one for one in found):
-        raise InvalidInput(f"{field} must be names of metrics or files. Got {shown(found):.60}.", field=field)
+        raise must_be(field, "names of metrics or files", f"{shown(found):.60}")
     return found
 
 
 def _book(releases: Any) -> Releases:
     if releases is not None and not isinstance(releases, Releases):
-        raise InvalidInput(f"releases must be a book of releases. Got {shown(releases):.60}.", field="releases")
+        raise must_be("releases", "a book of releases", f"{shown(releases):.60}")
     return Releases() if releases is None else releases

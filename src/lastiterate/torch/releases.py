@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import InvalidInput, checked_count, shown
+from lastiterate.errors import checked_count, must_be, shown
 from lastiterate.facts import Fact, fact
 
 _PARTS = ("charged", "inside", "uncharged")
@@ -87,7 +87,7 @@ class Releases:
 
 def _release(step: int, what: str) -> ReleaseEntry:
     if not isinstance(what, str) or not what.strip():
-        raise InvalidInput(f"what must be a text that names the release. Got {shown(what):.60}.", field="what")
+        raise must_be("what", "a text that names the release", f"{shown(what):.60}")
     return ReleaseEntry(checked_count("step", step, least=0), what)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from torch.utils.data import DataLoader, IterableDataset, Sampler, default_collate
 
 from lastiterate.algorithms.run import Run, checked_run
-from lastiterate.errors import InvalidInput, checked_count
+from lastiterate.errors import InvalidInput, checked_count, must_be
 from lastiterate.numerics.randomness import Source
 from lastiterate.torch.team import ALONE, Team
 
@@ -130,10 +130,7 @@ def check_dataset(dataset: Any, run: Run) -> None:
             field="dataset",
         )
     if isinstance(dataset, tuple):
-        raise InvalidInput(
-            "dataset must be a PyTorch data set. Got a tuple; use torch.utils.data.TensorDataset(*tensors).",
-            field="dataset",
-        )
+        raise must_be("dataset", "a PyTorch data set", "a tuple; use torch.utils.data.TensorDataset(*tensors)")
     if len(dataset) != run.batches.records:
         raise InvalidInput(
             f"dataset must have as many records as the run, {run.batches.records}. Got {len(dataset)}.", field="dataset"

@@ -17,7 +17,7 @@ try:
 except ImportError:  # not on Windows: nothing there stops a second training
     fcntl = None  # type: ignore[assignment]
 
-from lastiterate.errors import NON_NEGATIVE, InvalidInput, checked_number, shown
+from lastiterate.errors import NON_NEGATIVE, InvalidInput, checked_number, must_be, shown
 from lastiterate.training.checkpoint_file import Damaged, OfAnother
 from lastiterate.writing import sync_folder, write_bytes
 
@@ -42,7 +42,7 @@ class Keeper:
 
     def __init__(self, path: str | Path | None, every: float, file: StateFile) -> None:
         if path is not None and not isinstance(path, str | Path):
-            raise InvalidInput(f"checkpoint must be a file name. Got {shown(path):.60}.", field="checkpoint")
+            raise must_be("checkpoint", "a file name", f"{shown(path):.60}")
         self.path = None if path is None else Path(path)
         self.every = checked_number("checkpoint_every", every, NON_NEGATIVE)
         self.file = file

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from lastiterate.errors import InvalidInput, shown
+from lastiterate.errors import InvalidInput, must_be, shown
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.norms import row_norms_above
 from lastiterate.training.fingerprint import array_fingerprint
@@ -89,10 +89,7 @@ def linear_data(data: Any, records: int, feature_norm: float | None, dtype: Any)
     rows = _numbers("features", features, dtype)
     labels = _numbers("targets", targets, np.float64)
     if rows.ndim != 2 or labels.ndim != 1 or len(rows) != len(labels):
-        raise InvalidInput(
-            f"data must be features and targets with one row per record. Got shapes {rows.shape} and {labels.shape}.",
-            field="data",
-        )
+        raise must_be("data", "features and targets with one row per record", f"shapes {rows.shape} and {labels.shape}")
     check_count(len(rows), records)
     norms = row_norms_above(rows)
     check_finite(norms, labels)
@@ -102,11 +99,10 @@ def linear_data(data: Any, records: int, feature_norm: float | None, dtype: Any)
 
 def check_finite(norms: Floats, labels: Floats) -> None:
     if not ((norms < _LONGEST).all() and np.isfinite(labels).all()):
-        raise InvalidInput(
-            f"data must be finite, with rows of norm below {_LONGEST:g}. Got NaN, infinity or huge numbers; drop or "
-            "fill such "
-            "records without looking at others.",
-            field="data",
+        raise must_be(
+            "data",
+            f"finite, with rows of norm below {_LONGEST:g}",
+            "NaN, infinity or huge numbers; drop or fill such records without looking at others",
         )
 
 
@@ -114,11 +110,10 @@ def any_data(data: Any, records: int) -> InMemory:
     """For a gradient of the user's own: arrays whose first axis counts the records."""
     features, targets = (_unmasked(part) for part in pair_of(data))
     if "O" in (features.dtype.kind, targets.dtype.kind):
-        raise InvalidInput("data must be arrays of numbers, or of strings. Got objects.", field="data")
+        raise must_be("data", "arrays of numbers, or of strings", "objects")
     if not features.ndim or not targets.ndim or len(features) != len(targets):
-        raise InvalidInput(
-            f"data must be features and targets with one row per record. Got shapes {features.shape} and {targets.shape}.",
-            field="data",
+        raise must_be(
+            "data", "features and targets with one row per record", f"shapes {features.shape} and {targets.shape}"
         )
     check_count(len(features), records)
     return InMemory(Records(features, targets, np.broadcast_to(1.0, len(targets)), None))
@@ -129,9 +124,9 @@ def _numbers(name: str, values: Any, dtype: Any) -> Floats:
     try:
         array = array.astype(np.float64) if array.dtype.kind == "O" else array
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{name} must be numbers. Got objects: {error}.", field=name) from error
+        raise must_be(name, "numbers", f"objects: {error}") from error
     if array.dtype.kind not in "biuf":
-        raise InvalidInput(f"{name} must be real numbers. Got {array.dtype}.", field=name)
+        raise must_be(name, "real numbers", f"{array.dtype}")
     return array.astype(float_type(array.dtype, dtype), copy=False)
 
 
@@ -165,7 +160,7 @@ def checked_float_type(dtype: Any) -> Any:
     except (TypeError, ValueError):
         kind = np.dtype(object)
     if kind not in (None, np.dtype(np.float32), np.dtype(np.float64)):
-        raise InvalidInput(f"dtype must be numpy.float32 or numpy.float64. Got {shown(dtype):.60}.", field="dtype")
+        raise must_be("dtype", "numpy.float32 or numpy.float64", f"{shown(dtype):.60}")
     return kind
 
 
@@ -173,10 +168,10 @@ def check_range(labels: Floats, precision: Any) -> None:
     """Products are computed in this precision, and a target that is infinite there is so at every step."""
     largest = float(np.finfo(precision).max)
     if (np.abs(labels) > largest).any():
-        raise InvalidInput(
-            f"targets must be at most {largest:.3g} in size, the largest number of {precision}. Got "
-            f"{np.abs(labels).max():.3g}; scale them by a public number, or use dtype=numpy.float64.",
-            field="targets",
+        raise must_be(
+            "targets",
+            f"at most {largest:.3g} in size, the largest number of {precision}",
+            f"{np.abs(labels).max():.3g}; scale them by a public number, or use dtype=numpy.float64",
         )
 
 

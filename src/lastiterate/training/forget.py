@@ -11,7 +11,7 @@ import numpy as np
 from lastiterate.accounting.forget import forgetting_of
 from lastiterate.accounting.forgotten import Forgetting, Removed
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import InvalidInput, Unavailable, shown
+from lastiterate.errors import InvalidInput, Unavailable, must_be, shown
 from lastiterate.facts import Fact
 from lastiterate.training.data import pair_of
 from lastiterate.training.sources import RecordSource, on_disk
@@ -20,12 +20,9 @@ from lastiterate.training.sources import RecordSource, on_disk
 def run_to_forget(run: Run, forget: Any, loss: Any, checkpoint: Any, releases: Iterable[int]) -> Run:
     """Training and further steps as one run; or why that is not what can be executed."""
     if not isinstance(forget, Removed):
-        raise InvalidInput(
-            f"forget must be such as li.forget(run, epsilon=1, delta=1e-5).of([17]). Got {shown(forget):.60}.",
-            field="forget",
-        )
+        raise must_be("forget", "such as li.forget(run, epsilon=1, delta=1e-5).of([17])", f"{shown(forget):.60}")
     if forget.plan.run != run:
-        raise InvalidInput("forget must be planned for this very run. Got a plan for another one.", field="forget")
+        raise must_be("forget", "planned for this very run", "a plan for another one")
     if run.adjacency.replaces:
         raise InvalidInput(
             "forget leaves records out, so the run must have adjacency=li.ZERO_OUT. Got li.REPLACE_ONE; plan it for "
@@ -39,10 +36,10 @@ def run_to_forget(run: Run, forget: Any, loss: Any, checkpoint: Any, releases: I
             field="forget",
         )
     if not _allowed(forget.plan, set(releases)):
-        raise InvalidInput(
-            f"releases must be among those that forget is planned with: {list(forget.plan.releases)}. Got "
-            f"{shown(list(releases)):.60}.",
-            field="releases",
+        raise must_be(
+            "releases",
+            f"among those that forget is planned with: {list(forget.plan.releases)}",
+            f"{shown(list(releases)):.60}",
         )
     return forget.plan.whole
 

@@ -11,7 +11,7 @@ import numpy as np
 from lastiterate.accounting.forgotten import Forgetting, Removed
 from lastiterate.algorithms.arithmetic import EXACT
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import InvalidInput, shown
+from lastiterate.errors import InvalidInput, must_be, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.randomness import Source
 from lastiterate.training.forget import as_forgotten
@@ -24,9 +24,7 @@ def checked_earlier(trained: Any, forget: Removed | None, start: Any, releases: 
     if trained is None:
         return None
     if not isinstance(trained, Trained):
-        raise InvalidInput(
-            f"trained must be a model that li.train returned. Got {shown(trained):.60}.", field="trained"
-        )
+        raise must_be("trained", "a model that li.train returned", f"{shown(trained):.60}")
     if forget is None or not forget.plan.adaptive:
         raise InvalidInput(
             "trained needs a plan for adaptive requests, because the model that was trained earlier is known. Plan it with "
@@ -48,10 +46,10 @@ def checked_earlier(trained: Any, forget: Removed | None, start: Any, releases: 
 def _check_run(trained: Trained, plan: Forgetting) -> None:
     more = trained.run.steps - plan.run.steps
     if trained.run.steps not in _begins(plan) or _settings(trained.run) != _settings(plan.run.continued(more)):
-        raise InvalidInput(
-            "trained must be the model of the run that forget is planned for, before one of its requests. Got the model of "
-            "another run.",
-            field="trained",
+        raise must_be(
+            "trained",
+            "the model of the run that forget is planned for, before one of its requests",
+            "the model of another run",
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import InvalidInput, must_be
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.exact_noise import NoiseLaw, nearest_multiples, normal, public_grid
 from lastiterate.numerics.randomness import Source
@@ -30,7 +30,7 @@ def leaves(
     """
     scale = max(scale for _, scale in noises)
     if scale < _SMALLEST:
-        raise InvalidInput(f"noise must be at least {_SMALLEST:g}. Got {scale:g}; use other units.", field="noise")
+        raise must_be("noise", f"at least {_SMALLEST:g}", f"{scale:g}; use other units")
     with np.errstate(over="ignore"):
         near = not value.size or float(np.abs(value).max()) * abs(factor / scale) < _FARTHEST
     if near:

@@ -20,7 +20,7 @@ from lastiterate.algorithms.arithmetic import (
 )
 from lastiterate.algorithms.losses.model import Model
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import InvalidInput, must_be
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.norms import row_norms_above
 from lastiterate.training.data import Data
@@ -165,10 +165,10 @@ def acceptable_arithmetic(run: Run, sums: Sums, lost: float = 0.0) -> Arithmetic
     longest = bound_of_gradients(run)
     factor = 1 + beyond * (max(1.0, 2 * longest / run.loss.gradient_sensitivity) if run.adjacency.replaces else 2.0)
     if not factor <= MOST_FACTOR:
-        raise InvalidInput(
-            f"batches must be so small that rounding raises the sensitivity of their sum by a factor of at most "
-            f"{MOST_FACTOR}. Got {factor:.6g} for {run.batches.largest} records; use numpy.float64 or smaller batches.",
-            field="batches",
+        raise must_be(
+            "batches",
+            f"so small that rounding raises the sensitivity of their sum by a factor of at most {MOST_FACTOR}",
+            f"{factor:.6g} for {run.batches.largest} records; use numpy.float64 or smaller batches",
         )
     return Arithmetic(factor, STRAYING)
 

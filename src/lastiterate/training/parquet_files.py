@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.errors import InvalidInput, Unavailable, shown
+from lastiterate.errors import InvalidInput, Unavailable, must_be, shown
 
 BLOCK = 1 << 16  # rows that are decoded at once
 _TURNED = 1 << 13  # rows that are made of columns at once, so that both lie in the cache of the processor
@@ -148,10 +148,7 @@ def _checked_names(there: list[str], features: Sequence[str] | None, target: str
                 field=field,
             )
     if not names or target in names or len(set(names)) < len(names):
-        raise InvalidInput(
-            f"features must be columns other than the target, each once. Got {', '.join(names) or 'none'}.",
-            field="features",
-        )
+        raise must_be("features", "columns other than the target, each once", f"{', '.join(names) or 'none'}")
     return names
 
 
@@ -183,9 +180,9 @@ def _check_schema(schema: Any, columns: Columns, path: Path) -> None:
 
 def _numbers(column: Any, name: str, path: Path) -> np.ndarray:
     if column.null_count:
-        raise InvalidInput(
-            f"data must be finite. Got missing values in column {name} of {path}; drop or fill such records without "
-            "looking at others.",
-            field="data",
+        raise must_be(
+            "data",
+            "finite",
+            f"missing values in column {name} of {path}; drop or fill such records without looking at others",
         )
     return np.asarray(column.to_numpy(zero_copy_only=False))

@@ -15,7 +15,7 @@ from lastiterate.algorithms.kinds import LOSSES
 from lastiterate.algorithms.losses import Loss
 from lastiterate.algorithms.losses.model import Model
 from lastiterate.algorithms.run import Run, checked_run
-from lastiterate.errors import FINITE, InvalidInput, checked_array, shown
+from lastiterate.errors import FINITE, InvalidInput, checked_array, must_be, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.norms import length
 from lastiterate.numerics.randomness import Source
@@ -100,9 +100,7 @@ def _objective(
     records = run.batches.records
     if loss is not None:
         if not callable(loss):
-            raise InvalidInput(
-                f"loss must be a function of weights, features and targets. Got {shown(loss):.60}.", field="loss"
-            )
+            raise must_be("loss", "a function of weights, features and targets", f"{shown(loss):.60}")
         bounds = run.loss.gradient_bound, run.loss.gradient_sensitivity
         given = unchecked_data(data, records) if isinstance(data, RecordSource) else any_data(data, records)
         return EachRecord(loss, given, *bounds)

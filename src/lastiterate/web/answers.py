@@ -17,7 +17,7 @@ from lastiterate.algorithms.encode import run_from_dict
 from lastiterate.algorithms.files import run_from_text, run_to_toml
 from lastiterate.algorithms.run import Run
 from lastiterate.digits import above
-from lastiterate.errors import InvalidInput, shown
+from lastiterate.errors import InvalidInput, must_be, shown
 from lastiterate.report import english
 from lastiterate.report.run_text import calibrated, described
 from lastiterate.report.text import attack_sentence
@@ -42,7 +42,7 @@ def _accounted(question: Mapping[str, Any]) -> Iterator[Part]:
     """All parts, or those that are asked for."""
     wanted = question.get("parts") or list(PARTS)
     if not isinstance(wanted, list) or not all(name in PARTS for name in map(str, wanted)):
-        raise InvalidInput(f"parts must be a list of {', '.join(PARTS)}. Got {shown(wanted):.60}.", field="parts")
+        raise must_be("parts", f"a list of {', '.join(PARTS)}", f"{shown(wanted):.60}")
     begun = time.thread_time()
     report = _report(question)
     fine = time.thread_time() - begun < _QUICK
@@ -173,7 +173,7 @@ def _given(question: Mapping[str, Any], name: str) -> Any:
 
 def _chosen(choices: Mapping[str, Any], name: str, value: Any) -> Any:
     if not isinstance(value, str) or value not in choices:
-        raise InvalidInput(f"{name} must be one of {', '.join(choices)}. Got {shown(value):.60}.", field=name)
+        raise must_be(name, f"one of {', '.join(choices)}", f"{shown(value):.60}")
     return choices[value]
 
 

@@ -25,7 +25,7 @@ from lastiterate.algorithms.length import epochs
 from lastiterate.algorithms.losses import logistic
 from lastiterate.algorithms.noise import OnMeanGradient
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import InvalidInput, must_be
 from lastiterate.web.form import start
 
 HOST = "127.0.0.1"
@@ -94,7 +94,7 @@ class Planner:
 def planner(run: Run | None, delta: float, port: int = 0) -> Planner:
     """On this port, or on any that is free."""
     if not 0 <= port < 2**16:
-        raise InvalidInput(f"port must be from 0 (any free port) to 65535. Got {port}.", field="port")
+        raise must_be("port", "from 0 (any free port) to 65535", f"{port}")
     begins_with = start(run or example(), delta)
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

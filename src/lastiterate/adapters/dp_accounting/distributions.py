@@ -11,7 +11,7 @@ from dp_accounting.pld import privacy_loss_distribution as distributions
 from lastiterate.accounting.report import Report
 from lastiterate.adapters.dp_accounting.dots import dotted
 from lastiterate.adapters.dp_accounting.exported import best_notion
-from lastiterate.errors import POSITIVE, InvalidInput, checked_number
+from lastiterate.errors import POSITIVE, checked_number, must_be
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.lattice import Masses
 from lastiterate.numerics.rounding import ULP
@@ -40,10 +40,10 @@ def privacy_loss_distribution(
     quick = notion if _is_quick(notion) else dotted(notion)
     largest = largest_loss(quick)
     if largest / interval > _MOST_CELLS:
-        raise InvalidInput(
-            f"value_discretization_interval must be at least {largest / _MOST_CELLS:.3g} for losses up to {largest:.3g}. "
-            f"Got {interval:g}.",
-            field="value_discretization_interval",
+        raise must_be(
+            "value_discretization_interval",
+            f"at least {largest / _MOST_CELLS:.3g} for losses up to {largest:.3g}",
+            f"{interval:g}",
         )
     return distributions.PrivacyLossDistribution(_pmf(profile_to_masses(quick, interval), interval))
 

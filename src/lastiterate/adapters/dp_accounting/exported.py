@@ -9,7 +9,7 @@ import dp_accounting as dp
 from lastiterate.accounting.report import Report
 from lastiterate.adapters.dp_accounting.event import LastIterateDpEvent
 from lastiterate.adapters.dp_accounting.relations import adjacency_of, records_apart, relation_of
-from lastiterate.errors import Incompatible, InvalidInput, Unavailable, checked_count, shown
+from lastiterate.errors import Incompatible, InvalidInput, Unavailable, checked_count, must_be, shown
 from lastiterate.numerics.rounding import down
 from lastiterate.privacy.adjacency import POISSON, Adjacency
 from lastiterate.privacy.gaussian import GaussianDP
@@ -54,9 +54,7 @@ def compose_into(accountant: Any, guarantee: Notion | Report, count: int = 1) ->
     """
     adjacency, times = best_notion(guarantee).adjacency, checked_count("count", count)
     if not isinstance(accountant, dp.PrivacyAccountant):
-        raise InvalidInput(
-            f"accountant must be an accountant of dp-accounting. Got {shown(accountant):.60}.", field="accountant"
-        )
+        raise must_be("accountant", "an accountant of dp-accounting", f"{shown(accountant):.60}")
     if adjacency_of(accountant.neighboring_relation) is not adjacency:
         raise Incompatible(
             f"accountant must have neighboring_relation={relation_of(adjacency)}, that of the guarantee. Got "
@@ -79,10 +77,8 @@ def best_notion(guarantee: Any) -> Notion:
         )
     notion = guarantee.best.notion if isinstance(guarantee, Report) else guarantee
     if not isinstance(notion, Notion):
-        raise InvalidInput(
-            "guarantee must be a report of li.account or a notion, such as li.GaussianDP(mu=1.0). "
-            f"Got {shown(guarantee):.60}.",
-            field="guarantee",
+        raise must_be(
+            "guarantee", "a report of li.account or a notion, such as li.GaussianDP(mu=1.0)", f"{shown(guarantee):.60}"
         )
     return notion.as_notion()
 

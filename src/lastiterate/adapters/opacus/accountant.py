@@ -20,7 +20,7 @@ from lastiterate.adapters.opacus.state import Span, StepHistory, history_from
 from lastiterate.adapters.opacus.steps import check_multiplier, same
 from lastiterate.adapters.opacus.trusted import TRUSTED, SeenStep
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import InvalidInput, PrivacyLeak, Unavailable
+from lastiterate.errors import InvalidInput, PrivacyLeak, Unavailable, must_be
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.torch.trusted import check_all
 
@@ -32,9 +32,7 @@ def accountant_for(run: Run, *, mechanism: str = "lastiterate") -> type[Accounta
     far; `engine.accountant.report(delta)` is the full report, with its certificate.
     """
     if not isinstance(mechanism, str) or not mechanism:
-        raise InvalidInput(
-            f"mechanism must be a name to register the accountant by. Got {mechanism!r}.", field="mechanism"
-        )
+        raise must_be("mechanism", "a name to register the accountant by", f"{mechanism!r}")
     members = {"described": covered(run), "registered": mechanism, "tried": set()}
     return type("LastIterateAccountant", (Accountant,), members)
 
@@ -144,10 +142,11 @@ class Accountant(IAccountant):  # type: ignore[misc]
         Only a new accountant may: steps that were executed stay counted.
         """
         if len(self):
-            raise InvalidInput(
-                f"state_dict must be loaded before the first step. Got one after {len(self)} steps, which would not be "
-                "counted any more. Use a new engine.",
-                field="state_dict",
+            raise must_be(
+                "state_dict",
+                "loaded before the first step",
+                f"one after {len(self)} steps, which would not be counted any more",
+                "Use a new engine.",
             )
         self._executed = history_from(state_dict, self.mechanism(), self.described)
         self._planned = self._optimizer = None

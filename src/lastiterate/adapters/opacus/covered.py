@@ -9,7 +9,7 @@ from lastiterate.algorithms.batches import Cyclic, FullBatch, Poisson, Shuffled
 from lastiterate.algorithms.noise import OnGradientSum
 from lastiterate.algorithms.per_step import extremes, spread
 from lastiterate.algorithms.run import Run, checked_run
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import InvalidInput, must_be
 
 _BATCHES = (Poisson, Shuffled, Cyclic, FullBatch)
 _ROOM = 1e-5  # Opacus clips at max_grad_norm·norm/(norm + 1e-6), in single precision
@@ -19,15 +19,14 @@ def covered(run: Run) -> Run:
     """The run itself, if Opacus could have executed it."""
     checked_run(run)
     if not isinstance(run.noise, OnGradientSum):
-        raise InvalidInput(
-            f"noise must be li.OnGradientSum(multiplier=, clip=), which is where Opacus adds it. Got {run.noise.described}.",
-            field="noise",
+        raise must_be(
+            "noise", "li.OnGradientSum(multiplier=, clip=), which is where Opacus adds it", run.noise.described
         )
     if not isinstance(run.batches, _BATCHES):
-        raise InvalidInput(
-            "batches must be li.Poisson, li.Shuffled, li.Cyclic or li.FullBatch, which Opacus can draw. "
-            f"Got {run.batches.called}.",
-            field="batches",
+        raise must_be(
+            "batches",
+            "li.Poisson, li.Shuffled, li.Cyclic or li.FullBatch, which Opacus can draw",
+            run.batches.called,
         )
     if math.isfinite(run.domain.diameter) or run.prox is not None:
         which = "domain" if run.prox is None else "prox"

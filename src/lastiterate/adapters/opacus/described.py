@@ -18,7 +18,7 @@ from lastiterate.algorithms.losses import Loss, network
 from lastiterate.algorithms.noise import OnGradientSum
 from lastiterate.algorithms.per_step import checked_per_step, times
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import POSITIVE, InvalidInput, checked_count
+from lastiterate.errors import POSITIVE, InvalidInput, checked_count, must_be
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, ZERO_OUT, Adjacency
 
 
@@ -77,10 +77,8 @@ def _seen(engine: PrivacyEngine, optimizer: DPOptimizer, loader: DataLoader[Any]
         ("loader", loader, DataLoader),
     ):
         if not isinstance(value, kind):
-            raise InvalidInput(
-                f"{name} must be a {kind.__name__}. Got a {type(value).__name__}; pass the engine and what "
-                "make_private returned.",
-                field=name,
+            raise must_be(
+                name, f"a {kind.__name__}", f"a {type(value).__name__}; pass the engine and what make_private returned"
             )
     if engine.dataset is not None and engine.dataset is not loader.dataset:
         raise InvalidInput("loader must be the one that this engine's make_private returned.", field="loader")

@@ -10,7 +10,7 @@ from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, Rando
 
 from lastiterate.adapters.opacus.steps import same
 from lastiterate.algorithms.batches import Batches, Cyclic, FullBatch, Poisson, Shuffled
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import InvalidInput, must_be
 from lastiterate.torch.loaders import in_passes, lists_ahead, passes_of
 from lastiterate.torch.watched import LoaderWatch, unwatched, watch_batches
 
@@ -103,8 +103,9 @@ def _distributed(sampler: DistributedSampler[Any]) -> InvalidInput:
 
 
 def _unknown(sampler: Any) -> InvalidInput:
-    return InvalidInput(
-        "the loader must be DataLoader(shuffle=True or False), or the one for Poisson sampling that Opacus makes. "
-        f"Got the sampler {type(sampler).__name__}.",
-        field="loader",
+    return must_be(
+        "loader",
+        "DataLoader(shuffle=True or False), or the one for Poisson sampling that Opacus makes",
+        f"the sampler {type(sampler).__name__}",
+        called="the loader",
     )

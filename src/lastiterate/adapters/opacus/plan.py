@@ -9,17 +9,17 @@ from lastiterate.adapters.opacus.steps import same
 from lastiterate.algorithms.batches import Poisson
 from lastiterate.algorithms.noise import OnGradientSum
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import POSITIVE, InvalidInput, checked_number
+from lastiterate.errors import POSITIVE, InvalidInput, checked_number, must_be
 
 
 def check_rate(run: Run, rate: float) -> None:
     """That a step is one of so many in an epoch as in the run."""
     if not any(same(rate, allowed) for allowed in _rates(run)):
-        raise InvalidInput(
-            f"sample_rate must be 1 / (steps per epoch), which is {_rates(run)[0]:.9g} in the run. Got {rate:.9g}. "
-            "Check the "
-            "batch size, the number of records, and how many batches are accumulated in one step.",
-            field="sample_rate",
+        raise must_be(
+            "sample_rate",
+            f"1 / (steps per epoch), which is {_rates(run)[0]:.9g} in the run",
+            f"{rate:.9g}",
+            "Check the batch size, the number of records, and how many batches are accumulated in one step.",
         )
 
 

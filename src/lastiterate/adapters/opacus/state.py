@@ -9,7 +9,7 @@ from typing import Any
 from lastiterate.adapters.opacus.circumstances import Circumstances
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import POSITIVE, RATE, InvalidInput, checked_count, checked_number
+from lastiterate.errors import POSITIVE, RATE, InvalidInput, checked_count, checked_number, must_be
 
 Span = tuple[float, float, int]
 """Noise multiplier, sample rate, and so many steps: as Opacus' accountants write it."""
@@ -74,10 +74,11 @@ def _continued(history: StepHistory, run: Run) -> StepHistory:
         raise InvalidInput(f"state_dict must have at most the {run.steps} steps of the run. Got {history.steps}.")
     left = history.steps % run.batches.per_epoch
     if run.batches.passes and left:
-        raise InvalidInput(
-            f"state_dict must be saved at the end of an epoch of {run.batches.per_epoch} steps, where the loader restarts. "
-            f"Got one saved {left} steps into an epoch.",
-            field="history",
+        raise must_be(
+            "history",
+            f"saved at the end of an epoch of {run.batches.per_epoch} steps, where the loader restarts",
+            f"one saved {left} steps into an epoch",
+            called="state_dict",
         )
     return history
 

@@ -18,7 +18,7 @@ from lastiterate.adapters.opacus.updates import Executed, as_written, executed_b
 from lastiterate.algorithms.optimizers import OtherOptimizer
 from lastiterate.algorithms.per_step import at_step
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import InvalidInput, must_be
 
 _PLAIN = (DPOptimizer, DPOptimizerFastGradientClipping)
 _PER_LAYER = (DPPerLayerOptimizer, SimpleDistributedPerLayerOptimizer)
@@ -39,10 +39,11 @@ def check_setup(run: Run, optimizer: DPOptimizer) -> None:
             field="clipping",
         )
     if type(optimizer) not in _PLAIN:
-        raise InvalidInput(
-            "the optimiser must be DPOptimizer, or the one for ghost clipping, in a single process. Got "
-            f"{type(optimizer).__name__}.",
-            field="optimizer",
+        raise must_be(
+            "optimizer",
+            "DPOptimizer, or the one for ghost clipping, in a single process",
+            type(optimizer).__name__,
+            called="the optimiser",
         )
     if isinstance(optimizer, DPOptimizerFastGradientClipping) and not isinstance(run.clip, float):
         raise InvalidInput(
@@ -51,10 +52,11 @@ def check_setup(run: Run, optimizer: DPOptimizer) -> None:
         )
     executed = executed_by(optimizer.original_optimizer)
     if not _same_optimizer(executed, run):
-        raise InvalidInput(
-            f"the optimiser must be the run's, {run.optimizer.described}. Got {executed.optimizer.described}; use "
-            f"{as_written(executed.optimizer)} in the run.",
-            field="optimizer",
+        raise must_be(
+            "optimizer",
+            f"the run's, {run.optimizer.described}",
+            f"{executed.optimizer.described}; use {as_written(executed.optimizer)} in the run",
+            called="the optimiser",
         )
 
 
@@ -104,19 +106,20 @@ def check_weights(run: Run, optimizer: DPOptimizer, step: int) -> None:
     """Their precision; and at the first step their norm and number, where the account uses these."""
     weights = optimizer.params
     if precision := next((one.dtype for one in weights if one.dtype not in _PRECISIONS), None):
-        raise InvalidInput(
-            f"weights must be in single or double precision. Got {precision}, whose rounding is not negligible.",
-            field="module",
+        raise must_be(
+            "module",
+            "in single or double precision",
+            f"{precision}, whose rounding is not negligible",
+            called="weights",
         )
     if step:
         return
     count, dimension = sum(one.numel() for one in weights), run.domain.dimension
     if dimension is not None and dimension != count:
-        raise InvalidInput(f"dimension must be the number of weights, {count}. Got {dimension}.", field="dimension")
+        raise must_be("dimension", f"the number of weights, {count}", f"{dimension}")
     if run.decay > 0 and (norm := norm_of(optimizer)) > run.start_norm:
-        raise InvalidInput(
-            f"start_norm must be at least the norm of the weights before training, {norm:.6g}. Got {run.start_norm:g}.",
-            field="start_norm",
+        raise must_be(
+            "start_norm", f"at least the norm of the weights before training, {norm:.6g}", f"{run.start_norm:g}"
         )
 
 
@@ -187,4 +190,4 @@ def _other_step_size(run: Run, optimizer: DPOptimizer, executed: Executed, size:
 
 
 def _other(name: str, needed: str, got: Any, step: int) -> InvalidInput:
-    return InvalidInput(f"{name} must be {needed}, at step {step + 1}. Got {got}.", field=name)
+    return must_be(name, f"{needed}, at step {step + 1}", f"{got}")

@@ -9,7 +9,7 @@ import numpy as np
 
 from lastiterate.algorithms.batches.base import Batches, Sizes, Turns, always, checked_records
 from lastiterate.algorithms.named import names_arguments
-from lastiterate.errors import InvalidInput, checked_count
+from lastiterate.errors import checked_count, must_be
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.randomness import Source, choices
 from lastiterate.numerics.tails import binomial_range
@@ -35,10 +35,7 @@ class BallsAndBins(Batches):
         object.__setattr__(self, "records", checked_records(self.records))
         object.__setattr__(self, "batches", checked_count("batches", self.batches))
         if self.batches > self.records:
-            raise InvalidInput(
-                f"batches must be at most the number of records. Got {self.batches} and {self.records} records.",
-                field="batches",
-            )
+            raise must_be("batches", "at most the number of records", f"{self.batches} and {self.records} records")
 
     @property
     def described(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lastiterate.algorithms.per_step import each
-from lastiterate.errors import InvalidInput, checked_count, shown
+from lastiterate.errors import checked_count, must_be, shown
 from lastiterate.facts import Fact
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.randomness import Source
@@ -218,7 +218,7 @@ def checked_records(records: int) -> int:
     """So that places in the data can be counted in 64 bits."""
     count = checked_count("records", records)
     if count > _MOST_RECORDS:
-        raise InvalidInput(f"records must be at most {_MOST_RECORDS:g}. Got {shown(records)}.", field="records")
+        raise must_be("records", f"at most {_MOST_RECORDS:g}", shown(records))
     return count
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from lastiterate.algorithms.batches.base import Sizes, Turns
 from lastiterate.algorithms.batches.sized import Sized
 from lastiterate.algorithms.named import names_arguments
-from lastiterate.errors import InvalidInput, shown
+from lastiterate.errors import InvalidInput, must_be, shown
 from lastiterate.facts import Fact, fact
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.divisors import divisors
@@ -141,7 +141,7 @@ class Shuffled(_Passes):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.each_epoch, bool):
-            raise InvalidInput(f"each_epoch must be True or False. Got {shown(self.each_epoch)}.", field="each_epoch")
+            raise must_be("each_epoch", "True or False", shown(self.each_epoch))
 
     @property
     def described(self) -> str:

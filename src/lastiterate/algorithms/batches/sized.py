@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from lastiterate.algorithms.batches.base import Batches, checked_records
-from lastiterate.errors import InvalidInput, checked_count
+from lastiterate.errors import checked_count, must_be
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,7 @@ class Sized(Batches):
         object.__setattr__(self, "records", checked_records(self.records))
         object.__setattr__(self, "batch_size", checked_count("batch_size", self.batch_size))
         if self.batch_size > self.records:
-            raise InvalidInput(
-                f"batch_size must be at most records = {self.records}. Got {self.batch_size}.", field="batch_size"
-            )
+            raise must_be("batch_size", f"at most records = {self.records}", f"{self.batch_size}")
 
     def resized(self, size: int) -> Sized:
         return replace(self, batch_size=size)

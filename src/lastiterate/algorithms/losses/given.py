@@ -7,7 +7,7 @@ import math
 from lastiterate.algorithms.losses.loss import Loss, made
 from lastiterate.algorithms.named import names_arguments
 from lastiterate.algorithms.per_step import PerStep
-from lastiterate.errors import NON_NEGATIVE, POSITIVE, InvalidInput, checked_number
+from lastiterate.errors import NON_NEGATIVE, POSITIVE, InvalidInput, checked_number, must_be
 from lastiterate.facts import Fact, fact
 
 
@@ -45,9 +45,7 @@ def general(
     if weak_convexity is not None:
         bottom = -checked_number("weak_convexity", weak_convexity, NON_NEGATIVE)
     if bottom > top:
-        raise InvalidInput(
-            f"strong_convexity must be at most smoothness = {top:g}. Got {bottom:g}.", field="strong_convexity"
-        )
+        raise must_be("strong_convexity", f"at most smoothness = {top:g}", f"{bottom:g}")
     longest = math.inf if gradient_norm is None else checked_number("gradient_norm", gradient_norm, POSITIVE)
     change = 2 * longest
     if gradient_sensitivity is not None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lastiterate.errors import InvalidInput, checked_count
+from lastiterate.errors import checked_count, must_be
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.norms import row_norms
 
@@ -41,10 +41,7 @@ class Model(ABC):
         """The same, if it has so many classes."""
         asked = None if classes is None else checked_count("classes", classes, least=2)
         if asked not in (None, self.columns):
-            raise InvalidInput(
-                f"classes must be that of the loss, {self.columns or '2 (targets −1 and 1)'}. Got {asked}.",
-                field="classes",
-            )
+            raise must_be("classes", f"that of the loss, {self.columns or '2 (targets −1 and 1)'}", f"{asked}")
         return self
 
     def known(self, targets: Floats) -> NDArray[np.bool_]:
@@ -54,7 +51,7 @@ class Model(ABC):
     def check_targets(self, targets: Floats) -> None:
         known = self.known(targets)
         if not known.all():
-            raise InvalidInput(f"targets must be {self.meant}. Got {float(targets[~known][0]):g}.", field="targets")
+            raise must_be("targets", f"{self.meant}", f"{float(targets[~known][0]):g}")
 
     @property
     def uncut(self) -> float:

@@ -9,7 +9,7 @@ from lastiterate.accounting.account import account
 from lastiterate.accounting.calibrate import calibrate
 from lastiterate.algorithms.losses import Loss
 from lastiterate.algorithms.named import names_arguments
-from lastiterate.errors import INSIDE_UNIT, POSITIVE, InvalidInput, checked_choice, checked_count, checked_number, shown
+from lastiterate.errors import INSIDE_UNIT, POSITIVE, checked_choice, checked_count, checked_number, must_be, shown
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.progress import tracked
 from lastiterate.training.plans.choose import error_with, preference, several_plans, steadiness
@@ -45,9 +45,7 @@ def plan(
     With `user_records`, the target is for a whole user, who has at most this many records.
     """
     if not isinstance(loss, Loss):
-        raise InvalidInput(
-            f"loss must be a loss, such as li.losses.logistic(feature_norm=1.0). Got {shown(loss):.60}.", field="loss"
-        )
+        raise must_be("loss", "a loss, such as li.losses.logistic(feature_norm=1.0)", f"{shown(loss):.60}")
     goal = Goal(
         loss=loss,
         records=checked_count("records", records),
@@ -71,9 +69,7 @@ def plan(
 
 def _checked_user(user_records: Any, records: int) -> int:
     if checked_count("user_records", user_records) > records:
-        raise InvalidInput(
-            f"user_records must be at most records = {records}. Got {user_records}.", field="user_records"
-        )
+        raise must_be("user_records", f"at most records = {records}", f"{user_records}")
     return int(user_records)
 
 
