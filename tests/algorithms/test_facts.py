@@ -11,6 +11,7 @@ from scipy.integrate import trapezoid
 
 import lastiterate as li
 from lastiterate.algorithms.losses import Loss, PullLimit
+from lastiterate.facts import fact
 
 INF = math.inf
 ROOT = math.sqrt(2.0)
@@ -151,14 +152,16 @@ def test_nothing_is_taken_for_granted_that_is_not_said() -> None:
 
 
 def test_promises_say_what_has_to_hold() -> None:
-    assert "norm at most 3" in li.losses.logistic(feature_norm=3.0).promises[0]
-    assert "norm at most 3" in li.losses.softmax(feature_norm=3.0).promises[0]
-    assert "residual" in li.losses.ridge(feature_norm=1.0, residual_bound=2.0).promises[1]
-    assert len(li.losses.ridge(feature_norm=1.0, clip=2.0).promises) == 1
-    assert "between -2 and 2" in li.losses.network(clip=1.0, smoothness=2.0).promises[0]
-    assert li.losses.network(clip=1.0).promises == ()
-    assert "nothing is known" in li.losses.general(clip=1.0).promises[0]
-    assert "between 0.5 and 2" in li.losses.general(smoothness=2.0, strong_convexity=0.5, clip=1.0).promises[0]
+    losses, norm = li.losses, fact("feature_norm", at_most=3.0, intercept=True)
+    assert losses.logistic(feature_norm=3.0).promises == (norm,)
+    assert losses.softmax(feature_norm=3.0).promises == (fact("feature_norm", at_most=3.0, intercept=False),)
+    assert losses.ridge(feature_norm=3.0, residual_bound=2.0).promises == (norm, fact("residual", at_most=2.0))
+    assert losses.ridge(feature_norm=3.0, clip=2.0).promises == (norm,)
+    assert losses.network(clip=1.0, smoothness=2.0).promises == (fact("hessian", low=-2.0, high=2.0),)
+    assert losses.network(clip=1.0).promises == ()
+    assert losses.general(clip=1.0).promises == (fact("differentiable"),)
+    known = losses.general(smoothness=2.0, strong_convexity=0.5, clip=1.0)
+    assert known.promises == (fact("hessian", low=0.5, high=2.0),)
 
 
 @pytest.mark.parametrize(
@@ -190,13 +193,14 @@ def test_only_the_owner_of_a_general_loss_knows_its_curvature() -> None:
 
 
 def test_several_classes_are_clipped_one_by_one_where_that_keeps_the_loss_convex() -> None:
-    assert "class by class" in li.losses.logistic(feature_norm=1.0, classes=3, clip=1.0).clip_promise(1.0)
+    by_class = li.losses.logistic(feature_norm=1.0, classes=3, clip=1.0).clip_promise(1.0)
+    assert by_class == fact("clipped", least=1.0, most=1.0, per="class", classes=3)
     for together in (
         li.losses.logistic(feature_norm=1.0, clip=1.0),
         li.losses.softmax(feature_norm=1.0, classes=3, clip=1.0),
         li.losses.network(clip=1.0),
     ):
-        assert "class by class" not in together.clip_promise(1.0)
+        assert together.clip_promise(1.0) == fact("clipped", least=1.0, most=1.0, per="record", classes=0)
 
 
 def test_a_loss_says_what_is_known_of_its_hessian() -> None:

@@ -77,7 +77,7 @@ def test_runs_remember_them(kind: Any, where: str) -> None:
         assert twin == run
         assert run_to_toml(twin) == run_to_toml(run)
     report = li.account(run, delta=1e-5)
-    assert f"{kind.name}(start=0.1" in str(report)
+    assert f"{kind.name}(start=0.1" in report.details()
     assert li.verify(report.certificate, run).accepted
     listed = {"schedule": run.step_size, "std": run.noise.std, "clip": run.loss.clip}[where]  # type: ignore[attr-defined]
     assert li.account(run_with(**{where: list(listed)}), delta=1e-5).epsilon == report.epsilon
