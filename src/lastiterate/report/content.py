@@ -20,8 +20,8 @@ from lastiterate.report.text import BASES
 _PROMISE = "The promises initialled above hold. Nothing about these records was released except what this page names."
 _SECTIONS = {"registry": "Registry of deployments", "nist_sp_800_226": "NIST SP 800-226"}
 _GRADES = {
-    "replayed": "The certificate holds a schedule that a small checker replays.",
-    "recomputed": "The certificate names the theorem, which is evaluated again from the run.",
+    "replayed": "Checked step by step by a small program that shares no code with the search for it.",
+    "recomputed": "Checked by evaluating the theorem again from the run.",
 }
 _NEW = "New in lastiterate, not yet peer-reviewed; its proof is in docs/proofs.md of the source."
 _UNTITLED = "Differential privacy report"
@@ -79,7 +79,7 @@ def _claim_rows(claimed: Claimed) -> Iterator[tuple[str, str, str]]:
         yield "checkpoints", "Also released", f"checkpoints after {', '.join(map(str, claimed.releases))} steps"
     yield "theorem", "Theorem", f"{claimed.theorem}: {claimed.citation}"
     grade, new = claimed.certificate["grade"], f" {_NEW}" if claimed.citation.startswith("lastiterate") else ""
-    yield "grade", "Proof", f"{grade}. {_GRADES[grade]}{new}"
+    yield "grade", "Proof", f"{_GRADES[grade]}{new}"
 
 
 def _bounds(sheet: ReportSheet) -> Iterator[str]:

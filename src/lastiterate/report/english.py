@@ -147,7 +147,8 @@ def claim(
 ) -> str:
     """The claim in one sentence."""
     whom = differing(adjacency, user_records, records)
-    return f"Releasing {what} is ({epsilon}, {delta:g})-differentially private for any two data sets {whom}."
+    private = f"(ε, δ)-differentially private with ε = {epsilon} and δ = {delta:g}"
+    return f"Releasing {what} is {private}, for any two data sets {whom}."
 
 
 def nothing_proved(delta: float) -> str:
@@ -347,9 +348,9 @@ _always(
 )
 
 
-@_says("l2_in_full", "the l2 term acts in full")
+@_says("l2_in_full", "L2 regularisation applies to every weight")
 def _l2_in_full(after_clipping: bool) -> str:
-    return f"The l2 term acts on the iterate in full at every step{', after clipping' if after_clipping else ''}."
+    return f"L2 regularisation applies to every weight at every step{', after clipping' if after_clipping else ''}."
 
 
 @_says("start_norm", "the start has norm at most {at_most:g}")

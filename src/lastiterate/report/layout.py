@@ -61,9 +61,12 @@ svg path { fill: none; stroke-width: 2; }
 .key svg { width: 24px; height: 8px; }
 details { margin: 0.6rem 0; }
 summary { cursor: pointer; font-weight: 600; }
-@page { size: A4; margin: 18mm 16mm; }
+@page { size: A4; margin: 14mm 16mm; }
 @media print {
-  body { max-width: none; padding: 0; font-size: 10.5pt; }
+  body { max-width: none; padding: 0; font-size: 9.5pt; line-height: 1.35; }
+  h2 { margin: 1rem 0 0.3rem; }
+  figure > svg { max-height: 42mm; }
+  ol.initialled li { margin: 0.3rem 0; }
   .curves { grid-template-columns: 1fr 1fr; }
   .claim { font-size: 12pt; }
   details:not([open]), section:not(:has(details[open])) { display: none; }
