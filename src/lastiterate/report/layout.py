@@ -63,7 +63,8 @@ details { margin: 0.6rem 0; }
 summary { cursor: pointer; font-weight: 600; }
 @page { size: A4; margin: 14mm 16mm; }
 @media print {
-  body { max-width: none; padding: 0; font-size: 9.5pt; line-height: 1.35; }
+  html { font-size: 10pt; }
+  body { max-width: none; padding: 0; line-height: 1.35; }
   h2 { margin: 1rem 0 0.3rem; }
   figure > svg { max-height: 42mm; }
   ol.initialled li { margin: 0.3rem 0; }
