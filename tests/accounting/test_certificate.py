@@ -310,8 +310,8 @@ def test_a_certificate_that_was_changed_leaves_the_report_alone() -> None:
 def test_after_one_assumption_that_fails_no_other_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some take long, and a refusal should not."""
     certificate = li.account(run_with(li.FullBatch(records=100), 20), DELTA).certificate
-    fails = li.theorems.Assumption("never", lambda process: "it never holds")
-    slow = li.theorems.Assumption("slow", lambda process: pytest.fail("looked at"))
+    fails = li.theorems.Assumption.own("never", lambda process: "it never holds")
+    slow = li.theorems.Assumption.own("slow", lambda process: pytest.fail("looked at"))
     theorem = replace(SHIFT_ENGINE, assumptions=(fails, slow))
     monkeypatch.setitem(certificates._THEOREMS, certificate["theorem"], theorem)
     assert li.verify(certificate).reason == "it never holds"

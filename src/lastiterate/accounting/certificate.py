@@ -194,7 +194,7 @@ def checked(
         assumptions = list(dict.fromkeys([*assumptions, own_assumption(theorem)]))
     # Whether an average may be taken, or a run gone through, is the theorem's business, not the claimant's.
     if failed := next(theorem.failing(process), None):
-        return rejected(failed[1])
+        return rejected(str(failed[1]))
     if reason := (not_replayed if grade == Grade.REPLAYED.value else not_recomputed)(theorem, process, content):
         return rejected(reason)
     delta = checked_number("delta", claim["delta"], INSIDE_UNIT)

@@ -9,6 +9,7 @@ from lastiterate.accounting.groups import numbered
 from lastiterate.algorithms.arithmetic import EXACT
 from lastiterate.algorithms.per_step import extremes, per_step_shown
 from lastiterate.algorithms.run import Run
+from lastiterate.facts import Fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT
 
@@ -158,7 +159,7 @@ def _optimizer_promises(run: Run) -> Iterator[str]:
 def _pushes_see_features(run: Run) -> bool:
     """Whether noise before a turn may count, and the push sees the iterate through the record's features alone."""
     several = run.batches.passes and run.batches.per_epoch > 1 and run.optimizer.linear is not None
-    return several and run.loss.linear and not isinstance(run.process.smooth, str)
+    return several and run.loss.linear and not isinstance(run.process.smooth, Fact)
 
 
 def _gradient_promises(run: Run) -> Iterator[str]:

@@ -88,7 +88,7 @@ def verify_forgetting(content: dict[str, Any], run: Run | None) -> Verdict:
     if content["assumptions"] != assumptions:
         return rejected("its assumptions are not those of its run")
     if failed := next(theorem.failing(process), None):
-        return rejected(failed[1])
+        return rejected(str(failed[1]))
     if reason := (not_replayed if grade == Grade.REPLAYED.value else not_recomputed)(theorem, process, content):
         return rejected(reason)
     return ForgettingVerdict(

@@ -25,6 +25,7 @@ from lastiterate.algorithms.run import Run
 from lastiterate.digits import above
 from lastiterate.display import summary
 from lastiterate.errors import Incompatible, InvalidInput, checked_choice, checked_count
+from lastiterate.facts import facts_to_json
 from lastiterate.plots import draw_comparison, draw_growth
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.best import best
@@ -295,7 +296,9 @@ class Report:
                 {"change": one.change, "epsilon": one.epsilon, "theorem": one.theorem, "run": run_to_dict(one.run)}
                 for one in self.alternatives
             ],
-            "inapplicable": [{"theorem": one.theorem.name, "reasons": list(one.reasons)} for one in self.inapplicable],
+            "inapplicable": [
+                {"theorem": one.theorem.name, "reasons": facts_to_json(one.reasons)} for one in self.inapplicable
+            ],
             "assumptions": list(self.assumptions),
             "caveats": list(self.caveats),
             "run": run_to_dict(self.run),

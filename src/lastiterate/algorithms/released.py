@@ -18,9 +18,16 @@ class Released(ABC):
     kind: ClassVar[str]
 
     @property
-    @abstractmethod
     def called(self) -> str:
-        """In sentences: 'only … is released'."""
+        """What it is, for the middle of a sentence."""
+        from lastiterate.report.english import released
+
+        return released(self.kind, self.parameter)
+
+    @property
+    def parameter(self) -> float | None:
+        """The number that says more of it than its kind, if there is one."""
+        return None
 
     @property
     def plain(self) -> bool:
@@ -52,10 +59,6 @@ class Last(Released):
     kind: ClassVar[str] = "last"
 
     @property
-    def called(self) -> str:
-        return "the last iterate"
-
-    @property
     def plain(self) -> bool:
         return True
 
@@ -78,8 +81,8 @@ class EMA(Released):
         object.__setattr__(self, "decay", checked_number("decay", self.decay, _INSIDE))
 
     @property
-    def called(self) -> str:
-        return f"the exponential moving average of the iterates with decay {self.decay:g}"
+    def parameter(self) -> float | None:
+        return self.decay
 
     def filtered(self, linear: LinearFilter) -> LinearFilter:
         return linear.averaged(self.decay)
@@ -100,8 +103,8 @@ class Average(Released):
             object.__setattr__(self, "last", checked_count("last", self.last))
 
     @property
-    def called(self) -> str:
-        return f"the mean of {'all' if self.last is None else f'the last {self.last}'} iterates"
+    def parameter(self) -> float | None:
+        return self.last
 
     def filtered(self, linear: LinearFilter) -> LinearFilter:
         return linear.averaged(1.0)

@@ -73,7 +73,8 @@ def _attack(report: Report, _: bool) -> Iterator[Part]:
 
 
 def _whole(report: Report, _: bool) -> Iterator[Part]:
-    yield {**report.to_dict(), "described": described(report.run)}
+    refused = [f"{one.theorem.name}: {'; '.join(one.sentences)}." for one in report.inapplicable]
+    yield {**report.to_dict(), "described": described(report.run), "refused": refused}
 
 
 def _calibrated(question: Mapping[str, Any]) -> Iterator[Part]:
