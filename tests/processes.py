@@ -10,6 +10,7 @@ import numpy as np
 
 import lastiterate as li
 from lastiterate.algorithms.process import Process
+from lastiterate.facts import Fact
 from lastiterate.kernel.steps import Steps
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.testing.processes import exact_mu_of_quadratics, process
@@ -22,6 +23,7 @@ __all__ = [
     "mu_with_turns",
     "process",
     "random_steps",
+    "reasons",
     "steps_of",
     "stored_once",
 ]
@@ -30,6 +32,13 @@ __all__ = [
 def steps_of(sensitivity: Any, noise: Any, lipschitz: Any, diameter: float = math.inf) -> Steps:
     arrays = np.broadcast_arrays(*(np.asarray(value, float) for value in (sensitivity, noise, lipschitz)))
     return Steps(*(np.array(array) for array in arrays), diameter)
+
+
+def reasons(theorem: li.theorems.Theorem, given: Process) -> tuple[Fact, ...]:
+    """Why a theorem refuses a process, which it has to."""
+    answer = theorem.apply(given)
+    assert isinstance(answer, li.theorems.Inapplicable)
+    return answer.reasons
 
 
 def stored_once(steps: Steps) -> Steps:

@@ -98,7 +98,7 @@ def test_compare_and_theorems(capsys: pytest.CaptureFixture[str], tmp_path: Path
     assert total == sum(counts) == len(report.inapplicable)
     in_full = outputs(f"compare {MNIST} --all", capsys)[1]
     assert all(theorem.name in in_full for theorem in li.CATALOGUE)
-    assert all(f"{one.theorem.name}: {one.reasons[0]}" in in_full for one in report.inapplicable)
+    assert all(f"{one.theorem.name}: {one.because}." in in_full for one in report.inapplicable)
     assert (tmp_path / "compare.png").exists()
     code, out, _ = outputs("theorems --json", capsys)
     assert [one["name"] for one in json.loads(out)["theorems"]] == [theorem.name for theorem in li.CATALOGUE]

@@ -23,6 +23,7 @@ import numpy as np
 import lastiterate as li
 from lastiterate.algorithms.process import Process
 from lastiterate.auditing.filtered_instances import smooth_steps
+from lastiterate.facts import own
 from lastiterate.numerics.arrays import Floats
 
 EPSILONS = np.array([0.0, 0.003, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0, 3.0])
@@ -82,7 +83,7 @@ def _process(batches: Any, steps: int, push: float, factor: float) -> Process:
         retain=alike(1.0),
         sampled=alike(beside_others * push),
         diameter=math.inf,
-        reason="of its map",
+        reason=own("of its map"),
         adjacency=li.ZERO_OUT,
         smooth=smooth_steps(steps, 1 - center, factor - center + 1e-12, 0.0, 0.0),
     )

@@ -16,6 +16,7 @@ import numpy as np
 import lastiterate as li
 from lastiterate.algorithms.process import Process
 from lastiterate.auditing.chain import Chain, Map, cyclic_hazard, iid_hazard, shuffled_hazard
+from lastiterate.facts import own
 from lastiterate.numerics.arrays import Floats
 from lastiterate.progress import tracked
 from lastiterate.theorems.reflection import REFLECTION
@@ -65,7 +66,15 @@ def random_case(source: np.random.Generator) -> tuple[Process, Chain]:
         without, record, neighbour, np.ones(steps), hazard, -diameter / 2, diameter / 2, per_epoch=per_epoch, cells=250
     )
     process = Process(
-        batches, alike(push), alike(1.0), alike(slope), alike(np.inf), alike(1.0), alike(push), diameter, "of its maps"
+        batches,
+        alike(push),
+        alike(1.0),
+        alike(slope),
+        alike(np.inf),
+        alike(1.0),
+        alike(push),
+        diameter,
+        own("of its maps"),
     )
     return process, chain
 
@@ -91,7 +100,7 @@ def scheduled_case(source: np.random.Generator) -> tuple[Process, Chain]:
         changes=tuple(maps[1:]), which=tuple(which.tolist()),
     )  # fmt: skip
     unknown, kept = np.full(steps, np.inf), np.ones(steps)
-    return Process(batches, push, noise, slope, unknown, kept, push, diameter, "of its maps"), chain
+    return Process(batches, push, noise, slope, unknown, kept, push, diameter, own("of its maps")), chain
 
 
 def _three(source: np.random.Generator, diameter: float, push: float, slope: float) -> tuple[Map, Map, Map]:

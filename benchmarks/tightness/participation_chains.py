@@ -25,6 +25,7 @@ from benchmarks.tightness.turning_chains import (
 )
 from lastiterate.algorithms.process import Process
 from lastiterate.auditing.chain import Map
+from lastiterate.facts import own
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
 
@@ -87,4 +88,4 @@ def _process(facts: Facts, batch: int) -> Process:
     smooth = Smooth(facts.centre, facts.spread, facts.drift, facts.decay, nothing, facts.turning, 1, 0.0)
     batches = li.FixedSize(records=RECORDS, batch_size=batch)
     given = (facts.pushes, facts.noise, facts.highest, unknown, facts.highest, facts.pushes)
-    return Process(batches, *given, math.inf, "the chain", smooth=smooth)
+    return Process(batches, *given, math.inf, own("the chain"), smooth=smooth)

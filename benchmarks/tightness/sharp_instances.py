@@ -18,6 +18,7 @@ import lastiterate as li
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.updates import Update
 from lastiterate.auditing.filtered_instances import smooth_steps
+from lastiterate.facts import own
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
 
@@ -51,7 +52,7 @@ def run(
 
     drift, retain = more.pop("drift", math.inf), more.pop("retain", 1.0)
     arrays = [spread(value) for value in (s, noise, c, drift, retain, s)]
-    return Process(batches, *arrays, diameter, "the instance", **more)
+    return Process(batches, *arrays, diameter, own("the instance"), **more)
 
 
 def gap(epsilon: float, mu: float) -> float:

@@ -13,7 +13,6 @@ from typing import Any
 
 from lastiterate.errors import InvalidInput, must_be, shown
 
-Value = bool | int | float | str | tuple[int, ...] | tuple[tuple[str, tuple[int, ...]], ...] | None
 _LONGEST = 400  # characters of a text in a file
 
 
@@ -55,9 +54,18 @@ class Fact:
 
     def to_dict(self) -> dict[str, Any]:
         """The fact as JSON holds it: its code, its numbers, and who stands for it if that is not its owner."""
-        values = {name: list(value) if isinstance(value, tuple) else value for name, value in self.values}
+        values = {name: _as_json(value) for name, value in self.values}
         basis = {} if self.basis is Basis.PROMISED else {"basis": self.basis.value}
         return {"code": self.code, **values, **basis}
+
+
+Value = bool | int | float | str | tuple[int, ...] | tuple[tuple[str, tuple[int, ...]], ...] | Fact | None
+
+
+def _as_json(value: Value) -> Any:
+    if isinstance(value, Fact):
+        return value.to_dict()
+    return list(value) if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,8 @@ def _kind(most: Basis = Basis.PROMISED, /, **values: Value) -> Kind:
     return Kind(values, most)
 
 
+_BECAUSE = Fact("smoothness_unknown")
+_OPTIMIZER = Fact("sgd", (("momentum", 0.9), ("nesterov", False), ("dampening", 0.0)))
 _ENFORCED, _CHECKED = Basis.ENFORCED, Basis.CHECKED
 
 KINDS: dict[str, Kind] = {
@@ -158,6 +168,94 @@ KINDS: dict[str, Kind] = {
     "records_counted": _kind(records=100),
     "best_of_trials": _kind(),
     "of_one_person": _kind(),
+    # Why a theorem does not apply.
+    "own": _kind(text="needs at least 500 steps; this run has 20"),
+    "no_finite_bound": _kind(because=_BECAUSE),
+    "lacks": _kind(what="bounded_domain"),
+    "not_covered": _kind(feature="full_batches"),
+    "update_not_covered": _kind(
+        feature="momentum",
+        optimizer=_OPTIMIZER,
+        released="last",
+        parameter=None,
+    ),
+    "adjacency_not_proved": _kind(adjacency="zero_out"),
+    "unknown_field": _kind(field="temperature"),
+    "steps_change": _kind(quantity="lipschitz", least=0.9, most=1.0),
+    "releases_more": _kind(checkpoints=3),
+    "release_inside_epoch": _kind(every=4, step=6),
+    "epoch_unfinished": _kind(every=4, steps=10, left=2),
+    "not_contracting": _kind(because=_BECAUSE),
+    "not_nonexpansive": _kind(because=_BECAUSE),
+    "not_growing": _kind(lipschitz=0.9),
+    "lipschitz_infinite": _kind(because=_BECAUSE),
+    "grows_within_epoch": _kind(times_noise=1e3, because=_BECAUSE),
+    "distance_unbounded": _kind(because=_BECAUSE),
+    "blocks_hide_too_little": _kind(diameter=10.0, at_most=40.0, noise=0.1, because=_BECAUSE),
+    "iterates_too_far_apart": _kind(at_most=30.0, times_noise=45.0),
+    "domain_too_wide": _kind(at_most=16.0, times_noise=20.0),
+    "domain_too_small": _kind(times_noise=2.0),
+    "used_again": _kind(every=4, steps=5),
+    "used_too_rarely": _kind(needed=50.0, turns=20),
+    "too_many_steps": _kind(at_most=200_000, steps=1_000_000),
+    "too_much_work": _kind(times="batches", at_most=1e6, needed=2e6),
+    "too_many_batches": _kind(at_most=24, batches=100),
+    "too_many_batches_averaged": _kind(at_most=24, batches=100),
+    "too_many_batches_on_domain": _kind(at_most=24, batches=100),
+    "not_several_batches": _kind(),
+    "not_two_batches": _kind(),
+    "places_not_comparable": _kind(at_most=24, batches=100, lipschitz=1.1),
+    "steps_not_alike": _kind(),
+    "steps_not_alike_if_new": _kind(),
+    "poisson_replaced": _kind(),
+    "batches_not_for": _kind(adjacency="replace_one", batches="poisson"),
+    "record_in_every_step": _kind(),
+    "record_gradients_unbounded": _kind(),
+    "neither_clipped_nor_smooth": _kind(),
+    "decay_too_strong": _kind(factor=1.5),
+    "not_prepayable": _kind(because=_BECAUSE),
+    "plain_update": _kind(),
+    "not_linear": _kind(because=_BECAUSE),
+    "hardly_protected": _kind(at_most=8.0, mu=20.0),
+    "sensitivity_too_large": _kind(at_most=8.0, times_noise=20.0),
+    "sensitivity_too_small": _kind(times_noise=1e-4),
+    "difference_lost": _kind(kept=0.2),
+    # Why a constant of a run is unknown, or large: inside a reason.
+    "smoothness_unknown": _kind(),
+    "loss_not_smooth": _kind(),
+    "push_unknown": _kind(),
+    "lipschitz_constant": _kind(
+        step_size=0.5,
+        curvature=0.0,
+        smoothness=1.0,
+        clipping=False,
+        decay=0.0,
+        largest_share=1.0,
+        unusual_apart=False,
+        lipschitz=1.0,
+        step_size_below=None,
+    ),
+    "run_projects": _kind(),
+    "run_has_prox": _kind(),
+    "gradients_unbounded": _kind(),
+    "clip_changes": _kind(),
+    "dimension_unknown": _kind(),
+    "decay_above_one": _kind(product=1.5),
+    "step_size_too_large": _kind(step_size=3.0),
+    "step_size_changes": _kind(),
+    "step_size_gains_nothing": _kind(product=20.0),
+    "plain_steps": _kind(),
+    "optimizer_not_linear": _kind(optimizer=_OPTIMIZER),
+    "steps_count_as_worst": _kind(),
+    "start_forgotten": _kind(),
+    "user_in_one_batch": _kind(),
+    "records_push_at_once": _kind(),
+    "records_forgotten": _kind(),
+    # Optimisers: inside a reason.
+    "sgd": _kind(momentum=0.9, nesterov=False, dampening=0.0),
+    "adam": _kind(beta1=0.9, beta2=0.999),
+    "adamw": _kind(beta1=0.9, beta2=0.999),
+    "optimizer_named": _kind(name="Lion"),
 }
 """Every kind of fact, with an example of its values."""
 
@@ -167,6 +265,11 @@ def fact(code: str, /, **values: Value) -> Fact:
     if set(values) != set(KINDS[code].values):
         raise TypeError(f"{code} takes {', '.join(KINDS[code].values)}, not {', '.join(values)}")
     return Fact(code, tuple((name, values[name]) for name in KINDS[code].values))
+
+
+def own(text: str) -> Fact:
+    """A fact in somebody's own words: why a theorem outside the library refuses, or what a process made by hand is."""
+    return fact("own", text=text)
 
 
 def facts_to_json(facts: Iterable[Fact]) -> list[dict[str, Any]]:
@@ -182,7 +285,7 @@ def fact_from_json(content: Any) -> Fact:
         KINDS[content["code"]],
         {name: value for name, value in content.items() if name not in ("code", "basis")},
     )
-    values = {name: _tuple(value) for name, value in given.items()}
+    values = {name: _read(value) for name, value in given.items()}
     if set(values) != set(kind.values) or not all(_like(values[name], kind.values[name]) for name in values):
         raise InvalidInput(
             f"{content['code']} must have the values {', '.join(kind.values) or 'none'}. Got {shown(given):.60}.",
@@ -216,8 +319,11 @@ def facts_from_json(content: Any) -> tuple[Fact, ...]:
     return tuple(fact_from_json(one) for one in content)
 
 
-def _tuple(value: Any) -> Any:
-    return tuple(_tuple(one) for one in value) if isinstance(value, list) else value
+def _read(value: Any) -> Any:
+    """A value as JSON holds it: lists become tuples, and what is written as a fact becomes one."""
+    if isinstance(value, dict):
+        return fact_from_json(value)
+    return tuple(_read(one) for one in value) if isinstance(value, list) else value
 
 
 def _like(value: Any, example: Value) -> bool:
@@ -227,6 +333,8 @@ def _like(value: Any, example: Value) -> bool:
             return isinstance(value, bool)
         case str():
             return isinstance(value, str) and value.isprintable() and len(value) <= _LONGEST
+        case Fact():
+            return isinstance(value, Fact)
         case tuple():
             return isinstance(value, tuple) and all(_plain(one) for one in value)
         case None:

@@ -17,10 +17,10 @@ import lastiterate as li
 from alone import alone
 from lastiterate.accounting import certificate as certificates
 from lastiterate.accounting.certificate import certificate_of
-from lastiterate.report.run_text import promises
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.kernel.check import check
 from lastiterate.kernel.steps import Refused
+from lastiterate.report.run_text import promises
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE, shift_evidence
 from second_checker import checker
 from when_asked import WhenAsked
@@ -310,8 +310,8 @@ def test_a_certificate_that_was_changed_leaves_the_report_alone() -> None:
 def test_after_one_assumption_that_fails_no_other_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some take long, and a refusal should not."""
     certificate = li.account(run_with(li.FullBatch(records=100), 20), DELTA).certificate
-    fails = li.theorems.Assumption("never", lambda process: "it never holds")
-    slow = li.theorems.Assumption("slow", lambda process: pytest.fail("looked at"))
+    fails = li.theorems.Assumption.own("never", lambda process: "it never holds")
+    slow = li.theorems.Assumption.own("slow", lambda process: pytest.fail("looked at"))
     theorem = replace(SHIFT_ENGINE, assumptions=(fails, slow))
     monkeypatch.setitem(certificates._THEOREMS, certificate["theorem"], theorem)
     assert li.verify(certificate).reason == "it never holds"

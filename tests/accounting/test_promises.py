@@ -13,6 +13,7 @@ import pytest
 
 import lastiterate as li
 from lastiterate import cli
+from lastiterate.facts import fact
 from when_asked import WhenAsked
 
 DELTA = 1e-5
@@ -172,8 +173,9 @@ def test_nonlinear_contraction_says_what_it_checks() -> None:
     ball = li.Ball(radius=1.0)
     far = a_run(LOSSES["network"], batches=li.FixedSize(40, 10), noise=li.OnIterate(0.01), domain=ball)
     (reason,) = theorem.apply(far.process).reasons  # type: ignore[union-attr]
-    assert reason.startswith("needs any two iterates within 30 times the noise after a step")
+    assert (reason.code, dict(reason.values)["at_most"]) == ("iterates_too_far_apart", 30.0)
+    assert dict(reason.values)["times_noise"] > 30
     unknown = li.losses.general(gradient_sensitivity=1.0)
     run = a_run(unknown, batches=li.FixedSize(40, 10), noise=li.OnIterate(1.0), domain=ball)
     (reason,) = theorem.apply(run.process).reasons  # type: ignore[union-attr]
-    assert reason == "needs clipped gradients or a known smoothness; this run has neither"
+    assert reason == fact("neither_clipped_nor_smooth")

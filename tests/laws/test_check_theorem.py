@@ -122,7 +122,7 @@ def test_a_narrow_theorem_is_tried_on_runs_of_ones_own() -> None:
     def failure(process: Process) -> str | None:
         return None if len(process) >= 500 else f"needs 500 steps; this run has {len(process)}"
 
-    long = Assumption("at least 500 steps", failure)
+    long = Assumption.own("at least 500 steps", failure)
     narrow = theorem(mu_of, FULL, long)
     with pytest.raises(
         li.testing.LawBroken, match=r"applies to none of the runs that it was tried on. Give some runs="

@@ -9,6 +9,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 import lastiterate as li
+from lastiterate.facts import fact
 from lastiterate.mixing.coupling import reflected
 from lastiterate.mixing.distances import Scale, Step
 from lastiterate.mixing.hidden_tables import HiddenTables
@@ -18,7 +19,7 @@ from lastiterate.theorems.block_mixing import BLOCK_MIXING
 from lastiterate.theorems.bounded_steps import Bounded
 from lastiterate.theorems.place_tables import PlaceTables
 from lastiterate.theorems.reflection import REFLECTION
-from processes import process
+from processes import process, reasons
 
 ROWS = np.linspace(0.0, 3.0, 13)
 SCALE = Scale(ROWS, 9.0 * np.linspace(0.0, 1.0, 61) ** 1.5, np.array([0.0, 0.3, 1.5]))
@@ -150,14 +151,16 @@ def test_numbers_of_the_theory(batches: object, push: float, diameter: float, mo
 
 def test_a_domain_that_is_too_wide_is_refused_with_its_width() -> None:
     given = process(FULL, 10, sensitivity=0.1, diameter=40.0)
-    assert "its diameter is 40 times the noise" in str(REFLECTION.apply(given))
+    assert reasons(REFLECTION, given) == (fact("domain_too_wide", at_most=16.0, times_noise=40.0),)
 
 
 def test_a_push_that_nothing_hides_and_epochs_that_are_too_long_are_refused_with_numbers() -> None:
-    assert "it is 20 times the noise" in str(REFLECTION.apply(process(FULL, 10, sensitivity=20.0, diameter=1.0)))
+    pushed = process(FULL, 10, sensitivity=20.0, diameter=1.0)
+    assert reasons(REFLECTION, pushed) == (fact("sensitivity_too_large", at_most=12.0, times_noise=20.0),)
     assert REFLECTION.apply(process(FULL, 10, sensitivity=12.0, diameter=1.0)).epsilon(1e-6) > 100  # type: ignore[union-attr]
     long = process(li.Shuffled(records=500, batch_size=1), 500, sensitivity=0.1, diameter=10.0)
-    assert "this run has 500" in str(REFLECTION.apply(long))
+    (reason,) = reasons(REFLECTION, long)
+    assert (reason.code, dict(reason.values)["batches"]) == ("too_many_batches_on_domain", 500)
 
 
 @pytest.mark.parametrize(

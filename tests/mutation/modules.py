@@ -41,11 +41,13 @@ MODULES = (
         "shuffled or cyclic or sampler or inclusion or each_epoch or wrong_in_a_file",
     ),
     Module("algorithms/noise.py", "tests/algorithms/test_noise.py"),
-    Module("algorithms/losses/loss.py", "tests/algorithms/test_facts.py"),
-    Module("algorithms/losses/given.py", "tests/algorithms/test_facts.py"),
-    Module("algorithms/losses/margins.py", "tests/algorithms/test_facts.py tests/laws/test_kinds.py", "facts"),
-    Module("algorithms/losses/residuals.py", "tests/algorithms/test_facts.py tests/laws/test_kinds.py", "facts"),
-    Module("algorithms/losses/several_classes.py", "tests/algorithms/test_facts.py tests/laws/test_kinds.py", "facts"),
+    Module("algorithms/losses/loss.py", "tests/algorithms/test_loss_facts.py"),
+    Module("algorithms/losses/given.py", "tests/algorithms/test_loss_facts.py"),
+    Module("algorithms/losses/margins.py", "tests/algorithms/test_loss_facts.py tests/laws/test_kinds.py", "facts"),
+    Module("algorithms/losses/residuals.py", "tests/algorithms/test_loss_facts.py tests/laws/test_kinds.py", "facts"),
+    Module(
+        "algorithms/losses/several_classes.py", "tests/algorithms/test_loss_facts.py tests/laws/test_kinds.py", "facts"
+    ),
     Module("algorithms/lipschitz.py", "tests/algorithms/test_lipschitz.py"),
     Module("mixing/recursion.py", "tests/mixing", "recursion or for_ever or profile"),
     Module("mixing/window.py", "tests/mixing", "window or joined or tail or share"),

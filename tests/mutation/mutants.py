@@ -142,8 +142,8 @@ MUTANTS = (
     Mutant(
         "E4.6: the closed form of Theorem 4.2 above c = 1",
         "theorems/assumptions.py",
-        "    if process.contraction < 1:\n        return None",
-        "    if process.contraction < 1.2:\n        return None",
+        "return None if process.contraction < 1 else",
+        "return None if process.contraction < 1.2 else",
         "tests/laws/test_refuted.py tests/laws/test_closed_forms.py",
     ),
     Mutant(

@@ -16,10 +16,10 @@ import pytest
 from reports import MAKERS, PAGES, REPORTS, SEEDED, SIGNABLE, run_of, saved
 
 import lastiterate as li
-from lastiterate.report.page_file import page_of
-from lastiterate.report.sheet import ReportSheet
 from lastiterate.cli import main
 from lastiterate.digits import above, below
+from lastiterate.report.page_file import page_of
+from lastiterate.report.sheet import ReportSheet
 
 HELD = re.compile(r'^<script type="application/json" id="(\w+)">(.*)</script>$', re.MULTILINE)
 

@@ -18,8 +18,8 @@ import pytest
 from reports import DELTA, PAGES, REPORTS, run_of, saved
 
 import lastiterate as li
-from lastiterate.report.digests import digest_of
 from lastiterate.cli import main
+from lastiterate.report.digests import digest_of
 
 
 def test_json_holds_report_certificate_and_label() -> None:

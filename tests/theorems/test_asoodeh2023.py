@@ -11,6 +11,7 @@ import pytest
 from scipy.special import ndtr
 
 import lastiterate as li
+from lastiterate.facts import fact
 from lastiterate.mixing.contraction import contracted, curved_contraction, linear_contraction
 from lastiterate.reproduction.instances import two_wells
 from lastiterate.theorems.asoodeh2023 import (
@@ -22,7 +23,7 @@ from lastiterate.theorems.asoodeh2023 import (
     printed_ratio,
 )
 from lastiterate.theorems.block_mixing import BLOCK_MIXING
-from processes import process
+from processes import process, reasons
 
 # Fig. 1: D = 3, C = 2, η = 0.01, σ = 1, b = 1 of n = 1000
 FIGURE_1 = {"sensitivity": 0.04, "drift": 0.04, "lipschitz": math.inf, "diameter": 3.0}
@@ -143,8 +144,9 @@ def test_tiny_rates_are_not_rounded_away() -> None:
 
 def test_the_refusals_name_what_is_missing() -> None:
     unknown = process(ONE_OF_1000, 10, sensitivity=0.1, drift=0.1, lipschitz=math.inf, retain=0.9)
-    assert "number of parameters" in str(REGULARISED.apply(unknown))
-    assert "weight decay" in str(REGULARISED.apply(process(ONE_OF_1000, 10, drift=0.1, dimension=3)))
+    assert reasons(REGULARISED, unknown) == (fact("lacks", what="dimension"),)
+    without_decay = process(ONE_OF_1000, 10, drift=0.1, dimension=3)
+    assert reasons(REGULARISED, without_decay) == (fact("lacks", what="weight_decay"),)
     passes = process(li.Cyclic(records=10, batch_size=1), 10, diameter=1.0, drift=0.1)
-    assert "batches in a fixed order" in str(PROJECTED.apply(passes))
-    assert "clip" in str(PROJECTED.apply(process(ONE_OF_1000, 10, diameter=1.0)))
+    assert reasons(PROJECTED, passes) == (fact("not_covered", feature="fixed_order"),)
+    assert reasons(PROJECTED, process(ONE_OF_1000, 10, diameter=1.0)) == (fact("lacks", what="clipped_gradients"),)

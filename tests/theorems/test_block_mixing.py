@@ -10,10 +10,11 @@ import pytest
 
 import lastiterate as li
 from lastiterate.auditing.chain import Chain, cyclic_hazard, iid_hazard
+from lastiterate.facts import fact
 from lastiterate.theorems.block_mixing import BLOCK_MIXING, blocks_of, ends_of
 from lastiterate.theorems.regularised import REGULARISED_MIXING, in_a_ball
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE
-from processes import process
+from processes import process, reasons
 
 FULL = li.FullBatch(records=100)
 DELTA = 1e-6
@@ -109,12 +110,13 @@ def test_without_convexity_and_without_smoothness() -> None:
 
 def test_an_unfinished_epoch_in_a_new_order_is_refused() -> None:
     given = process(li.Shuffled(records=40, batch_size=10), 41, sensitivity=0.1, diameter=1.0)
-    assert "whole epochs" in str(BLOCK_MIXING.apply(given))
+    assert reasons(BLOCK_MIXING, given) == (fact("epoch_unfinished", every=4, steps=41, left=1),)
 
 
 def test_a_domain_that_no_block_can_hide_is_refused_with_numbers() -> None:
     given = process(FULL, 10, sensitivity=0.1, diameter=1e4)
-    assert "hide a distance of 10000" in str(BLOCK_MIXING.apply(given))
+    expected = {"diameter": 1e4, "at_most": 4.5, "noise": 1.0, "because": given.reason}
+    assert reasons(BLOCK_MIXING, given) == (fact("blocks_hide_too_little", **expected),)
 
 
 def test_the_ball_that_decay_leaves_holds_simulated_iterates() -> None:

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import lastiterate as li
+from lastiterate.facts import Fact, fact
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.theorems.epoch_by_epoch import EPOCH_BY_EPOCH, mus_by_place
-from processes import process, steps_of
+from processes import process, reasons, steps_of
 
 EPSILONS = np.array([0.1, 0.5, 1.0, 2.0, 4.0])
 SHUFFLED = li.Shuffled(records=40, batch_size=10)
@@ -66,13 +67,18 @@ def test_a_shuffled_network_is_far_below_composition() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "reason"),
     [
-        ({"sensitivity": 9.0}, "hardly any protection"),
-        ({"batches": li.Shuffled(records=40, batch_size=10, each_epoch=False)}, "one order for all epochs"),
+        (
+            {"batches": li.Shuffled(records=40, batch_size=10, each_epoch=False)},
+            fact("not_covered", feature="one_order"),
+        ),
     ],
 )
-def test_refusals(change: dict[str, object], said: str) -> None:
+def test_refusals(change: dict[str, object], reason: Fact) -> None:
     values = {"batches": SHUFFLED, "steps": 12, "sensitivity": 0.8, "lipschitz": 1.2}
     assert isinstance(EPOCH_BY_EPOCH.apply(process(**values)), li.theorems.Guarantee)  # type: ignore[arg-type]
-    assert said in str(EPOCH_BY_EPOCH.apply(process(**{**values, **change})))  # type: ignore[arg-type]
+    assert reasons(EPOCH_BY_EPOCH, process(**{**values, **change})) == (reason,)  # type: ignore[arg-type]
+    (hopeless,) = reasons(EPOCH_BY_EPOCH, process(**{**values, "sensitivity": 9.0}))  # type: ignore[arg-type]
+    assert hopeless == fact("hardly_protected", at_most=8.0, mu=dict(hopeless.values)["mu"])
+    assert dict(hopeless.values)["mu"] >= 9.0  # type: ignore[operator]

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import lastiterate as li
+from lastiterate.facts import fact
 from lastiterate.testing.examples import examples
 from lastiterate.theorems.evidence import About, Grade, NoFiniteBound
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE, own_evidence, own_mus
-from processes import process
+from processes import process, reasons
 
 DELTA = 1e-5
 each_theorem = pytest.mark.parametrize("theorem", li.CATALOGUE, ids=lambda theorem: theorem.name)
@@ -90,6 +91,6 @@ def test_each_records_own_evidence() -> None:
 
 def test_what_is_not_finite_is_no_evidence() -> None:
     given = process(li.Cyclic(records=40, batch_size=10), 10, sensitivity=np.inf)
-    assert "finds no finite bound" in str(SHIFT_ENGINE.apply(given))
+    assert reasons(SHIFT_ENGINE, given) == (fact("no_finite_bound", because=given.reason),)
     with pytest.raises(NoFiniteBound):
         own_evidence(given)

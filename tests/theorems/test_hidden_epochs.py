@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import lastiterate as li
+from lastiterate.facts import Fact, fact
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.theorems.epoch_by_epoch import EPOCH_BY_EPOCH, mus_by_place
 from lastiterate.theorems.hidden_epochs import HIDDEN_EPOCHS, hidden_epoch, pair_mus_by_place, tabled, whole_epoch
 from mixtures import EPSILONS, exact_delta, in_both_orders, means, random_pushes
-from processes import process, steps_of
+from processes import process, reasons, steps_of
 
 
 def test_pairs_are_the_engine_with_two_turns() -> None:
@@ -102,14 +103,19 @@ def test_a_table_lies_above() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "reason"),
     [
-        ({"sensitivity": 9.0}, "hardly any protection"),
-        ({"batches": li.Shuffled(records=40, batch_size=10, each_epoch=False)}, "one order for all epochs"),
-        ({"batches": li.Shuffled(records=2049, batch_size=1)}, "at most 2048 batches per epoch"),
+        (
+            {"batches": li.Shuffled(records=40, batch_size=10, each_epoch=False)},
+            fact("not_covered", feature="one_order"),
+        ),
+        ({"batches": li.Shuffled(records=2049, batch_size=1)}, fact("too_many_batches", at_most=2048, batches=2049)),
     ],
 )
-def test_refusals(change: dict[str, object], said: str) -> None:
+def test_refusals(change: dict[str, object], reason: Fact) -> None:
     values = {"batches": li.Shuffled(records=40, batch_size=10), "steps": 12, "sensitivity": 0.8, "lipschitz": 1.2}
     assert isinstance(HIDDEN_EPOCHS.apply(process(**values)), li.theorems.Guarantee)  # type: ignore[arg-type]
-    assert said in str(HIDDEN_EPOCHS.apply(process(**{**values, **change})))  # type: ignore[arg-type]
+    assert reasons(HIDDEN_EPOCHS, process(**{**values, **change})) == (reason,)  # type: ignore[arg-type]
+    (hopeless,) = reasons(HIDDEN_EPOCHS, process(**{**values, "sensitivity": 9.0}))  # type: ignore[arg-type]
+    assert hopeless == fact("hardly_protected", at_most=8.0, mu=dict(hopeless.values)["mu"])
+    assert dict(hopeless.values)["mu"] >= 9.0  # type: ignore[operator]

@@ -11,14 +11,15 @@ import pytest
 
 import lastiterate as li
 from lastiterate.algorithms.process import Process
+from lastiterate.facts import Fact, fact, own
 from lastiterate.kernel.hidden import pair_mus
 from lastiterate.privacy.hidden_place import HiddenPlaceDP
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.theorems.hidden_place import HIDDEN_PLACE, MOST_REPRESENTED, representative_pairs, representatives
 from lastiterate.theorems.places import places_of
-from lastiterate.theorems.shift_engine import RANDOM_ORDER
+from lastiterate.theorems.shift_engine import MOST_WORK, RANDOM_ORDER
 from mixtures import EPSILONS, exact_delta, in_both_orders, means, random_pushes
-from processes import mu_with_turns, process
+from processes import mu_with_turns, process, reasons
 
 
 def shuffled(batches: int, each_epoch: bool = True) -> li.Shuffled:
@@ -156,16 +157,25 @@ def test_a_few_places_stand_for_all(batches: int, steps: int, each_epoch: bool) 
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "reason"),
     [
-        ({"batches": li.Cyclic(records=40, batch_size=1)}, "does not cover batches in a fixed order"),
-        ({"lipschitz": 1.01}, "more than 24 batches per epoch"),
-        ({"sensitivity": np.linspace(1.0, 0.5, 80)}, "more than 24 batches per epoch"),
-        ({"lipschitz": math.inf}, "needs a finite Lipschitz constant"),
-        ({"batches": li.Shuffled(records=20, batch_size=1), "steps": 40 * 10**6}, "steps times pairs of batches"),
+        ({"batches": li.Cyclic(records=40, batch_size=1)}, fact("not_covered", feature="fixed_order")),
+        ({"lipschitz": 1.01}, fact("places_not_comparable", at_most=24, batches=40, lipschitz=1.01)),
+        (
+            {"sensitivity": np.linspace(1.0, 0.5, 80)},
+            fact("places_not_comparable", at_most=24, batches=40, lipschitz=1.0),
+        ),
+        ({"lipschitz": math.inf}, fact("lipschitz_infinite", because=own("the test"))),
     ],
 )
-def test_refusals(change: dict[str, object], said: str) -> None:
+def test_refusals(change: dict[str, object], reason: Fact) -> None:
     values = {"batches": shuffled(40), "steps": 80, "sensitivity": 0.8}
     assert isinstance(HIDDEN_PLACE.apply(process(**values)), li.theorems.Guarantee)  # type: ignore[arg-type]
-    assert said in str(HIDDEN_PLACE.apply(process(**{**values, **change})))  # type: ignore[arg-type]
+    assert reasons(HIDDEN_PLACE, process(**{**values, **change})) == (reason,)  # type: ignore[arg-type]
+
+
+def test_a_run_that_takes_too_much_work_is_refused_with_numbers() -> None:
+    (reason,) = reasons(HIDDEN_PLACE, process(li.Shuffled(records=20, batch_size=1), 40 * 10**6, sensitivity=0.8))
+    needed = dict(reason.values)["needed"]
+    assert reason == fact("too_much_work", times="pairs", at_most=MOST_WORK, needed=needed)
+    assert needed > MOST_WORK  # type: ignore[operator]

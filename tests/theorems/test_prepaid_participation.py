@@ -11,6 +11,7 @@ from benchmarks.tightness.participation_chains import FAILURE, random_participat
 from scipy.stats import binom
 
 import lastiterate as li
+from lastiterate.facts import Fact, fact
 from lastiterate.kernel.prepaid import Kept, price
 from lastiterate.numerics import payment_law as payment_laws
 from lastiterate.numerics.arrays import Floats
@@ -23,7 +24,7 @@ from lastiterate.theorems.prepaid_participation import (
     prepaid_window,
     prepaid_windows_of,
 )
-from processes import process, steps_of
+from processes import process, reasons, steps_of
 
 EPSILONS = np.append(0.0, np.geomspace(0.003, 8.0, 24))
 
@@ -147,13 +148,21 @@ def test_the_run_is_accounted_by_it_and_verified() -> None:
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        (logistic(60, 1e-3, li.Poisson(records=1000, rate=0.05)), "batches of fixed size"),
-        (logistic(60, 1e-3, domain=li.Ball(1.0)), "a bounded domain"),
-        (logistic(60, 2.0), "keep most of an earlier difference"),
+        (
+            logistic(60, 1e-3, li.Poisson(records=1000, rate=0.05)),
+            fact("batches_not_for", adjacency="replace_one", batches="poisson"),
+        ),
+        (logistic(60, 1e-3, domain=li.Ball(1.0)), fact("not_covered", feature="projection")),
     ],
 )
-def test_it_refuses(given: li.Run, reason: str) -> None:
-    assert reason in str(PREPAID_PARTICIPATION.apply(given.process))
+def test_it_refuses(given: li.Run, reason: Fact) -> None:
+    assert reasons(PREPAID_PARTICIPATION, given.process) == (reason,)
+
+
+def test_it_refuses_steps_that_keep_little() -> None:
+    (reason,) = reasons(PREPAID_PARTICIPATION, logistic(60, 2.0).process)
+    assert reason.code == "difference_lost"
+    assert 0 <= dict(reason.values)["kept"] < 0.5  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(("steps", "rate", "least"), [(14, 0.2, 0.9), (15, 0.4, 0.97), (13, 0.1, 0.8)])
@@ -197,5 +206,5 @@ def test_every_other_record_may_be_in_its_place() -> None:
 
 
 def test_steps_without_known_turning_are_refused() -> None:
-    answer = PREPAID_PARTICIPATION.apply(process(li.FixedSize(records=100, batch_size=5), 20))
-    assert "the smoothness of the loss is unknown" in str(answer)
+    given = process(li.FixedSize(records=100, batch_size=5), 20)
+    assert reasons(PREPAID_PARTICIPATION, given) == (fact("not_prepayable", because=fact("push_unknown")),)

@@ -14,7 +14,7 @@ from lastiterate.auditing.sums import Pushed, RandomSum
 from lastiterate.privacy.compose import compose
 from lastiterate.theorems.bok2024_random import RANDOM_BOUNDED, RANDOM_COMPOSITION, RANDOM_CONTRACTING
 from lastiterate.theorems.window_tail import WINDOW_TAIL, window_of
-from processes import process
+from processes import process, reasons
 
 BATCHES = li.FixedSize(records=1000, batch_size=10)
 DELTA = 1e-6
@@ -198,9 +198,12 @@ def test_assumptions_are_asked_of_batches_that_occur() -> None:
     assert math.isfinite(found.epsilon(1e-5))  # type: ignore[union-attr]
     assert found.epsilon(1e-60) == math.inf  # type: ignore[union-attr]
     larger = li.Run(run.loss, run.batches, 1.2, run.noise, 300)
-    refusal = str(RANDOM_CONTRACTING.apply(larger.process))
+    (reason,) = reasons(RANDOM_CONTRACTING, larger.process)
     share = larger.batches.usual_sizes(math.log(1e-8 / 300)).largest_share
-    assert f"all but unusual batches of up to {share:.4g} times the expected size" in refusal
+    because = dict(reason.values)["because"]
+    assert (reason.code, because.code) == ("not_contracting", "lipschitz_constant")  # type: ignore[union-attr]
+    assert {"largest_share": share, "unusual_apart": True, "step_size": 1.2}.items() <= dict(because.values).items()  # type: ignore[union-attr]
+    assert f"all but unusual batches of up to {share:.4g} times the expected size" in str(reason)
 
 
 def test_noise_on_a_sum_that_is_divided_by_the_actual_size_is_refused() -> None:

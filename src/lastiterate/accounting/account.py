@@ -89,6 +89,6 @@ def _number(guarantee: Guarantee, delta: float) -> float:
 
 def _commonest(refused: Sequence[Inapplicable]) -> str:
     """The most frequent reason, in one short sentence."""
-    counts = Counter(reason for answer in refused for reason in answer.reasons)
+    counts = Counter(reason for answer in refused for reason in answer.sentences)
     reason, count = max(counts.items(), key=lambda pair: (pair[1], -len(pair[0]), pair[0]))
     return f"The most frequent reason, for {count} of {len(refused)} theorems: each {reason}"

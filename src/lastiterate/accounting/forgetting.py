@@ -15,6 +15,7 @@ from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.quantities import Quantities
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import Unavailable, must_be
+from lastiterate.facts import fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 from lastiterate.theorems.shift_engine import MOST_WORK, SHIFT_ENGINE
@@ -87,7 +88,7 @@ def continued_process(run: Run, requests: Requests, sizes: Sizes | None = None) 
     whole, count = run.continued(sum(requests.steps)), sum(requests.removals)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         process = Quantities(whole, sizes or whole.batches.sizes_under(whole.noise.on_sum), missing=count).process
-    return replace(process, smooth="nothing is prepaid where records are forgotten")
+    return replace(process, smooth=fact("records_forgotten"))
 
 
 def forgotten_by(process: Process) -> Guarantee:
@@ -95,7 +96,7 @@ def forgotten_by(process: Process) -> Guarantee:
     found = SHIFT_ENGINE.apply(process)
     if isinstance(found, Inapplicable):
         raise Unavailable(
-            f"Nothing can be proved about forgetting in this run: {'; '.join(found.reasons)}.", field="run"
+            f"Nothing can be proved about forgetting in this run: {'; '.join(found.sentences)}.", field="run"
         )
     return found
 

@@ -80,7 +80,7 @@ def forgotten(run: Run, requests: Requests, delta: float) -> Guarantee:
     found = [theorem.apply(process_for(theorem, run, requests)) for theorem in _tried(run, requests)]
     proved = [one for one in found if isinstance(one, Guarantee)]
     if not proved:
-        reasons = [reason for one in found if isinstance(one, Inapplicable) for reason in one.reasons]
+        reasons = [reason for one in found if isinstance(one, Inapplicable) for reason in one.sentences]
         raise Unavailable(f"Nothing can be proved about forgetting in this run: {'; '.join(reasons)}.", field="run")
     return min(proved, key=lambda one: one.epsilon(delta))
 

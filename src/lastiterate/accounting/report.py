@@ -294,7 +294,9 @@ class Report:
                 {"change": one.change, "epsilon": one.epsilon, "theorem": one.theorem, "run": run_to_dict(one.run)}
                 for one in self.alternatives
             ],
-            "inapplicable": [{"theorem": one.theorem.name, "reasons": list(one.reasons)} for one in self.inapplicable],
+            "inapplicable": [
+                {"theorem": one.theorem.name, "reasons": facts_to_json(one.reasons)} for one in self.inapplicable
+            ],
             "assumptions": facts_to_json(self.assumptions),
             "caveats": facts_to_json(self.caveats),
             "run": run_to_dict(self.run),

@@ -13,6 +13,7 @@ import numpy as np
 
 from lastiterate.algorithms.named import names_arguments
 from lastiterate.errors import POSITIVE, Interval, InvalidInput, checked_number, must_be, shown
+from lastiterate.facts import Fact, fact
 from lastiterate.numerics.arrays import Floats
 
 _BELOW_ONE = Interval(0.0, 1.0, low_included=True, high_included=False)
@@ -71,8 +72,13 @@ class Optimizer(ABC):
 
     @property
     @abstractmethod
+    def fact(self) -> Fact:
+        """Which optimiser it is, with its numbers."""
+
+    @property
     def described(self) -> str:
         """In a few words, with its numbers."""
+        return str(self.fact)
 
     decoupled: bool = False
     """Whether weights decay beside its steps, and not by a term of the gradient."""
@@ -147,11 +153,8 @@ class SGD(Optimizer):
         return LinearFilter(steps, (1 + self.momentum, -self.momentum), taps=2)
 
     @property
-    def described(self) -> str:
-        if self.plain:
-            return "plain gradient steps"
-        damped = f", dampening {self.dampening:g}" if self.dampening else ""
-        return f"{'Nesterov ' if self.nesterov else ''}momentum {self.momentum:g}{damped}"
+    def fact(self) -> Fact:
+        return fact("sgd", momentum=self.momentum, nesterov=self.nesterov, dampening=self.dampening)
 
     @property
     def noise_factor(self) -> float:  # type: ignore[override]
@@ -201,8 +204,8 @@ class Adam(Optimizer):
             raise must_be("decoupled", "True or False", f"{shown(self.decoupled):.60}")
 
     @property
-    def described(self) -> str:
-        return f"Adam{'W' if self.decoupled else ''} with beta1 {self.beta1:g} and beta2 {self.beta2:g}"
+    def fact(self) -> Fact:
+        return fact("adamw" if self.decoupled else "adam", beta1=self.beta1, beta2=self.beta2)
 
     def settled(self, x: Floats, noised: Floats, memory: Memory, at: At) -> tuple[Floats, Memory]:
         gradient = noised / -at.size
@@ -224,8 +227,8 @@ class OtherOptimizer(Optimizer):
             raise must_be("name", "the name of an optimiser", f"{shown(self.name):.60}")
 
     @property
-    def described(self) -> str:
-        return self.name
+    def fact(self) -> Fact:
+        return fact("optimizer_named", name=self.name)
 
     def settled(self, x: Floats, noised: Floats, memory: Memory, at: At) -> tuple[Floats, Memory]:
         raise InvalidInput(

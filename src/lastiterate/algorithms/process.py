@@ -13,6 +13,7 @@ from lastiterate.algorithms.batches import Batches
 from lastiterate.algorithms.per_step import extremes, is_constant
 from lastiterate.algorithms.updates import PLAIN_UPDATE, Update
 from lastiterate.display import summary
+from lastiterate.facts import Fact, fact
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
@@ -21,7 +22,7 @@ _LONG = (
     30_000_000  # steps: what theorems go through one by one; of longer runs that contract, the last steps are enough
 )
 _FORGOTTEN = 1e-18  # of a μ: added for what came before them, far below an ulp of any ε
-_START_UNKNOWN = "of so long a run only the last steps are counted, and where they start is not known"
+_PUSH_UNKNOWN, _START_FORGOTTEN = fact("push_unknown"), fact("start_forgotten")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,10 @@ class Process:
     contracting proximal map is counted into its own step: it scales all of these. `releases`: the steps
     after which the iterate is released, without the last.
 
-    `smooth`: how fast a record's gradient changes as the iterate moves; or, in words, why that is unknown.
+    `smooth`: how fast a record's gradient changes as the iterate moves; or why that is unknown.
+
+    `reason`: where the largest Lipschitz constant comes from, or why it is unknown; in a process that is made by hand,
+    `lastiterate.facts.own` with a text.
 
     `displacement`: what is computed differs from all this by a Gaussian mechanism with this mu.
 
@@ -64,12 +68,12 @@ class Process:
     retain: Floats
     sampled: Floats
     diameter: float
-    reason: str
+    reason: Fact
     releases: tuple[int, ...] = ()
     dimension: int | None = None
     displacement: float = 0.0
     beforehand_mu: float = 0.0
-    smooth: Smooth | str = "the smoothness of the loss is unknown"
+    smooth: Smooth | Fact = _PUSH_UNKNOWN
     usual: Callable[[float], Process] | None = None
     levels: tuple[tuple[float, float], ...] = ((1.0, 1.0),)
     adjacency: Adjacency = REPLACE_ONE
@@ -125,7 +129,7 @@ class Process:
 
     def like_the_first(self, steps: int) -> Process:
         """So many steps, each like the first."""
-        smooth = self.smooth if isinstance(self.smooth, str) else self.smooth.like_the_first(steps)
+        smooth = self.smooth if isinstance(self.smooth, Fact) else self.smooth.like_the_first(steps)
         return replace(self._each(lambda values, _: np.broadcast_to(values[0], steps)), smooth=smooth)
 
     def without_a_distant_start(self) -> Process:
@@ -145,7 +149,9 @@ class Process:
         steps = (-(-needed // epoch)) * epoch + len(self) % epoch
         if not steps <= _LONG:
             return self
-        smooth = self.smooth if isinstance(self.smooth, str) or not extremes(self.smooth.decay)[1] else _START_UNKNOWN
+        smooth = (
+            self.smooth if isinstance(self.smooth, Fact) or not extremes(self.smooth.decay)[1] else _START_FORGOTTEN
+        )
         kept = replace(self.like_the_first(steps), displacement=self.displacement + _FORGOTTEN)
         return kept if smooth is self.smooth else replace(kept, smooth=smooth)
 
@@ -160,7 +166,7 @@ class Process:
             retain=change(self.retain, 1),
             sampled=change(self.sampled, 1),
             releases=(),
-            smooth="every step counts as the worst one",
+            smooth=fact("steps_count_as_worst"),
             usual=None,
         )
 

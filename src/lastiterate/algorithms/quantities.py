@@ -14,6 +14,7 @@ from lastiterate.algorithms.per_step import each, once_if_equal, spread
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.smooth_push import smooth_push
 from lastiterate.algorithms.updates import update_of
+from lastiterate.facts import fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE
@@ -51,7 +52,7 @@ class Quantities:
             dimension=run.domain.dimension if run.prox is None else None,
             displacement=run.arithmetic.displacement,
             beforehand_mu=run.beforehand_mu if self.at_once == 1 else up(self.at_once * run.beforehand_mu),
-            smooth=smooth_push(self) if self.at_once == 1 else "several records of a user are in one batch",
+            smooth=smooth_push(self) if self.at_once == 1 else fact("user_in_one_batch"),
             levels=self.sizes.levels,
             update=update_of(self),
             group=run.user_records // self.at_once,

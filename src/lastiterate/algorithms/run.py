@@ -43,7 +43,7 @@ from lastiterate.errors import (
     must_be,
     shown,
 )
-from lastiterate.facts import Fact
+from lastiterate.facts import Fact, fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 
@@ -227,25 +227,26 @@ class Run:
         """The divisor of the gradient sum of a batch of `count` records; fixed if the noise is on the sum."""
         return self.batches.divisor if self.noise.on_sum else self.batches.divisor_of(count)
 
-    def reason(self, lipschitz: Floats, sizes: Sizes) -> str:
-        """Where the largest Lipschitz constant comes from, for refusals: in the words of the run, with advice."""
+    def reason(self, lipschitz: Floats, sizes: Sizes) -> Fact:
+        """Where the largest Lipschitz constant comes from, in the numbers of the run, for refusals."""
         if not math.isfinite(self.loss.smoothness):
-            return "the smoothness of the loss is unknown. Give the loss its smoothness"
+            return fact("smoothness_unknown")
         worst = 0 if is_constant(lipschitz) else int(np.argmax(lipschitz))
         size = at_step(self.step_size, worst)
         loss, share = self.loss, sizes.largest_share
-        causes = [f"step_size {size:g}", f"a Hessian between {loss.curvature:g} and {loss.smoothness:g}"]
-        if self.clip is not None and not loss.keeps_convexity:
-            causes.append("clipping, which loses convexity,")
-        if self.decay > 0:
-            causes.append(f"l2 or weight_decay {self.decay:g}")
-        if share > 1:
-            which = "batches" if sizes == self.batches.sizes else "all but unusual batches"
-            causes.append(f"{which} of up to {share:.4g} times the expected size")
         limit = 2 / (loss.smoothness * share + self.decay or math.inf)
-        advice = f". Use step_size < {limit:.4g}" if self.convex and size > limit > 0 else ""
-        made = f"{', '.join(causes[:-1])} and {causes[-1]}"
-        return f"{made} give a Lipschitz constant of {float(lipschitz[worst]):.6g}{advice}"
+        return fact(
+            "lipschitz_constant",
+            step_size=size,
+            curvature=loss.curvature,
+            smoothness=loss.smoothness,
+            clipping=self.clip is not None and not loss.keeps_convexity,
+            decay=self.decay,
+            largest_share=share,
+            unusual_apart=sizes != self.batches.sizes,
+            lipschitz=float(lipschitz[worst]),
+            step_size_below=limit if self.convex and size > limit > 0 else None,
+        )
 
     def _check_clip(self) -> None:
         implied = self.noise.implied_clip

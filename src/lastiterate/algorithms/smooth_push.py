@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lastiterate.algorithms.per_step import each, extremes
+from lastiterate.facts import Fact, fact
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
@@ -21,11 +22,10 @@ if TYPE_CHECKING:
     from lastiterate.algorithms.run import Run
 
 _ROUNDED = 2.0**-49  # of numbers around 1: what the centre of a ball may be off by, and its radius
-_UNCOUNTED = "the number of parameters is unknown. Use domain=li.Unbounded(dimension=...)"
-UNBOUNDED_GRADIENTS = "gradients are not bounded. Clip them"
+_UNCOUNTED = fact("dimension_unknown")
 
 
-def smooth_push(given: Quantities) -> Smooth | str:
+def smooth_push(given: Quantities) -> Smooth | Fact:
     """The facts, or the reason why there are none."""
     rank = _rank(given)
     reason = _missing(given, rank)
@@ -48,33 +48,33 @@ def smooth_push(given: Quantities) -> Smooth | str:
     )
 
 
-def not_smooth(run: Run) -> str | None:
+def not_smooth(run: Run) -> Fact | None:
     """Why a step is no smooth map of the iterate before it, or not known to be."""
     if math.isfinite(run.domain.diameter):
-        return "this run projects on a bounded domain. Leave out domain"
+        return fact("run_projects")
     if run.prox is not None:
-        return "this run has a proximal map. Leave out prox"
+        return fact("run_has_prox")
     if not math.isfinite(run.loss.smoothness):
-        return "the smoothness of the loss is unknown. Give the loss its smoothness, or use a smooth loss"
+        return fact("loss_not_smooth")
     return None
 
 
-def _missing(given: Quantities, rank: int | None) -> str | None:
+def _missing(given: Quantities, rank: int | None) -> Fact | None:
     run = given.run
     if (reason := not_smooth(run)) is not None:
         return reason
     if not math.isfinite(extremes(np.asarray(given.gradient_bound))[1]):
-        return UNBOUNDED_GRADIENTS
+        return fact("gradients_unbounded")
     if run.clip is not None and not isinstance(run.clip, float):
-        return "clip changes from step to step. Use one clip"
+        return fact("clip_changes")
     if rank is None:
         return _UNCOUNTED
     low, high, _ = hessians(given)
     largest = extremes(given.step_sizes)[1]
     if not largest * run.decay <= 1:
-        return f"step_size times l2 or weight_decay is {largest * run.decay:g}, above 1. Use a smaller step_size"
+        return fact("decay_above_one", product=largest * run.decay)
     if not extremes(each(lambda a, b: 1 - largest * (run.decay + (a + b) / 2), low, high))[0] > 0:
-        return f"step_size {largest:g} is too large for the smoothness of the loss. Use a smaller step_size"
+        return fact("step_size_too_large", step_size=largest)
     return None
 
 

@@ -9,6 +9,7 @@ from lastiterate.algorithms.optimizers import PLAIN, Optimizer
 from lastiterate.algorithms.per_step import extremes, is_constant
 from lastiterate.algorithms.released import LAST, Released
 from lastiterate.algorithms.smooth_push import hessians, not_smooth
+from lastiterate.facts import Fact, fact
 from lastiterate.numerics.rounding import up
 
 if TYPE_CHECKING:
@@ -20,17 +21,20 @@ _LONGEST = (
 _ROUNDED = 2.0**-49  # of numbers around 1: what the middle may be off by
 
 
+_PLAIN_STEPS = fact("plain_steps")
+
+
 @dataclass(frozen=True)
 class Update:
     """The optimiser and what is released.
 
-    `curvature`: step size times Hessian, decay included, lies within the second number of the first; or, in words, why that
+    `curvature`: step size times Hessian, decay included, lies within the second number of the first; or why that
     is not known, or why the optimiser is no linear filter.
     """
 
     optimizer: Optimizer = PLAIN
     released: Released = LAST
-    curvature: tuple[float, float] | str = "this run has plain gradient steps"
+    curvature: tuple[float, float] | Fact = _PLAIN_STEPS
 
     @property
     def plain(self) -> bool:
@@ -53,21 +57,18 @@ def update_of(given: Quantities) -> Update:
     return Update(run.optimizer, run.released, _curvature(given))
 
 
-def _curvature(given: Quantities) -> tuple[float, float] | str:
+def _curvature(given: Quantities) -> tuple[float, float] | Fact:
     run = given.run
     if run.optimizer.linear is None:
-        return f"{run.optimizer.described} is not linear in the noisy gradients"
+        return fact("optimizer_not_linear", optimizer=run.optimizer.fact)
     if (reason := not_smooth(run)) is not None:
         return reason
     if not is_constant(given.step_sizes):
-        return "step_size changes from step to step. Use one step_size"
+        return fact("step_size_changes")
     lowest, highest, _ = hessians(given)
     low, high = extremes(lowest)[0], extremes(highest)[1]
     size = float(given.step_sizes[0])
     middle, half = size * (run.decay + (low + high) / 2), size * (high - low) / 2
     if half > _LONGEST:
-        return (
-            f"step_size times smoothness is {2 * half:.3g}, so large that releasing only the last iterate gains nothing. "
-            "Use a smaller step_size"
-        )
+        return fact("step_size_gains_nothing", product=2 * half)
     return middle, up(half + _ROUNDED * (abs(middle) + half))

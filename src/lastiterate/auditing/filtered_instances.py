@@ -22,6 +22,7 @@ from lastiterate.auditing.laws import worse_order
 from lastiterate.auditing.linear_instances import as_known, sum_of_pushes
 from lastiterate.auditing.quadratic import weights_of
 from lastiterate.auditing.sums import Pushed
+from lastiterate.facts import own
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import POISSON, REPLACE_ONE, Adjacency
@@ -89,7 +90,7 @@ def filtered_process(
     far = alike(math.inf)
     update = Update(optimizer, released, bend)  # type: ignore[arg-type]
     given = Process(
-        batches, alike(push), alike(noise), alike(1.0), far, alike(1.0), alike(push), math.inf, "of its map"
+        batches, alike(push), alike(noise), alike(1.0), far, alike(1.0), alike(push), math.inf, own("of its map")
     )
     return replace(given, update=update)
 
@@ -159,7 +160,7 @@ def scheduled_instance(
         retain=np.broadcast_to(1.0, steps),
         sampled=each(np.multiply, beside_others, push),
         diameter=math.inf,
-        reason="of its steps",
+        reason=own("of its steps"),
         dimension=1,
         adjacency=adjacency,
         smooth=Smooth(center, radius, nothing, nothing, nothing, turning=0.0, rank=1, start=0.0),

@@ -22,6 +22,7 @@ from lastiterate.algorithms.batches import (
 from lastiterate.algorithms.process import Process
 from lastiterate.auditing.chain import Chain, cyclic_hazard, iid_hazard, shuffled_hazard
 from lastiterate.auditing.maps import Map
+from lastiterate.facts import Fact, own
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import POISSON, REPLACE_ONE, ZERO_OUT, Adjacency
@@ -81,7 +82,7 @@ def random_instance(source: np.random.Generator, most_steps: int = 120, adjacenc
     )
     process = _process(batches, steps, push, shape, diameter, adjacency)
     if not adjacency.replaces and _reach(process, max(map(abs, pushes))) > _WIDE / 2:
-        process = replace(process, smooth="iterates may get to the ends of the grid")
+        process = replace(process, smooth=own("iterates may get to the ends of the grid"))
     return Instance(process, chain)
 
 
@@ -160,16 +161,16 @@ def _process(
         sampled=alike(beside_others * push),
         adjacency=adjacency,
         diameter=diameter,
-        reason="of its map",
+        reason=own("of its map"),
         dimension=1,
-        smooth=_smooth(shape, alike) if math.isinf(diameter) else "iterates are projected",
+        smooth=_smooth(shape, alike) if math.isinf(diameter) else own("iterates are projected"),
     )
 
 
-def _smooth(shape: _MapShape, alike: Callable[[float], Floats]) -> Smooth | str:
+def _smooth(shape: _MapShape, alike: Callable[[float], Floats]) -> Smooth | Fact:
     """A linear map keeps what is prepaid, and the push does not turn."""
     if not shape.linear:
-        return "the map is not smooth"
+        return own("the map is not smooth")
     center, nothing = min(shape.lipschitz, 1.0), alike(0.0)
     radius = alike(shape.lipschitz - center + _ROUNDED)
     return Smooth(alike(center), radius, nothing, nothing, nothing, turning=0.0, rank=1, start=0.0)

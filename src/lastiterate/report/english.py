@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,11 @@ def sentence(code: str, values: dict[str, Any]) -> str:
 def short(code: str, values: dict[str, Any]) -> str:
     """A few words for a fact, where it is one of many; its sentence where there are none."""
     return _SHORT[code](**values) if code in _SHORT else sentence(code, values).rstrip(".")
+
+
+def add_sentences(made: Mapping[str, Sentence]) -> None:
+    """Add the functions that make the sentences of further codes, which are in a module of their own."""
+    _SENTENCES.update(made)
 
 
 _SENTENCES: dict[str, Sentence] = {}
@@ -204,7 +209,7 @@ def released(released: str, parameter: float | None) -> str:
     if released == "ema":
         return f"the exponential moving average of the iterates with decay {parameter:g}"
     if released == "average":
-        return f"the mean of {'all' if parameter is None else f'the last {parameter:g}'} iterates"
+        return f"the mean of {'all' if parameter is None else f'the last {parameter:.15g}'} iterates"
     return "the last iterate"
 
 

@@ -85,7 +85,7 @@ def _answer(ask: Callable[[], object] | None) -> str:
         answer = ask()
     except LastIterateError as error:
         return str(error)
-    return "; ".join(answer.reasons) if isinstance(answer, Inapplicable) else "not needed"
+    return "; ".join(answer.sentences) if isinstance(answer, Inapplicable) else "not needed"
 
 
 def _table_1(setting: Setting) -> Made:

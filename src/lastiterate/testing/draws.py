@@ -18,6 +18,7 @@ from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.released import LAST
 from lastiterate.algorithms.updates import Update
 from lastiterate.auditing.filtered_instances import random_update
+from lastiterate.facts import own
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, ZERO_OUT
@@ -72,7 +73,7 @@ def random_process(source: np.random.Generator, batches: Batches, alike: bool, m
     found = process(batches, steps, diameter=diameter, dimension=dimension, **values)
     if batches.uneven and source.random() < 0.7:
         found = with_smaller_last_batch(found, on_sum=bool(source.random() < 0.5))
-    smooth = random_smooth(source, found) if math.isinf(diameter) and source.random() < 0.8 else "it was drawn so"
+    smooth = random_smooth(source, found) if math.isinf(diameter) and source.random() < 0.8 else own("it was drawn so")
     return replace(found, smooth=smooth)
 
 
@@ -151,7 +152,9 @@ def any_process(source: np.random.Generator) -> Process:
         given = replace(given, sampled=np.broadcast_to(np.inf, len(given)))
     if source.random() < 0.1:
         factor = source.choice([30.0, 1e40])
-        given = replace(changed(given, lambda values: values * factor, "lipschitz"), smooth="it is far from smooth")
+        given = replace(
+            changed(given, lambda values: values * factor, "lipschitz"), smooth=own("it is far from smooth")
+        )
     if source.random() < 0.05:
         given = changed(given, lambda values: values * 1e-3, "noise")
     return given

@@ -13,6 +13,7 @@ from scipy.special import ndtr
 from lastiterate.algorithms.batches import Cyclic, FullBatch
 from lastiterate.algorithms.process import Process
 from lastiterate.auditing.chain import Chain
+from lastiterate.facts import own
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.testing.beside import ROUNDING, beside
@@ -79,7 +80,7 @@ def _quadratics() -> Iterator[Process]:
         drawn = random_process(source, _IN_ORDER[number % 3], alike=bool(source.random() < 0.5))
         places = (len(drawn) // 2,) if number % 6 == 0 and len(drawn) > 1 else ()
         far = np.broadcast_to(np.inf, len(drawn))
-        given = replace(drawn, diameter=math.inf, drift=far, releases=places, smooth="it is not used")
+        given = replace(drawn, diameter=math.inf, drift=far, releases=places, smooth=own("it is not used"))
         yield given
         if number % 5 == 0:
             yield _scheduled(source, fading=number % 10 == 0)

@@ -13,6 +13,7 @@ import numpy as np
 from lastiterate.algorithms.batches import Cyclic, FixedSize, Poisson, Shuffled
 from lastiterate.algorithms.per_step import is_constant
 from lastiterate.algorithms.process import Process
+from lastiterate.facts import own
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.testing.draws import changed, in_other_units
 from lastiterate.testing.exact_laws import (
@@ -26,6 +27,7 @@ from lastiterate.testing.exact_laws import (
 )
 from lastiterate.testing.examples import Subject, answer_about, draws_for
 from lastiterate.theorems.evidence import About
+from lastiterate.theorems.features import Assumption
 from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
 
 _REFUSED = 1_000  # draws
@@ -178,7 +180,7 @@ def _epochs_turned_round(given: Process) -> Process:
     turned: dict[str, Any] = {
         name: values if is_constant(values := getattr(given, name)) else values[order] for name in names
     }
-    return replace(given, **turned, releases=(), smooth="its steps are in another order")
+    return replace(given, **turned, releases=(), smooth=own("its steps are in another order"))
 
 
 def more_records_of_a_user_never_help(subject: Subject) -> str | None:
@@ -224,9 +226,9 @@ def its_profile_falls_and_its_epsilon_belongs_to_it(subject: Subject) -> str | N
     return _first(broken())
 
 
-def first_two_failures(theorem: Theorem, given: Process) -> list[str]:
-    """The statements of the first two assumptions that fail, of features first; further ones are not looked at."""
-    return [one.statement for one, _ in islice(theorem.failing(given), 2)]
+def first_two_failures(theorem: Theorem, given: Process) -> list[Assumption]:
+    """The first two assumptions that fail, of features first; further ones are not looked at."""
+    return [one for one, _ in islice(theorem.failing(given), 2)]
 
 
 def refused_as_it_should_be(theorem: Theorem, given: Process) -> str | None:
@@ -241,13 +243,13 @@ def refused_as_it_should_be(theorem: Theorem, given: Process) -> str | None:
 def it_refuses_where_an_assumption_fails(subject: Subject) -> str | None:
     """Wherever one fails alone, in as many draws as it takes to see most of them."""
     theorem = subject.theorem
-    sought = {one.statement for one in theorem.assumptions}
+    sought = set(theorem.assumptions)
     for given in islice(draws_for(theorem, 12), _REFUSED):
         failed = first_two_failures(theorem, given) if sought else []
         if len(failed) == 1 and failed[0] in sought:
             sought.discard(failed[0])
             if told := refused_as_it_should_be(theorem, given):
-                return f"where this fails: {failed[0]}; {told}"
+                return f"where this fails: {failed[0].statement}; {told}"
     return None
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from lastiterate.algorithms.batches import Batches, Turns
 from lastiterate.algorithms.process import Process
+from lastiterate.facts import own
 from lastiterate.numerics.arrays import Floats
 
 
@@ -30,7 +31,8 @@ def process(
 ) -> Process:
     per_step = (sensitivity, noise, lipschitz, drift, retain, sensitivity)
     push, spreads, factor, drifts, retained, sampled = (spread(value, steps) for value in per_step)
-    return Process(batches, push, spreads, factor, drifts, retained, sampled, diameter, "the test", releases, dimension)
+    reason = own("the test")
+    return Process(batches, push, spreads, factor, drifts, retained, sampled, diameter, reason, releases, dimension)
 
 
 def exact_mu_of_quadratics(given: Process) -> float:

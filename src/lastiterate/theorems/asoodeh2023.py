@@ -16,6 +16,7 @@ from scipy.special import gammaincc, ndtri
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
 from lastiterate.errors import INSIDE_UNIT, checked_number
+from lastiterate.facts import Fact, fact
 from lastiterate.mixing.contraction import CurvedContraction, linear_contraction
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import log_gap_above, log_gap_below, threshold_above
@@ -33,7 +34,6 @@ from lastiterate.theorems.features import (
     WEIGHT_DECAY,
     Assumption,
 )
-from lastiterate.theorems.lacking import Lacks
 from lastiterate.theorems.theorem import Theorem
 
 # Of the ball of one step's noise beyond √dimension, in units of the noise. Any is valid; 40 is left with probability
@@ -152,49 +152,36 @@ def _inside_ball(process: Process, rate: float, ratios: Floats, epsilons: Floats
     return kept * reached + linear_contraction(epsilons, float(ratios[-1]), rate, more)
 
 
-def _bounded_gradients(process: Process) -> str | None:
-    if math.isfinite(extremes(process.drift)[1]):
-        return None
-    return Lacks("clipped gradients")
+def _bounded_gradients(process: Process) -> Fact | None:
+    return None if math.isfinite(extremes(process.drift)[1]) else fact("lacks", what="clipped_gradients")
 
 
-def _decaying(process: Process) -> str | None:
+def _decaying(process: Process) -> Fact | None:
     least, most = extremes(process.retain)
     if least >= 0 and most < 1:
         return None
-    if most == 1:
-        return Lacks("weight decay")
-    return f"needs weight decay that shrinks the weights; a step of this run multiplies them by up to {most:.6g}"
+    return fact("lacks", what="weight_decay") if most == 1 else fact("decay_too_strong", factor=most)
 
 
-def _known_dimension(process: Process) -> str | None:
-    if process.dimension is not None:
-        return None
-    return Lacks("a stated number of parameters", "Use domain=li.Unbounded(dimension=...), without prox")
+def _known_dimension(process: Process) -> Fact | None:
+    return None if process.dimension is not None else fact("lacks", what="dimension")
 
 
-def _some_reach(process: Process) -> str | None:
+def _some_reach(process: Process) -> Fact | None:
     if not math.isfinite(process.diameter):
         return None
     ratio = sharper_ratio(process)
     if ratio <= _LARGEST_RATIO:
         return None
     if math.isinf(ratio):
-        return "needs clipped gradients or a known smoothness; this run has neither"
-    return (
-        f"needs any two iterates within {_LARGEST_RATIO:g} times the noise after a step; in this run they may be "
-        f"{ratio:.3g} times the noise apart"
-    )
+        return fact("neither_clipped_nor_smooth")
+    return fact("iterates_too_far_apart", at_most=_LARGEST_RATIO, times_noise=ratio)
 
 
-BOUNDED_GRADIENTS = Assumption("gradients are bounded, by clipping or otherwise", _bounded_gradients)
-DECAYING = Assumption("weight decay", _decaying)
-KNOWN_DIMENSION = Assumption("the number of parameters is known", _known_dimension)
-SOME_REACH = Assumption(
-    f"before its noise, a step brings any two iterates of the domain within {_LARGEST_RATIO:g} times the noise, because "
-    "gradients are bounded or the Lipschitz constant is known",
-    _some_reach,
-)
+BOUNDED_GRADIENTS = Assumption("bounded_gradients", _bounded_gradients)
+DECAYING = Assumption("weight_decays", _decaying)
+KNOWN_DIMENSION = Assumption("known_dimension", _known_dimension)
+SOME_REACH = Assumption("some_reach", _some_reach)
 
 PROJECTED = Theorem(
     "asoodeh2023/projected",

@@ -1,53 +1,46 @@
-"""The assumptions that theorems share. Each answers with the number that failed."""
+"""The assumptions that theorems share. Each answers with a fact, which has the number that failed."""
 
 from __future__ import annotations
 
 import math
 
 from lastiterate.algorithms.process import Process
+from lastiterate.facts import Fact, fact
 from lastiterate.theorems.features import Assumption
-from lastiterate.theorems.lacking import Lacks
 
 
-def _contracting(process: Process) -> str | None:
-    if process.contraction < 1:
-        return None
-    return f"needs steps that contract (Lipschitz constant < 1); {process.reason}"
+def _contracting(process: Process) -> Fact | None:
+    return None if process.contraction < 1 else fact("not_contracting", because=process.reason)
 
 
-def _nonexpansive(process: Process) -> str | None:
-    if process.contraction <= 1:
-        return None
-    return f"needs steps that never move iterates apart (Lipschitz constant <= 1); {process.reason}"
+def _nonexpansive(process: Process) -> Fact | None:
+    return None if process.contraction <= 1 else fact("not_nonexpansive", because=process.reason)
 
 
-def _finite(process: Process) -> str | None:
-    if math.isfinite(process.contraction):
-        return None
-    return f"needs a finite Lipschitz constant of every step; {process.reason}"
+def _finite(process: Process) -> Fact | None:
+    return None if math.isfinite(process.contraction) else fact("lipschitz_infinite", because=process.reason)
 
 
-def _bounded(process: Process) -> str | None:
-    return None if math.isfinite(process.diameter) else Lacks("a bounded domain", "Use domain=li.Ball(radius=...)")
+def _bounded(process: Process) -> Fact | None:
+    return None if math.isfinite(process.diameter) else fact("lacks", what="bounded_domain")
 
 
-def _one_pass(process: Process) -> str | None:
-    if len(process) <= process.batches.per_epoch:
-        return None
-    return f"covers one pass of {process.batches.per_epoch} steps; this run has {len(process)}"
+def _one_pass(process: Process) -> Fact | None:
+    every = process.batches.per_epoch
+    return None if len(process) <= every else fact("used_again", every=every, steps=len(process))
 
 
-def _long_enough(process: Process) -> str | None:
+def _long_enough(process: Process) -> Fact | None:
     """The closed forms spread the diameter over D/s uses of the record."""
     turns, needed = len(process) // process.batches.per_epoch, process.diameter / float(process.sensitivity[0])
     if turns >= needed or math.isinf(needed):
         return None
-    return f"needs each record to be used at least diameter/sensitivity = {needed:.6g} times; this run uses it {turns} times"
+    return fact("used_too_rarely", needed=needed, turns=turns)
 
 
-CONTRACTING = Assumption("every step contracts (Lipschitz constant < 1)", _contracting)
-NONEXPANSIVE = Assumption("no step moves iterates apart (Lipschitz constant <= 1)", _nonexpansive)
-FINITE_LIPSCHITZ = Assumption("the Lipschitz constant of each step is known", _finite)
-BOUNDED = Assumption("iterates are projected on a bounded set", _bounded)
-ONE_PASS = Assumption("no record is used twice", _one_pass)
-LONG_ENOUGH = Assumption("the run is long enough to cross the domain", _long_enough)
+CONTRACTING = Assumption("contracting", _contracting)
+NONEXPANSIVE = Assumption("nonexpansive", _nonexpansive)
+FINITE_LIPSCHITZ = Assumption("finite_lipschitz", _finite)
+BOUNDED = Assumption("bounded_domain", _bounded)
+ONE_PASS = Assumption("one_pass", _one_pass)
+LONG_ENOUGH = Assumption("long_enough", _long_enough)

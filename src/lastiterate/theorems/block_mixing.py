@@ -18,6 +18,7 @@ from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
 from lastiterate.errors import InvalidInput
+from lastiterate.facts import Fact, fact
 from lastiterate.mixing.blocks import mixed_profile
 from lastiterate.mixing.ends import Ends
 from lastiterate.privacy.gaussian import GaussianDP
@@ -178,26 +179,29 @@ def _at_least(process: Process, log_delta: float, above: float) -> float:
     return _WORSE * found if math.isfinite(found) else 0.0
 
 
-def _forgetful(process: Process) -> str | None:
+def _forgetful(process: Process) -> Fact | None:
     if not math.isfinite(process.diameter) or lengths(process.worst_alike):
         return None
-    return (
-        f"needs blocks of steps that hide a distance of {process.diameter:.6g} up to {_LARGEST_APART:g} times the noise; "
-        f"the noise is {extremes(process.noise)[0]:.6g}, and {process.reason}"
+    return fact(
+        "blocks_hide_too_little",
+        diameter=process.diameter,
+        at_most=_LARGEST_APART,
+        noise=extremes(process.noise)[0],
+        because=process.reason,
     )
 
 
-def _whole_epochs(process: Process) -> str | None:
+def _whole_epochs(process: Process) -> Fact | None:
     return UNFINISHED_EPOCH.failure(process) if process.batches.reshuffled else None
 
 
-def _whole_epochs_if_shuffled(process: Process) -> str | None:
+def _whole_epochs_if_shuffled(process: Process) -> Fact | None:
     return UNFINISHED_EPOCH.failure(process) if process.batches.shuffled else None
 
 
-WHOLE_EPOCHS_IF_SHUFFLED = Assumption("whole epochs, if the order is secret", _whole_epochs_if_shuffled)
-WHOLE_EPOCHS_IF_NEW = Assumption("whole epochs, if each epoch has a new order", _whole_epochs)
-FORGETFUL = Assumption("the noise of some block of steps hides the diameter of the domain", _forgetful)
+WHOLE_EPOCHS_IF_SHUFFLED = Assumption("whole_epochs_if_secret", _whole_epochs_if_shuffled)
+WHOLE_EPOCHS_IF_NEW = Assumption("whole_epochs_if_new", _whole_epochs)
+FORGETFUL = Assumption("blocks_hide_domain", _forgetful)
 
 BLOCK_MIXING = Theorem(
     "block-mixing",

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastiterate.algorithms.process import Process
+from lastiterate.facts import Fact, fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.levels import few_levels
 from lastiterate.numerics.rounding import down, up
@@ -167,31 +168,24 @@ def _average(process: Process, mus: Floats) -> AveragedGaussianDP:
     return AveragedGaussianDP(mus=np.append(values, 0.0), weights=np.append(at_each / total, max(absent, 0.0)))
 
 
-def _growing(process: Process) -> str | None:
-    if process.contraction > 1:
-        return None
-    return (
-        "covers steps that may move iterates apart; here their Lipschitz constant is at most "
-        f"{process.contraction:.6g}, and random-order is better"
-    )
+def _growing(process: Process) -> Fact | None:
+    return None if process.contraction > 1 else fact("not_growing", lipschitz=process.contraction)
 
 
-def _some_protection(process: Process) -> str | None:
+def _some_protection(process: Process) -> Fact | None:
     """With less, composing takes long and is worth little."""
     if len(process) > _MOST_STEPS:
-        return f"takes at most {_MOST_STEPS:g} steps; this run has {len(process):g}"
+        return fact("too_many_steps", at_most=_MOST_STEPS, steps=len(process))
     places = min(process.batches.per_epoch, len(process))
     epochs = len(process) // places
     shown = places if process.constant else epochs * places
     mus = _mus(process, 0, shown, places)
     worst = max(float(mus.max()), math.sqrt(epochs * float(np.square(mus).mean())))
-    if worst <= _LARGEST_MU:
-        return None
-    return f"needs mu <= {_LARGEST_MU:g}, per step and in all; this run has mu = {worst:.3g}, which is hardly any protection"
+    return None if worst <= _LARGEST_MU else fact("hardly_protected", at_most=_LARGEST_MU, mu=worst)
 
 
-GROWING = Assumption("some step moves iterates apart", _growing)
-SOME_PROTECTION = Assumption("mu is small enough for some protection", _some_protection)
+GROWING = Assumption("growing", _growing)
+SOME_PROTECTION = Assumption("some_protection", _some_protection)
 
 EPOCH_BY_EPOCH = Theorem(
     "random-order/epoch-by-epoch",

@@ -20,129 +20,151 @@ from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.released import EMA, Average, Last, Released
 from lastiterate.display import summary
+from lastiterate.facts import Fact, fact, own
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT, Adjacency
 
 
 @dataclass(frozen=True)
 class Assumption:
-    """What a theorem needs. `failure` returns None if a process has it, else what is missing, as "needs …; this run …"."""
+    """What a theorem needs. `failure` returns None if a process has it, else a fact with the numbers that are wrong.
 
-    statement: str
-    failure: Callable[[Process], str | None]
+    `code` names the assumption, and `report/english_refusals.py` has its words. Theorems outside the library state theirs in
+    their own words: `Assumption.own(statement, failure)`.
+    """
+
+    code: str
+    failure: Callable[[Process], Fact | None]
+    text: str = ""
+
+    @classmethod
+    def own(cls, statement: str, failure: Callable[[Process], str | Fact | None]) -> Assumption:
+        """An assumption in your own words. `failure` returns None if a process has it, else a sentence such as "needs at
+        least 500 steps; this run has 20", without a capital letter and a full stop.
+        """
+
+        def refusal(process: Process) -> Fact | None:
+            reason = failure(process)
+            return own(reason) if isinstance(reason, str) else reason
+
+        return cls("own", refusal, statement)
 
     def __repr__(self) -> str:
         return summary(self, repr(self.statement))
 
+    @property
+    def statement(self) -> str:
+        """What the theorem needs of a run, in words."""
+        from lastiterate.report.english_refusals import statement
+
+        return self.text or statement(self.code)
+
 
 @dataclass(frozen=True, repr=False)
 class Feature(Assumption):
-    """Something that runs may have. `statement` is about runs that lack it; `name` is what tables call it.
+    """Something that runs may have. `statement` is about runs that lack it.
 
     `group`: features of one group exclude each other, and every run has one of them: its batches, its neighbours. Those of
     the group `update` are about the optimiser and the average that is released.
     """
 
-    name: str
     group: str | None = None
 
     def __repr__(self) -> str:
         return summary(self, repr(self.name))
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        from lastiterate.report.english_refusals import name
+
+        return name(self.code)
 
     def present(self, process: Process) -> bool:
         """Whether the process has it."""
         return self.failure(process) is not None
 
 
-def _batches(name: str, turns: Turns) -> Feature:
-    def failure(process: Process) -> str | None:
-        return f"does not cover {name}" if process.batches.turns is turns else None
+def _where(code: str, present: Callable[[Process], bool], group: str | None = None) -> Feature:
+    """A feature that is there or not, of which there is nothing more to say."""
+    not_covered = fact("not_covered", feature=code)
+    return Feature(code, lambda process: not_covered if present(process) else None, group=group)
 
-    return Feature(f"no {name}", failure, name, "batches")
+
+def _batches(code: str, turns: Turns) -> Feature:
+    return _where(code, lambda process: process.batches.turns is turns, "batches")
 
 
 def _neighbours(adjacency: Adjacency) -> Feature:
-    def failure(process: Process) -> str | None:
-        return f"is not proved for {adjacency!r}" if process.adjacency is adjacency else None
-
-    return Feature(f"another adjacency than {adjacency!r}", failure, str(adjacency.unit()), "adjacency")
-
-
-def _where(statement: str, name: str, present: Callable[[Process], bool], group: str | None = None) -> Feature:
-    return Feature(statement, lambda process: f"does not cover {name}" if present(process) else None, name, group)
+    code = adjacency.name.lower()
+    not_proved = fact("adjacency_not_proved", adjacency=code)
+    return Feature(code, lambda process: not_proved if process.adjacency is adjacency else None, group="adjacency")
 
 
-FULL_BATCHES = _batches("full batches", Turns.EVERY_STEP)
-FIXED_ORDER = _batches("batches in a fixed order", Turns.FIXED_ORDER)
-ONE_ORDER = _batches("shuffled batches with one order for all epochs", Turns.ONE_ORDER)
-NEW_ORDERS = _batches("shuffled batches with a new order each epoch", Turns.NEW_ORDERS)
-OWN_PLACES = _batches("balls and bins", Turns.OWN_PLACE)
-RANDOM_BATCHES = _batches("random batches, drawn independently at each step", Turns.FRESH)
+FULL_BATCHES = _batches("full_batches", Turns.EVERY_STEP)
+FIXED_ORDER = _batches("fixed_order", Turns.FIXED_ORDER)
+ONE_ORDER = _batches("one_order", Turns.ONE_ORDER)
+NEW_ORDERS = _batches("new_orders", Turns.NEW_ORDERS)
+OWN_PLACES = _batches("own_places", Turns.OWN_PLACE)
+RANDOM_BATCHES = _batches("random_batches", Turns.FRESH)
 
-UNEVEN_BATCHES = _where(
-    "all batches of an epoch are equally large", "a smaller last batch", lambda process: process.batches.uneven
-)
-RANDOM_SIZES = _where(
-    "batches have a fixed size", "batches of random size", lambda process: not process.batches.constant_size
-)
+UNEVEN_BATCHES = _where("uneven_batches", lambda process: process.batches.uneven)
+RANDOM_SIZES = _where("random_sizes", lambda process: not process.batches.constant_size)
 
 
-def _changing(process: Process) -> str | None:
+def _changing(process: Process) -> Fact | None:
     if process.constant:
         return None
-    values = {"sensitivity": process.sensitivity, "noise": process.noise, "Lipschitz constant": process.lipschitz}
+    values = {"sensitivity": process.sensitivity, "noise": process.noise, "lipschitz": process.lipschitz}
     name, array = next((name, array) for name, array in values.items() if np.ptp(array) > 0 or array.strides != (0,))
-    return f"needs identical steps; the {name} runs from {np.min(array):.6g} to {np.max(array):.6g}"
+    return fact("steps_change", quantity=name, least=float(np.min(array)), most=float(np.max(array)))
 
 
-def _checkpoints(process: Process) -> str | None:
-    count = len(process.releases)
-    if not count:
-        return None
-    also = f"{count} checkpoint{'s' if count > 1 else ''}"
-    return f"covers the release of the last iterate alone; this run also releases {also}"
+def _checkpoints(process: Process) -> Fact | None:
+    return fact("releases_more", checkpoints=len(process.releases)) if process.releases else None
 
 
-def _inside_epochs(process: Process) -> str | None:
+def _inside_epochs(process: Process) -> Fact | None:
     every = process.batches.per_epoch if process.batches.passes else 1
     cut = next((release for release in process.releases if release % every), None)
-    return (
-        None if cut is None else f"needs releases at the end of epochs of {every} steps; this run has one at step {cut}"
-    )
+    return None if cut is None else fact("release_inside_epoch", every=every, step=cut)
 
 
-def _unfinished(process: Process) -> str | None:
-    left = len(process) % process.batches.per_epoch if process.batches.passes else 0
-    if not left:
-        return None
-    ends = f"this run's {len(process)} steps end {left} step{'s' if left > 1 else ''} into an epoch"
-    return f"needs whole epochs of {process.batches.per_epoch} steps; {ends}"
+def _unfinished(process: Process) -> Fact | None:
+    every = process.batches.per_epoch
+    left = len(process) % every if process.batches.passes else 0
+    return fact("epoch_unfinished", every=every, steps=len(process), left=left) if left else None
 
 
-CHANGING_STEPS = Feature("all steps are identical", _changing, "steps that change")
-CHECKPOINTS = Feature("only the last iterate is released", _checkpoints, "checkpoints")
-CHECKPOINTS_INSIDE = Feature("releases at the end of epochs", _inside_epochs, "checkpoints inside an epoch")
-UNFINISHED_EPOCH = Feature("the run consists of whole epochs", _unfinished, "an unfinished epoch")
+CHANGING_STEPS = Feature("changing_steps", _changing)
+CHECKPOINTS = Feature("checkpoints", _checkpoints)
+CHECKPOINTS_INSIDE = Feature("checkpoints_inside", _inside_epochs)
+UNFINISHED_EPOCH = Feature("unfinished_epoch", _unfinished)
 
-PROJECTION = _where("no projection", "a bounded domain", lambda process: math.isfinite(process.diameter))
-PROX = _where("no proximal map", "a proximal map", lambda process: process.proximal)
+PROJECTION = _where("projection", lambda process: math.isfinite(process.diameter))
+PROX = _where("prox", lambda process: process.proximal)
 WEIGHT_DECAY = _where(
-    "no weight decay or l2 term",
-    "weight decay or an l2 term",
+    "weight_decay",
     lambda process: process.decays or (isinstance(process.smooth, Smooth) and extremes(process.smooth.decay)[1] > 0),
 )
 
 
-def _update(statement: str, name: str, present: Callable[[Optimizer, Released], bool]) -> Feature:
-    """A feature of the optimiser, or of what is released; the sentence names the update as the run has it."""
+def _update(code: str, present: Callable[[Optimizer, Released], bool]) -> Feature:
+    """A feature of the optimiser, or of what is released; the refusal names the update as the run has it."""
 
-    def failure(process: Process) -> str | None:
-        update = process.update
-        if not present(update.optimizer, update.released):
+    def failure(process: Process) -> Fact | None:
+        optimizer, released = process.update.optimizer, process.update.released
+        if not present(optimizer, released):
             return None
-        return f"does not cover {name}; this run has {update.described}"
+        return fact(
+            "update_not_covered",
+            feature=code,
+            optimizer=optimizer.fact,
+            released=released.kind,
+            parameter=released.parameter,
+        )
 
-    return Feature(statement, failure, name, "update")
+    return Feature(code, failure, group="update")
 
 
 def _other(optimizer: Optimizer, released: Released) -> bool:
@@ -153,31 +175,18 @@ def _number(name: str) -> Callable[[Optimizer, Released], bool]:
     return lambda optimizer, _: bool(getattr(optimizer, name, 0))
 
 
-MOMENTUM = _update("no momentum", "momentum", _number("momentum"))
-NESTEROV = _update("no Nesterov momentum", "Nesterov momentum", _number("nesterov"))
-DAMPENING = _update("no dampening", "dampening", _number("dampening"))
-OTHER_OPTIMIZER = _update("no optimiser but SGD", "Adam or another optimiser", _other)
-AVERAGE = _update("the last iterate is released", "an average of iterates", lambda _, released: not released.plain)
-LATE_AVERAGE = Feature(
-    "no average that begins after the start",
-    lambda process: (
-        "does not cover an average that begins after the start"
-        if process.update.released.begins(len(process))
-        else None
-    ),
-    "an average that begins after the start",
-    "update",
-)
+MOMENTUM = _update("momentum", _number("momentum"))
+NESTEROV = _update("nesterov", _number("nesterov"))
+DAMPENING = _update("dampening", _number("dampening"))
+OTHER_OPTIMIZER = _update("other_optimizer", _other)
+AVERAGE = _update("average", lambda _, released: not released.plain)
+LATE_AVERAGE = _where("late_average", lambda process: process.update.released.begins(len(process)) > 0, group="update")
 
 REPLACED, ZEROED_OUT, ADDED_OR_REMOVED = (_neighbours(one) for one in (REPLACE_ONE, ZERO_OUT, ADD_OR_REMOVE_ONE))
 
-SEVERAL_RECORDS = _where(
-    "one record differs", "several records of a user", lambda process: process.group > 1 or bool(process.members)
-)
-BEFOREHAND = _where(
-    "nothing was released beforehand", "what was released beforehand", lambda process: process.beforehand_mu > 0
-)
-ROUNDING = _where("no rounding of iterates", "rounding of iterates", lambda process: process.displacement > 0)
+SEVERAL_RECORDS = _where("several_records", lambda process: process.group > 1 or bool(process.members))
+BEFOREHAND = _where("beforehand", lambda process: process.beforehand_mu > 0)
+ROUNDING = _where("rounding", lambda process: process.displacement > 0)
 
 _FIELDS = frozenset(
     {
@@ -199,15 +208,15 @@ _FIELDS = frozenset(
 )
 
 
-def _unknown(process: Process) -> str | None:
+def _unknown(process: Process) -> Fact | None:
     """A field that was added to `Process` and that nobody has told the theorems of."""
     for field in fields(process):
         if field.name not in _FIELDS and getattr(process, field.name) != field.default:
-            return f"does not know of {field.name}, which this run has"
+            return fact("unknown_field", field=field.name)
     return None
 
 
-UNKNOWN = Feature("nothing that theorems do not know of", _unknown, "anything unknown")
+UNKNOWN = Feature("unknown", _unknown)
 
 FEATURES: tuple[Feature, ...] = (
     UNKNOWN,
@@ -268,7 +277,7 @@ ONLY_WITH: dict[Feature, Features] = {
 
 
 @lru_cache(maxsize=16)
-def features_of(process: Process) -> tuple[tuple[Feature, str], ...]:
-    """The features that a process has, each with what a theorem that does not cover it says."""
+def features_of(process: Process) -> tuple[tuple[Feature, Fact], ...]:
+    """The features that a process has, each with the reason of a theorem that does not cover it."""
     found = ((feature, feature.failure(process)) for feature in FEATURES)
     return tuple((feature, reason) for feature, reason in found if reason is not None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from lastiterate.algorithms.process import Process
+from lastiterate.facts import Fact, fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.shift.growth import last_maps, remaining_mus
@@ -50,8 +51,8 @@ def _masses(exceeded: Floats) -> Floats:
     return exceeded - np.append(exceeded[1:], 0.0)
 
 
-def _some_steps(process: Process) -> str | None:
-    return None if _used(process) < len(process) else "it needs steps without the record, but all may use it"
+def _some_steps(process: Process) -> Fact | None:
+    return None if _used(process) < len(process) else fact("record_in_every_step")
 
 
 FORGOTTEN_BY_CHANCE = Theorem(
@@ -59,6 +60,6 @@ FORGOTTEN_BY_CHANCE = Theorem(
     "lastiterate, the distance that random batches leave",
     "random batches, of which the last do not use the record",
     {RANDOM_BATCHES, RANDOM_SIZES, CHANGING_STEPS} | ANY_MAP | ANY_NEIGHBOURS,
-    (Assumption("steps without the record at the end", _some_steps), BOUNDED_DISTANCE),
+    (Assumption("steps_without_record", _some_steps), BOUNDED_DISTANCE),
     _bound,
 )

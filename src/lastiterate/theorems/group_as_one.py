@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from lastiterate.algorithms.process import Process
+from lastiterate.facts import fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 
@@ -27,7 +28,7 @@ def group_as_one(process: Process) -> Process:
         diameter=diameter,
         displacement=displacement,
         beforehand_mu=up(process.group * process.beforehand_mu),
-        smooth="several records push at once",
+        smooth=fact("records_push_at_once"),
         group=1,
     )
 

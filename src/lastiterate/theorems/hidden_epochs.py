@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastiterate.algorithms.process import Process
+from lastiterate.facts import Fact, fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import Adjacency
@@ -139,13 +140,12 @@ def _composed(process: Process) -> Evidence:
     return Evidence(compose_counted([(tabled(_one_epoch(process, one)), one.count) for one in epochs_of(process)]))
 
 
-def _few_enough(process: Process) -> str | None:
-    if process.batches.per_epoch <= _MOST_PLACES:
-        return None
-    return f"takes at most {_MOST_PLACES} batches per epoch; this run has {process.batches.per_epoch}"
+def _few_enough(process: Process) -> Fact | None:
+    batches = process.batches.per_epoch
+    return None if batches <= _MOST_PLACES else fact("too_many_batches", at_most=_MOST_PLACES, batches=batches)
 
 
-FEW_ENOUGH = Assumption("few enough batches per epoch", _few_enough)
+FEW_ENOUGH = Assumption("few_batches", _few_enough)
 
 HIDDEN_EPOCHS = Theorem(
     "hidden-place/epoch-by-epoch",

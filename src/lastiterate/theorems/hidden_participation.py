@@ -13,6 +13,7 @@ import numpy as np
 
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
+from lastiterate.facts import Fact, fact
 from lastiterate.numerics.minorant_law import CostLaw, minorant_law
 from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.numerics.rounding import up
@@ -116,27 +117,24 @@ def worth_hiding(process: Process) -> bool:
     return all(one.failure(process) is None for one in assumptions)
 
 
-def _replaced(process: Process) -> str | None:
+def _replaced(process: Process) -> Fact | None:
     if process.batches.sampling is not POISSON or not process.adjacency.replaces:
         return None
-    return "does not cover Poisson batches with a fixed divisor when a record is replaced; composition is better there"
+    return fact("poisson_replaced")
 
 
-def _wide(process: Process) -> str | None:
+def _wide(process: Process) -> Fact | None:
     width = process.diameter / extremes(process.noise)[0]
-    if width > _NARROW:
-        return None
-    return f"is skipped on small domains: the diameter is {width:.3g} times the noise, where reflection is better"
+    return None if width > _NARROW else fact("domain_too_small", times_noise=width)
 
 
-def _few_enough(process: Process) -> str | None:
+def _few_enough(process: Process) -> Fact | None:
     """Errors of a composition are bounded for as many windows, and not for more."""
-    if len(process) <= _MOST_STEPS:
-        return None
-    return f"takes at most {_MOST_STEPS:g} steps; this run has {len(process):g}"
+    steps = len(process)
+    return None if steps <= _MOST_STEPS else fact("too_many_steps", at_most=_MOST_STEPS, steps=steps)
 
 
-FEW_ENOUGH = Assumption("the run is short enough to compute step by step", _few_enough)
+FEW_ENOUGH = Assumption("short_enough", _few_enough)
 
 HIDDEN_PARTICIPATION = Theorem(
     "hidden-participation",
@@ -144,8 +142,8 @@ HIDDEN_PARTICIPATION = Theorem(
     "random batches, convex: steps with the record are compared with steps without it",
     {RANDOM_BATCHES, RANDOM_SIZES, CHANGING_STEPS} | ANY_CHECKPOINTS | ANY_MAP | ANY_NEIGHBOURS,
     (
-        Assumption("no Poisson batches with a fixed divisor when a record is replaced", _replaced),
-        Assumption("no small domain", _wide),
+        Assumption("no_poisson_if_replaced", _replaced),
+        Assumption("no_small_domain", _wide),
         NONEXPANSIVE,
         FEW_ENOUGH,
     ),

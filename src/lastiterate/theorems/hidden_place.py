@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 
 from lastiterate.algorithms.process import Process
+from lastiterate.facts import Fact, fact
 from lastiterate.kernel.hidden import pair_mus
 from lastiterate.kernel.places import Places
 from lastiterate.kernel.prepaid import prepaid_places
@@ -145,38 +146,33 @@ def _prepaid_bound(process: Process) -> Evidence:
     return for_any_slack(partial(prepaid_hidden_evidence, process))
 
 
-def _comparable(process: Process) -> str | None:
+def _comparable(process: Process) -> Fact | None:
     """Of many places, some have to stand for others."""
     if FINITE_LIPSCHITZ.failure(process) is not None:
         return None
     places = places_of(process, averaged=True)
     if places.later_is_no_better or places.count <= MOST_REPRESENTED:
         return None
-    return (
-        f"takes more than {MOST_REPRESENTED} batches per epoch only without checkpoints, with steps that never move "
-        "iterates apart and with sensitivities that do not fall within an epoch; this run has "
-        f"{places.count} batches per epoch and a Lipschitz constant of at most {process.contraction:.6g}"
-    )
+    found = {"batches": places.count, "lipschitz": process.contraction}
+    return fact("places_not_comparable", at_most=MOST_REPRESENTED, **found)
 
 
-def _little_enough(process: Process) -> str | None:
+def _little_enough(process: Process) -> Fact | None:
     if FINITE_LIPSCHITZ.failure(process) is not None or _comparable(process) is not None:
         return None
     places = places_of(process, averaged=True)
     needed = work(places) + 2 * work_of_turns(places, len(representative_pairs(places, MOST_REPRESENTED)))
-    if needed <= MOST_WORK:
-        return None
-    return f"takes at most {MOST_WORK:.3g} steps times pairs of batches; this run has {needed:.3g}"
+    return None if needed <= MOST_WORK else fact("too_much_work", times="pairs", at_most=MOST_WORK, needed=needed)
 
 
-def _little_enough_to_prepay(process: Process) -> str | None:
+def _little_enough_to_prepay(process: Process) -> Fact | None:
     if any(one.failure(process) is not None for one in (FINITE_LIPSCHITZ, SMOOTH, ALIKE_IF_NEW, TAME, _COMPARABLE)):
         return None
     places = prepaid_places_of(process, averaged=True)
     return too_much_to_prepay(process, len(places.wanted) + len(representative_pairs(places, _MOST_PREPAID)))
 
 
-_COMPARABLE = Assumption("few batches per epoch, or steps alike enough that a few batches represent all", _comparable)
+_COMPARABLE = Assumption("comparable_places", _comparable)
 
 HIDDEN_PLACE = Theorem(
     "hidden-place",
@@ -187,7 +183,7 @@ HIDDEN_PLACE = Theorem(
         FINITE_LIPSCHITZ,
         TAME,
         _COMPARABLE,
-        Assumption("the run is short enough to compute step by step", _little_enough),
+        Assumption("short_enough", _little_enough),
     ),
     _bound,
     places=partial(places_of, averaged=True),
@@ -203,7 +199,7 @@ PREPAID_HIDDEN_PLACE = Theorem(
         ALIKE_IF_NEW,
         TAME,
         _COMPARABLE,
-        Assumption("the run is short enough to compute step by step", _little_enough_to_prepay),
+        Assumption("short_enough", _little_enough_to_prepay),
     ),
     _prepaid_bound,
     places=partial(prepaid_places_of, averaged=True),

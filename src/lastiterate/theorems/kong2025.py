@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from lastiterate.algorithms.process import Process
+from lastiterate.facts import Fact, fact
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.shift.amplification import amplification
@@ -53,10 +54,10 @@ def _unbounded(process: Process) -> Evidence:
     return Evidence(GaussianDP(up(process.step_mu * math.sqrt(1 + (turns - 1) * left))))
 
 
-def _some_bound(process: Process) -> str | None:
+def _some_bound(process: Process) -> Fact | None:
     if math.isfinite(float(process.lipschitz[-1])) or math.isfinite(float(process.drift[-1])):
         return None
-    return "needs clipped gradients or a known smoothness; this run has neither"
+    return fact("neither_clipped_nor_smooth")
 
 
 BOUNDED_DOMAIN = Theorem(
@@ -64,7 +65,7 @@ BOUNDED_DOMAIN = Theorem(
     "Kong and Ribero 2025, Theorem 2.2, corrected",
     "any clipped or smooth loss, bounded domain",
     {RANDOM_SIZES, CHANGING_STEPS} | ANY_BATCHES | IN_ORDER | ANY_MAP | ANY_NEIGHBOURS,
-    (BOUNDED, Assumption("smoothness or a clip is known", _some_bound)),
+    (BOUNDED, Assumption("smooth_or_clipped", _some_bound)),
     _bounded,
     "E2.1: printed with a Lipschitz constant that is not proved when gradients are clipped",
 )

@@ -11,6 +11,7 @@ from operator import attrgetter
 import numpy as np
 
 from lastiterate.algorithms.process import Process
+from lastiterate.facts import Fact, fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.renyi import DEFAULT_ORDERS, RenyiDP
@@ -109,14 +110,13 @@ def _repeated(factor: float, times: int) -> float:
     return (1 - factor**times) / (1 - factor)
 
 
-def _few_steps(process: Process) -> str | None:
-    if len(process) <= _MOST_STEPS:
-        return None
-    return f"takes at most {_MOST_STEPS} steps; this run has {len(process)}"
+def _few_steps(process: Process) -> Fact | None:
+    steps = len(process)
+    return None if steps <= _MOST_STEPS else fact("too_many_steps", at_most=_MOST_STEPS, steps=steps)
 
 
-def _several_batches(process: Process) -> str | None:
-    return None if process.batches.per_epoch > 1 else "needs at least two batches per epoch; this run has one"
+def _several_batches(process: Process) -> Fact | None:
+    return None if process.batches.per_epoch > 1 else fact("not_two_batches")
 
 
 FULL_BATCH = Theorem(
@@ -135,7 +135,7 @@ RANDOM_BATCHES = Theorem(
     {features.RANDOM_BATCHES, RANDOM_SIZES} | ANY_MAP | ANY_NEIGHBOURS,
     (
         CONTRACTING,
-        Assumption("the run is short enough to compute step by step", _few_steps),
+        Assumption("short_enough", _few_steps),
     ),
     _random,
     "E1.5: the printed start makes the first epoch free",
@@ -147,7 +147,7 @@ PASSES = Theorem(
     "strongly convex, passes in one order, worst record",
     {FIXED_ORDER, ONE_ORDER, UNEVEN_BATCHES} | ANY_MAP | ANY_NEIGHBOURS,
     (
-        Assumption("at least two batches per epoch", _several_batches),
+        Assumption("two_batches", _several_batches),
         CONTRACTING,
     ),
     _shuffled,

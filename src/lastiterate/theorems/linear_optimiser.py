@@ -12,6 +12,7 @@ import numpy as np
 
 from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.process import Process
+from lastiterate.facts import Fact, fact
 from lastiterate.kernel.steps import Refused
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
@@ -47,7 +48,7 @@ def _states(process: Process) -> tuple[Hidden, Hidden, int]:
     """The state before and after averaging begins, and after how many steps it does."""
     update = process.update
     linear = update.optimizer.linear
-    if linear is None or isinstance(update.curvature, str):
+    if linear is None or isinstance(update.curvature, Fact):
         raise Refused(str(update.curvature))
     middle, half = update.curvature
     before, after = Hidden(linear, middle, half), Hidden(update.released.filtered(linear), middle, half)
@@ -162,43 +163,35 @@ def _of_places(process: Process, squares: Floats) -> AveragedGaussianDP:
     return AveragedGaussianDP(mus=np.append(mus, 0.0), weights=np.append(np.bincount(which, sizes) / total, absent))
 
 
-def _hidden_state(process: Process) -> str | None:
+def _hidden_state(process: Process) -> Fact | None:
     update = process.update
     if update.plain:
-        return (
-            "covers momentum and averages of iterates; this run has plain gradient steps whose last iterate is released"
-        )
-    return (
-        f"needs an optimiser that is linear in the noisy gradients, and a smooth loss; {update.curvature}"
-        if isinstance(update.curvature, str)
-        else None
-    )
+        return fact("plain_update")
+    return fact("not_linear", because=update.curvature) if isinstance(update.curvature, Fact) else None
 
 
-def _short(process: Process) -> str | None:
+def _short(process: Process) -> Fact | None:
     if len(process) > _MOST_STEPS:
-        return f"takes at most {_MOST_STEPS:g} steps; this run has {len(process):g}"
+        return fact("too_many_steps", at_most=_MOST_STEPS, steps=len(process))
     every = _every(process)
     if process.update.released.begins(len(process)) and every > _MOST_PLACES:
-        return f"takes at most {_MOST_PLACES} batches per epoch if part of the run is averaged; this run has {every}"
+        return fact("too_many_batches_averaged", at_most=_MOST_PLACES, batches=every)
     return None
 
 
-def _some_protection(process: Process) -> str | None:
+def _some_protection(process: Process) -> Fact | None:
     """With less, composing takes long and is worth little."""
-    if process.batches.turns is not Turns.NEW_ORDERS or isinstance(process.update.curvature, str):
+    if process.batches.turns is not Turns.NEW_ORDERS or isinstance(process.update.curvature, Fact):
         return None
     places = min(process.batches.per_epoch, len(process))
     mean = float(_squares_within(_states(process)[1], places).mean())
     worst = process.step_mu * max(1.0, math.sqrt(mean * len(process) / places))
-    if worst <= _LARGEST_MU:
-        return None
-    return f"needs mu <= {_LARGEST_MU:g}, per step and in all; this run has mu = {worst:.3g}, which is hardly any protection"
+    return None if worst <= _LARGEST_MU else fact("hardly_protected", at_most=_LARGEST_MU, mu=worst)
 
 
-LINEAR = Assumption("momentum or an average of iterates, and a smooth loss", _hidden_state)
+LINEAR = Assumption("linear_update", _hidden_state)
 LINEAR_UPDATE = ANY_UPDATE - {OTHER_OPTIMIZER}
-_SHORT = Assumption("the run is short enough to compute step by step", _short)
+_SHORT = Assumption("short_enough", _short)
 
 LINEAR_OPTIMISER = Theorem(
     "linear-optimiser",
@@ -216,7 +209,7 @@ RANDOM_LINEAR_OPTIMISER = Theorem(
     (
         LINEAR,
         _SHORT,
-        Assumption("mu is small enough for some protection", _some_protection),
+        Assumption("some_protection", _some_protection),
     ),
     _averaged,
 )

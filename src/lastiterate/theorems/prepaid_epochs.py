@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from lastiterate.algorithms.process import Process
+from lastiterate.facts import Fact
 from lastiterate.numerics.rounding import down
 from lastiterate.privacy.chosen_slack import ChosenSlack
 from lastiterate.privacy.compose import compose_counted
@@ -51,7 +52,7 @@ def _bound(process: Process) -> Evidence:
     return Evidence(ChosenSlack(partial(_all_epochs, process)))
 
 
-def _little_enough(process: Process) -> str | None:
+def _little_enough(process: Process) -> Fact | None:
     if any(one.failure(process) is not None for one in (SMOOTH, ALIKE_IF_NEW)):
         return None
     per_epoch = process.batches.per_epoch
@@ -70,7 +71,7 @@ PREPAID_EPOCHS = Theorem(
         GROWING,
         SMOOTH,
         ALIKE_IF_NEW,
-        Assumption("the run is short enough to compute step by step", _little_enough),
+        Assumption("short_enough", _little_enough),
         SOME_PROTECTION,
     ),
     _bound,

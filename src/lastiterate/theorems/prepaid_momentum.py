@@ -13,6 +13,7 @@ from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.optimizers import SGD
 from lastiterate.algorithms.process import Process
 from lastiterate.errors import Unavailable
+from lastiterate.facts import Fact, fact
 from lastiterate.kernel.prepaid import longest
 from lastiterate.kernel.steps import Refused
 from lastiterate.numerics.rounding import up
@@ -37,7 +38,7 @@ _PAYMENTS = (0.5, 1.0, 2.0, 8.0)  # at most, in units of the push
 def _turning(process: Process, slack: float, largest: float) -> Turning:
     """How far the push turns in a step, but for this probability, if no payment is larger than `largest` pushes."""
     optimizer, smooth, curvature = process.update.optimizer, smooth_of(process), process.update.curvature
-    if not isinstance(optimizer, SGD) or isinstance(curvature, str):
+    if not isinstance(optimizer, SGD) or isinstance(curvature, Fact):
         raise Refused(str(curvature))
     kept, noise = optimizer.momentum, float(process.noise[0])
     way = (float(smooth.movement[0]) + largest * float(process.sensitivity[0])) / (1 - kept)
@@ -102,11 +103,11 @@ def _bound(process: Process) -> Evidence:
     return Evidence(ChosenSlack(but_for))
 
 
-def _short(process: Process) -> str | None:
+def _short(process: Process) -> Fact | None:
     needed = len(process) * process.batches.per_epoch
     if needed <= _MOST_WORK:
         return None
-    return f"takes at most {_MOST_WORK:.3g} steps times batches per epoch; this run has {needed:.3g}"
+    return fact("too_much_work", times="batches_per_epoch", at_most=_MOST_WORK, needed=needed)
 
 
 PREPAID_MOMENTUM = Theorem(
@@ -118,7 +119,7 @@ PREPAID_MOMENTUM = Theorem(
         SEVERAL,
         LINEAR,
         SMOOTH,
-        Assumption("the run is short enough to compute step by step", _short),
+        Assumption("short_enough", _short),
     ),
     _bound,
     functions=1,

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import bdtr
 
 from lastiterate.algorithms.process import Process
+from lastiterate.facts import Fact, fact
 from lastiterate.kernel.prepaid import kept
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.payment_law import LARGEST, UNLIKELY, Steady, most_turns, payment_law
@@ -143,42 +144,34 @@ def _lengths(process: Process) -> tuple[int, ...]:
     return tuple(sorted(alone | {min(max(int(one / lost), _SHORTEST), most) for one in _LOSSES}))
 
 
-def _one_place(process: Process) -> str | None:
-    batches = process.batches
-    if process.adjacency.replaces:
-        needed = None if batches.constant_size else "batches of fixed size"
-    else:
-        needed = None if batches.sampling is POISSON else "Poisson batches with a fixed divisor"
-    return needed and f"needs {needed} under {process.adjacency!r}; this run has {batches.called}"
+def _one_place(process: Process) -> Fact | None:
+    batches, adjacency = process.batches, process.adjacency
+    fits = batches.constant_size if adjacency.replaces else batches.sampling is POISSON
+    return None if fits else fact("batches_not_for", adjacency=adjacency.name.lower(), batches=batches.kind)
 
 
-def _worth_hiding(process: Process) -> str | None:
+def _worth_hiding(process: Process) -> Fact | None:
     mu = float(process.sampled[0]) / float(process.noise[0])
-    if mu >= _LEAST_MU:
-        return None
-    return f"is skipped where composition is as good: the sensitivity is {mu:.3g} times the noise"
+    return None if mu >= _LEAST_MU else fact("sensitivity_too_small", times_noise=mu)
 
 
-def _little_lost(process: Process) -> str | None:
+def _little_lost(process: Process) -> Fact | None:
     if any(one.failure(process) is not None for one in (ONE_PLACE, SMOOTH, ALIKE_SMOOTH)):
         return None
     least = kept_at_least(process, _TYPICAL_SLACK)
     if _SHORTEST * (1 - least) <= _LOSSES[0] and Steady(_SHORTEST, 0.5, least).payable:
         return None
-    keeps = f"here a step keeps {max(least, 0.0):.3g} of it"
-    return f"needs steps that keep most of an earlier difference; {keeps}. Use a smaller step_size"
+    return fact("difference_lost", kept=max(least, 0.0))
 
 
-def _alike_smooth(process: Process) -> str | None:
-    if not isinstance(process.smooth, str) and not (process.constant and process.smooth.alike):
-        return "needs identical steps; step sizes or noise change"
-    return None
+def _alike_smooth(process: Process) -> Fact | None:
+    if isinstance(process.smooth, Fact) or (process.constant and process.smooth.alike):
+        return None
+    return fact("steps_not_alike")
 
 
-ONE_PLACE = Assumption(
-    "batches of fixed size if a record is replaced, Poisson batches with a fixed divisor otherwise", _one_place
-)
-ALIKE_SMOOTH = Assumption("all steps are identical, also in step size and clip", _alike_smooth)
+ONE_PLACE = Assumption("batches_fit_adjacency", _one_place)
+ALIKE_SMOOTH = Assumption("alike_in_size_and_clip", _alike_smooth)
 
 PREPAID_PARTICIPATION = Theorem(
     "hidden-participation/prepaid",
@@ -191,8 +184,8 @@ PREPAID_PARTICIPATION = Theorem(
         ALIKE_SMOOTH,
         NONEXPANSIVE,
         FEW_ENOUGH,
-        Assumption("a sensitivity that is not tiny beside the noise", _worth_hiding),
-        Assumption("small steps, which keep most of an earlier difference", _little_lost),
+        Assumption("noticeable_sensitivity", _worth_hiding),
+        Assumption("small_steps", _little_lost),
     ),
     _bound,
     rung=prepaid_windows_of,

@@ -13,8 +13,8 @@ from functools import lru_cache, partial
 import numpy as np
 
 from lastiterate.algorithms.process import Process
-from lastiterate.algorithms.smooth_push import UNBOUNDED_GRADIENTS
 from lastiterate.errors import Unavailable
+from lastiterate.facts import Fact, fact
 from lastiterate.kernel.places import Places
 from lastiterate.kernel.prepaid import (
     Kept,
@@ -52,7 +52,6 @@ from lastiterate.theorems.features import (
     WEIGHT_DECAY,
     Assumption,
 )
-from lastiterate.theorems.lacking import Lacks
 from lastiterate.theorems.places import places_of
 from lastiterate.theorems.shift_engine import TAME
 from lastiterate.theorems.theorem import Theorem
@@ -66,8 +65,8 @@ _PAYMENTS = (1.0, 4.0, 16.0, 256.0, 1e4, 1e20)
 
 def smooth_of(process: Process) -> Smooth:
     """Where the assumptions of these theorems hold."""
-    if isinstance(process.smooth, str):
-        raise Refused(process.smooth)
+    if isinstance(process.smooth, Fact):
+        raise Refused(str(process.smooth))
     return process.smooth
 
 
@@ -172,41 +171,40 @@ def _averaged(process: Process) -> Evidence:
     return for_any_slack(partial(prepaid_evidence, process, True))
 
 
-def _smooth(process: Process) -> str | None:
+def _smooth(process: Process) -> Fact | None:
     return None if isinstance(process.smooth, Smooth) else _not_smooth(process.smooth)
 
 
-def _not_smooth(reason: str) -> str:
+def _not_smooth(reason: Fact) -> Fact:
     """Gradients without a bound are told together with what else is lacking."""
-    return Lacks("clipped gradients") if reason is UNBOUNDED_GRADIENTS else f"needs smooth, unprojected steps; {reason}"
+    unbounded = reason.code == "gradients_unbounded"
+    return fact("lacks", what="clipped_gradients") if unbounded else fact("not_prepayable", because=reason)
 
 
-def _alike_if_new(process: Process) -> str | None:
+def _alike_if_new(process: Process) -> Fact | None:
     if not process.batches.reshuffled or not isinstance(process.smooth, Smooth):
         return None
     alike = process.constant and process.smooth.alike
-    return None if alike else "needs identical steps if each epoch has a new order; step sizes or noise change"
+    return None if alike else fact("steps_not_alike_if_new")
 
 
-def _several(process: Process) -> str | None:
-    return None if process.batches.per_epoch > 1 else "needs several batches per epoch; this run has one"
+def _several(process: Process) -> Fact | None:
+    return None if process.batches.per_epoch > 1 else fact("not_several_batches")
 
 
 def _little_enough(averaged: bool) -> Assumption:
-    def failure(process: Process) -> str | None:
+    def failure(process: Process) -> Fact | None:
         if any(one.failure(process) is not None for one in (SMOOTH, ALIKE_IF_NEW, TAME)):
             return None
         one_for_all = not averaged and _quick(process)
         return too_much_to_prepay(process, 1 if one_for_all else process.batches.per_epoch)
 
-    return Assumption("the run is short enough to compute step by step", failure)
+    return Assumption("short_enough", failure)
 
 
-def too_much_to_prepay(process: Process, records: int) -> str | None:
+def too_much_to_prepay(process: Process, records: int) -> Fact | None:
     needed, most = len(process) * records, _MOST_ALIKE if _quick(process) else _MOST_DIFFERENT
-    if needed <= most:
-        return None
-    return f"takes at most {most:.3g} steps times batches; this run has {needed:.3g}"
+    return None if needed <= most else fact("too_much_work", times="batches", at_most=most, needed=needed)
 
 
 def _quick(process: Process) -> bool:
@@ -215,9 +213,9 @@ def _quick(process: Process) -> bool:
     return alike and process.contraction <= 1
 
 
-SMOOTH = Assumption("a smooth loss with bounded gradients", _smooth)
-ALIKE_IF_NEW = Assumption("all steps are identical, if each epoch has a new order", _alike_if_new)
-SEVERAL = Assumption("several batches per epoch", _several)
+SMOOTH = Assumption("smooth_loss", _smooth)
+ALIKE_IF_NEW = Assumption("alike_if_new", _alike_if_new)
+SEVERAL = Assumption("several_batches", _several)
 LITTLE_TO_PREPAY = _little_enough(averaged=True)
 
 PREPAYMENT = Theorem(

@@ -16,6 +16,7 @@ import numpy as np
 from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
+from lastiterate.facts import Fact, fact
 from lastiterate.mixing.settled import BlockEnds, settled
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
@@ -240,23 +241,19 @@ def _bound(process: Process) -> Evidence:
     return Evidence(reflected_profile(process))
 
 
-def _narrow(process: Process) -> str | None:
+def _narrow(process: Process) -> Fact | None:
     if not math.isfinite(process.diameter):
         return None
     width = process.diameter / float(process.worst_alike.noise[0])
-    if width <= _WIDEST:
-        return None
-    return f"needs a domain at most {_WIDEST:g} times as wide as the noise; its diameter is {width:.6g} times the noise"
+    return None if width <= _WIDEST else fact("domain_too_wide", at_most=_WIDEST, times_noise=width)
 
 
-def _some_protection(process: Process) -> str | None:
+def _some_protection(process: Process) -> Fact | None:
     ratio = extremes(process.sensitivity)[1] / extremes(process.noise)[0]
-    if ratio <= _LARGEST_PUSH:
-        return None
-    return f"needs a sensitivity of at most {_LARGEST_PUSH:g} times the noise; it is {ratio:.3g} times the noise. Add noise"
+    return None if ratio <= _LARGEST_PUSH else fact("sensitivity_too_large", at_most=_LARGEST_PUSH, times_noise=ratio)
 
 
-def _few_enough(process: Process) -> str | None:
+def _few_enough(process: Process) -> Fact | None:
     batches = process.batches
     if not batches.passes or not math.isfinite(process.diameter) or (_narrow(process) or _some_protection(process)):
         return None
@@ -264,7 +261,7 @@ def _few_enough(process: Process) -> str | None:
     most = limit // len(Bounded(process.worst_alike).scale.rows)
     if batches.per_epoch <= most:
         return None
-    return f"takes at most {most} batches per epoch on a domain this wide; this run has {batches.per_epoch}"
+    return fact("too_many_batches_on_domain", at_most=most, batches=batches.per_epoch)
 
 
 REFLECTION = Theorem(
@@ -275,9 +272,9 @@ REFLECTION = Theorem(
     (
         BOUNDED,
         BOUNDED_RECORDS,
-        Assumption("the domain is at most 16 times as wide as the noise", _narrow),
-        Assumption("a sensitivity that noise can hide", _some_protection),
-        Assumption("few enough batches per epoch", _few_enough),
+        Assumption("narrow_domain", _narrow),
+        Assumption("hideable_sensitivity", _some_protection),
+        Assumption("few_batches", _few_enough),
         WHOLE_EPOCHS_IF_SHUFFLED,
     ),
     _bound,

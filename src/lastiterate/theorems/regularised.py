@@ -80,7 +80,7 @@ REGULARISED_MIXING = Theorem(
         DECAYING,
         KNOWN_DIMENSION,
         WHOLE_EPOCHS_IF_NEW,
-        Assumption(FORGETFUL.statement, lambda process: FORGETFUL.failure(in_a_ball(process)[0])),
+        Assumption(FORGETFUL.code, lambda process: FORGETFUL.failure(in_a_ball(process)[0])),
     ),
     _bound,
     rung=_blocks_in_a_ball,

@@ -8,6 +8,7 @@ import numpy as np
 
 from lastiterate.algorithms.per_step import each, extremes, is_constant
 from lastiterate.algorithms.process import Process
+from lastiterate.facts import Fact, fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.levels import few_levels
 from lastiterate.numerics.rounding import up
@@ -78,13 +79,10 @@ def _few_steps(process: Process, near: Floats, far: Floats) -> tuple[tuple[Step,
     return tuple(zip(found, counts.tolist(), strict=True))
 
 
-def _bounded_records(process: Process) -> str | None:
+def _bounded_records(process: Process) -> Fact | None:
     if process.batches.constant_size or math.isfinite(extremes(process.sampled)[1]):
         return None
-    return (
-        "needs a bound on each record's gradient for Poisson batches; only its change is bounded. Use clip, or "
-        "gradient_norm of li.losses.general"
-    )
+    return fact("record_gradients_unbounded")
 
 
-BOUNDED_RECORDS = Assumption("bounded gradients, if batches are Poisson", _bounded_records)
+BOUNDED_RECORDS = Assumption("bounded_records", _bounded_records)

@@ -15,6 +15,7 @@ from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
 from lastiterate.errors import InvalidInput
+from lastiterate.facts import Fact, fact
 from lastiterate.kernel.places import Places
 from lastiterate.kernel.steps import Steps
 from lastiterate.numerics.arrays import Floats
@@ -132,22 +133,20 @@ def _averaged(process: Process) -> Evidence:
 
 
 def _little_enough(averaged: bool) -> Assumption:
-    def failure(process: Process) -> str | None:
+    def failure(process: Process) -> Fact | None:
         if _finite_when_reshuffled(process) is not None:
             return None
         needed = work(places_of(process, averaged))
-        if needed <= MOST_WORK:
-            return None
-        return f"takes at most {MOST_WORK:.3g} steps times batches; this run has {needed:.3g}"
+        return None if needed <= MOST_WORK else fact("too_much_work", times="batches", at_most=MOST_WORK, needed=needed)
 
-    return Assumption("the run is short enough to compute step by step", failure)
+    return Assumption("short_enough", failure)
 
 
-def _finite_when_reshuffled(process: Process) -> str | None:
+def _finite_when_reshuffled(process: Process) -> Fact | None:
     return FINITE_LIPSCHITZ.failure(process) if process.batches.reshuffled else None
 
 
-def _tame(process: Process) -> str | None:
+def _tame(process: Process) -> Fact | None:
     """Where each epoch has a new order, a turn counts with what it may grow to by the end of its epoch."""
     if not process.batches.reshuffled or FINITE_LIPSCHITZ.failure(process) or process.contraction <= 1:
         return None
@@ -155,15 +154,12 @@ def _tame(process: Process) -> str | None:
         max(float(pushes.max()) for pushes in new_orders(process, averaged=False).worst_pushes)
         / extremes(process.noise)[0]
     )
-    if grown <= _MOST_GROWN:
-        return None
-    grows = f"it may grow to {grown:.3g} times the noise, because {process.reason}"
-    return f"needs a record's effect to stay small within an epoch; {grows}"
+    return None if grown <= _MOST_GROWN else fact("grows_within_epoch", times_noise=grown, because=process.reason)
 
 
 FEW_ENOUGH_PLACES = _little_enough(averaged=True)
-TAME = Assumption("little growth within an epoch, if each epoch has a new order", _tame)
-_KNOWN = Assumption("a known Lipschitz constant, if each epoch has a new order", _finite_when_reshuffled)
+TAME = Assumption("tame", _tame)
+_KNOWN = Assumption("finite_lipschitz_if_new", _finite_when_reshuffled)
 
 SHIFT_ENGINE = Theorem(
     "shift-engine",

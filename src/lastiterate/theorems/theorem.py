@@ -12,7 +12,7 @@ from typing import Any
 from lastiterate.algorithms.process import Process
 from lastiterate.display import summary
 from lastiterate.errors import Unavailable
-from lastiterate.facts import Fact
+from lastiterate.facts import Fact, fact
 from lastiterate.kernel.places import Places
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.best import best
@@ -35,7 +35,6 @@ from lastiterate.theorems.features import (
     Feature,
     features_of,
 )
-from lastiterate.theorems.lacking import one_text, together
 from lastiterate.theorems.usual_sizes import REFERENCE, OfUsualSizes, UsualSizes, without_exceptions
 
 
@@ -102,7 +101,7 @@ class Theorem:
         """How its certificates are checked."""
         return Grade.RECOMPUTED if self.places is None else Grade.REPLAYED
 
-    def failures(self, process: Process) -> list[tuple[Assumption, str]]:
+    def failures(self, process: Process) -> list[tuple[Assumption, Fact]]:
         """The assumptions that fail, each with the reason."""
         return list(self.failing(process))
 
@@ -115,7 +114,7 @@ class Theorem:
             return process if self.places is None else process.without_a_distant_start()
         return replace(process, members=()) if self.as_one is None else self.as_one(process)
 
-    def failing(self, process: Process) -> Iterator[tuple[Assumption, str]]:
+    def failing(self, process: Process) -> Iterator[tuple[Assumption, Fact]]:
         """The features that it does not cover, or else the assumptions that fail, one by one: some take long to check."""
         given = self.seen(process).but_for(0.0 if self.places else REFERENCE)
         if uncovered := [one for one in features_of(given) if one[0] not in self.features | BY_THE_FRAME]:
@@ -145,10 +144,10 @@ class Theorem:
         """Why it does not apply, without computing its bound."""
         return self._refusal(process, self.failures(process))
 
-    def _refusal(self, process: Process, failed: list[tuple[Assumption, str]]) -> Inapplicable:
+    def _refusal(self, process: Process, failed: list[tuple[Assumption, Fact]]) -> Inapplicable:
         if not failed:
-            return Inapplicable(self, (f"finds no finite bound: {process.reason}",))
-        return Inapplicable(self, together(reason for _, reason in failed), tuple(one for one, _ in failed))
+            return Inapplicable(self, (fact("no_finite_bound", because=process.reason),))
+        return Inapplicable(self, tuple(reason for _, reason in failed), tuple(one for one, _ in failed))
 
     def _of_all(self, process: Process, one: Notion) -> Notion:
         """For a whole group, from what holds for one record of it."""
@@ -238,21 +237,30 @@ class Guarantee:
 
 @dataclass(frozen=True)
 class Inapplicable:
-    """A theorem that does not apply to a run, and the reasons."""
+    """A theorem that does not apply to a run, and the reasons: one fact for each assumption that failed."""
 
     theorem: Theorem
-    reasons: tuple[str, ...]
+    reasons: tuple[Fact, ...]
     failed: tuple[Assumption, ...] = ()
 
     def __repr__(self) -> str:
-        return summary(self, repr(self.theorem.name), *self.reasons)
+        return summary(self, repr(self.theorem.name), *self.sentences)
 
     def __str__(self) -> str:
         return f"{self.theorem.name} does not apply: {self.because}."
 
     @property
+    def sentences(self) -> tuple[str, ...]:
+        """The reasons in words: all that the run lacks in one sentence, then each of the others."""
+        from lastiterate.report.english_refusals import sentences
+
+        return sentences(self.reasons)
+
+    @property
     def because(self) -> str:
-        """The reasons, as sentences without the last full stop."""
+        """The reasons as one text, without the last full stop."""
+        from lastiterate.report.english_refusals import one_text
+
         return one_text(self.reasons)
 
 

@@ -13,6 +13,7 @@ from operator import attrgetter
 import numpy as np
 
 from lastiterate.algorithms.process import Process
+from lastiterate.facts import Fact, fact
 from lastiterate.mixing.tail import Tail
 from lastiterate.mixing.window import WindowTail
 from lastiterate.numerics.arrays import Floats
@@ -180,15 +181,13 @@ def _carried_alike(push: float, factor: float, count: int) -> tuple[Floats, Floa
     return pushes, sizes, rest
 
 
-def _some_distance(process: Process) -> str | None:
+def _some_distance(process: Process) -> Fact | None:
     maps = first_maps(process, len(process))
     largest = farthest(maps, process.diameter) if maps.constant else float(_largest_along(process)[-1])
-    if math.isfinite(largest):
-        return None
-    return f"needs a bound on the distance between two runs; {process.reason}. A bounded domain would give one"
+    return None if math.isfinite(largest) else fact("distance_unbounded", because=process.reason)
 
 
-BOUNDED_DISTANCE = Assumption("two runs stay within a bounded distance", _some_distance)
+BOUNDED_DISTANCE = Assumption("bounded_distance", _some_distance)
 
 WINDOW_TAIL = Theorem(
     "window-tail",

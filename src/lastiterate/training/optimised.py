@@ -13,6 +13,7 @@ from typing import Any
 from lastiterate.algorithms.optimizers import At
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
+from lastiterate.facts import Fact
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.randomness import Source
 from lastiterate.training.objectives import Objective
@@ -122,7 +123,7 @@ class OptimisedStep(TrainingStep):
 
     def _check_last(self, noise: float, lengths: float) -> None:
         """The rounding of an average is that of all its terms; where nothing hides by it, none is charged."""
-        charged = not isinstance(self.run.process.update.curvature, str) and self.source.private
+        charged = not isinstance(self.run.process.update.curvature, Fact) and self.source.private
         if charged and not ROUNDING * lengths <= self.vectors.straying / 8 * noise:
             raise InvalidInput(
                 f"noise of {noise:.3g} on what is released is lost in the rounding of iterates of length {lengths:.3g}. "
@@ -132,7 +133,7 @@ class OptimisedStep(TrainingStep):
     def _apart(self) -> float:
         """A rounding of an iterate is felt in the next two steps, and in the average, whose own noise is smaller."""
         curvature = self.run.process.update.curvature
-        if isinstance(curvature, str):
+        if isinstance(curvature, Fact):
             return math.inf
         linear = self.optimizer.linear
         felt = 1.0 if linear is None else sum(map(abs, linear.steps[1:])) + 1.0

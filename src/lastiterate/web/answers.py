@@ -86,8 +86,8 @@ def _attack(report: Report, _: bool) -> Iterator[Part]:
 
 
 def _whole(report: Report, _: bool) -> Iterator[Part]:
-    refused = [{"theorem": one.theorem.name, "reasons": [one.because]} for one in report.inapplicable]
-    words = {"assumptions": [str(one) for one in report.assumptions], "inapplicable": refused}
+    refused = [f"{one.theorem.name}: {'; '.join(one.sentences)}." for one in report.inapplicable]
+    words = {"assumptions": [str(one) for one in report.assumptions], "refused": refused}
     yield {**report.to_dict(), **words, "described": described(report.run)}
 
 

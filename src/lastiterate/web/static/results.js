@@ -49,8 +49,8 @@ export function showReport(report) {
   at("theorems").dataset.values = JSON.stringify(report.guarantees.map((one) => [one.theorem, one.epsilon]));
   list("assumptions", report.assumptions);
   list("described", report.described);
-  list("refused", report.inapplicable.map((one) => `${one.theorem}: ${one.reasons.join("; ")}.`));
-  at("refused-title").textContent = `${report.inapplicable.length} theorems that do not apply`;
+  list("refused", report.refused);
+  at("refused-title").textContent = `${report.refused.length} theorems that do not apply`;
   at("cheaper").hidden = report.alternatives.length === 0;
   at("cheaper").querySelector("ul").replaceChildren(
     ...report.alternatives.map((one) => element("li", {}, `ε = ${upper(one.epsilon)} ${one.change}, by ${one.theorem}`)),
