@@ -358,9 +358,14 @@ def _l2_in_full(after_clipping: bool) -> str:
     return f"L2 regularisation applies to every weight at every step{', after clipping' if after_clipping else ''}."
 
 
-@_says("start_norm", "the start has norm at most {at_most:g}")
+@_says("start_norm")
 def _start_norm(at_most: float) -> str:
     return f"The first iterate has norm at most {at_most:g}." if at_most else "Training starts at zero."
+
+
+_SHORT["start_norm"] = lambda at_most: (
+    f"the start has norm at most {at_most:g}" if at_most else "training starts at zero"
+)
 
 
 # The loss of a record.
