@@ -12,7 +12,7 @@ GROUPS = "tests/laws/test_laws_of_groups.py"
 FILTERS = "tests/laws/test_linear_filters.py"
 SAMPLERS = "tests/training/test_samplers.py"
 MIXING = "tests/mixing"
-BORDERS = "tests/laws/test_borders.py"
+BORDERS = "tests/laws/test_formula_borders.py"
 FLOATING_POINT = "tests/training/test_floating_point.py"
 
 

@@ -202,21 +202,23 @@ class HardestFirst:
         There Σ w_k·y_k over the places that q moves has a convex logarithm. Where a place costs next to nothing the last
         kink is near infinity: the search begins where a hard place is as hard as it may be.
         """
-        kinks, rows = np.sort(epsilon / mus + mus / 2, axis=1), np.arange(len(mus))
+        hard, ends = self._typical[0], epsilon / mus + mus / 2
+        kinks, rows = np.sort(ends, axis=1), np.arange(len(mus))
         low, high = np.zeros(len(mus), np.intp), np.full(len(mus), mus.shape[1] - 1)
         for _ in range(mus.shape[1].bit_length()):
             middle = (low + high) // 2
             enough = (self._at(epsilon, mus, kinks[rows, middle]) - 1) @ self.weights >= 0
             low, high = np.where(enough, low, np.minimum(middle + 1, high)), np.where(enough, middle, high)
-        hardest = np.where(self._typical[0], (epsilon + _HARDEST) / mus + mus / 2, np.inf).min(axis=1)
-        least = kinks[rows, np.maximum(high - 1, 0)]
-        point = most = np.maximum(np.minimum(kinks[rows, high], hardest), least)
+        hardest = np.where(hard, (epsilon + _HARDEST) / mus + mus / 2, np.inf).min(axis=1)
+        least, next_kink = kinks[rows, np.maximum(high - 1, 0)], kinks[rows, high]
+        point = most = np.maximum(np.minimum(next_kink, hardest), least)
+        moved = np.where(hard, ends <= least[:, None], ends >= next_kink[:, None])  # at a kink, rounding does not decide
+        needed = np.maximum(moved @ self.weights, 1e-300)
         for _ in range(_STEPS):
-            shares = self._at(epsilon, mus, point)
-            moved = shares != 1
-            total, slope = (np.where(moved, values, 0.0) @ self.weights for values in (shares, shares * mus))
-            excess = np.log(np.maximum(total, 1e-300) / np.maximum(moved @ self.weights, 1e-300))
-            point = np.minimum(np.maximum(point - excess * total / np.maximum(slope, 1e-300), least), most)
+            shares = np.where(moved, self._at(epsilon, mus, point), 0.0)
+            total = np.maximum(shares @ self.weights, 1e-300)
+            step = np.log(total / needed) * total / np.maximum((shares * mus) @ self.weights, 1e-300)
+            point = np.minimum(np.maximum(point - step, least), most)
         return np.asarray(point)
 
     def _at(self, epsilon: float, mus: Floats, point: Floats) -> Floats:
