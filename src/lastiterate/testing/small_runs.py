@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from itertools import permutations, product
 from typing import Any
 
@@ -383,7 +383,7 @@ class DensityChain:
 
     def _carried(self, mine: Gradient) -> Floats:
         state, step = np.ones((1, 1)), 0
-        kernel = cache(lambda step, batch: self._kernel(step, batch, mine))
+        kernel = lru_cache(maxsize=256)(lambda step, batch: self._kernel(step, batch, mine))
         for patterns in self.small.stretches:
             after: Any = 0.0
             for pattern, probability in patterns.items():
