@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import lastiterate as li
@@ -66,18 +68,36 @@ def declared_checkpoints() -> list[Shown]:
 
 def very_long_runs() -> list[Shown]:
     """10⁸ and 10¹² steps that contract were composed, or never answered; they cost what their last steps cost."""
+    shuffled = li.Shuffled(records=100, batch_size=20)
+    uneven = li.Shuffled(records=101, batch_size=20, last="smaller", each_epoch=False)
+    convex, domain = li.losses.logistic(feature_norm=1.0), li.Ball(radius=0.3)
     found = []
     for batches in (
         li.FullBatch(records=100),
         li.Cyclic(records=100, batch_size=20),
-        li.Shuffled(records=100, batch_size=20),
+        shuffled,
         li.Shuffled(records=100, batch_size=20, each_epoch=False),
+        li.BallsAndBins(records=100, batches=5),
+        li.Cyclic(records=101, batch_size=20, last="smaller"),
+        uneven,
     ):
-        runs = [li.Run(LOGISTIC, batches, 0.5, li.OnMeanGradient(std=0.5), steps) for steps in (2_000, 10**8, 10**12)]
-        shorter, *longer = (li.account(run, DELTA) for run in runs)
-        limit = next(one for one in shorter.guarantees if one.theorem.name == "shift-engine").epsilon(DELTA)
-        found += [_at_most(f"{one.run.steps:g} steps, {batches!r}", limit, one.epsilon) for one in longer]
-    return found
+        found += _for_ever(batches, "shift-engine")
+    found += _for_ever(shuffled, "shift-engine", user_records=3)
+    found += _for_ever(uneven, "shift-engine", user_records=3)
+    found += _for_ever(li.FullBatch(records=100), "linear-optimiser", optimizer=li.SGD(momentum=0.5))
+    found += _for_ever(shuffled, "linear-optimiser/random-order", released=li.EMA(decay=0.9))
+    found += _for_ever(li.FullBatch(records=100), "linear-optimiser", released=li.Average(last=30))
+    return found + _for_ever(li.Cyclic(records=100, batch_size=20), "reflection", loss=convex, domain=domain)
+
+
+def _for_ever(batches: Any, name: str, **more: Any) -> list[Shown]:
+    """Beside what a theorem says of a few thousand steps, whole epochs of them."""
+    given = {"loss": LOGISTIC, "noise": li.OnMeanGradient(std=0.5), **more}
+    counts = [steps - steps % batches.per_epoch for steps in (3_000, 10**8, 10**12)]
+    short, *runs = [li.Run(batches=batches, step_size=0.5, steps=steps, **given) for steps in counts]
+    limit = li.account(short, DELTA, theorems=[one for one in li.CATALOGUE if one.name == name]).epsilon * (1 + 1e-6)
+    said = "".join(f", {one!r}" for one in more.values())
+    return [_at_most(f"{one.steps:g} steps, {batches!r}{said}", limit, li.account(one, DELTA).epsilon) for one in runs]
 
 
 def settled_tables() -> list[Shown]:

@@ -75,6 +75,7 @@ def changed(given: Process) -> dict[str, Process]:
         "members": (2,),
         "proximal": True,
         "decays": True,
+        "inside": (0.5, 0.9),
     }
     assert sorted(values) == sorted(field.name for field in fields(Process))
     if len(given) == 1:

@@ -366,6 +366,7 @@ NO_BORDERS = {
     "theorems.window_tail._MOST_HIDDEN": EFFORT,
     "kernel.check._MOST_PAIRS": "other pairs of a certificate are not looked at, and count as not compared",
     "kernel.read._MOST_STEPS": REFUSES,
+    "shift.memory._LARGEST_LOG": FLOATS,
     "shift.one_block._LARGEST_LOG": FLOATS,
     "mixing.distances._LARGEST_PAYMENT": EFFORT,
     "mixing.settled._MOST_BLOCKS": EFFORT,

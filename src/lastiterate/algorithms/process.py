@@ -16,11 +16,10 @@ from lastiterate.display import summary
 from lastiterate.facts import Fact, fact
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 
-_LONG = (
-    30_000_000  # steps: what theorems go through one by one; of longer runs that contract, the last steps are enough
-)
+LONG = 30_000_000  # steps: what theorems go through one by one; of longer runs that contract, the last are enough
 _FORGOTTEN = 1e-18  # of a μ: added for what came before them, far below an ulp of any ε
 _PUSH_UNKNOWN, _START_FORGOTTEN = fact("push_unknown"), fact("start_forgotten")
 
@@ -58,6 +57,9 @@ class Process:
     `proximal`, `decays`: whether a step has a proximal map, and whether it shrinks the weights; both are counted in above.
 
     `adjacency`: what the neighbour's data set has instead of the record; `lipschitz` is about both data sets.
+
+    `inside`: in a very long run with a smaller last batch, quantities are stored once, as the worst of an epoch; all steps
+    but the last of each epoch have at most these times `sensitivity` and `sampled`, and `lipschitz`.
     """
 
     batches: Batches
@@ -82,6 +84,7 @@ class Process:
     members: tuple[int, ...] = ()
     proximal: bool = False
     decays: bool = False
+    inside: tuple[float, float] = (1.0, 1.0)
 
     def __repr__(self) -> str:
         sizes = {"sensitivity": self.sensitivity, "noise": self.noise, "lipschitz": self.lipschitz}
@@ -132,28 +135,53 @@ class Process:
         smooth = self.smooth if isinstance(self.smooth, Fact) else self.smooth.like_the_first(steps)
         return replace(self._each(lambda values, _: np.broadcast_to(values[0], steps)), smooth=smooth)
 
-    def without_a_distant_start(self) -> Process:
-        """The last steps of a very long run whose steps are alike and contract, from a common state; else the run itself.
-
-        Where only the last iterate is released, the first steps leave two runs at most 8·s/(1 − L) apart, also if two
-        records change places, and the last K steps shrink that by L^K. The noise of the last one hides the rest, which is
-        added to `displacement`; K is such that it is below 1e-18. Whole epochs are left out. Proof: docs/proofs.md.
-        """
-        factor, noise = self.contraction, float(self.noise[0])
-        plain = self.update.plain and not self.releases and self.usual is None and self.group == 1 and not self.members
-        if len(self) <= _LONG or not plain or not self.constant or not factor < 1:
-            return self
-        apart = 8 * max(extremes(self.sensitivity)[1], extremes(self.sampled)[1]) / (1 - factor) / noise
-        needed = 1 if not factor else math.ceil(max(math.log(apart / _FORGOTTEN), 1.0) / -math.log(factor)) + 1
-        epoch = self.batches.per_epoch
-        steps = (-(-needed // epoch)) * epoch + len(self) % epoch
-        if not steps <= _LONG:
-            return self
-        smooth = (
-            self.smooth if isinstance(self.smooth, Fact) or not extremes(self.smooth.decay)[1] else _START_FORGOTTEN
+    def repeated(self, steps: int) -> Process:
+        """So many steps, of which this is the first epoch: each as bad as the worst of it, the others by `inside`."""
+        worst = self.worst_alike
+        pushes, sampled, factor = (
+            _share(float(getattr(self, name)[0]), float(getattr(worst, name)[0]))
+            for name in ("sensitivity", "sampled", "lipschitz")
         )
-        kept = replace(self.like_the_first(steps), displacement=self.displacement + _FORGOTTEN)
-        return kept if smooth is self.smooth else replace(kept, smooth=smooth)
+        found = worst._each(lambda values, _: np.broadcast_to(values[0], steps))
+        return replace(found, inside=(max(pushes, sampled), factor))
+
+    def without_a_distant_start(self) -> Process:
+        """The last steps of a very long run whose epochs are alike and contract, from a common state; else the run itself.
+
+        Where only the last iterate is released, the first steps leave two runs at most 8·k·e·s/(1 − p) apart, also if two
+        records change places, for e steps and a Lipschitz constant p of an epoch and k records of a user; the last n epochs
+        shrink that by p^n. The noise of the last step hides the rest, which is added to `displacement`; n is such that it is
+        below 1e-18. Whole epochs are left out. Proof: docs/proofs.md.
+        """
+        if len(self) <= LONG or not self.update.plain or self.releases or not self.constant:
+            return self
+        epoch, user = self.batches.per_epoch, max(self.group, sum(self.members))
+        inside = self.inside[1]
+        whole = 1 if inside == 1 else epoch
+        factor = up(self.contraction * (inside * self.contraction) ** (whole - 1), operations=2 * whole)
+        if not factor < 1:
+            return self
+        grown = max(self.contraction, 1.0)  # the last step of an epoch alone may move iterates apart
+        push = whole * user * max(extremes(self.sensitivity)[1], extremes(self.sampled)[1])
+        apart = 8 * push * grown**2 / (1 - factor) / float(self.noise[0])
+        needed = 1 if not factor else math.ceil(max(math.log(apart / _FORGOTTEN), 1.0) / -math.log(factor)) + 1
+        steps = -(-needed * whole // epoch) * epoch + len(self) % epoch
+        return self.last_steps(steps, _FORGOTTEN) if steps <= LONG else self
+
+    def last_steps(self, steps: int, displacement: float) -> Process:
+        """So many, whole epochs left out, from a common state; what is computed is this much farther from what is proved."""
+        kept = replace(self.like_the_first(steps), displacement=up(self.displacement + displacement, operations=2))
+        if not isinstance(kept.smooth, Fact) and extremes(kept.smooth.decay)[1]:
+            kept = replace(kept, smooth=_START_FORGOTTEN)
+        if self.inside == (1.0, 1.0):
+            return kept
+        pushes, factors = (self.batches.pattern(one, 1.0, steps) for one in self.inside)
+        return replace(
+            kept,
+            sensitivity=_times(kept.sensitivity, pushes),
+            sampled=_times(kept.sampled, pushes),
+            lipschitz=_times(kept.lipschitz, factors),
+        )
 
     def _each(self, change: Callable[[Floats, int], Floats]) -> Process:
         """`change` gets the quantities of all steps, and whether the least (0) or the greatest (1) of them is the worst."""
@@ -168,6 +196,7 @@ class Process:
             releases=(),
             smooth=fact("steps_count_as_worst"),
             usual=None,
+            inside=(1.0, 1.0),
         )
 
     @property
@@ -175,6 +204,15 @@ class Process:
         """From one released iterate to the next."""
         ends = (0, *self.releases, len(self))
         return list(pairwise(ends))
+
+
+def _share(one: float, worst: float) -> float:
+    return min(up(one / worst, operations=2), 1.0) if 0 < worst < math.inf else 1.0
+
+
+def _times(values: Floats, shares: Floats) -> Floats:
+    """What is not smaller stays exactly as it is."""
+    return np.where(shares == 1, values, up(values * shares, operations=2))
 
 
 def _between(values: Floats) -> str:

@@ -27,7 +27,7 @@ from lastiterate.algorithms.per_step import (
     is_constant,
     over_run,
 )
-from lastiterate.algorithms.process import Process
+from lastiterate.algorithms.process import LONG, Process
 from lastiterate.algorithms.prox import Prox
 from lastiterate.algorithms.quantities import Quantities
 from lastiterate.algorithms.released import LAST, Released
@@ -162,9 +162,21 @@ class Run:
         return replace(worst, usual=usual)
 
     def _process_of(self, sizes: Sizes) -> Process:
-        """As long as batches have these sizes; what leaves the range of floats is refused, or infinite."""
+        """As long as batches have these sizes; what leaves the range of floats is refused, or infinite.
+
+        A smaller last batch makes steps differ, also in runs of more steps than could be stored: there the first epoch
+        stands for all.
+        """
+        if self.batches.uneven and self.batches.per_epoch <= LONG < self.steps and self._alike:
+            return replace(self, steps=self.batches.per_epoch)._process_of(sizes).repeated(self.steps)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             return Quantities(self, sizes).process
+
+    @property
+    def _alike(self) -> bool:
+        """Whether nothing was given as one number for each step."""
+        given = (self.step_size, self.clip, *vars(self.noise).values())
+        return all(one is None or isinstance(one, float | int) for one in given)
 
     def __repr__(self) -> str:
         return run_line(self)

@@ -212,7 +212,9 @@ class HardestFirst:
         hardest = np.where(hard, (epsilon + _HARDEST) / mus + mus / 2, np.inf).min(axis=1)
         least, next_kink = kinks[rows, np.maximum(high - 1, 0)], kinks[rows, high]
         point = most = np.maximum(np.minimum(next_kink, hardest), least)
-        moved = np.where(hard, ends <= least[:, None], ends >= next_kink[:, None])  # at a kink, rounding does not decide
+        moved = np.where(
+            hard, ends <= least[:, None], ends >= next_kink[:, None]
+        )  # at a kink, rounding does not decide
         needed = np.maximum(moved @ self.weights, 1e-300)
         for _ in range(_STEPS):
             shares = np.where(moved, self._at(epsilon, mus, point), 0.0)

@@ -383,7 +383,7 @@ class DensityChain:
 
     def _carried(self, mine: Gradient) -> Floats:
         state, step = np.ones((1, 1)), 0
-        kernel = lru_cache(maxsize=64)(lambda step, batch: self._kernel(step, batch, mine))
+        kernel = lru_cache(maxsize=256)(lambda step, batch: self._kernel(step, batch, mine))
         for patterns in self.small.stretches:
             after: Any = 0.0
             for pattern, probability in patterns.items():

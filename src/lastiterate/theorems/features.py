@@ -203,7 +203,7 @@ _FIELDS = frozenset(
             "dimension",
         ),
         *("smooth", "usual", "update", "proximal", "decays", "releases", "adjacency", "group", "members"),
-        *("beforehand_mu", "displacement", "reason"),
+        *("beforehand_mu", "displacement", "reason", "inside"),
     }
 )
 

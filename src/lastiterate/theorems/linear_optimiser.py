@@ -7,11 +7,13 @@ leaves nothing behind; the paths of several turns may overlap. Proof: docs/proof
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.process import Process
+from lastiterate.algorithms.released import Average
 from lastiterate.facts import Fact, fact
 from lastiterate.kernel.steps import Refused
 from lastiterate.numerics.arrays import Floats
@@ -20,6 +22,7 @@ from lastiterate.privacy.averaged import AveragedGaussianDP
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
+from lastiterate.shift.memory import memories
 from lastiterate.shift.momentum import Hidden
 from lastiterate.shift.overlap import TurnsOfRecord, square_of
 from lastiterate.theorems.evidence import Evidence
@@ -41,6 +44,7 @@ from lastiterate.theorems.theorem import Theorem
 _DIGITS = 5  # to which a square is rounded up: other machines find paths that differ in later ones
 _MOST_PLACES = 256  # looked at one by one; beyond, some stand for others that are hidden longer
 _MOST_STEPS = 10**8
+_FORGOTTEN = 1e-9  # of the μ of a step: added for all that came before the last steps
 _LARGEST_MU = 8.0  # ε is 65 there, at δ = 1e-5: with more, composing takes long and is worth little
 
 
@@ -54,6 +58,28 @@ def _states(process: Process) -> tuple[Hidden, Hidden, int]:
     before, after = Hidden(linear, middle, half), Hidden(update.released.filtered(linear), middle, half)
     begins = update.released.begins(len(process))
     return (before, after, begins) if begins else (after, after, 0)
+
+
+def _recent(process: Process) -> Process:
+    """The last steps alone, from a common state, where the optimiser forgets what came before; else the run itself.
+
+    Where the last batch of an epoch is smaller, every step then counts as one on that batch.
+    """
+    update, epoch, whole = process.update, _every(process), len(process)
+    linear, taken = update.optimizer.linear, update.released
+    if linear is None or isinstance(update.curvature, str) or process.releases:
+        return process
+    if not process.constant and not process.batches.uneven:
+        return process
+    alike = replace(process if process.constant else process.worst_alike, inside=(1.0, 1.0))
+    averaged = whole - taken.begins(whole) if isinstance(taken, Average) else 1
+    filtered = linear if isinstance(taken, Average) else taken.filtered(linear)
+    pushes = max(float(alike.sensitivity[0]), float(alike.sampled[0])) / float(alike.noise[0])
+    together, negligible = 8 * max(process.group, sum(process.members)) * pushes, _FORGOTTEN * alike.step_mu
+    found = memories(Hidden(filtered, *update.curvature), linear.point)
+    needed = min((one.needed(together, negligible / averaged) for one in found), default=whole)
+    steps = -(-(needed + averaged) // epoch) * epoch + whole % epoch
+    return alike.last_steps(steps, negligible) if steps < whole else process
 
 
 def _rounded_up(square: float) -> float:
@@ -200,6 +226,7 @@ LINEAR_OPTIMISER = Theorem(
     {FULL_BATCHES, FIXED_ORDER, ONE_ORDER, WEIGHT_DECAY} | LINEAR_UPDATE | IN_ORDER | ANY_NEIGHBOURS,
     (LINEAR, _SHORT),
     _worst,
+    recent=_recent,
 )
 RANDOM_LINEAR_OPTIMISER = Theorem(
     "linear-optimiser/random-order",
@@ -212,4 +239,5 @@ RANDOM_LINEAR_OPTIMISER = Theorem(
         Assumption("some_protection", _some_protection),
     ),
     _averaged,
+    recent=_recent,
 )

@@ -55,6 +55,8 @@ class Theorem:
 
     If several records of a user may differ, the guarantee for one record is converted to one for the group
     (privacy/group.py), or by `of_group` if that is sharper; a theorem may also treat all records of a user `as_one`.
+
+    `recent`: the last steps of a process as one of their own, with a `displacement` for what came before.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Theorem:
     )
     of_group: Callable[[Process, Notion], Notion | None] | None = None
     as_one: Callable[[Process], Process] | None = None
+    recent: Callable[[Process], Process] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", frozenset(self.features))
@@ -108,10 +111,14 @@ class Theorem:
     def seen(self, process: Process) -> Process:
         """The process as the theorem sees it: all records of a user as one, if it can; else without their positions.
 
-        Schedules of payments are for the last steps of a very long run, where these forget its start.
+        It is given the last steps alone where these forget the start: of a very long run, if they are to have schedules.
         """
+        if self.recent is not None:
+            process = self.recent(process)
+        elif self.places is not None:
+            process = process.without_a_distant_start()
         if process.group == 1 and not process.members:
-            return process if self.places is None else process.without_a_distant_start()
+            return process
         return replace(process, members=()) if self.as_one is None else self.as_one(process)
 
     def failing(self, process: Process) -> Iterator[tuple[Assumption, Fact]]:
