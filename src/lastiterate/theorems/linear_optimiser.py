@@ -67,7 +67,7 @@ def _recent(process: Process) -> Process:
     """
     update, epoch, whole = process.update, _every(process), len(process)
     linear, taken = update.optimizer.linear, update.released
-    if linear is None or isinstance(update.curvature, str) or process.releases:
+    if linear is None or isinstance(update.curvature, Fact) or process.releases:
         return process
     if not process.constant and not process.batches.uneven:
         return process
