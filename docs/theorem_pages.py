@@ -107,7 +107,7 @@ def _statement(theorem: li.theorems.Theorem, up: str) -> Iterator[str]:
     said = sections(inspect.getdoc(theorem.bound))
     yield f"**Update:** {said['Update']}"
     yield f"**Bound:** {said['Bound']}"
-    yield f"**Neighbours:** {'; '.join(one.said for one in theorem.adjacencies)}."
+    yield f"**Neighbours:** {'; '.join(str(one.unit()) for one in theorem.adjacencies)}."
     yield (
         f"**Symbols** ([notation]({up}notation.md)): s, ν and L are the sensitivity, noise and Lipschitz constant of a "
         "step, on the iterate. D is the diameter of the domain. p is the probability that the record is in a batch. There "

@@ -75,7 +75,7 @@ def test_the_adjacency_of_a_file_is_kept(capsys: pytest.CaptureFixture[str], tmp
     zeroed.write_text('adjacency = "zero_out"\n' + text.replace("gradient_sensitivity", "gradient_norm"))
     code, out, _ = outputs(f"account {zeroed} --certificate {certificate}", capsys)
     assert code == 0
-    assert "(zero out one record)" in out.splitlines()[0]
+    assert "(zero out one record, mu = " in out.splitlines()[0]
     assert "zero out one record" in outputs(f"verify {certificate} --run {zeroed}", capsys)[1]
     assert outputs(f"calibrate {zeroed} --epsilon 1 --write {written}", capsys)[0] == 0
     assert li.read_run(written).adjacency is li.ZERO_OUT

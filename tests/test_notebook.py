@@ -16,6 +16,7 @@ import pytest
 import lastiterate as li
 from lastiterate.digits import above
 from lastiterate.display import bullets, card, folded, headline, table
+from lastiterate.facts import fact
 
 LOSS = li.losses.logistic(feature_norm=1.0, l2=0.01)
 RUN = li.Run(LOSS, li.Cyclic(records=200, batch_size=20), 0.1, li.OnMeanGradient(std=0.1), li.epochs(3))
@@ -148,10 +149,10 @@ def test_html_is_harmless_and_takes_the_colours_of_the_notebook(name: str) -> No
 def test_html_says_what_the_text_says_and_nothing_else(name: str) -> None:
     """Word by word; a text may repeat or order them otherwise."""
     value = values()[name]
+    whole = value.details() if isinstance(value, li.Report) else str(value)
     marks = re.compile(r"[\s\-:|]+")
     said, shown = (
-        set(marks.split(text))
-        for text in (str(value), re.sub(r"<[^>]*>", " ", value._repr_html_()).replace("&#x27;", "'"))
+        set(marks.split(text)) for text in (whole, re.sub(r"<[^>]*>", " ", value._repr_html_()).replace("&#x27;", "'"))
     )
     escaped = {word for word in shown if "&" in word} | {"Ledger", "Details"}
     assert shown - said - escaped <= {""}
@@ -170,7 +171,9 @@ def test_a_theorem_with_a_wild_name_is_escaped_in_a_report() -> None:
     report = values()["Report"]
     wild = replace(report.best.theorem, name=ATTACK, citation=ATTACK)
     guarantee = replace(report.best, theorem=wild)
-    found = replace(report, asked=(replace(report.asked[0], guarantee=guarantee),), caveats=(ATTACK,))
+    found = replace(
+        report, asked=(replace(report.asked[0], guarantee=guarantee),), caveats=(fact("called_by", callers=ATTACK),)
+    )
     assert "script" not in elements(found._repr_html_()).tags
 
 

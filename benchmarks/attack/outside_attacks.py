@@ -113,7 +113,7 @@ def seeds_set_again() -> list[Shown]:
             _steps(module, optimizer, loader)
         torch.seed()
         caveats = engine.accountant.report(_DELTA).caveats
-    return [Shown("one long seed, set before each epoch", "DO NOT RELEASE", caveats[0][:14], len(caveats) == 2)]
+    return [Shown("one long seed, set before each epoch", "DO NOT RELEASE", str(caveats[0])[:14], len(caveats) == 2)]
 
 
 def _begun(batches: Any = None, **more: Any) -> tuple[Any, Any]:

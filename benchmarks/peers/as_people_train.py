@@ -91,7 +91,7 @@ def row_of(setup: Setup) -> Row:
         "run": {"steps": run_of(setup, li.REPLACE_ONE).steps, "batches": batches_of(setup).described},
     }
     for adjacency in ADJACENCIES:
-        row[adjacency.said] = _priced(setup, adjacency)
+        row[str(adjacency.unit())] = _priced(setup, adjacency)
     for name, make in INSTEAD.items():
         row[name] = _instead(setup, make)
     return row
@@ -166,7 +166,7 @@ def table_of_others(rows: list[Row]) -> str:
 
 
 def _proved(row: Row) -> list[str]:
-    replaced, zeroed, removed = (row[one.said] for one in ADJACENCIES)
+    replaced, zeroed, removed = (row[str(one.unit())] for one in ADJACENCIES)
     both = [_cell(priced, which) for priced in (replaced, zeroed) for which in ("ours", "all")]
     return [row["name"], row["drawn"], *both, _cell(removed, "ours")]
 

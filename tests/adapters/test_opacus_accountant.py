@@ -19,10 +19,10 @@ from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch import nn
 
 import lastiterate as li
-from lastiterate.adapters.opacus.circumstances import RESUMED
 from lastiterate.adapters.opacus.hidden import squared_straying
 from lastiterate.cli import main
 from lastiterate.errors import PrivacyLeak
+from lastiterate.facts import Fact, fact
 from opacus_trainings import CLIP, DELTA, MULTIPLIER, QUIET, RATE, a_run, linear, registered, set_up
 
 pytestmark = QUIET
@@ -72,8 +72,13 @@ def test_a_linear_model_hides_its_iterates() -> None:
         report = set_up(model=linear()).epochs(2).accountant.report(DELTA)
     assert report.run == rounded(run, 1e-3)
     assert report.epsilon == li.account(report.run, DELTA).epsilon < 0.9 * report.composition
-    assert "It includes the rounding of hidden weights." in report.also_assumed[0]
+    assert report.also_assumed[0] == exact("charged")
     assert li.verify(report.certificate, report.run).accepted
+
+
+def exact(hidden: str, precision: str = "float32") -> Fact:
+    """What is assumed of the arithmetic."""
+    return fact("exact_arithmetic", precision=precision, hidden=hidden)
 
 
 def rounded(run: li.Run, displacement: float) -> li.Run:
@@ -96,7 +101,7 @@ def test_hidden_weights_count_where_their_rounding_is_small_beside_the_noise(
         report = training.accountant.report(DELTA)
     assert report.run == (run if kept is None else rounded(run, kept))
     assert (report.epsilon == report.composition) == (kept is None)
-    assert ("train in double precision" in report.also_assumed[0]) == (kept is None)
+    assert report.also_assumed[0] == exact("charged" if kept else "too_coarse", "float64" if double else "float32")
     assert li.verify(report.certificate, report.run).accepted
 
 
@@ -132,24 +137,22 @@ def test_with_momentum_the_rounding_of_hidden_weights_is_assumed_to_be_small() -
         report = training.epochs(4).accountant.report(DELTA)
     assert report.run == run
     assert report.epsilon == li.account(run, DELTA).epsilon < report.composition
-    assert "which was measured to be small" in report.also_assumed[0]
+    assert report.also_assumed[0] == exact("assumed")
 
 
 def test_what_is_assumed_of_opacus_is_in_the_report_and_the_certificate() -> None:
     with registered(a_run()):
         report = set_up().epochs(1).accountant.report(DELTA)
-    said = " ".join(report.also_assumed)
-    for words in (
-        "does not include the float32 rounding",
-        "not cryptographic",
-        "loss_reduction",
-        "no record is exchanged",
-    ):
+    drawn = fact("generator_unpredictable", drew="all")
+    assert report.also_assumed == (exact("unused"), fact("criterion_reduction"), fact("loader_to_model"), drawn)
+    assert set(report.also_assumed) <= set(report.promises)
+    assert all(str(one) in report.details().replace("\n    ", " ") for one in report.also_assumed)
+    said = " ".join(map(str, report.also_assumed))
+    for words in ("does not include the float32 rounding", "not cryptographic", "loss_reduction", "is exchanged"):
         assert words in said
-    assert "hidden iterate" not in said
-    assert all(one in str(report).replace("\n    ", " ") for one in report.also_assumed)
-    twin = {**report.certificate, "also_assumed": ["One line.\nAnother."]}
-    assert not li.verify(twin).accepted
+    assert "hidden" not in said
+    for more in ("One line.\nAnother.", {"code": "all_is_well"}, {**drawn.to_dict(), "drew": "nothing"}):
+        assert not li.verify({**report.certificate, "assumptions": [*report.certificate["assumptions"], more]}).accepted
 
 
 def test_secure_noise_in_double_precision_needs_fewer_assumptions() -> None:
@@ -158,9 +161,8 @@ def test_secure_noise_in_double_precision_needs_fewer_assumptions() -> None:
         training.optimizer.secure_mode = True
         for features, targets in training.loader:
             training.one_step(features.double(), targets.double())
-    said = " ".join(training.accountant.report(DELTA).also_assumed)
-    assert "does not include the float64 rounding" in said
-    assert "cryptographic" not in said
+    assumed = training.accountant.report(DELTA).also_assumed
+    assert assumed == (exact("unused", "float64"), fact("criterion_reduction"), fact("loader_to_model"))
 
 
 def test_weights_that_are_released_on_the_way_are_accounted_for() -> None:
@@ -183,8 +185,9 @@ def test_a_seed_is_a_caveat_and_its_certificate_is_rejected(seeded: str) -> None
             torch.manual_seed(0)
         training.epochs(1)
     report = training.accountant.report(DELTA)
-    assert all(caveat.startswith("DO NOT RELEASE") for caveat in report.caveats)
-    assert len(report.caveats) == (2 if seeded == "torch" else 1)
+    noise, order = fact("noise_seeded", generator="torch"), fact("order_seeded")
+    assert report.caveats == {"torch": (noise, order), "noise": (noise,), "order": (order,)}[seeded]
+    assert all(str(caveat).startswith("DO NOT RELEASE") for caveat in report.caveats)
     assert not li.verify(report.certificate).accepted
     with pytest.warns(PrivacyLeak):
         training.engine.get_epsilon(DELTA)
@@ -284,8 +287,8 @@ def test_steps_by_hand_are_counted_and_said() -> None:
         accountant.step(noise_multiplier=MULTIPLIER, sample_rate=0.25)
     report = accountant.report(DELTA)
     assert report.epsilon == li.account(run, DELTA).epsilon
-    assert "For 8 steps the accountant could not check the optimiser" in " ".join(report.also_assumed)
-    assert "The loader, which the accountant could not check, draws the batches of the run." in report.also_assumed
+    assert {fact("steps_unseen", count=8), fact("loader_unseen")} <= set(report.promises)
+    assert report.promises == report.assumptions
 
 
 def test_poisson_composition_is_that_of_opacus() -> None:
@@ -311,7 +314,10 @@ def test_a_checkpoint_goes_on() -> None:
         assert len(second.accountant) == 4
         second.epochs(1)
     assert second.accountant.run == run
-    assert second.accountant.report(DELTA).also_assumed == (*first.accountant.report(DELTA).also_assumed, RESUMED)
+    assert second.accountant.report(DELTA).also_assumed == (
+        *first.accountant.report(DELTA).also_assumed,
+        fact("resumed_as_saved"),
+    )
     state = json.loads(json.dumps(second.accountant.state_dict()))
     third = type(second.accountant)()
     third.load_state_dict(state)

@@ -67,7 +67,8 @@ def test_the_adjacency_is_an_option(adjacency: str, sides: str, capsys: pytest.C
     options = ["--target", "y", "--classes", "no", "yes", "--adjacency", adjacency, "--json"]
     assert main(["train", sides, *options, *PRIVATE]) == 0
     report = json.loads(capsys.readouterr().out)["report"]
-    assert report["adjacency"] == f"{adjacency.replace('-', ' ')} record".replace("zero out", "zero out one")
+    assert report["unit"]["code"] == "neighbours"
+    assert report["unit"]["adjacency"] == {"replace-one": "replace_one", "zero-out": "zero_out"}[adjacency]
 
 
 def test_what_leaks_is_said(sides: str, capsys: pytest.CaptureFixture[str]) -> None:

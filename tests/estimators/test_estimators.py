@@ -22,6 +22,7 @@ import lastiterate as li
 from lastiterate.estimators import PrivateLinearRegression, PrivateLinearSVC, PrivateLogisticRegression
 from lastiterate.estimators.given import warn_of_longer
 from lastiterate.estimators.prepared import PreparedRecords, ShortRows
+from lastiterate.facts import fact, facts_to_json
 from lastiterate.training.preparation import only_scaled
 
 ALL = (PrivateLogisticRegression, PrivateLinearSVC, PrivateLinearRegression)
@@ -99,7 +100,8 @@ def test_a_record_that_contributes_nothing_is_hidden_by_less_noise(model: object
     )
     assert 0.99 < zeroed.report_.epsilon <= 1.0
     assert (replaced.report_.run.adjacency, zeroed.report_.run.adjacency) == (li.REPLACE_ONE, li.ZERO_OUT)
-    assert "(zero out one record)" in str(zeroed.report_).splitlines()[0]
+    assert zeroed.report_.unit == li.ZERO_OUT.unit()
+    assert " (zero out one record" in str(zeroed.report_).splitlines()[0]
     assert zeroed.noise_ < 0.75 * replaced.noise_
     assert zeroed.plan_.error < replaced.plan_.error
 
@@ -135,21 +137,22 @@ def test_hidden_steps_have_convex_losses_and_others_need_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("left_out", "said"),
+    ("left_out", "code", "said"),
     [
-        ("delta", "reveals the number of records"),
-        ("feature_norm", "longest row"),
-        ("classes", "labels were read from the data"),
-        ("random_state", "not private"),
+        ("delta", "delta_from_records", "reveals the number of records"),
+        ("feature_norm", "feature_norm_read", "longest row"),
+        ("classes", "classes_read", "labels were read from the data"),
+        ("random_state", "random_state_set", "not private"),
     ],
 )
-def test_what_leaks_is_said(left_out: str, said: str) -> None:
+def test_what_leaks_is_said(left_out: str, code: str, said: str) -> None:
     given = {"classes": ["no", "yes"], "random_state": None, **AT_ONCE, "feature_norm": 3.0}
     given[left_out] = 0 if left_out == "random_state" else None  # type: ignore[assignment]
     with pytest.warns(li.PrivacyLeak, match=said) as caught:
         model = PrivateLogisticRegression(**given).fit(FEATURES, SIDES)
     assert said in str(model.report_)
-    assert said in model.report_.to_dict()["caveats"][-1]
+    assert model.report_.to_dict()["caveats"][-1]["code"] == code
+    assert said in str(model.report_.caveats[-1])
     assert len([one for one in caught if one.category is li.PrivacyLeak]) == 1
     assert all(one.filename == __file__ for one in caught if one.category is li.PrivacyLeak)
 
@@ -168,7 +171,7 @@ def test_what_leaks_is_not_private() -> None:
     assert not li.verify(untold.report_.certificate).accepted
     counted = PrivateLogisticRegression(adjacency=li.ADD_OR_REMOVE_ONE, **known).fit(FEATURES, SIDES)
     assert not counted.private_
-    assert "the number of records, 900, was treated as public" in counted.report_.caveats[0]
+    assert counted.report_.caveats == (fact("records_counted", records=900),)
 
 
 def test_targets_that_are_cut_are_counted() -> None:
@@ -183,7 +186,8 @@ def test_a_seed_is_marked_in_the_report() -> None:
     assert (one.coef_ == two.coef_).all()
     assert not one.private_
     assert "DO NOT RELEASE" in str(one.report_)
-    assert one.report_.to_dict()["caveats"]
+    seeded = [fact("noise_seeded", generator="lastiterate"), fact("random_state_set")]
+    assert one.report_.to_dict()["caveats"][:1] + one.report_.to_dict()["caveats"][-1:] == facts_to_json(seeded)
 
 
 def test_without_a_seed_nothing_repeats() -> None:

@@ -20,6 +20,7 @@ import lastiterate as li
 from lastiterate.errors import InvalidInput, PrivacyLeak, Unavailable
 from lastiterate.estimators import PrivateGridSearchCV, PrivateLinearRegression, PrivateLogisticRegression
 from lastiterate.estimators.validation import HeldOut
+from lastiterate.facts import fact
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.randomness import Source
 from lastiterate.privacy.trials import Trials
@@ -96,7 +97,7 @@ def _of(count: int) -> Trials:
 
 def test_the_best_model_alone_does_not_pass_for_one_trial(found: PrivateGridSearchCV) -> None:
     report = found.best_estimator_.report_
-    assert "best of a random number of trials" in report.caveats[0]
+    assert report.caveats[0] == fact("best_of_trials")
     with pytest.raises(InvalidInput, match="nothing follows from a guarantee with a caveat"):
         li.compose([report])
     assert li.compose([found.guarantee_, li.GaussianDP(mu=0.1)]).epsilon(1e-5) > found.epsilon_

@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import lastiterate as li
 from lastiterate.estimators import PrivateLinearRegression, PrivateLogisticRegression, PrivatePreparation
+from lastiterate.facts import fact
 from lastiterate.numerics.randomness import Source
 from lastiterate.training.linear import summed_in_blocks
 from lastiterate.training.preparation import Preparation, PrivateRows, Spent
@@ -108,7 +109,8 @@ def test_the_whole_is_exactly_the_sum_of_its_squares(adjacency: Any) -> None:
     assert model.report_.epsilon == pytest.approx(li.GaussianDP(whole).epsilon(1e-5), rel=1e-3)
     assert mu is None or mu == pytest.approx(whole, rel=1e-3)
     assert run.beforehand_mu**2 == pytest.approx(0.11 * whole**2, rel=1e-3)
-    assert "before training" in str(model.report_)
+    assert fact("released_before", mu=model.run_.beforehand_mu) in model.report_.promises
+    assert "before training" in model.report_.details()
     assert li.verify(model.report_.certificate, run).accepted == (adjacency is not li.ADD_OR_REMOVE_ONE)
 
 

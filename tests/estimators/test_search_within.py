@@ -21,6 +21,7 @@ from lastiterate.estimators import (
 )
 from lastiterate.estimators.trial import planned_run, trial_of
 from lastiterate.estimators.validation import HeldOutErrors
+from lastiterate.facts import fact
 from lastiterate.numerics.randomness import Source
 
 SOURCE = np.random.default_rng(3)
@@ -109,7 +110,7 @@ def test_a_pipeline_is_one_trial_together_with_what_its_steps_learn() -> None:
     expected = li.select([li.account(model.run_, 1e-5), li.GaussianDP(_stated(found))], trials=THREE)
     assert found.epsilon_ == pytest.approx(expected.epsilon(1e-5))
     assert found.private_
-    assert "best of a random number of trials" in model.report_.caveats[0]
+    assert model.report_.caveats[0] == fact("best_of_trials")
     assert found.predict(FEATURES).shape == (1000,)
     assert found.predict_proba(FEATURES).shape == (1000, 2)
     assert li.verify(found.guarantee_.certificate).accepted

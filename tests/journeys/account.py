@@ -27,8 +27,9 @@ def walk(steps: Steps) -> None:
     composition = next(one["epsilon"] for one in report["guarantees"] if one["theorem"].endswith("/composition"))
     holds("the last iterate has a far smaller epsilon than all iterates together", report["epsilon"] < composition / 4)
     holds("the lower bound is below it", 0 < report["lower_bound"]["epsilon"] <= report["epsilon"])
-    assumed = " ".join(report["assumptions"])
-    expect(assumed, "Only the last iterate is released", "feature vector has norm at most 1")
+    assumed = {one["code"]: one for one in report["assumptions"]}
+    holds("only the last iterate may be released", assumed["only_released"]["released"] == "last")
+    holds("feature vectors have norm at most 1", assumed["feature_norm"]["at_most"] == 1.0)
     holds("every theorem that does not apply says why", all(one["reasons"] for one in report["inapplicable"]))
 
     expect(steps.typed("account run.toml --delta 1e-5"), str(report["epsilon"])[:3], report["theorem"])

@@ -51,9 +51,11 @@ def walk(steps: Steps) -> None:
     said = steps.typed("verify report.html --run run.toml --model model.bin")
     expect(said, "accepted: epsilon = 0.77963985", "the page says the same")
 
-    steps.written("doctored.html", page.replace('<b id="epsilon">0.7797<', '<b id="epsilon">0.1<'))
+    doctored = page.replace('id="epsilon">0.779639849883<', 'id="epsilon">0.1<')
+    holds("the page shows epsilon where it is doctored", doctored != page)
+    steps.written("doctored.html", doctored)
     said = steps.typed("verify doctored.html", code=1)
-    expect(said, "rejected: the page says epsilon = 0.1, its certificate proves 0.7797")
+    expect(said, "rejected: the page says epsilon = 0.1, its certificate proves 0.779639849883")
 
     steps.written("ours.toml", RUN.replace("epochs = 100", "epochs = 120"))
     said = steps.typed("verify report.html --run ours.toml", code=1)

@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 
 import lastiterate as li
 from lastiterate.algorithms.arithmetic import EXACT, STRAYING
+from lastiterate.facts import facts_to_json
 from lastiterate.privacy.bounded_range import BoundedRange
 
 
@@ -105,14 +106,15 @@ def test_langevin_is_exact_when_strongly_convex(steps: int) -> None:
     assert not sample.private
 
 
-@pytest.mark.parametrize(("given", "said"), [({"seed": 1}, "seed"), ({"trace": True}, "trace")])
-def test_what_may_not_leave_is_said_first(given: dict[str, object], said: str) -> None:
+@pytest.mark.parametrize(("given", "code"), [({"seed": 1}, "noise_seeded"), ({"trace": True}, "trace_kept")])
+def test_what_may_not_leave_is_said_first(given: dict[str, object], code: str) -> None:
     sample = li.mechanisms.langevin(lambda x: x, 0.0, lipschitz=0.4, step_size=0.1, steps=3, smoothness=1.0, **given)  # type: ignore[arg-type]
     first = str(sample.report(1e-5)).splitlines()[0]
     assert first.startswith("DO NOT RELEASE")
-    assert said in first
+    assert first == str(sample.caveats[0])
+    assert [one.code for one in sample.caveats] == [code]
     assert not sample.private
-    assert sample.report(1e-5).to_dict()["caveats"] == list(sample.caveats)
+    assert sample.report(1e-5).to_dict()["caveats"] == facts_to_json(sample.caveats)
 
 
 def test_langevin_starts_in_its_ball() -> None:

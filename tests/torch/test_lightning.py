@@ -13,6 +13,7 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 import lastiterate as li
+from lastiterate.facts import fact
 from recorded import DELTA, RUN, printed_and_shown
 
 pytest.importorskip("lightning")
@@ -102,9 +103,8 @@ def test_a_train_loss_is_a_leak_and_validation_on_public_data_is_charged(tmp_pat
     assert [one.step for one in callback.releases.uncharged] == list(range(20))  # computed before each step
     report = callback.report(DELTA)
     assert report.epsilon == li.account(RUN, DELTA, [5, 10, 15]).epsilon
-    assert report.caveats[0].startswith(
-        "DO NOT RELEASE: train_loss (after 0, 1, 2, 3, 4, 5, … steps) came from the records"
-    )
+    assert report.caveats == (fact("leaked", what=(("train_loss", tuple(range(20))),)),)
+    assert str(report).startswith("DO NOT RELEASE: train_loss (after 0, 1, 2, 3, 4, 5, … steps) came from the records")
 
 
 @pytest.mark.parametrize("weights_only", [True, False])
@@ -131,7 +131,7 @@ def test_a_file_that_stays_inside_is_charged_when_it_is_evaluated(tmp_path: Path
     assert callback.report(DELTA).epsilon == li.account(RUN, DELTA).epsilon
     executed.validate(ckpt_path=str(tmp_path / "epoch=7-step=8.ckpt"), dataloaders=batches(), verbose=False)
     assert callback.releases.steps == (8,)
-    assert "Nobody else sees" in callback.report(DELTA).assumptions[-1]
+    assert callback.report(DELTA).promises[-1].code == "kept_inside"
 
 
 def test_accumulated_batches_are_one_step_and_a_budget_ends_the_training(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import lastiterate as li
+from lastiterate.facts import fact
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -324,7 +325,7 @@ def test_the_usual_loader_of_pytorch_is_fine(workers: int) -> None:
             steps.accumulate(inputs, targets)
             steps.step()
     trained = steps.finish()
-    assert any("not cryptographic" in one for one in trained.report(1e-5).assumptions)
+    assert fact("generator_unpredictable", drew="order") in trained.report(1e-5).promises
     assert trained.report(1e-5).epsilon == pytest.approx(li.account(RUN, 1e-5).epsilon, rel=1e-3)
 
 
@@ -335,10 +336,10 @@ def test_batch_normalisation_with_public_statistics_is_fine(trained: bool) -> No
     found = PrivateTrainer(model, cross_entropy, RUN, DATA).fit()
     assert all(torch.equal(before[name], one) for name, one in model.named_buffers())
     assert not model[1].training
-    assert any("running statistics of the batch normalisation" in one for one in found.report(1e-5).assumptions)
+    assert fact("statistics_public") in found.report(1e-5).promises
     if not trained:
         again = normalised_in_a_loop().report(1e-5)
-        assert any("running statistics" in one for one in again.assumptions)
+        assert fact("statistics_public") in again.promises
 
 
 def test_groups_of_parameters_with_their_own_rates_are_composed() -> None:
@@ -374,8 +375,7 @@ def test_an_order_from_a_seed_is_marked(seed: int | None) -> None:
     batches = shuffled(generator=generator)
     model = nn.Linear(4, 3)
     steps = clip_and_noise(SGD(model.parameters(), 0.3), model, cross_entropy, RUN, batches)
-    marked = any("seeded PyTorch generator" in one for one in steps.caveats)
-    assert marked is (seed is not None)
+    assert steps.caveats == (() if seed is None else (fact("order_seeded"),))
 
 
 def test_what_is_released_on_the_way_is_charged() -> None:
@@ -390,7 +390,8 @@ def test_what_is_released_on_the_way_is_charged() -> None:
     steps.releases.keep_inside(9, "a file to go on from")
     report = steps.finish().report(1e-5)
     assert report.releases == (6,)
-    assert any("Nobody else sees a file to go on from (after 9 steps)" in one for one in report.assumptions)
+    assert fact("kept_inside", what=(("a file to go on from", (9,)),)) in report.promises
     steps.releases.leak(3, "the loss of a batch")
-    caveat = steps.report(1e-5).caveats[0]
-    assert caveat.startswith("DO NOT RELEASE: the loss of a batch (after 3 steps)")
+    leaked = fact("leaked", what=(("the loss of a batch", (3,)),))
+    assert steps.report(1e-5).caveats == (leaked,)
+    assert str(leaked).startswith("DO NOT RELEASE: the loss of a batch (after 3 steps)")

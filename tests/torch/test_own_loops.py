@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import lastiterate as li
+from lastiterate.facts import fact
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -117,7 +118,7 @@ def test_what_was_released_is_in_the_book_of_the_loop_that_goes_on(tmp_path: Pat
     walked(batches, steps)
     report = steps.finish().report(1e-5)
     assert report.releases == (4,)
-    assert "the loss of a batch (after 4 steps)" in report.caveats[0]
+    assert report.caveats == (fact("leaked", what=(("the loss of a batch", (4,)),)),)
 
 
 def test_other_trainings_and_loaders_are_refused(tmp_path: Path) -> None:

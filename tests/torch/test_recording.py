@@ -10,6 +10,7 @@ import pytest
 from torch.utils.data import DataLoader, DistributedSampler, RandomSampler, Sampler
 
 import lastiterate as li
+from lastiterate.facts import fact
 from lastiterate.torch import loader
 from lastiterate.torch.planned import Planned
 from lastiterate.torch.recording import Recording
@@ -17,7 +18,7 @@ from lastiterate.torch.releases import ReleaseEntry, Releases
 from lastiterate.torch.stopping import StopAtBudget
 from recorded import DELTA, RUN
 
-EVERY = "every iterate is accounted as released"
+EVERY = fact("every_iterate_released")
 
 
 def recording(run: li.Run = RUN, **options: Any) -> Recording:
@@ -39,11 +40,19 @@ def test_metrics_are_charged_kept_inside_or_leaks() -> None:
     assert book.releases.inside == [ReleaseEntry(5, "loss")]
     report = book.report(DELTA)
     assert report.epsilon == li.account(RUN, DELTA, [5]).epsilon > li.account(RUN, DELTA).epsilon
-    assert report.caveats == (
+    assert report.caveats == (fact("leaked", what=(("accuracy, reported to wandb", (5, 6)),)),)
+    assert str(report.caveats[0]) == (
         "DO NOT RELEASE: accuracy, reported to wandb (after 5, 6 steps) came from the records without noise, and no theorem "
-        "covers that",
+        "covers that"
     )
-    assert "Nobody else sees loss (after 5 steps)." in report.assumptions
+    assert fact("kept_inside", what=(("loss", (5,)),)) in report.promises
+    assert [one.code for one in report.also_assumed[:3]] == [
+        "loop_follows_run",
+        "nothing_outside_logs",
+        "metrics_public",
+    ]
+    assert report.promises == report.assumptions  # a callback enforces nothing
+    assert "Nobody else sees loss (after 5 steps)." in report.details()
 
 
 def test_what_is_public_and_inside_is_charged() -> None:
@@ -58,7 +67,8 @@ def test_an_end_that_nobody_planned_is_told() -> None:
     book.taken = 12
     report = book.report(DELTA)
     assert report.run.steps == 12
-    assert report.caveats[0].startswith("DO NOT RELEASE: the training stopped after 12 of 20 steps")
+    assert report.caveats == (fact("stopped_early", taken=12, planned=20),)
+    assert str(report).startswith("DO NOT RELEASE: the training stopped after 12 of 20 steps")
     with pytest.raises(li.Unavailable, match="no step was recorded"):
         recording().report(DELTA)
 
@@ -97,15 +107,16 @@ def test_the_memory_of_an_optimiser_costs_every_iterate() -> None:
         assert book.checkpoint(60, "last.ckpt", memory=memory)
     every = li.account(run, DELTA).composition
     assert plain.report(DELTA).epsilon < whole.report(DELTA).epsilon == every
-    assert EVERY in " ".join(whole.report(DELTA).assumptions)
+    assert EVERY in whole.report(DELTA).assumptions
+    assert EVERY not in plain.report(DELTA).assumptions
 
 
 def test_iterates_are_not_averages() -> None:
     book = recording(replace(RUN, released=li.EMA(0.5)))
     book.taken = 20
-    assert EVERY not in " ".join(book.report(DELTA).assumptions)
+    assert EVERY not in book.report(DELTA).assumptions
     book.charge(20, "weights")  # not the average, which the run says is released
-    assert EVERY in " ".join(book.report(DELTA).assumptions)
+    assert EVERY in book.report(DELTA).assumptions
 
 
 def test_a_budget_ends_a_training_at_a_step_that_is_known_before() -> None:
@@ -141,7 +152,7 @@ def test_a_book_goes_on_where_it_was() -> None:
     with pytest.raises(li.InvalidInput, match="already holds a training of 8 steps"):
         later.begin(0)
     later.begin(4)  # steps 5 to 8 are taken again, with new noise
-    assert "what came of steps that were taken again (after 4 steps)" in later.caveats[1]
+    assert later.caveats[1] == fact("leaked", what=(("what came of steps that were taken again", (4,)),))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
+from lastiterate.facts import Basis, fact
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -244,9 +245,13 @@ def test_the_report_is_that_of_the_run_with_what_was_released() -> None:
     assert report.epsilon == li.account(trained.run, 1e-5, releases=[4]).epsilon
     assert report.epsilon == pytest.approx(li.account(run, 1e-5, releases=[4]).epsilon, rel=1e-3)
     assert set(trained.released[4]) == {"0.weight", "0.bias", "2.weight", "2.bias"}
-    assert any("single records" in one for one in report.assumptions)
+    assert fact("record_gradients_separate").on(Basis.CHECKED) in report.assumptions
+    assert {one.code for one in report.assumptions if one.basis is Basis.ENFORCED} >= {"noise", "clipped"}
     assert li.verify(report.certificate).accepted
-    assert "DO NOT RELEASE" in str(PrivateTrainer(a_model(), cross_entropy, run, DATA, seed=3).fit().report(1e-5))
+    seeded = PrivateTrainer(a_model(), cross_entropy, run, DATA, seed=3).fit().report(1e-5)
+    assert seeded.caveats == (fact("noise_seeded", generator="lastiterate"),)
+    assert str(seeded).startswith("DO NOT RELEASE")
+    assert not [one for one in seeded.assumptions if one.basis is Basis.ENFORCED]
 
 
 def test_smooth_losses_have_hidden_states() -> None:

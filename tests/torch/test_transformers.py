@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import lastiterate as li
+from lastiterate.facts import fact
 from recorded import DELTA, RUN, printed_and_shown
 
 pytest.importorskip("transformers")
@@ -54,11 +55,13 @@ def test_losses_are_leaks_and_evaluations_on_public_data_are_charged(tmp_path: P
     assert [(one.step, one.what) for one in callback.releases.charged] == [(k, "eval_loss") for k in (5, 10, 15, 20)]
     report = callback.report(DELTA)
     assert report.epsilon == li.account(RUN, DELTA, [5, 10, 15]).epsilon > li.account(RUN, DELTA).epsilon
-    assert report.caveats == (
+    leaked = (("loss", (10, 20)), ("grad_norm", (10, 20)), ("train_loss", (20,)))
+    assert report.caveats == (fact("leaked", what=leaked),)
+    assert str(report.caveats[0]) == (
         "DO NOT RELEASE: loss (after 10, 20 steps); grad_norm (after 10, 20 steps); train_loss (after 20 steps) came "
-        "from the records without noise, and no theorem covers that",
+        "from the records without noise, and no theorem covers that"
     )
-    assert any("come from the seed 42 of the trainer" in line for line in report.assumptions)
+    assert {fact("trainer_seed_unused", seed="42"), fact("durations_tell_nothing")} <= set(report.promises)
 
 
 def test_checkpoints_are_charged_and_hold_more_than_weights(tmp_path: Path) -> None:
@@ -73,11 +76,11 @@ def test_checkpoints_are_charged_and_hold_more_than_weights(tmp_path: Path) -> N
     whole = RecordReleases(RUN, inside=TRAINING)
     with pytest.warns(li.PrivacyLeak):
         trainer(tmp_path, whole, logging_strategy="steps", logging_steps=8, **saving).train()
-    assert (
-        "rng_state.pth in checkpoint-8 (without it: save_only_model=True) (after 8 steps)"
-        in whole.report(DELTA).caveats[0]
-    )
-    assert "loss in trainer_state.json of checkpoint-16 (after 16 steps)" in whole.report(DELTA).caveats[0]
+    [leaked] = whole.report(DELTA).caveats
+    what = dict(dict(leaked.values)["what"])  # type: ignore[arg-type,call-overload]
+    assert leaked.code == "leaked"
+    assert what["rng_state.pth in checkpoint-8 (without it: save_only_model=True)"] == (8,)
+    assert what["loss in trainer_state.json of checkpoint-16"] == (16,)
 
     kept = RecordReleases(RUN, inside=[*TRAINING, "checkpoint-*"])
     trainer(tmp_path, kept, **saving).train()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import lastiterate as li
+from lastiterate.facts import Basis, fact
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -137,7 +138,7 @@ def test_seeds_are_looked_at_in_every_step(seeds: tuple[int, int | None], own_ge
         if seed is not None:
             generator.manual_seed(seed)
         walk(batches, steps)
-    assert [one.startswith("DO NOT RELEASE") for one in steps.finish().report(1e-5).caveats] == [True]
+    assert steps.finish().report(1e-5).caveats == (fact("order_seeded"),)
 
 
 @pytest.mark.parametrize("workers", [0, 1])
@@ -185,17 +186,18 @@ def test_collate_functions_that_mix_and_round_are_refused(collate_fn: Any, doubl
 
 
 @pytest.mark.parametrize(
-    ("collate_fn", "compared"), [(noisy_mixup, False), (unreadable, False), (rare_mixup, True), (None, None)]
+    ("collate_fn", "compared"),
+    [(noisy_mixup, "impossible"), (unreadable, "impossible"), (rare_mixup, "once"), (None, None)],
 )
-def test_what_a_collate_function_may_do_is_assumed(collate_fn: Any, compared: bool | None) -> None:
+def test_what_a_collate_function_may_do_is_assumed(collate_fn: Any, compared: str | None) -> None:
     model = torch.nn.Linear(4, 3)
     trained = PrivateTrainer(model, cross_entropy, a_run(), DATA, collate_fn=collate_fn).fit()
     run = a_run()
     steps = walk(*begun(loader(DATA, run, collate_fn=collate_fn), run=run))
     for report in (trained.report(1e-5), steps.finish().report(1e-5)):
-        lines = [one for one in report.also_assumed if "collate function" in one]
-        assert len(lines) == (compared is not None)
-        assert all(("was not compared" in one) is not compared for one in lines)
+        found = [one for one in report.also_assumed if one.code == "collate_separate"]
+        basis = Basis.CHECKED if compared == "once" else Basis.PROMISED
+        assert found == ([] if compared is None else [fact("collate_separate", compared=compared).on(basis)])
 
 
 def test_every_entry_has_an_attack_or_a_line_in_the_report_and_is_documented() -> None:
@@ -204,10 +206,10 @@ def test_every_entry_has_an_attack_or_a_line_in_the_report_and_is_documented() -
     steps = begun(batches, run=run)[1]
     for _ in range(2):
         walk(batches, steps)
-    said = steps.finish().report(1e-5).also_assumed
+    assumed = {one.code for one in steps.finish().report(1e-5).also_assumed}
     names = [one.name for one in TRUSTED]
     assert len(set(names)) == len(names)
-    assert all(one.name in ATTACKS or any(line in said for line in one.lines) for one in TRUSTED)
+    assert all(one.name in ATTACKS or assumed & set(one.assumed) for one in TRUSTED)
     text = DOCUMENT.read_text()
     assert all(f"| {one.name} | {one.needed} |" in text for one in TRUSTED)
 

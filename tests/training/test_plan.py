@@ -58,7 +58,7 @@ def test_for_users_with_several_records(plans: li.training.Plans) -> None:
     assert all(one.run.user_records == 3 for one in found)
     assert all(li.account(one.run, 1e-5).epsilon == pytest.approx(one.epsilon, rel=1e-9) for one in found)
     assert all(one.epsilon <= 2.0 for one in found)
-    assert "one user (replace up to 3 records)" in str(found)
+    assert ", replace up to 3 records of one user, " in str(found)
     assert "one user" not in str(plans)
     assert found.best.expected_error > plans.best.expected_error
     with pytest.raises(li.InvalidInput, match="user_records must be at most records = 2000"):

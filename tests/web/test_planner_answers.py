@@ -54,7 +54,8 @@ def test_parts_can_be_asked_for_by_name(ask: Ask, run: Table) -> None:
 def test_the_sentences_say_what_the_numbers_are(ask: Ask, run: Table) -> None:
     _, (claim, lower, attack) = ask(ask="account", run=run, delta=1e-5, parts=["answer", "lower", "attack"])
     assert claim["sentences"][0] == (
-        f"Releasing only the last iterate has ε = {claim['shown']} at δ = 1e-5, when one record is replaced."
+        f"Releasing the last iterate is ({claim['shown']}, 1e-05)-differentially private for any two data sets that differ "
+        "in one record, replaced by another."
     )
     for std in (0.0021, 0.0023, 0.0025, 0.0027, 0.0029):  # to the nearest number, some would be less
         noise = {"kind": "on_mean_gradient", "std": std}

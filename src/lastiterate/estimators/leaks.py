@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from lastiterate.errors import PrivacyLeak
 from lastiterate.facts import Fact, fact
-from lastiterate.report.english import advice
+from lastiterate.report.english import warning
 
 # Parts of scikit-learn that neither fit a second model nor look at records: wrappers of `fit`, and pipelines, whose steps
 # estimators/upstream.py looks at. Whatever else calls a private fit may do either.
@@ -36,7 +36,7 @@ class Leaks:
     def say(self, leak: Fact) -> None:
         """Warn of what was learnt, with advice, and keep it for the report."""
         self.found.append(leak)
-        warnings.warn(f"{leak} {advice(leak.code)}", PrivacyLeak, stacklevel=outside())
+        warnings.warn(warning(leak.code, dict(leak.values)), PrivacyLeak, stacklevel=outside())
 
     def say_if_repeated(self) -> None:
         """Say aloud that something else than a pipeline calls this fit: a search, an ensemble, a chain, an unknown object.

@@ -198,7 +198,8 @@ def attack(adjacency: str, user_records: int, detected: float) -> str:
 def _forgotten(records: int, replaced: bool, adaptive: bool) -> str:
     """In place of a privacy unit, which it is not: nobody may take it for a guarantee of privacy."""
     how = "replaced by others" if replaced else "left out"
-    return f"{counted(records, 'record')} forgotten ({how}){', given all earlier models' if adaptive else ''}"
+    which = "one record" if records == 1 else f"{records} records"
+    return f"{which} forgotten ({how}){', given all earlier models' if adaptive else ''}"
 
 
 # What is released.
@@ -713,19 +714,19 @@ def _stopped_early(taken: int, planned: int) -> str:
 _always("trace_kept", f"{_DO_NOT}the trace of the iterates was kept, and epsilon covers the last iterate only")
 _always("of_one_person", "it is for the records of one person alone")
 _NOT_COUNTED = "NOT ACCOUNTED FOR: "
-_ADVICE: dict[str, str] = {}
+_WARNINGS: dict[str, Sentence] = {}
 
 
-def advice(code: str) -> str:
-    """What to do about a leak."""
-    return _ADVICE[code]
+def warning(code: str, values: dict[str, Any]) -> str:
+    """A leak, and what to do about it."""
+    return _WARNINGS[code](**values)
 
 
 def _leak(code: str, what_to_do: str) -> Callable[[Sentence], Sentence]:
     """Register the sentence of a leak, and what to do about it."""
 
     def register(made: Sentence) -> Sentence:
-        _ADVICE[code] = what_to_do
+        _WARNINGS[code] = lambda **values: f"{made(**values)} {what_to_do}"
         _SENTENCES[code] = lambda **values: f"{_NOT_COUNTED}{made(**values)}"
         return made
 

@@ -60,6 +60,4 @@ class Goal:
     @property
     def _protected(self) -> str:
         """Of a user by what happens to all records."""
-        if self.user_records > 1:
-            return f"one user ({self.adjacency.unit(self.user_records)})"
-        return str(self.adjacency.unit())
+        return str(self.adjacency.unit(self.user_records))
