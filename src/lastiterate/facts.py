@@ -55,7 +55,7 @@ class Fact:
 
     def to_dict(self) -> dict[str, Any]:
         """The fact as JSON holds it: its code, its numbers, and who stands for it if that is not its owner."""
-        values = {name: list(value) if isinstance(value, tuple) else value for name, value in self.values}
+        values = {name: _list(value) for name, value in self.values}
         basis = {} if self.basis is Basis.PROMISED else {"basis": self.basis.value}
         return {"code": self.code, **values, **basis}
 
@@ -214,6 +214,10 @@ def facts_from_json(content: Any) -> tuple[Fact, ...]:
     if not isinstance(content, list):
         raise InvalidInput(f"facts must be a list. Got {shown(content):.60}.", field="facts")
     return tuple(fact_from_json(one) for one in content)
+
+
+def _list(value: Any) -> Any:
+    return [_list(one) for one in value] if isinstance(value, tuple) else value
 
 
 def _tuple(value: Any) -> Any:
