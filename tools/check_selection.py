@@ -105,6 +105,8 @@ def check(content):
     for number, setting in enumerate(content["settings"], start=1):
         if setting["claim"]["unit"] != claim["unit"] or claim["unit"]["records"]:
             return f"setting {number} is about other neighbours"
+        if setting["caveats"]:
+            return f"setting {number} has a caveat"
         if setting["claim"]["mu"] is None:
             return f"setting {number} proves no mu"
         if reason := judged(setting):

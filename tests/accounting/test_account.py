@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.facts import fact
+from lastiterate.facts import fact, fact_from_json, facts_from_json
+from lastiterate.report import english
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE
 
 
@@ -42,7 +43,7 @@ def test_the_report_answers_everything() -> None:
 
 def test_the_page_can_be_read() -> None:
     report = li.account(convex_run(), delta=1e-5)
-    page = str(report)
+    page = report.details()
     assert page.startswith(f"epsilon = {report.epsilon:.6g} at delta = 1e-05")
     for heading in (
         "\nRun\n",
@@ -56,7 +57,33 @@ def test_the_page_can_be_read() -> None:
         assert guarantee.theorem.name in page
     assert "Poisson" in page
     assert max(map(len, page.splitlines())) <= 110
-    assert all(promise.endswith(".") for promise in report.assumptions)
+    for one in report.assumptions:
+        assert str(one).endswith(".")
+        assert str(one) in " ".join(page.split())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"batches": li.Shuffled(records=1000, batch_size=100), "user_records": 3, "beforehand_mu": 0.1},
+        {"loss": li.losses.network(clip=1.0), "domain": li.Unbounded(), "optimizer": li.Adam()},
+        {"loss": li.losses.softmax(feature_norm=1.0, classes=10, clip=1.0), "steps": 203},
+    ],
+)
+def test_what_is_printed_is_the_claim_and_all_assumptions_in_twenty_lines(changes: dict[str, object]) -> None:
+    report = li.account(convex_run(**changes), delta=1e-5, releases=[50, 100])
+    printed = str(report)
+    assert len(printed.splitlines()) <= 20
+    assert max(map(len, printed.splitlines())) <= 110
+    assert printed.splitlines()[0] == report.details().splitlines()[0]
+    assert " ".join(english.lower_bound(report.sandwich.lower.epsilon, report.epsilon).split()) in " ".join(
+        printed.split()
+    )
+    promised = " ".join(printed.partition("You promise: ")[2].split())
+    for one in report.promises:
+        assert english.short(one.code, dict(one.values)) in promised
+    assert len(report.details()) > len(printed)
 
 
 def test_json_holds_the_same() -> None:
@@ -64,7 +91,10 @@ def test_json_holds_the_same() -> None:
     content = json.loads(report.to_json())
     assert content["epsilon"] == report.epsilon
     assert content["theorem"] == report.best.theorem.name
-    assert content["assumptions"] == list(report.assumptions)
+    assert facts_from_json(content["assumptions"]) == report.assumptions
+    assert facts_from_json(content["caveats"]) == report.caveats == ()
+    assert fact_from_json(content["unit"]) == report.unit
+    assert report.unit == fact("neighbours", adjacency="replace_one", user_records=1, records=())
 
 
 @pytest.mark.parametrize("batches", [li.FixedSize(records=1000, batch_size=100), li.Poisson(records=1000, rate=0.1)])
@@ -114,7 +144,9 @@ def test_releases_cost_and_the_end_is_free() -> None:
     assert alone.epsilon < some.epsilon < every.epsilon <= alone.composition * (1 + 1e-9)
     assert every.epsilon == pytest.approx(alone.composition, rel=1e-9)
     assert li.account(run, delta=1e-5, releases=[200]).epsilon == alone.epsilon
-    assert "50, 100" in str(some)
+    assert "50, 100" in some.details()
+    (released,) = [one for one in some.assumptions if one.code == "only_released"]
+    assert released == fact("only_released", released="last", parameter=None, after=(50, 100), beforehand=False)
 
 
 def test_released_quadratics_are_below_their_bound() -> None:
@@ -220,7 +252,7 @@ def test_what_a_theorem_cannot_bound_does_not_stop_the_others() -> None:
         convex_run(loss=loss, batches=li.Shuffled(records=1000, batch_size=1), domain=li.Unbounded()), delta=1e-5
     )
     assert report.best.theorem.name == "bok2024/cyclic/composition"
-    assert "Use step_size <" in str(report)
+    assert "Use step_size <" in report.details()
     contracting_in_one_step = li.losses.general(smoothness=2.0, strong_convexity=2.0, gradient_sensitivity=1.0)
     assert li.account(convex_run(loss=contracting_in_one_step), delta=1e-5).epsilon > 0
 
@@ -233,7 +265,7 @@ def test_growth_that_comes_back_is_followed() -> None:
 
 
 def test_an_unfinished_epoch_is_pointed_out() -> None:
-    page = " ".join(str(li.account(convex_run(steps=203), delta=1e-5)).split())
+    page = " ".join(li.account(convex_run(steps=203), delta=1e-5).details().split())
     assert "ends 3 steps into an epoch" in page
     assert "With 200 or 210 steps it would end with an epoch." in page
 

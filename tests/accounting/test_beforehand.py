@@ -14,6 +14,7 @@ import lastiterate as li
 from alone import by_theorem
 from lastiterate.accounting.growth import growth
 from lastiterate.algorithms.encode import run_to_dict
+from lastiterate.facts import fact
 
 DELTA = 1e-5
 LOSS = li.losses.logistic(feature_norm=1.0, l2=0.01)
@@ -117,13 +118,12 @@ def test_the_lower_bound_has_it_as_well() -> None:
 
 def test_the_report_says_so() -> None:
     report = li.account(after(FULL), DELTA)
-    page = str(report)
+    page = report.details()
     assert "released before training, about the same records: mu = 0.3 of Gaussian" in page
-    assert any(
-        one.startswith("What was released about these records before training is mu-GDP") for one in report.assumptions
-    )
-    assert not any("before training" in one for one in li.account(FULL, DELTA).assumptions)
-    assert "before training" not in str(li.account(FULL, DELTA))
+    assert fact("released_before", mu=0.3) in report.promises
+    assert fact("start_independent", beforehand=True) in report.promises
+    assert "released_before" not in [one.code for one in li.account(FULL, DELTA).assumptions]
+    assert "before training" not in li.account(FULL, DELTA).details()
     assert max(map(len, page.splitlines())) <= 110
     assert report.to_dict()["run"]["beforehand_mu"] == 0.3
 
@@ -158,14 +158,17 @@ def test_certificates_are_about_both(run: li.Run, theorem: str) -> None:
         assert not li.verify(lowered).accepted
     more = copy.deepcopy(certificate)
     more["run"]["beforehand_mu"] = 0.31
-    more["assumptions"] = [one.replace("0.3,", "0.31,") for one in more["assumptions"]]
+    assert more["assumptions"][0] == {"code": "released_before", "mu": 0.3}
+    assert "no. 1 must be released_before(mu=0.31)" in li.verify(more).reason
+    more["assumptions"][0]["mu"] = 0.31
     assert "assumptions" not in li.verify(more).reason
     assert not li.verify(more).accepted
     if "proof" in more:
         more["proof"]["beforehand_mu"] = 0.31
         assert "proves" in li.verify(more).reason
     plain = by_theorem(theorem, run, DELTA).certificate
-    assert "beforehand" not in str(plain)
+    assert "beforehand_mu" not in str(plain)
+    assert {one.get("beforehand", False) for one in plain["assumptions"]} == {False}
 
 
 def test_it_is_there_from_the_first_step_on() -> None:

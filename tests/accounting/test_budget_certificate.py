@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import lastiterate as li
 from lastiterate.accounting.budget_entry import chained, plain_text
 from lastiterate.accounting.budget_terms import Terms
 from lastiterate.cli import main
+from lastiterate.facts import Basis, fact, facts_from_json
 
 DELTA = 1e-5
 
@@ -62,9 +64,41 @@ def test_a_sum_is_accepted(adaptive: bool) -> None:
     else:
         assert budget.spent <= verdict.epsilon <= budget.spent * (1 + 1e-7)
     assert "of 4 releases together, 3 of them proved and 1 stated; recomputed" in str(verdict)
-    assert "Entry 4: Its guarantee is stated by its owner, not proved." in verdict.assumptions
-    assert any(line.startswith("Entries 1, 2, 3: Two data sets are neighbours") for line in verdict.assumptions)
+    assert verdict.unit == budget.terms.unit == fact("neighbours", adjacency="replace_one", user_records=1, records=())
     assert json.loads(json.dumps(verdict.to_dict()))["entries"] == list(verdict.entries)
+
+
+@each_kind
+def test_a_verdict_lists_each_assumption_once(adaptive: bool) -> None:
+    verdict = li.verify(CERTIFICATES[adaptive])
+    first = fact("ledger_complete"), fact("releases_adaptive", adaptive=adaptive), fact("stated_by_owner", entries=(4,))
+    assert verdict.assumptions[:3] == first
+    of_runs = [one for run in RUNS.values() for one in li.account(run, DELTA).assumptions]
+    assert verdict.assumptions[3:] == tuple(dict.fromkeys(of_runs))
+    assert len(set(verdict.assumptions)) == len(verdict.assumptions) < len(of_runs)
+
+
+def test_the_assumptions_of_an_execution_are_in_the_ledger() -> None:
+    """Those that no run has, and who stood for those that it has."""
+    assumed = fact("collate_separate", compared="once").on(Basis.CHECKED), fact("durations_tell_nothing")
+    plain = li.account(RUNS["replayed, mu"], DELTA)
+    executed = replace(plain, also_assumed=assumed, basis=(("noise", Basis.ENFORCED),))
+    budget = li.Budget(4.0, DELTA)
+    budget.spend(executed, what="executed")
+    certificate = budget.certificate
+    (entry,) = certificate["entries"]
+    assert facts_from_json(entry["certificate"]["assumptions"]) == executed.assumptions
+    verdict = li.verify(json.dumps(certificate))
+    assert verdict.accepted, verdict
+    assert verdict.assumptions[-2:] == assumed
+    assert fact("noise").on(Basis.ENFORCED) in verdict.assumptions
+    assert fact("noise") not in verdict.assumptions
+    budget.spend(plain, what="planned")  # of which nobody has enforced anything
+    both = li.verify(budget.certificate).assumptions
+    assert {fact("noise"), fact("noise").on(Basis.ENFORCED), *assumed} <= set(both)
+    unstated = copy.deepcopy(certificate)
+    unstated["entries"][0]["certificate"]["assumptions"].pop(0)
+    assert "entry 1: its assumptions are not those of its run" in li.verify(sealed(unstated)).reason
 
 
 def test_a_budget_is_not_about_one_run() -> None:
@@ -124,7 +158,10 @@ SEALED: dict[str, tuple[bool, Callable[[dict[str, Any]], Any]]] = {
         lambda content: content["claim"].update(epsilon=BUDGETS[True].spent),
     ),
     "claim another delta": (False, lambda content: content["claim"].update(delta=1e-9)),
-    "claim other neighbours": (False, lambda content: content["claim"].update(adjacency="zero out one record")),
+    "claim other neighbours": (False, lambda content: content["claim"].update(unit=li.ZERO_OUT.unit().to_dict())),
+    "claim to protect users": (False, lambda content: content["claim"]["unit"].update(user_records=2)),
+    "claim it of one person": (False, lambda content: content["claim"]["unit"].update(records=[0])),
+    "claim that a program stands for it": (False, lambda content: content["claim"]["unit"].update(basis="enforced")),
     "a smaller budget than was spent": (
         True,
         lambda content: [content["terms"].update(epsilon=0.5), content["claim"].update(epsilon=0.5)],

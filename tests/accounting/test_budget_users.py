@@ -15,6 +15,7 @@ import lastiterate as li
 from lastiterate.accounting.budget_entry import chained, plain_text
 from lastiterate.accounting.budget_terms import Terms
 from lastiterate.cli import main
+from lastiterate.facts import fact
 
 DELTA = 1e-5
 
@@ -57,8 +58,8 @@ def test_what_is_spent_is_for_users(budget: li.Budget, run: li.Run) -> None:
 def test_its_certificate_names_them(budget: li.Budget) -> None:
     verdict = li.verify(json.dumps(budget.certificate))
     assert verdict.accepted, verdict
-    assert verdict.adjacency == "replace up to 3 records of one user"
-    assert "No user has more than 3 records." in verdict.assumptions
+    assert verdict.unit == fact("neighbours", adjacency="replace_one", user_records=3, records=())
+    assert verdict.assumptions.count(fact("user_records", at_most=3)) == 1
 
 
 def rechained(content: dict[str, Any]) -> None:
@@ -71,15 +72,16 @@ DOCTORED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "more records, and it says so": (
         lambda one: (
             one["terms"].update(user_records=5),
-            one["claim"].update(adjacency="replace up to 5 records of one user"),
+            one["claim"]["unit"].update(user_records=5),
         ),
         "its certificate has other neighbouring data sets",
     ),
     "single records": (
-        lambda one: (one["terms"].pop("user_records"), one["claim"].update(adjacency="replace one record")),
+        lambda one: (one["terms"].update(user_records=1), one["claim"]["unit"].update(user_records=1)),
         "its certificate has other neighbouring data sets",
     ),
-    "the claim alone": (lambda one: one["claim"].update(adjacency="replace one record"), "other neighbours"),
+    "the claim alone": (lambda one: one["claim"]["unit"].update(user_records=1), "other neighbours"),
+    "not said": (lambda one: one["terms"].pop("user_records"), "user_records is missing"),
     "no number": (lambda one: one["terms"].update(user_records=0), "user_records"),
 }
 
@@ -89,7 +91,7 @@ def test_a_changed_certificate_is_rejected(name: str, budget: li.Budget) -> None
     change, reason = DOCTORED[name]
     changed = copy.deepcopy(budget.certificate)
     change(changed)
-    if name != "no number":
+    if name not in ("no number", "not said"):
         rechained(changed)
     verdict = li.verify(changed)
     assert not verdict.accepted
@@ -125,7 +127,7 @@ def test_a_file_remembers_its_users(run: li.Run, tmp_path: Path, capsys: pytest.
     assert "--user-records is fixed when a budget is created" in capsys.readouterr().err
 
 
-def test_a_budget_for_single_records_is_written_as_before() -> None:
+def test_a_budget_for_single_records_says_so() -> None:
     terms = Terms(1.0, DELTA, li.REPLACE_ONE, "", True, 0.1)
-    assert "user_records" not in terms.to_dict()
+    assert terms.to_dict()["user_records"] == 1
     assert Terms.from_dict(terms.to_dict()) == terms

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
@@ -15,6 +16,7 @@ import pytest
 
 import lastiterate as li
 from lastiterate.accounting.ranked import Ranked
+from lastiterate.facts import fact, facts_from_json, facts_to_json
 from lastiterate.privacy.notion import Notion
 
 DELTA = 1e-5
@@ -52,7 +54,9 @@ def forgotten() -> li.accounting.Forgetting:
 @cache
 def selected() -> li.accounting.Selection:
     parts = [li.account(RUN, DELTA), li.GaussianDP(0.3, li.ZERO_OUT)]
-    return replace(li.select(parts, trials=li.trials.Geometric(mean=3)), caveats=("leaked",))
+    return replace(
+        li.select(parts, trials=li.trials.Geometric(mean=3)), caveats=(fact("leaked", what=(("train_loss", (1, 2)),)),)
+    )
 
 
 SOURCES: dict[str, Callable[[], Any]] = {
@@ -73,6 +77,7 @@ GIVEN: dict[str, Any] = {
     "label": lambda one: one.label(),
     "to_dict": lambda one: one.to_dict(),
     "to_json": lambda one: one.to_json(),
+    "details": lambda one: one.details(),
     "plot": None,  # a picture, as is the next
     "plot_comparison": None,
     "save": None,  # tests/signed
@@ -110,9 +115,11 @@ def unmarked(value: Any) -> Iterator[str]:
     if isinstance(value, MARKED) and not value.caveats:
         yield repr(value)
     if isinstance(value, dict):
-        if "claim" in value and not value["caveats"] and "group" not in value:
+        if "claim" in value and not value["caveats"] and not value["claim"]["unit"].get("records"):
             yield "a certificate"
         value = tuple(value.values())
+    if isinstance(value, str) and value.startswith("epsilon = ") and "of one person" not in value.partition("\n")[0]:
+        yield "a text that begins with its claim"
     if isinstance(value, Ranked):
         yield from unmarked(value.guarantee)
     if isinstance(value, tuple | list):
@@ -212,7 +219,8 @@ def test_numbers_are_those_of_the_run() -> None:
     assert one.profile([0.5, 1.0]).tolist() == clean.profile([0.5, 1.0]).tolist()
     assert one.tradeoff([0.1]).tolist() == clean.tradeoff([0.1]).tolist()
     assert one.under(li.REPLACE_ONE).epsilon(DELTA) == clean.under(li.REPLACE_ONE).epsilon(DELTA)
-    assert {**one.certificate, "caveats": []} == clean.certificate
+    promised = facts_to_json(fact.stated for fact in facts_from_json(one.certificate["assumptions"]))
+    assert {**one.certificate, "caveats": [], "assumptions": promised} == clean.certificate
 
 
 def test_a_caveat_cannot_be_taken_away() -> None:
@@ -225,7 +233,9 @@ def test_what_is_saved_says_it(tmp_path: Path) -> None:
     report = seeded()
     for name in ("report.html", "report.json", "report.txt"):
         report.save(tmp_path / name, curves=False)
-        assert "DO NOT RELEASE" in (tmp_path / name).read_text()
+        text = (tmp_path / name).read_text()
+        said = json.loads(text)["report"]["caveats"] if name.endswith("json") else text
+        assert (facts_to_json(report.caveats) == said != []) if name.endswith("json") else "DO NOT RELEASE" in said
 
 
 @pytest.mark.parametrize("source", ["report", "report for one person", "selection"])

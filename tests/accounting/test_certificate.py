@@ -17,10 +17,11 @@ import lastiterate as li
 from alone import alone
 from lastiterate.accounting import certificate as certificates
 from lastiterate.accounting.certificate import certificate_of
+from lastiterate.accounting.promises import promises
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
+from lastiterate.facts import fact, facts_to_json
 from lastiterate.kernel.check import check
 from lastiterate.kernel.steps import Refused
-from lastiterate.report.run_text import promises
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE, shift_evidence
 from second_checker import checker
 from when_asked import WhenAsked
@@ -212,6 +213,59 @@ def test_steps_have_to_be_those_of_the_run_even_where_they_prove_the_claim(name:
     assert reason.count(" in the proof and ") == 1
 
 
+UNITS = {
+    "zeroed out": li.ZERO_OUT.unit(),
+    "added or removed": li.ADD_OR_REMOVE_ONE.unit(),
+    "a user": li.REPLACE_ONE.unit(2),
+    "one person": li.REPLACE_ONE.unit(1, (3,)),
+    "forgotten": fact("forgotten", records=1, replaced=True, adaptive=False),
+}
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_the_unit_is_that_of_the_run(name: str) -> None:
+    certificate = REPORTS["cyclic"].certificate
+    assert li.verify(certificate).unit == li.REPLACE_ONE.unit() == REPORTS["cyclic"].unit
+    verdict = li.verify(changed(certificate, ("claim", "unit"), UNITS[name].to_dict()))
+    assert not verdict.accepted
+    assert verdict.unit is None
+
+
+@pytest.mark.parametrize(
+    ("unit", "said"),
+    [
+        ("replace one record", "a fact must have one of the known codes"),
+        (None, "a fact must have one of the known codes"),
+        ({"code": "neighbours", "adjacency": "replace_one", "user_records": 1}, "must have the values"),
+        ({"code": "noise"}, "records is missing"),
+        ({"code": "neighbours", "adjacency": "none", "user_records": 1, "records": []}, "cannot have the values"),
+        ({**li.REPLACE_ONE.unit().to_dict(), "basis": "enforced"}, "neighbours cannot be enforced"),
+        ({**li.REPLACE_ONE.unit().to_dict(), "user_records": True}, "must have the values"),
+        ({**li.REPLACE_ONE.unit().to_dict(), "records": [-1]}, "group must be an integer"),
+        ({**li.REPLACE_ONE.unit().to_dict(), "text": "two records"}, "must have the values"),
+    ],
+)
+def test_what_is_no_unit_is_rejected(unit: Any, said: str) -> None:
+    verdict = li.verify(changed(REPORTS["cyclic"].certificate, ("claim", "unit"), unit))
+    assert not verdict.accepted
+    assert said in verdict.reason, verdict.reason
+
+
+def test_a_caveat_is_why_a_certificate_is_rejected() -> None:
+    certificate, seeded = REPORTS["cyclic"].certificate, fact("noise_seeded", generator="lastiterate")
+    assert li.verify({**certificate, "caveats": [seeded.to_dict()]}).reason == str(seeded)
+    for nonsense in (
+        None,
+        "none",
+        [3],
+        ["seeded"],
+        [{"code": "seeded"}],
+        [{**seeded.to_dict(), "basis": "checked"}],
+        0,
+    ):
+        assert not li.verify({**certificate, "caveats": nonsense}).accepted
+
+
 def test_depth_and_absence_are_rejected() -> None:
     assert not li.verify("[" * 200_000).accepted
 
@@ -342,7 +396,7 @@ def test_a_small_file_cannot_ask_for_a_long_block(rung: int) -> None:
     certificate.pop("proof")
     claim = {**certificate["claim"], "mu": None}
     content = {**certificate, "grade": "recomputed", "theorem": "block-mixing", "claim": claim, "rung": rung}
-    verdict = li.verify({**content, "run": run_to_dict(run), "assumptions": promises(run, ())})
+    verdict = li.verify({**content, "run": run_to_dict(run), "assumptions": facts_to_json(promises(run, ()))})
     assert verdict.reason == f"it is not a certificate: blocks must have at most 20 rounds. Got {rung}."
 
 

@@ -13,9 +13,10 @@ import pytest
 
 import lastiterate as li
 from lastiterate.accounting.forgetting import Requests, forgetting_process, forgotten_by
-from lastiterate.report.page_file import page_of, sheet_in
+from lastiterate.facts import fact
 
 DELTA = 1e-5
+SEEDED = fact("noise_seeded", generator="lastiterate")
 
 
 @pytest.fixture(scope="module")
@@ -78,10 +79,16 @@ def test_it_says_what_is_compared(plan: li.accounting.Forgetting, run: li.Run) -
     assert "2 requests, one after the other" in text
     assert "by shift-engine: " in text
     assert f"The model after 60 steps of training and {plan.steps} further steps is compared with" in text
-    assert "their gradients are left out" in plan.assumptions[0]
-    assert not any("are neighbours" in one for one in plan.assumptions)
+    about = {"steps": 60, "further": plan.steps, "records": 3, "earlier": 0, "after": ()}
+    assert plan.assumptions[0] == fact("same_start_and_settings", **about, replaced=False)
+    assert "their gradients are left out" in text
+    assert plan.assumptions[1] == fact("models_covered", earlier="not covered")
+    assert plan.assumptions[2:-2] == li.account(plan.whole, DELTA).assumptions
+    assert plan.assumptions[-2:] == (fact("removed_unused"), fact("requests_independent"))
     replaced = li.forget(replace(run, adjacency=li.REPLACE_ONE), epsilon=1, delta=DELTA)
-    assert "another record takes its place" in replaced.assumptions[0]
+    about |= {"further": replaced.steps, "records": 1}
+    assert replaced.assumptions[0] == fact("same_start_and_settings", **about, replaced=True)
+    assert "another record takes its place" in str(replaced)
     content = json.loads(plan.to_json())
     assert content["steps"] == sum(one["steps"] for one in content["requests"]) == plan.steps
     assert content["theorem"] == "shift-engine"
@@ -115,15 +122,24 @@ TAMPERED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "steps": (lambda one: one["claim"].update(steps=[10, 1]), "its assumptions"),
     "requests": (lambda one: one["claim"].update(steps=[10]), "not one number of steps"),
     "nothing removed": (lambda one: one["claim"].update(removals=[0, 3]), "not a certificate"),
-    "neighbours": (lambda one: one["claim"].update(adjacency="zero-out"), "it must say"),
+    "neighbours": (lambda one: one["claim"].update(unit=li.ZERO_OUT.unit().to_dict()), "it must say"),
+    "replaced": (lambda one: one["claim"]["unit"].update(replaced=True), "it must say"),
+    "fewer records": (lambda one: one["claim"]["unit"].update(records=2), "it must say"),
+    "adaptive": (lambda one: one["claim"]["unit"].update(adaptive=True), "it must say"),
+    "no unit": (lambda one: one["claim"].pop("unit"), "unit is missing"),
     "pushes": (
         lambda one: one["proof"]["steps"].update(sensitivity=[[1e-9, one["proof"]["steps"]["count"]]]),
         "are not",
     ),
     "assumptions": (lambda one: one["assumptions"].pop(), "its assumptions"),
+    "the order of assumptions": (lambda one: one["assumptions"].reverse(), "no. 1 must be same_start_and_settings("),
+    "what is compared": (lambda one: one["assumptions"][0].update(further=1), "no. 1 must be same_start_and_settings("),
+    "another model": (lambda one: one["assumptions"][1].update(earlier="covered"), "no. 2 must be models_covered("),
+    "who stands for it": (lambda one: one["assumptions"][-1].update(basis="checked"), "cannot be checked"),
     "theorem": (lambda one: one.update(theorem="composition"), "does not prove such a claim"),
     "grade": (lambda one: one.update(grade="believed"), "or not by this grade"),
-    "caveats": (lambda one: one.update(caveats=["seeded"]), "seeded"),
+    "caveats": (lambda one: one.update(caveats=[SEEDED.to_dict()]), "the noise came from a seed"),
+    "caveats that are none": (lambda one: one.update(caveats=["seeded"]), "a fact must have one of the known codes"),
     "endless": (lambda one: one["claim"].update(steps=[10**11, 1]), "at most 4e"),
 }
 
@@ -140,16 +156,22 @@ def test_a_changed_certificate_is_rejected(name: str, plan: li.accounting.Forget
 
 def test_it_is_no_guarantee_of_privacy_that_a_budget_would_take(plan: li.accounting.Forgetting, run: li.Run) -> None:
     """Neither as the certificate of a run, by another name, nor by its neighbours."""
-    renamed = {**plan.certificate, "format": "lastiterate certificate 3"}
+    renamed = {**plan.certificate, "format": "lastiterate certificate 1"}
     assert not li.verify(renamed).accepted
-    assert li.verify(plan.certificate).adjacency != run.adjacency.said
+    unit = li.verify(plan.certificate).unit
+    assert unit == fact("forgotten", records=3, replaced=False, adaptive=False) != run.adjacency.unit()
+    more = copy.deepcopy(plan.certificate)
+    more["assumptions"].append(fact("durations_tell_nothing").to_dict())
+    assert li.verify(more).assumptions == (*plan.assumptions, fact("durations_tell_nothing"))
 
 
 def test_a_page_about_a_run_is_not_made_of_it(plan: li.accounting.Forgetting, run: li.Run, tmp_path: Path) -> None:
     li.account(run, DELTA).save(tmp_path / "report.html", curves=False)
     text = (tmp_path / "report.html").read_text()
     assert li.verify(text).accepted
-    forged = page_of(replace(sheet_in(text), certificate=plan.certificate))
+    element = '<script type="application/json" id="certificate">'
+    before, _, after = text.partition(element)
+    forged = f"{before}{element}{json.dumps(plan.certificate)}</script>\n{after.partition(chr(10))[2]}"
     assert li.verify(forged).reason == "its certificate is not that of a run"
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import lastiterate as li
+from lastiterate.facts import fact
 
 DELTA = 1e-5
 
@@ -45,14 +46,17 @@ def test_models_that_are_released_are_named_and_certified(released: li.accountin
     assert verdict.accepted
     assert verdict.releases == tuple(place for place in (10, ends[0]) if place < ends[1])
     assert li.verify(released.certificate_after(1), run).releases == (10,)
-    assert "together with the iterates released after 10" in released.assumptions[0]
-    assert "later requests may depend on them" in released.assumptions[1]
-    assert "not covered" not in released.assumptions[1]
+    assert dict(released.assumptions[0].values)["after"] == tuple(place for place in (10, ends[0]) if place < ends[1])
+    assert "together with the iterates released after 10" in str(released.assumptions[0])
+    assert released.assumptions[1] == fact("models_covered", earlier="covered")
+    assert "later requests may depend on them" in str(released.assumptions[1])
+    assert "not covered" not in str(released.assumptions[1])
 
 
 def test_what_is_released_is_never_cheaper(run: li.Run) -> None:
     alone = li.forget(run, epsilon=0.5, delta=DELTA)
-    assert "Models that were released earlier are not covered." in alone.assumptions[1]
+    assert alone.assumptions[1] == fact("models_covered", earlier="not covered")
+    assert "Models that were released earlier are not covered." in str(alone)
     with pytest.raises(li.Unavailable, match="No number of further steps"):
         li.forget(run, epsilon=0.5, delta=DELTA, releases=[60])
     late = li.forget(run, epsilon=0.5, delta=DELTA, releases=[60 + alone.steps + 7])
@@ -67,11 +71,12 @@ def test_adaptive_requests_each_take_the_same_steps(adaptive: li.accounting.Forg
     assert verdict.accepted
     assert verdict.steps == 60 + adaptive.steps
     assert "3 records forgotten (left out), given all earlier models" in str(verdict)
-    assert adaptive.assumptions[0].startswith("Given everything that was computed before the last request")
-    assert not any("Only the last iterate" in one or "does not depend on models" in one for one in adaptive.assumptions)
-    assert any(
-        "Between a request and the end of its further steps nothing is released" in x for x in adaptive.assumptions
-    )
+    about = {"steps": 60, "further": adaptive.steps, "records": 3, "replaced": False, "earlier": 0}
+    assert adaptive.assumptions[:2] == (fact("separate_run", **about), fact("models_covered", earlier="public"))
+    codes = [one.code for one in adaptive.assumptions]
+    assert "only_released" not in codes
+    assert "requests_independent" not in codes
+    assert adaptive.assumptions[-2:] == (fact("removed_unused"), fact("nothing_released_meanwhile"))
 
 
 def test_adaptive_requests_after_other_batches(run: li.Run) -> None:

@@ -7,6 +7,7 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from lastiterate.accounting.certificate import verify
 from lastiterate.accounting.growth import growth
 from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.cli.entry import main
+from lastiterate.facts import fact
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE, own_mus
 from second_checker import checker
 
@@ -114,7 +116,7 @@ def test_certificates_are_accepted_and_tampering_is_seen() -> None:
         content = json.loads(json.dumps(report.certificate))
         verdict = verify(content)
         assert verdict.accepted, verdict.reason
-        assert verdict.adjacency == report.protected
+        assert verdict.unit == report.unit
         if content["grade"] == "replayed":
             assert not checker.check(content)
         fewer = copy.deepcopy(content)
@@ -122,18 +124,50 @@ def test_certificates_are_accepted_and_tampering_is_seen() -> None:
         assert not verify(fewer).accepted
         if report.members:
             for other in ([0, 1, 300, 998], [0, 1, 300], [0, 1, 300, 99_999], []):
-                assert not verify({**content, "group": other}).accepted
+                assert not verify(of_records(content, other)).accepted
+            for other in ([0, 1, 998, 999], [0, 1, 300], [0, 1, 300, 99_999], []):
+                assert not verify(of_person(content, other)).accepted
         else:
-            assert not verify({**content, "group": [0, 1, 2, 3]}).accepted
+            assert not verify(of_records(content, [0, 1, 2, 3])).accepted
+
+
+def of_records(content: dict[str, Any], records: list[int]) -> dict[str, Any]:
+    """Where the unit says it."""
+    other = copy.deepcopy(content)
+    other["claim"]["unit"]["records"] = records
+    return other
+
+
+def of_person(content: dict[str, Any], records: list[int]) -> dict[str, Any]:
+    """There, and where the assumptions do, as whoever rewrites all of it would."""
+    other = of_records(content, records)
+    first = {"code": "one_person", "records": records} if records else {"code": "user_records", "at_most": 4}
+    return {**other, "assumptions": [first, *other["assumptions"][1:]]}
+
+
+def test_the_unit_and_the_assumptions_name_the_same_records() -> None:
+    content = engine(CYCLIC, [0, 1, 300, 999]).certificate
+    assert verify(of_person(content, [0, 1, 300, 999])).accepted
+    assert verify(of_person(content, [0, 1, 301, 998])).accepted  # in the same batches: true of them as well
+    for records in ([0, 1, 301, 998], []):
+        assumed = copy.deepcopy(content)
+        assumed["assumptions"][0]["records"] = records
+        assert not verify(of_records(content, records)).accepted
+        assert "no. 1 must be one_person(records=(0, 1, 300, 999))" in verify(assumed).reason
+    fewer = copy.deepcopy(content)
+    fewer["claim"]["unit"]["user_records"] = 2
+    assert "its run has other neighbouring data sets" in verify(fewer).reason
 
 
 def test_sentences() -> None:
     report, named = li.account(of_users(CYCLIC), DELTA), engine(CYCLIC, [3, 0])
-    assert "No user has more than 4 records." in report.assumptions[0]
-    assert "records 0, 3 of the data" in named.assumptions[0]
-    assert report.to_dict()["adjacency"] == "replace up to 4 records of one user"
-    assert named.to_dict()["adjacency"] == "replace the 2 records 0, 3 of one person"
-    assert named.to_dict()["group"] == [0, 3]
+    assert report.assumptions[0] == fact("user_records", at_most=4)
+    assert named.assumptions[0] == fact("one_person", records=(0, 3))
+    assert report.unit == fact("neighbours", adjacency="replace_one", user_records=4, records=())
+    assert named.unit == fact("neighbours", adjacency="replace_one", user_records=2, records=(0, 3))
+    assert (named.to_dict()["unit"], report.to_dict()["unit"]) == (named.unit.to_dict(), report.unit.to_dict())
+    assert "(replace up to 4 records of one user" in str(report)
+    assert "(replace the 2 records 0, 3 of one person" in str(named)
     assert "detects the 4 replaced records of a user at most" in str(report)
     assert str(li.account(of_users(FULL), DELTA).sandwich.lower).endswith("Hessian 0")
     assert 0.8 * named.epsilon < named.sandwich.lower.epsilon <= named.epsilon
@@ -158,7 +192,8 @@ def test_files_and_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "--each is for single records" in capsys.readouterr().err
     page = tmp_path / "report.html"
     engine(CYCLIC, [0, 300]).save(page, curves=False)
-    assert "that differ in records 0, 300 of the data" in page.read_text()
+    assert "for any two data sets that differ in records 0, 300, those of one person" in page.read_text()
+    assert "they differ in records 0, 300 of the data, counted from 0" in page.read_text()
     assert verify_page(page)
 
 

@@ -12,6 +12,7 @@ import pytest
 import lastiterate as li
 from lastiterate.accounting.account import account_by
 from lastiterate.algorithms.process import Process
+from lastiterate.facts import fact
 from lastiterate.theorems.assumptions import CONTRACTING
 from lastiterate.theorems.catalogue import OF_EVERY_ITERATE
 from lastiterate.theorems.features import ANY_MAP, FULL_BATCHES, REPLACED
@@ -43,6 +44,7 @@ def named(name: str, factor: float = 1.0) -> li.theorems.Theorem:
 
 MINE, HALVED = named("mine/full-batch"), named("mine/halved", factor=0.5)
 THIS = "which is not part of the library"
+TRUE = fact("theorem_true", theorem="mine/full-batch", citation="my notes, Theorem 1")
 
 
 def by_mine() -> li.Report:
@@ -55,20 +57,20 @@ def test_it_is_tried_beside_the_catalogue_and_does_not_come_first_where_another_
     assert report.epsilon == li.account(RUN, delta=1e-6).epsilon
     assert MINE in [one.theorem for one in report.guarantees]
     assert report.theorems == (*li.CATALOGUE, MINE)
-    assert THIS not in "\n".join(report.assumptions)
-    assert "mine/full-batch (my notes, Theorem 1; yours, not part of the library)" in str(report).replace("\n    ", " ")
+    assert "theorem_true" not in [one.code for one in report.assumptions]
+    assert "mine/full-batch (my notes, Theorem 1; yours, not part of the library)" in report.details().replace(
+        "\n    ", " "
+    )
 
 
 def test_a_report_by_it_says_so_plainly() -> None:
     report = by_mine()
     assert report.mu == mu_of(RUN.process)
-    assert f"This is a theorem of yours, {THIS}" in str(report)
-    assert report.assumptions[-1] == (
-        "The theorem mine/full-batch (my notes, Theorem 1) is true: it is a theorem of yours, which is not part of the "
-        "library."
-    )
-    assert report.to_dict()["assumptions"][-1] == report.assumptions[-1]
-    assert f"This is a theorem of yours, {THIS}" in report._repr_html_()
+    for text in (str(report), report.details(), report._repr_html_()):
+        assert f"of yours, {THIS}" in " ".join(text.split())
+    assert "the theorem mine/full-batch is true" in " ".join(str(report).split())
+    assert report.promises[-1] == report.assumptions[-1] == TRUE
+    assert report.to_dict()["assumptions"][-1] == TRUE.to_dict()
 
 
 def test_its_certificate_is_refused_without_it() -> None:
@@ -81,7 +83,7 @@ def test_its_certificate_is_refused_without_it() -> None:
         assert not li.verify(given, theorems=[*li.CATALOGUE, HALVED]).accepted
     with_it = li.verify(certificate, theorems=[*li.CATALOGUE, MINE])
     assert with_it.accepted
-    assert with_it.assumptions[-1] == by_mine().assumptions[-1]
+    assert with_it.assumptions[-1] == TRUE
     assert "assuming the theorem mine/full-batch, which is not part of the library" in str(with_it)
 
 
@@ -91,12 +93,15 @@ def test_a_certificate_that_is_renamed_is_refused(name: str) -> None:
     report = account_by([HALVED], RUN, 1e-6)  # as `account` makes it, but for the check against instances
     certificate = report.certificate | {"theorem": name}
     assert not li.verify(certificate).accepted
-    assert not li.verify({**certificate, "also_assumed": []}).accepted
+    assert certificate["assumptions"].pop()["code"] == "theorem_true"
+    assert not li.verify(certificate).accepted
 
 
 def test_what_is_not_assumed_in_a_certificate_is_assumed_in_the_verdict() -> None:
-    silent = {name: entry for name, entry in by_mine().certificate.items() if name != "also_assumed"}
-    assert li.verify(silent, theorems=[MINE]).assumptions[-1] == by_mine().assumptions[-1]
+    silent = by_mine().certificate
+    assert silent["assumptions"].pop() == TRUE.to_dict()
+    assert li.verify(silent, theorems=[MINE]).assumptions == by_mine().assumptions
+    assert li.verify(by_mine().certificate, theorems=[MINE]).assumptions == by_mine().assumptions
     assert li.verify(silent, theorems=[MINE]).own_theorem == MINE.name
 
 

@@ -1,9 +1,11 @@
-"""What the owner of a run has to guarantee is said in the report and in the certificate, in the same words."""
+"""What the owner of a run has to guarantee is in the report and in the certificate, as the same facts."""
 
 from __future__ import annotations
 
-import copy
 import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,13 +15,13 @@ import pytest
 
 import lastiterate as li
 from lastiterate import cli
-from lastiterate.facts import fact
+from lastiterate.algorithms import kinds
+from lastiterate.facts import KINDS, Basis, Fact, fact, fact_from_json, facts_from_json, facts_to_json
 from when_asked import WhenAsked
 
 DELTA = 1e-5
-START = "The first iterate does not depend on the data, and lies in the domain."
-FLAT = "Each record's gradient is clipped to norm"
-PER_CLASS = "clipped class by class"
+START = fact("start_independent", beforehand=False)
+SAME = fact("record_unchanged")
 
 
 def a_run(loss: li.Loss, **changes: Any) -> li.Run:
@@ -47,43 +49,46 @@ LOSSES = {
 REPORTS = WhenAsked({name: partial(li.account, a_run(loss), DELTA) for name, loss in LOSSES.items()})
 
 
-def said(name: str) -> str:
-    return " ".join(REPORTS[name].assumptions)
+def assumed(name: str) -> tuple[Fact, ...]:
+    return REPORTS[name].assumptions
 
 
-SAME = "A record has the same features and target every time it is used"
+def coded(name: str, code: str) -> list[Fact]:
+    return [one for one in assumed(name) if one.code == code]
 
 
 def test_records_stay_the_same_where_noise_before_their_turns_counts() -> None:
-    assert all(SAME in said(name) for name in ("logistic", "clipped", "one-vs-rest", "hinges", "softmax", "pull"))
-    assert not any(
-        SAME in said(name) for name in ("convex", "network")
-    )  # a push may see all parameters, or nothing is known
+    assert all(SAME in assumed(name) for name in ("logistic", "clipped", "one-vs-rest", "hinges", "softmax", "pull"))
+    for name in ("convex", "network"):  # a push may see all parameters, or nothing is known
+        assert SAME not in assumed(name)
     logistic = LOSSES["logistic"]
     for changes in ({"batches": li.FullBatch(40)}, {"domain": li.Ball(radius=1.0)}, {"batches": li.Poisson(40, 0.25)}):
-        assert SAME not in " ".join(li.account(a_run(logistic, **changes), DELTA).assumptions)
+        assert SAME not in li.account(a_run(logistic, **changes), DELTA).assumptions
 
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_every_report_and_certificate_says_where_it_starts(name: str) -> None:
     report = REPORTS[name]
-    assert START in report.assumptions
-    assert START in str(report)
-    assert report.certificate is not None
-    assert report.certificate["assumptions"] == list(report.assumptions)
-    assert all(sentence.endswith(".") for sentence in report.assumptions)
+    assert START in report.assumptions == report.promises  # nobody has executed anything
+    assert str(START) in " ".join(report.details().split())
+    assert report.certificate["assumptions"] == facts_to_json(report.assumptions)
+    assert facts_from_json(json.loads(json.dumps(report.certificate["assumptions"]))) == report.assumptions
+    assert all(str(one).endswith(".") for one in report.assumptions)
+    assert len({one.code for one in report.assumptions}) == len(report.assumptions)
 
 
 def test_one_against_the_rest_is_clipped_class_by_class() -> None:
     """One clip of the whole gradient is not that of a convex function: see the next test."""
-    assert "in each of the 4 one-against-the-rest problems to norm 0.5/√4" in said("one-vs-rest")
-    assert "in each of the 3 one-against-the-rest problems to norm 0.5/√3" in said("hinges")
-    assert FLAT not in said("one-vs-rest")
-    assert FLAT in said("clipped")
-    assert PER_CLASS not in said("clipped")
+    clip = {"least": 0.5, "most": 0.5}
+    assert coded("one-vs-rest", "clipped") == [fact("clipped", **clip, per="class", classes=4)]
+    assert coded("hinges", "clipped") == [fact("clipped", **clip, per="class", classes=3)]
+    assert coded("clipped", "clipped") == [fact("clipped", **clip, per="record", classes=0)]
+    assert coded("logistic", "clipped") == []
+    assert "in each of the 4 one-against-the-rest problems to norm 0.5/√4" in str(coded("one-vs-rest", "clipped")[0])
+    assert "Each record's gradient is clipped to norm" in str(coded("clipped", "clipped")[0])
     clipped_by_the_noise = li.losses.logistic(feature_norm=1.0, classes=4)
     run = a_run(clipped_by_the_noise, noise=li.OnGradientSum(multiplier=1.0, clip=0.5))
-    assert PER_CLASS in " ".join(li.account(run, DELTA).assumptions)
+    assert fact("clipped", **clip, per="class", classes=4) in li.account(run, DELTA).assumptions
 
 
 def test_one_clip_of_all_classes_moves_iterates_apart() -> None:
@@ -109,59 +114,173 @@ def test_one_clip_of_all_classes_moves_iterates_apart() -> None:
 
 
 def test_a_pull_has_to_be_applied() -> None:
-    assert "softmax loss with its pull limit applied" in said("pull")
-    assert "at most 0.7 together and 0.175 each" in said("pull")
-    assert "pull" not in said("softmax")
+    (pull,) = coded("pull", "pull_limit")
+    assert dict(pull.values) == {"together": 0.7, "each": pytest.approx(0.175)}
+    assert "softmax loss with its pull limit applied" in str(pull)
+    assert "at most 0.7 together and 0.175 each" in str(pull)
+    assert coded("softmax", "pull_limit") == []
 
 
 def test_convexity_of_a_loss_that_only_its_owner_knows() -> None:
-    assert "Each record's loss is convex: this is assumed, not checked." in REPORTS["convex"].assumptions
-    assert "Each record's loss is strongly convex with modulus 0.25" in said("strongly")
-    assert "assumed, not checked" not in said("weakly")
+    assert coded("convex", "convex") == [fact("convex", modulus=0.0, of="record", before_clipping=False)]
+    assert coded("strongly", "convex") == [fact("convex", modulus=0.25, of="record", before_clipping=False)]
+    assert coded("weakly", "convex") == []
+    assert "is convex: this is assumed, not checked." in str(coded("convex", "convex")[0])
     clipped = li.losses.general(smoothness=1.0, strong_convexity=0.5, clip=1.0)
-    assert "modulus 0.5, before clipping: this" in " ".join(li.account(a_run(clipped), DELTA).assumptions)
+    before = fact("convex", modulus=0.5, of="record", before_clipping=True)
+    assert before in li.account(a_run(clipped), DELTA).assumptions
+    assert "modulus 0.5, before clipping: this" in str(before)
 
 
-@pytest.mark.parametrize(
-    ("modulus", "shape"), [({}, "convex"), ({"strong_convexity": 0.5}, "strongly convex with modulus 0.5")]
-)
-def test_langevin_says_what_it_takes_for_granted(modulus: dict[str, float], shape: str) -> None:
+@pytest.mark.parametrize(("modulus", "shape"), [(0.0, "convex"), (0.5, "strongly convex with modulus 0.5")])
+def test_langevin_says_what_it_takes_for_granted(modulus: float, shape: str) -> None:
     sample = li.mechanisms.langevin(
-        lambda x: x, np.zeros(2), lipschitz=1.0, step_size=0.1, steps=5, smoothness=1.0, **modulus
+        lambda x: x, np.zeros(2), lipschitz=1.0, step_size=0.1, steps=5, smoothness=1.0, strong_convexity=modulus
     )
-    assert f"The potential is {shape}: this is assumed, not checked." in sample.report(DELTA).assumptions
+    convex = fact("convex", modulus=modulus, of="potential", before_clipping=False)
+    assert convex in sample.report(DELTA).promises
+    assert str(convex) == f"The potential is {shape}: this is assumed, not checked."
 
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_a_verdict_returns_them_and_rejects_others(name: str) -> None:
     report = REPORTS[name]
     assert li.verify(report.certificate).assumptions == report.assumptions
-    count, first = len(report.assumptions), report.assumptions[0]
-    for change, which in (
-        (lambda old: old[:-1], f"it has {count - 1} of them, and needs {count}"),
-        (lambda old: [*old, "And so on."], f"it has {count + 1} of them, and needs {count}"),
-        (lambda old: old[::-1], f"no. 1 should read “{first}”"),
-        (lambda old: None, f"it has 0 of them, and needs {count}"),
+    needed = report.assumptions
+    for change, place in (
+        (lambda old: old[:-1], len(needed)),
+        (lambda old: old[1:], 1),
+        (lambda old: old[::-1], 1),
+        (lambda old: [*old[:-2], old[-1], old[-2]], len(needed) - 1),
+        (lambda old: [MORE.to_dict(), *old], 1),  # more is accepted at the end
+        (lambda old: [], 1),
     ):
-        twin: Any = copy.deepcopy(report.certificate)
-        twin["assumptions"] = change(twin["assumptions"])
-        verdict = li.verify(twin)
-        assert verdict.reason == f"its assumptions are not those of its run: {which}"
-        assert verdict.assumptions == ()
+        verdict = li.verify(with_assumptions(report, change))
+        reason = f"its assumptions are not those of its run: no. {place} must be {needed[place - 1]!r}"
+        assert (verdict.reason, verdict.assumptions) == (reason, ())
+    for nonsense in (None, "And so on.", {}, 3, [*report.certificate["assumptions"], "And so on."]):
+        verdict = li.verify({**report.certificate, "assumptions": nonsense})
+        assert not verdict.accepted
+        assert verdict.reason.startswith("it is not a certificate: ")
 
 
-def test_an_older_certificate_is_not_taken_for_one() -> None:
-    twin: Any = copy.deepcopy(REPORTS["logistic"].certificate)
-    twin["format"] = "lastiterate certificate 2"
-    del twin["assumptions"]
-    assert "it is not a lastiterate certificate 3" in li.verify(twin).reason
+MORE = fact("durations_tell_nothing")
+
+
+def with_assumptions(report: li.Report, change: Callable[[list[dict[str, Any]]], Any]) -> dict[str, Any]:
+    certificate = report.certificate
+    return {**certificate, "assumptions": change(certificate["assumptions"])}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_no_value_of_an_assumption_can_be_another_one(name: str) -> None:
+    report, tried = REPORTS[name], 0
+    for place, one in enumerate(report.assumptions):
+        for entry, value in one.values:
+            for other in others_than(value):
+                tried += 1
+                twin = report.certificate
+                assert entry in twin["assumptions"][place]
+                twin["assumptions"][place][entry] = other
+                assert not li.verify(twin).accepted, (one, entry, other)
+            twin = report.certificate
+            del twin["assumptions"][place][entry]
+            assert f"{one.code} must have the values" in li.verify(twin).reason
+        twin = report.certificate
+        twin["assumptions"][place]["text"] = "as in the paper"
+        assert f"{one.code} must have the values" in li.verify(twin).reason
+    assert tried > 10
+
+
+def others_than(value: Any) -> list[Any]:
+    """Larger, smaller, of another type, none."""
+    if isinstance(value, bool):
+        return [not value, int(value), str(value), None]
+    if isinstance(value, float | int):
+        return [
+            value + 1e-9,
+            value * (1 - 1e-9) - 1e-12,
+            -1.0 - value,
+            math.nan,
+            math.inf,
+            str(value),
+            value == 1,
+            None,
+        ]
+    if isinstance(value, str):
+        return [value.upper(), "record" if value != "record" else "potential", "", 1, None, [value]]
+    return [[3], "x", True, 0.5]
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_to_assume_more_is_to_claim_less(name: str) -> None:
+    report = REPORTS[name]
+    more = with_assumptions(report, lambda old: [*old, MORE.to_dict(), fact("noise").to_dict()])
+    assert li.verify(json.dumps(more)).assumptions == (*report.assumptions, MORE, fact("noise"))
+    assumed = replace(report, also_assumed=(MORE,))
+    assert assumed.assumptions == (*report.assumptions, MORE)
+    assert li.verify(assumed.certificate).assumptions == assumed.assumptions
+    for nonsense in ({"code": "and_so_on"}, {}, "noise", {"code": ["noise"]}, {"code": "exact_arithmetic"}):
+        verdict = li.verify(with_assumptions(report, lambda old, last=nonsense: [*old, last]))
+        assert not verdict.accepted
+        assert verdict.reason.startswith("it is not a certificate: ")
+
+
+STRENGTH = (Basis.PROMISED, Basis.CHECKED, Basis.ENFORCED)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_nobody_stands_for_more_than_can_be_known(name: str) -> None:
+    """A basis up to the strongest of its kind is the statement of whoever executed the run; a stronger one is none."""
+    report = REPORTS[name]
+    for place, one in enumerate(report.assumptions):
+        for basis in Basis:
+            twin = report.certificate
+            twin["assumptions"][place]["basis"] = basis.value
+            verdict = li.verify(twin)
+            if STRENGTH.index(basis) <= STRENGTH.index(KINDS[one.code].most):
+                assert verdict.accepted, verdict
+                assert verdict.assumptions[place] == one.on(basis)
+            else:
+                assert verdict.reason == f"it is not a certificate: {one.code} cannot be {basis.value}."
+        for nonsense in ("proved", "", None, 1, "PROMISED", ["promised"]):
+            twin = report.certificate
+            twin["assumptions"][place]["basis"] = nonsense
+            assert not li.verify(twin).accepted
+
+
+def test_every_kind_of_batches_has_a_sentence_of_its_own() -> None:
+    said = {str(fact("batches", kind=kind.example.kind)) for kind in kinds.BATCHES}
+    assert len(said) == len(kinds.BATCHES)
+    assert not [one for one in said if "of the kind" in one]
+
+
+def test_the_strongest_basis_of_every_kind_is_read_and_a_stronger_one_is_not() -> None:
+    for code, kind in KINDS.items():
+        one = fact(code, **kind.values)
+        for basis in Basis:
+            content = json.loads(json.dumps(one.on(basis).to_dict()))
+            assert content == one.on(basis).to_dict()
+            if STRENGTH.index(basis) <= STRENGTH.index(kind.most):
+                assert fact_from_json(content) == one.on(basis)
+                assert fact_from_json(content).stated == one
+            else:
+                with pytest.raises(li.InvalidInput, match=f"{code} cannot be {basis.value}"):
+                    fact_from_json(content)
+
+
+@pytest.mark.parametrize("format_", ["lastiterate certificate 2", "lastiterate certificate 3", "", None, 1])
+def test_a_certificate_of_another_format_is_not_taken_for_one(format_: Any) -> None:
+    assert REPORTS["logistic"].certificate["format"] == "lastiterate certificate 1"
+    verdict = li.verify({**REPORTS["logistic"].certificate, "format": format_})
+    assert verdict.reason == "it is not a lastiterate certificate 1. Make the certificate again with this version"
 
 
 def test_the_command_line_shows_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = REPORTS["one-vs-rest"]
     report.save_certificate(tmp_path / "certificate.json")
     assert cli.main(["verify", str(tmp_path / "certificate.json"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["assumptions"] == list(report.assumptions)
+    assert json.loads(capsys.readouterr().out)["assumptions"] == facts_to_json(report.assumptions)
     assert cli.main(["verify", str(tmp_path / "certificate.json")]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1
 

@@ -6,6 +6,7 @@ import copy
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,12 @@ import lastiterate as li
 from lastiterate.accounting.certificate import proved_by
 from lastiterate.cli import main
 from lastiterate.errors import InvalidInput, Unavailable
+from lastiterate.facts import Basis, fact
 from lastiterate.privacy.trials import Trials, trials_from_dict, trials_to_dict
 from selections import delta_by_the_integral, delta_of_gaussian_trials
 
 DELTA = 1e-5
+SEEDED = fact("noise_seeded", generator="lastiterate")
 TEN = li.trials.Geometric(mean=10)
 LAWS = [TEN, li.trials.Logarithmic(10.0), li.trials.Poisson(10.0), li.trials.NegativeBinomial(10.0, 0.5)]
 
@@ -62,12 +65,22 @@ def test_the_verdict_says_what_was_selected_and_what_is_assumed() -> None:
     assert verdict.trials == "geometric distribution with mean 10"
     assert "replace one record, only the best of a random number of trials released (geometric" in str(verdict)
     assert "3 settings replayed and recomputed, the selection recomputed" in str(verdict)
-    said = "\n".join(verdict.assumptions)
+    assert verdict.unit == fact("neighbours", adjacency="replace_one", user_records=1, records=())
+    assert verdict.assumptions[:5] == (
+        fact("trials_drawn", law="geometric", mean=10.0, shape=None),
+        fact("setting_drawn", settings=3),
+        fact("trials_fresh"),
+        fact("only_best_trial_released"),
+        fact("stated_gdp", mu=0.1),
+    )
+    of_trials = [one for report in REPORTS.values() for one in report.assumptions]
+    assert verdict.assumptions[5:] == tuple(dict.fromkeys(of_trials))
+    assert {fact("batches", kind="full"), fact("batches", kind="cyclic"), fact("projected")} <= set(of_trials)
+    said = "\n".join(map(str, verdict.assumptions))
     assert "drawn from a geometric distribution with mean 10, independently of the data" in said
     assert "one of 3 settings at random" in said
     assert "0.1-GDP. This is stated, and not proved here" in said
-    assert "Every trial: Two data sets are neighbours" in said
-    assert "Trials with setting 1: Every step uses every record." in said
+    assert li.verify(CERTIFICATES["one"]).assumptions[3] == fact("score_public")
     assert repr(verdict).startswith("SelectionVerdict(accepted: epsilon = ")
     assert repr(ONE) == "Selection(1 guarantee, trials=Geometric(mean=10.0, shape=1.0), replace one record)"
     assert json.loads(json.dumps(verdict.to_dict()))["settings"] == list(verdict.settings)
@@ -102,7 +115,7 @@ def drawn(**values: Any) -> Callable[[dict[str, Any]], None]:
 
 
 def honestly(**values: Any) -> Callable[[dict[str, Any]], None]:
-    """With the sentence that belongs to it."""
+    """With the assumption that belongs to it."""
 
     def change(content: dict[str, Any]) -> None:
         other = li.select(REPORTS["replayed, mu"], trials=trials_from_dict({**content["trials"], **values})).certificate
@@ -141,23 +154,42 @@ DOCTORED = {
     "delta smaller": (claimed("delta", 1e-6), "but proves"),
     "delta 0": (claimed("delta", 0.0), "delta must be a float in"),
     "delta NaN": (claimed("delta", math.nan), "delta must be a float in"),
-    "adjacency": (
-        claimed("adjacency", "zero out one record"),
+    "neighbours": (
+        claimed("unit", li.ZERO_OUT.unit().to_dict()),
         "setting 1 protects other neighbours: replace one record",
     ),
-    "a larger mean": (drawn(mean=20.0), "no. 1 should read"),
-    "a larger mean, and its sentence": (honestly(mean=20.0), "but proves"),
-    "a smaller mean": (drawn(mean=5.0), "no. 1 should read"),
+    "a whole user": (
+        claimed("unit", li.REPLACE_ONE.unit(2).to_dict()),
+        "setting 1 protects other neighbours: replace one record",
+    ),
+    "one person": (
+        claimed("unit", li.REPLACE_ONE.unit(1, (3,)).to_dict()),
+        "setting 1 protects other neighbours: replace one record",
+    ),
+    "what was forgotten": (
+        claimed("unit", fact("forgotten", records=1, replaced=True, adaptive=False).to_dict()),
+        "setting 1 protects other neighbours: replace one record",
+    ),
+    "neighbours in words": (claimed("unit", "replace one record"), "a fact must have one of the known codes"),
+    "a larger mean": (drawn(mean=20.0), "no. 1 must be trials_drawn(law='geometric', mean=20.0"),
+    "a larger mean, and its assumption": (honestly(mean=20.0), "but proves"),
+    "a smaller mean": (drawn(mean=5.0), "no. 1 must be trials_drawn(law='geometric', mean=5.0"),
     "a mean of infinity": (drawn(mean=math.inf), "mean must be a float in"),
     "a mean of NaN": (drawn(mean=math.nan), "mean must be a float in"),
     "a negative mean": (drawn(mean=-10.0), "mean must be a float in"),
-    "another law": (drawn(law="logarithmic"), "no. 1 should read"),
-    "another law, and its sentence": (honestly(law="poisson"), "but proves"),
+    "another law": (drawn(law="logarithmic"), "no. 1 must be trials_drawn(law='logarithmic', mean=10.0"),
+    "another law, and its assumption": (honestly(law="poisson"), "but proves"),
     "an unknown law": (drawn(law="fixed"), "law must be one of geometric"),
     "a shape that is not asked for": (drawn(shape=0.0), "must have the entries law, mean"),
-    "an unlisted assumption": (lambda content: content["assumptions"].pop(), "and needs 4"),
-    "a caveat": (replaced("caveats", ["noise from a seed"]), "noise from a seed"),
-    "a stated mu, kept from the assumptions": (replaced("stated_mu", 1.0), "no. 4 should read"),
+    "an unlisted assumption": (lambda content: content["assumptions"].pop(), "no. 4 must be score_public()"),
+    "assumptions in another order": (lambda content: content["assumptions"].reverse(), "no. 1 must be trials_drawn("),
+    "an assumption that is checked": (
+        lambda content: content["assumptions"][2].update(basis="checked"),
+        "only_best_trial_released cannot be checked",
+    ),
+    "a caveat": (replaced("caveats", [SEEDED.to_dict()]), "rejected: DO NOT RELEASE: the noise came from a seed"),
+    "a caveat in words": (replaced("caveats", ["noise from a seed"]), "a fact must have one of the known codes"),
+    "a stated mu, kept from the assumptions": (replaced("stated_mu", 1.0), "no. 4 must be stated_gdp(mu=1.0)"),
     "a stated mu that is negative": (replaced("stated_mu", -1.0), "stated_mu must be a float in"),
     "no setting": (replaced("settings", []), "settings must be a list of certificates"),
     "a louder trial": (replaced("settings", [LOUDER]), "but proves"),
@@ -166,7 +198,12 @@ DOCTORED = {
     "a selection as a trial": (replaced("settings", [CERTIFICATES["one"]]), "it is not a lastiterate certificate"),
     "the mu of a trial": (inside("claim", "mu", value=0.01), "it claims mu = 0.01"),
     "the noise of a trial": (inside("run", "noise", "std", value=5.0), "setting 1:"),
-    "the neighbours of a trial": (inside("claim", "adjacency", value="zero out one record"), "setting 1:"),
+    "the neighbours of a trial": (inside("claim", "unit", value=li.ZERO_OUT.unit().to_dict()), "setting 1:"),
+    "an assumption of a trial": (
+        lambda content: content["settings"][0]["assumptions"].pop(0),
+        "setting 1: its assumptions are not those of its run: no. 1 must be only_released(",
+    ),
+    "a caveat of a trial": (inside("caveats", value=[SEEDED.to_dict()]), "setting 1: DO NOT RELEASE"),
     "the theorem of a trial": (inside("theorem", value="no-theorem"), "no-theorem"),
 }
 
@@ -181,7 +218,19 @@ def test_a_doctored_certificate_is_rejected(name: str) -> None:
     assert reason in str(verdict), verdict
 
 
-def test_what_is_stated_counts_with_its_sentence() -> None:
+def test_more_assumptions_of_the_selection_and_of_its_trials_are_kept() -> None:
+    more, checked = fact("durations_tell_nothing"), fact("collate_separate", compared="once").on(Basis.CHECKED)
+    content = copy.deepcopy(CERTIFICATES["one"])
+    content["assumptions"].append(more.to_dict())
+    content["settings"][0]["assumptions"] += [more.to_dict(), checked.to_dict()]
+    verdict = li.verify(json.dumps(content))
+    assert verdict.accepted, verdict
+    assert verdict.assumptions.count(more) == verdict.assumptions.count(checked) == 1
+    executed = replace(REPORTS["replayed, mu"], also_assumed=(checked,))
+    assert checked in li.verify(li.select(executed, trials=TEN).certificate).assumptions
+
+
+def test_what_is_stated_counts_with_its_assumption() -> None:
     """As whoever rewrites all of it would."""
     content, louder = (
         li.select([REPORTS["replayed, mu"], li.GaussianDP(mu)], trials=TEN).certificate for mu in (0.1, 1.0)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import lastiterate as li
+from lastiterate.facts import fact
 from lastiterate.privacy.selected import Selected
 from lastiterate.privacy.trials import Trials, trials_to_dict
 
@@ -22,6 +23,7 @@ sys.path.insert(0, str(TOOL.parent))
 import check_selection as checker  # noqa: E402
 
 DELTA = 1e-5
+SEEDED = fact("noise_seeded", generator="lastiterate")
 RUN = li.Run(
     loss=li.losses.logistic(feature_norm=1.0, l2=0.01),
     batches=li.FullBatch(records=100),
@@ -68,20 +70,29 @@ def test_a_stated_mu_that_is_larger_counts() -> None:
     assert "it proves delta" in checker.verdict_of(louder)
 
 
+def for_one_person(content: dict[str, Any]) -> None:
+    for claim in (content["claim"], content["settings"][0]["claim"]):
+        claim["unit"]["records"] = [0]
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
         (lambda content: content["claim"].update(epsilon=-1.0), "out of range"),
         (lambda content: content["claim"].update(epsilon=float("nan")), "out of range"),
         (lambda content: content["claim"].update(delta=0.0), "out of range"),
-        (lambda content: content["claim"].update(adjacency="zero out one record"), "other neighbours"),
+        (lambda content: content["claim"].update(unit=li.ZERO_OUT.unit().to_dict()), "other neighbours"),
+        (lambda content: content["claim"]["unit"].update(user_records=2), "other neighbours"),
+        (lambda content: content["settings"][0]["claim"]["unit"].update(adjacency="zero_out"), "other neighbours"),
+        (lambda content: for_one_person(content), "other neighbours"),
         (lambda content: content["trials"].update(mean=0.5), "the mean must be above 1"),
         (lambda content: content["trials"].update(mean=float("inf")), "the mean must be above 1"),
         (lambda content: content["trials"].update(law="fixed"), "it cannot be followed: KeyError"),
         (lambda content: content["settings"].clear(), "it is no certificate of a selection"),
         (lambda content: content["settings"][0]["claim"].update(mu=0.01), "setting 1: "),
         (lambda content: content["settings"][0]["claim"].update(mu=None), "setting 1 proves no mu"),
-        (lambda content: content["caveats"].append("noise from a seed"), "has a caveat"),
+        (lambda content: content["caveats"].append(SEEDED.to_dict()), "has a caveat"),
+        (lambda content: content["settings"][0]["caveats"].append(SEEDED.to_dict()), "setting 1 has a caveat"),
         (lambda content: content.pop("trials"), "it cannot be followed: KeyError"),
     ],
 )

@@ -14,6 +14,7 @@ import lastiterate as li
 from lastiterate.accounting.forgetting import Requests, forgetting_process, forgotten_by
 from lastiterate.accounting.forgetting_proofs import chance_process
 from lastiterate.auditing.quadratic import steps_of
+from lastiterate.facts import fact
 from lastiterate.theorems.forgotten_by_chance import FORGOTTEN_BY_CHANCE
 from lastiterate.theorems.theorem import Guarantee
 
@@ -154,7 +155,7 @@ def test_random_batches_forget_sooner_than_if_they_all_had_the_record() -> None:
     assert li.verify(without.certificate, run).accepted
     for change, reason in (
         (
-            {"adaptive": True, "adjacency": "one record forgotten (replaced by others), given all earlier models"},
+            {"adaptive": True, "unit": fact("forgotten", records=1, replaced=True, adaptive=True).to_dict()},
             "adaptive",
         ),
         ({"epsilon": 0.01}, "but proves"),

@@ -19,6 +19,7 @@ from alone import by_theorem
 from lastiterate.accounting.certificate import verify
 from lastiterate.auditing.chain import Chain, iid_hazard
 from lastiterate.digits import above
+from lastiterate.facts import fact
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.testing.beside import beside
 from lastiterate.testing.examples import instances
@@ -199,8 +200,10 @@ def test_a_run_lies_above_its_instances_and_its_certificate_is_accepted(batches:
     assert report.epsilon < li.account(run_with(batches, li.REPLACE_ONE), 1e-5).epsilon
     verdict = verify(json.loads(json.dumps(report.certificate)), run)
     assert verdict.accepted
-    assert verdict.adjacency == adjacency.said
-    assert str(report).startswith(f"epsilon = {above(report.epsilon, 6)} at delta = 1e-05 ({adjacency.said})")
+    assert verdict.unit == report.unit == adjacency.unit()
+    assert verdict.unit == fact("neighbours", adjacency=adjacency.name.lower(), user_records=1, records=())
+    assert str(report).startswith(f"epsilon = {above(report.epsilon, 6)} at delta = 1e-05 ({adjacency.unit()}")
+    assert str(report).splitlines()[0].endswith(")" if report.mu is None else f", mu = {above(report.mu, 6)})")
 
 
 def judged(certificate: dict[str, Any]) -> str:
@@ -219,7 +222,7 @@ def test_no_certificate_is_about_other_neighbours_than_its_run() -> None:
     once, other, half, replaced = (copy.deepcopy(certificate) for _ in range(4))
     del once["proof"]["turns"]["exchange"]
     del other["run"]["adjacency"]
-    replaced["claim"]["adjacency"] = "replace one record"
+    replaced["claim"]["unit"]["adjacency"] = "replace_one"
     pairs = half["proof"]["hidden"]["pairs"]
     half["proof"]["hidden"]["pairs"] = [one for one in pairs if one["places"][0] < one["places"][1]]
     assert len(pairs) == 12 * 11

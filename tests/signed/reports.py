@@ -12,13 +12,15 @@ import numpy as np
 
 import lastiterate as li
 from lastiterate.accounting.account import account_by
+from lastiterate.facts import fact
 from lastiterate.theorems.catalogue import OF_EVERY_ITERATE
 from when_asked import WhenAsked
 
 DELTA = 1e-5
 LOSS = li.losses.general(smoothness=1.0, strong_convexity=0.1, gradient_norm=1.0)
 LOGISTIC = li.losses.logistic(feature_norm=1.0, l2=0.05)
-SEEDED = "DO NOT RELEASE: the noise came from a seed, and anyone who knows the seed can subtract it"
+SEEDED = fact("noise_seeded", generator="lastiterate")
+EVIL = "</script><b>1</b> is < 2 & 'more'"
 
 
 def run_of(batches: object = None, steps: object = 20, **more: object) -> li.Run:
@@ -41,7 +43,9 @@ MAKERS: dict[str, Callable[[], li.Report]] = {
     "checkpoints": lambda: li.account(run_of(), DELTA, releases=[8, 12]),
     "average": lambda: li.account(run_of(released=li.EMA(decay=0.9)), DELTA),
     "beforehand": lambda: li.account(run_of(beforehand_mu=0.2), DELTA),
-    "also assumed": lambda: replace(li.account(run_of(), DELTA), also_assumed=("</script><b>1</b> is < 2 & 'more'",)),
+    "also assumed": lambda: replace(
+        li.account(run_of(), DELTA), also_assumed=(fact("trainer_seed_unused", seed=EVIL),)
+    ),
     "every iterate": lambda: account_by(OF_EVERY_ITERATE, run_of(), DELTA),
     "trained": lambda: trained(None),
     "seeded": lambda: trained(3),

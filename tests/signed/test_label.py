@@ -10,6 +10,7 @@ import pytest
 from reports import REPORTS, saved
 
 import lastiterate as li
+from lastiterate.report import english
 
 # Of deployments-schema.yaml of the registry of deployments, at its commit 3e9c812.
 REGISTRY = {
@@ -55,7 +56,7 @@ def test_what_the_certificate_says_is_filled_in(name: str) -> None:
     expected = {"epsilon": claim["epsilon"], "delta": claim["delta"]}
     loss = label["registry"]["privacy_loss"]
     assert loss["privacy_parameters"] == label["nist_sp_800_226"]["privacy_parameters"] == expected
-    assert loss["privacy_unit_details"] == report.assumptions[0]
+    assert loss["privacy_unit_details"] == english.definition(**dict(report.unit.values))
     assert report.best.theorem.citation in loss["privacy_parameters_details"]
     model = label["registry"]["deployment_model"]
     assert model["release_type"] == ("Many releases" if report.releases else "One release")

@@ -8,18 +8,22 @@ import random
 import re
 from contextlib import suppress
 from dataclasses import replace
+from html import escape, unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from reports import MAKERS, PAGES, REPORTS, SEEDED, SIGNABLE, run_of, saved
+from reports import DELTA, MAKERS, PAGES, REPORTS, SEEDED, SIGNABLE, run_of, saved
 
 import lastiterate as li
 from lastiterate.cli import main
 from lastiterate.digits import above, below
+from lastiterate.facts import Basis, fact
+from lastiterate.report import english
 from lastiterate.report.page_file import page_of
-from lastiterate.report.sheet import ReportSheet
+from lastiterate.report.sheet import RATES, ReportSheet
 
 HELD = re.compile(r'^<script type="application/json" id="(\w+)">(.*)</script>$', re.MULTILINE)
 
@@ -63,13 +67,42 @@ def test_what_is_saved_is_accepted_and_says_the_claim(name: str) -> None:
     assert isinstance(verdict, li.accounting.PageVerdict)
     assert verdict.version == li.__version__
     words = Seen(page).words
-    assert f"private with ε = {above(report.certificate['claim']['epsilon'])} and δ = 1e-05" in words
+    assert verdict.compared
+    assert (verdict.unit, verdict.assumptions) == (report.unit, report.assumptions)
+    epsilon = report.certificate["claim"]["epsilon"]
+    assert f"is ({above(epsilon)}, 1e-05)-differentially private for any two data sets" in words
+    assert f'<td id="epsilon">{epsilon:.12g}</td>' in page
+    assert english.definition(**dict(report.unit.values)) in words
     assert report.best.theorem.citation in words
-    assert [one for one in report.assumptions if " ".join(one.split()) not in words] == []
-    assert page.count('<span class="box"') == len(report.assumptions)
-    assert all(word in words for word in ("Name", "Role", "Date", "Signature"))
+    assert [one for one in report.assumptions if " ".join(str(one).split()) not in words] == []
+    assert all(word in words for word in ("Name and role", "Date and signature"))
     assert held(page)["certificate"] == report.certificate
     assert held(page)["label"] == report.label()
+
+
+@pytest.mark.parametrize("name", SIGNABLE)
+def test_only_what_is_promised_has_a_box(name: str) -> None:
+    report, page = REPORTS[name], PAGES[name]
+    boxed = [unescape(one) for one in re.findall(r'<span class="box"[^>]*></span><span>(.*)</span></li>', page)]
+    assert boxed == [str(one) for one in report.promises]
+    assert page.count('class="box"') == len(report.promises)
+    others = [one for one in report.assumptions if one.basis is not Basis.PROMISED]
+    assert bool(others) == (name == "trained")
+    for one in others:
+        assert f"<li>{escape(str(one))}</li>" in page
+    executed = "Executed by lastiterate." in Seen(page).words
+    assert executed == (name == "trained")
+
+
+@pytest.mark.parametrize("name", SIGNABLE)
+def test_an_attackers_chance_is_that_of_the_whole_proof(name: str) -> None:
+    report, shown = REPORTS[name], held(PAGES[name])["record"]["shown"]
+    assert shown["lower_bound"] == report.sandwich.lower.epsilon
+    assert shown["detected"] == pytest.approx(1 - report.best.notion.tradeoff(np.array(RATES)), rel=1e-9)
+    at_one_percent = shown["detected"][RATES.index(0.01)]
+    assert f"at most {above(100 * at_one_percent, 3)}% of the time" in Seen(PAGES[name]).words
+    bound = (math.exp(report.epsilon) * 0.01 + DELTA, 1 - math.exp(-report.epsilon) * (0.99 - DELTA))
+    assert at_one_percent <= min(bound) * (1 + 1e-9)  # what (ε, δ) alone implies
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -88,7 +121,7 @@ def test_it_is_complete_in_itself_and_runs_nothing(name: str) -> None:
 
 def test_no_string_can_get_out_of_its_element() -> None:
     evil = "</script><script>alert(1)</script><!-- & \" ' \u2028 <b>ε"
-    report = replace(REPORTS["replayed"], also_assumed=(evil.replace("\u2028", ""),))
+    report = replace(REPORTS["replayed"], also_assumed=(fact("trainer_seed_unused", seed=evil.replace("\u2028", "")),))
     page = saved(report, stated={"registry": {"basic": {"name": evil}}}, curves=False)
     assert evil not in page
     assert "<script>alert" not in page
@@ -101,13 +134,13 @@ def test_a_report_with_a_caveat_does_not_look_as_if_one_could_sign_it() -> None:
     page = PAGES["seeded"]
     words = Seen(page).words
     assert words.index("Do not sign this page.") < words.index("Releasing the last iterate")
-    assert words.count(SEEDED) == 2
+    assert words.count(str(SEEDED)) == 2
     assert "Not claimed: Releasing" in words
     assert "This page cannot be signed" in words
     assert '<span class="box"' not in page
-    assert "Role" not in words
+    assert "role" not in words
     assert "attacker" not in words
-    assert li.verify(page).reason == SEEDED
+    assert li.verify(page).reason == str(SEEDED)
 
 
 def test_an_infinite_epsilon_is_nothing_to_sign() -> None:
@@ -115,7 +148,7 @@ def test_an_infinite_epsilon_is_nothing_to_sign() -> None:
     found["certificate"]["claim"]["epsilon"] = None
     page = remade(found)
     words = Seen(page).words
-    assert "No finite epsilon is proved for this run." in words
+    assert words.count("No finite ε is proved for this run at δ = 1e-05.") == 2
     assert "This page cannot be signed" in words
     assert not li.verify(page).accepted
 
@@ -134,9 +167,23 @@ def doctored(page: str, old: str, new: str) -> str:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('<b id="epsilon">E<', '<b id="epsilon">0.5<', "the page says epsilon = 0.5, its certificate proves E"),
+        ('<td id="epsilon">E<', '<td id="epsilon">0.5<', "the page says epsilon = 0.5, its certificate proves E"),
+        ("is (14.5, 1e-05)-", "is (1.45, 1e-05)-", "the page says claim = Releasing the last iterate"),
+        ("at most 64.3% of", "at most 6.43% of", "the page says chance = An attacker"),
+        (">Planned, or executed elsewhere.<", ">Executed by lastiterate.<", "the page says status = Executed by"),
+        ("<h2>Assumptions you must guarantee</h2>", "<h2>Checked by a program</h2>", "says “Checked by a program”"),
+        ('<span class="box" role="img" aria-label="box for initials"></span>', "", "says “Only the last iterate is"),
         ('<td id="delta">1e-05<', '<td id="delta">1e-09<', "the page says delta = 1e-09, its certificate proves 1e-05"),
-        ("replace one record</td>", "zero out one record</td>", "adjacency = zero out one record, its certificate"),
+        (
+            "if they differ in one",
+            "if they have one",
+            "the page says neighbours = Two data sets are neighbours if they have",
+        ),
+        (
+            '<td id="unit">one record<',
+            '<td id="unit">one user<',
+            "the page says unit = one user, its certificate proves",
+        ),
         ("<li>20 steps (5 epochs", "<li>10 steps (2 epochs", "says “10 steps (2 epochs of 4)"),
         ("The noise is Gaussian", "The noise is Laplacian", "says “The noise is Laplacian"),
         ("</body>", "<p>ε = 0.1</p></body>", "of the page says “ε = 0.1”, its certificate makes “</body>”"),
@@ -147,10 +194,14 @@ def doctored(page: str, old: str, new: str) -> str:
     ],
 )
 def test_a_doctored_page_is_refused_with_what_differs(old: str, new: str, said: str) -> None:
-    page, epsilon = PAGES["replayed"], above(REPORTS["replayed"].certificate["claim"]["epsilon"])
+    page, epsilon = PAGES["replayed"], f"{REPORTS['replayed'].certificate['claim']['epsilon']:.12g}"
     verdict = li.verify(doctored(page, old.replace("E<", f"{epsilon}<"), new))
     assert not verdict.accepted
     assert said.replace("proves E", f"proves {epsilon}") in verdict.reason
+
+
+def lowered(values: list[float], place: int) -> None:
+    values[place] *= 1 - 1e-5
 
 
 @pytest.mark.parametrize(
@@ -158,13 +209,24 @@ def test_a_doctored_page_is_refused_with_what_differs(old: str, new: str, said: 
     [
         (lambda found: found["certificate"]["claim"].update(epsilon=0.1), "it claims delta"),
         (lambda found: found["certificate"]["run"].update(steps=3), "not those of its run"),
-        (lambda found: found["certificate"]["caveats"].append("seeded"), "seeded"),
+        (lambda found: found["certificate"]["caveats"].append(SEEDED.to_dict()), "the noise came from a seed"),
+        (lambda found: found["certificate"]["caveats"].append("seeded"), "a fact must have one of the known codes"),
+        (lambda found: found["certificate"]["assumptions"].pop(0), "no. 1 must be only_released("),
+        (lambda found: found["certificate"]["assumptions"][0].update(basis="enforced"), "cannot be enforced"),
+        (lambda found: found["certificate"]["claim"].update(unit=li.ZERO_OUT.unit().to_dict()), "other neighbouring"),
         (lambda found: found["certificate"].pop("claim"), "claim is missing"),
         (lambda found: found["record"].update(format="lastiterate report 0"), "Make the page again"),
         (lambda found: found["record"].update(date="today"), "date of the page must match"),
         (lambda found: found["record"]["digests"].update(model="mine"), "model of the page must match"),
-        (lambda found: found["record"]["shown"]["lower_bound"].update(epsilon=0.01), "is at least 0.01, its run gives"),
-        (lambda found: found["record"]["shown"]["lower_bound"].update(instance="none"), "of its lower bound “none”"),
+        (lambda found: found["record"]["shown"].update(lower_bound=0.01), "is at least 0.01, its run gives"),
+        (lambda found: found["record"]["shown"].update(lower_bound="none"), "it is not a report page"),
+        (lambda found: found["record"]["shown"].update(lower_bound=math.nan), ""),
+        (lambda found: found["record"]["shown"]["detected"].insert(0, 0.0), "it is not a report page"),
+        (lambda found: found["record"]["shown"]["detected"].pop(), "it is not a report page"),
+        (lambda found: lowered(found["record"]["shown"]["detected"], 1), "smaller chances than its certificate"),
+        (lambda found: lowered(found["record"]["shown"]["detected"], 4), "smaller chances than its certificate"),
+        (lambda found: lowered(found["record"]["shown"]["detected"], 50), "smaller chances than its certificate"),
+        (lambda found: found["record"]["shown"].pop("detected"), "detected is missing"),
         (lambda found: found["record"]["shown"]["growth"]["hidden"].append(0.1), ""),
         (lambda found: found["record"]["shown"]["guarantees"].append(["nobody2026", 0.1]), "nobody2026"),
         (lambda found: found["record"]["shown"].pop("refusals"), "refusals is missing"),
@@ -175,7 +237,7 @@ def test_whoever_makes_the_page_anew_from_other_content_is_refused(change: Any, 
     """The text of the page is that of its content, where that can be shown at all: only the content is wrong."""
     found, text = held(PAGES["replayed"]), PAGES["replayed"]
     change(found)
-    with suppress(LookupError, ValueError):
+    with suppress(LookupError, TypeError, ValueError):
         text = remade(found)
     for name, content in found.items():
         before, element, rest = text.partition(f'<script type="application/json" id="{name}">')

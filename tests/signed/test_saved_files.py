@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reports import DELTA, PAGES, REPORTS, run_of, saved
+from reports import DELTA, PAGES, REPORTS, SEEDED, run_of, saved
 
 import lastiterate as li
 from lastiterate.cli import main
@@ -34,7 +34,8 @@ def test_json_holds_report_certificate_and_label() -> None:
 
 def test_text_is_the_page_that_a_report_prints() -> None:
     text = saved(REPORTS["seeded"], "txt")
-    assert text.startswith(str(REPORTS["seeded"]))
+    assert text.startswith(REPORTS["seeded"].details())
+    assert text.startswith(str(SEEDED))
     assert f"run sha256:{digest_of(REPORTS['seeded'].certificate['run'])}" in text
 
 
@@ -55,7 +56,11 @@ def test_every_records_report_is_that_for_everybody(tmp_path: Path) -> None:
     [
         ("epsilon", 0.1, "its report has epsilon = 0.1, its certificate has "),
         ("delta", 1e-9, "delta is 1e-09 in its report and 1e-05 in its certificate"),
+        ("caveats", [SEEDED.to_dict()], "caveats is [{'code': 'noise_seeded'"),
         ("caveats", ["none"], "caveats is ['none'] in its report"),
+        ("unit", {"code": "noise"}, "unit.code is noise in its report and neighbours in its certificate"),
+        ("unit", li.ZERO_OUT.unit().to_dict(), "unit.adjacency is zero_out in its report and replace_one in its"),
+        ("releases", [3], "releases is [3] in its report and [] in its certificate"),
         ("assumptions", [], "assumptions is [] in its report"),
         ("theorem", "mine", "theorem is mine in its report"),
         ("run", {}, "run.steps is not given in its report and 20 in its certificate"),

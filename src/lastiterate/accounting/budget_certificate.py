@@ -75,7 +75,7 @@ def verify_budget(content: dict[str, Any]) -> Verdict:
         True,
         epsilon,
         checked_number("delta", claim["delta"], INSIDE_UNIT),
-        assumptions=tuple(_assumptions(terms, entries)),
+        assumptions=tuple(dict.fromkeys(_assumptions(terms, entries))),
         grade="recomputed",
         unit=terms.unit,
         entries=tuple(_grade(entry) for entry in entries),
@@ -130,12 +130,12 @@ def _not_the_sum(terms: Terms, entries: tuple[BudgetEntry, ...], epsilon: float)
 
 
 def _assumptions(terms: Terms, entries: tuple[BudgetEntry, ...]) -> Iterator[Fact]:
-    """Those of the ledger, then those of its entries, each once."""
+    """Those of the ledger, then those of its entries."""
     yield from (fact("ledger_complete"), fact("releases_adaptive", adaptive=terms.adaptive))
     if terms.user_records > 1:
         yield fact("user_records", at_most=terms.user_records)
     unproved = tuple(entry.number for entry in entries if entry.certificate is None)
-    stated = [fact("stated_by_owner", entries=unproved)] if unproved else []
-    certified = [entry.certificate for entry in entries if entry.certificate is not None]
-    made = [one for certificate in certified for one in facts_from_json(certificate["assumptions"])]
-    yield from dict.fromkeys([*stated, *made])
+    if unproved:
+        yield fact("stated_by_owner", entries=unproved)
+    for certificate in (entry.certificate for entry in entries if entry.certificate is not None):
+        yield from facts_from_json(certificate["assumptions"])

@@ -215,7 +215,8 @@ def _which(described: dict[str, Any], run: Run, called: str) -> str:
 
 def _members(content: dict[str, Any], run: Run) -> tuple[int, ...]:
     """The records of the person whom it is for, where they are named: as many as the run says."""
-    members = checked_group(run, content["claim"]["unit"]["records"])
+    unit = dict(fact_from_json(content["claim"]["unit"]).values)
+    members = checked_group(run, unit["records"])  # type: ignore[arg-type]
     if members and len(members) != run.user_records:
         raise InvalidInput(f"group must be {run.user_records} records, as the run says. Got {len(members)}.")
     return members

@@ -132,11 +132,12 @@ def verify_selection(content: dict[str, Any], run: Run | None, called: str) -> V
     least = _price(notions, trials, delta)
     if not least <= epsilon:
         return rejected(f"it claims epsilon = {epsilon:.12g}, but proves {least:.12g}")
+    of_trials = (one for verdict in verdicts for one in verdict.assumptions)
     return SelectionVerdict(
         True,
         epsilon,
         delta,
-        assumptions=(*assumptions, *dict.fromkeys(one for verdict in verdicts for one in verdict.assumptions)),
+        assumptions=tuple(dict.fromkeys([*assumptions, *of_trials])),
         grade="recomputed",
         unit=unit,
         trials=trials_said(trials),

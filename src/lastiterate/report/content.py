@@ -69,7 +69,7 @@ def _claim(claimed: Claimed) -> str:
 def _claim_rows(claimed: Claimed) -> Iterator[tuple[str, str, str]]:
     """The name of an entry, what stands before it, and what it says."""
     yield "epsilon", "ε, an upper bound", f"{claimed.epsilon:.12g}"
-    yield "delta", "δ", f"{claimed.delta:g}"
+    yield "delta", "δ", f"{claimed.delta:.12g}"
     if claimed.mu is not None:
         yield "mu", "μ of Gaussian differential privacy", f"{claimed.mu:.12g}"
     yield "unit", "Protected", claimed.unit
