@@ -10,13 +10,17 @@ import numpy as np
 import pytest
 
 import lastiterate as li
+from lastiterate.algorithms.process import Process
+from lastiterate.algorithms.updates import Update
 from lastiterate.auditing.filtered import filtered_mu, left_of_steps, weights_of_iterates
 from lastiterate.facts import Fact, fact
+from lastiterate.kernel.prepaid import Smooth
 from lastiterate.shift.momentum import Turning
 from lastiterate.theorems.evidence import About
 from lastiterate.theorems.features import FIXED_ORDER, MOMENTUM, REPLACED
 from lastiterate.theorems.linear_optimiser import LINEAR
 from lastiterate.theorems.prepaid_momentum import PREPAID_MOMENTUM, _mus, _turning
+from processes import process
 
 CONVEX = li.losses.general(smoothness=1.0, strong_convexity=0.0, gradient_sensitivity=2.0)
 LOGISTIC = li.losses.logistic(feature_norm=1.0)
@@ -242,3 +246,17 @@ def test_what_prepayment_with_momentum_needs(more: dict[str, Any], reason: Fact)
     report = li.account(smooth_run(**more), 1e-5)
     (refused,) = (one for one in report.inapplicable if one.theorem is PREPAID_MOMENTUM)
     assert refused.reasons == (reason,)
+
+
+@pytest.mark.parametrize(("batches", "epochs"), [(30, (1, 2)), (6, (10, 12))], ids=["few epochs", "many"])
+def test_prepaid_momentum_costs_more_with_more_epochs(batches: int, epochs: tuple[int, ...]) -> None:
+    """A limit of payments excluded better paths, and a first turn had to be prepaid: ε fell by 9 % and by 35 %."""
+    update, cyclic = Update(li.SGD(momentum=0.6), li.LAST, (0.021, 0.001)), li.Cyclic(30 * batches, 30)
+
+    def given(steps: int) -> Process:
+        center, radius, movement, zero = (np.broadcast_to(one, steps) for one in (0.97, 0.001, 1.05, 0.0))
+        smooth = Smooth(center, radius, movement, zero, zero, turning=0.01, rank=2, start=0.0)
+        return replace(process(cyclic, steps, 0.21, 1.42), update=update, smooth=smooth)
+
+    mus = [max(_mus(given(batches * count), 1e-8)) for count in epochs]
+    assert mus == sorted(mus)

@@ -12,7 +12,6 @@ import numpy as np
 from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.optimizers import SGD
 from lastiterate.algorithms.process import Process
-from lastiterate.errors import Unavailable
 from lastiterate.facts import Fact, fact
 from lastiterate.kernel.prepaid import longest
 from lastiterate.kernel.steps import Refused
@@ -31,7 +30,7 @@ from lastiterate.theorems.prepayment import SEVERAL, SMOOTH, smooth_of
 from lastiterate.theorems.theorem import Theorem
 
 _MOST_WORK = 400_000  # steps of single records: some seconds
-_PREPAID = (1, 2, 4)  # so many turns, the last, and all: what is prepaid for longer has turned more
+_PREPAID = (1, 2, 4)  # so many turns, the last, and all, or none: what is prepaid for longer has turned more
 _PAYMENTS = (0.5, 1.0, 2.0, 8.0)  # at most, in units of the push
 
 
@@ -46,38 +45,39 @@ def _turning(process: Process, slack: float, largest: float) -> Turning:
     return Turning(optimizer.linear, *curvature, up(smooth.turning * (way + by_chance)))
 
 
-def _square(process: Process, hidden: Turning, place: int, largest: float) -> float | None:
-    """Σ payments² of a record with its turns at this place, the least of those tried; None if a payment is too large.
+def _square(process: Process, slack: float, place: int) -> float:
+    """Σ payments² of a record with its turns at this place, the least of those tried; valid but for this probability.
 
-    Some turns, the last, are prepaid; what is paid for the others, which come before, is added.
+    Some turns, the last, are prepaid, or none; what is paid for the others, which come before, is added. The larger a
+    payment may be, the more the push may turn: a larger limit is tried where a smaller one excludes something.
     """
     every, steps = process.batches.per_epoch, len(process)
     if place >= steps:
         return 0.0
+    hidden = _turning(process, slack, _PAYMENTS[0])
     causal = Hidden(hidden.linear, hidden.middle, hidden.half)
     record = TurnsOfRecord(causal, causal, 0, steps, every, (steps - 1 - place) % every)
-    turns, squares = np.arange(place, steps, every), []
-    for last in sorted({min(one, len(turns)) for one in _PREPAID} | {len(turns)}):
-        pushes, already = np.zeros(steps), record.payments(last)
-        pushes[turns[len(turns) - last :]] = 1.0
-        path = best_path(hidden, Asked(pushes, hidden.linear.taps, np.arange(steps, dtype=np.intp), already))
-        payments = hidden.payments(path, pushes) + already
-        if float(payments[:-1].max(initial=0.0)) <= largest:
-            squares.append(up(float(np.square(payments).sum())))
-    return min(squares, default=None)
+    turns, least = np.arange(place, steps, every), up(record.square())
+    prepaid = {min(one, len(turns)) for one in _PREPAID} | {len(turns)}
+    for largest in _PAYMENTS:
+        hidden = _turning(process, slack, largest)
+        for last in sorted(prepaid):
+            pushes, already = np.zeros(steps), record.payments(last)
+            pushes[turns[len(turns) - last :]] = 1.0
+            path = best_path(hidden, Asked(pushes, hidden.linear.taps, np.arange(steps, dtype=np.intp), already))
+            payments = hidden.payments(path, pushes) + already
+            if float(payments[:-1].max(initial=0.0)) <= largest:
+                prepaid.discard(last)
+                least = min(least, up(float(np.square(payments).sum())))
+    return least
 
 
 def _mus(process: Process, slack: float) -> list[float]:
     """Of a record at each place; what rounding adds to a push is paid where it comes, on top."""
     every, smooth = process.batches.per_epoch, smooth_of(process)
     rough = float(smooth.rough[0]) / float(process.noise[0]) * math.sqrt(-(-len(process) // every))
-    for largest in _PAYMENTS:
-        hidden = _turning(process, slack, largest)
-        squares = [_square(process, hidden, place, largest) for place in range(every)]
-        found = [square for square in squares if square is not None]
-        if len(found) == every:
-            return [mu_of_square(process, square) + up(rough) if square else 0.0 for square in found]
-    raise Unavailable("prepayment finds no finite bound.")
+    squares = [_square(process, slack, place) for place in range(every)]
+    return [mu_of_square(process, square) + up(rough) if square else 0.0 for square in squares]
 
 
 def _bound(process: Process) -> Evidence:
