@@ -129,7 +129,7 @@ def test_late_imports_are_inside_functions_alone() -> None:
 def test_the_table_allows_nothing_that_is_not_needed() -> None:
     allowed = {(package, target) for package, targets in TABLE.items() for target in targets}
     assert sorted(allowed - edges()) == []
-    assert sorted(LATE - (edges() - edges(late=False))) == []
+    assert sorted(LATE - (edges() - edges(at_module_level))) == []
     assert not LATE & allowed
 
 
