@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import lastiterate
-from lastiterate.facts import KINDS, Basis, Kind
+from lastiterate.facts import KINDS, Basis, FactKind
 from lastiterate.report.label import FIELDS
 
 FOLDER = Path(lastiterate.__file__).parent / "schemas"
@@ -36,7 +36,7 @@ def schema_of(value: Any) -> dict[str, Any]:
     return NUMBER
 
 
-def fact(code: str, kind: Kind) -> dict[str, Any]:
+def fact(code: str, kind: FactKind) -> dict[str, Any]:
     bases = list(Basis)[: list(Basis).index(kind.most) + 1]
     values = {name: schema_of(value) for name, value in kind.values.items()}
     basis = {"enum": [one.value for one in bases]}

@@ -69,22 +69,22 @@ def _as_json(value: Value) -> Any:
 
 
 @dataclass(frozen=True)
-class Kind:
+class FactKind:
     """A kind of fact by an example of its values; `most` is the strongest basis that it may have."""
 
     values: Mapping[str, Value]
     most: Basis = Basis.PROMISED
 
 
-def _kind(most: Basis = Basis.PROMISED, /, **values: Value) -> Kind:
-    return Kind(values, most)
+def _kind(most: Basis = Basis.PROMISED, /, **values: Value) -> FactKind:
+    return FactKind(values, most)
 
 
 _BECAUSE = Fact("smoothness_unknown")
 _OPTIMIZER = Fact("sgd", (("momentum", 0.9), ("nesterov", False), ("dampening", 0.0)))
 _ENFORCED, _CHECKED = Basis.ENFORCED, Basis.CHECKED
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, FactKind] = {
     # The privacy unit: between which data sets, or runs, nobody can tell.
     "neighbours": _kind(adjacency="replace_one", user_records=1, records=()),
     "forgotten": _kind(records=1, replaced=False, adaptive=False),
