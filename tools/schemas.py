@@ -160,7 +160,17 @@ SCHEMAS = {"certificate": certificate, "report": report, "label": label}
 
 def text_of(name: str) -> str:
     """The file of a schema."""
-    return json.dumps(SCHEMAS[name](), indent=1, ensure_ascii=False) + "\n"
+    return _lines(SCHEMAS[name](), 4) + "\n"
+
+
+def _lines(value: Any, depth: int) -> str:
+    """JSON with one entry in a line down to this depth: each kind of fact has a line of its own."""
+    if depth == 0 or not value or not isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return "[\n" + ",\n".join(_lines(one, depth - 1) for one in value) + "\n]"
+    inside = (f"{json.dumps(key)}: {_lines(one, depth - 1)}" for key, one in value.items())
+    return "{\n" + ",\n".join(inside) + "\n}"
 
 
 if __name__ == "__main__":
