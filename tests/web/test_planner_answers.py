@@ -54,8 +54,8 @@ def test_parts_can_be_asked_for_by_name(ask: Ask, run: Table) -> None:
 def test_the_sentences_say_what_the_numbers_are(ask: Ask, run: Table) -> None:
     _, (claim, lower, attack) = ask(ask="account", run=run, delta=1e-5, parts=["answer", "lower", "attack"])
     assert claim["sentences"][0] == (
-        f"Releasing the last iterate is ({claim['shown']}, 1e-05)-differentially private for any two data sets that differ "
-        "in one record, replaced by another."
+        f"Releasing the last iterate is (ε, δ)-differentially private with ε = {claim['shown']} and δ = 1e-05, for any two "
+        "data sets that differ in one record, replaced by another."
     )
     for std in (0.0021, 0.0023, 0.0025, 0.0027, 0.0029):  # to the nearest number, some would be less
         noise = {"kind": "on_mean_gradient", "std": std}
@@ -144,7 +144,7 @@ def test_every_export_says_the_same_run(ask: Ask, run: Table, tmp_path: Path) ->
         files[file["name"]] = file["text"]
     assert run_from_dict(tomllib.loads(files["run.toml"])) == example()
     report = li.account(example(), 1e-5)
-    assert files["report.txt"].startswith(f"{report}\n")
+    assert files["report.txt"].startswith(f"{report.details()}\n")
     assert json.loads(files["report.json"])["report"]["epsilon"] == report.epsilon
     (tmp_path / "report.html").write_text(files["report.html"], encoding="utf-8")
     assert main(["verify", str(tmp_path / "report.html")]) == 0
@@ -192,7 +192,7 @@ def test_a_bound_that_protects_nobody_is_said(ask: Ask, run: Table) -> None:
     status, [claim, attack] = ask(ask="account", run={**run, **changes}, delta=1e-5, parts=["answer", "attack"])
     assert status == 200
     assert claim["epsilon"] is None or claim["epsilon"] > 1e3
-    assert attack["sentence"].endswith("at most 100% of the time. This hardly protects a single record.")
+    assert attack["sentence"].endswith("at most 100% of the time. This is hardly any protection for a single record.")
 
 
 ODD = (

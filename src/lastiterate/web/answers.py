@@ -87,7 +87,7 @@ def _attack(report: Report, _: bool) -> Iterator[Part]:
 
 def _whole(report: Report, _: bool) -> Iterator[Part]:
     refused = [f"{one.theorem.name}: {'; '.join(one.sentences)}." for one in report.inapplicable]
-    words = {"assumptions": [str(one) for one in report.assumptions], "refused": refused}
+    words = {"assumed": [str(one) for one in report.assumptions], "refused": refused}
     yield {**report.to_dict(), **words, "described": described(report.run)}
 
 

@@ -47,7 +47,7 @@ export function showReport(report) {
   fill("theorems", report.guarantees.map((one) => [upper(one.epsilon, 5), times(one.epsilon, report.epsilon), named(one)]));
   at("theorems").dataset.epsilon = String(report.epsilon);
   at("theorems").dataset.values = JSON.stringify(report.guarantees.map((one) => [one.theorem, one.epsilon]));
-  list("assumptions", report.assumptions);
+  list("assumptions", report.assumed);
   list("described", report.described);
   list("refused", report.refused);
   at("refused-title").textContent = `${report.refused.length} theorems that do not apply`;
