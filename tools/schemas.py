@@ -31,6 +31,8 @@ def schema_of(value: Any) -> dict[str, Any]:
             return TEXT
         case tuple():
             return {"type": "array"}
+        case int():
+            return {"type": "integer"}
         case None:
             return {"type": ["number", "null"]}
     return NUMBER

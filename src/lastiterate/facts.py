@@ -6,6 +6,7 @@ day: nothing that is written or compared depends on them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -337,9 +338,19 @@ def _like(value: Any, example: Value) -> bool:
             return isinstance(value, Fact)
         case tuple():
             return isinstance(value, tuple) and all(_plain(one) for one in value)
+        case int():
+            return _whole(value)
         case None:
-            return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
-    return isinstance(value, int | float) and not isinstance(value, bool)
+            return value is None or _finite(value)
+    return _finite(value)
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _finite(value: Any) -> bool:
+    return _whole(value) or (isinstance(value, float) and math.isfinite(value))
 
 
 def _plain(value: Any) -> bool:
@@ -347,4 +358,4 @@ def _plain(value: Any) -> bool:
         return all(_plain(one) for one in value)
     if isinstance(value, str):
         return value.isprintable() and len(value) <= _LONGEST
-    return isinstance(value, int) and not isinstance(value, bool)
+    return _whole(value)
