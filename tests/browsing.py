@@ -13,14 +13,16 @@ import pytest
 from numpy.typing import NDArray
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+PATIENCE = 120_000  # milliseconds: a busy machine may take long, and what is there at once is seen at once
 PHONE, DESK = (390, 844), (1280, 900)
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="no chromium on PATH: the page is not looked at")
 
 
 @contextmanager
 def started() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--hide-scrollbars"])
         yield browser
@@ -33,6 +35,7 @@ def opened(browser: Any, address: str, size: tuple[int, int] = DESK, dark: bool 
     context = browser.new_context(
         viewport={"width": size[0], "height": size[1]}, color_scheme="dark" if dark else "light"
     )
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     page.goto(address)
     yield page
