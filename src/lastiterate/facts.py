@@ -63,10 +63,11 @@ class Fact:
 Value = bool | int | float | str | tuple[int, ...] | tuple[tuple[str, tuple[int, ...]], ...] | Fact | None
 
 
-def _as_json(value: Value) -> Any:
+def _as_json(value: Any) -> Any:
+    """A value as JSON holds it: tuples become lists, at any depth, and a fact inside a fact is written as one."""
     if isinstance(value, Fact):
         return value.to_dict()
-    return list(value) if isinstance(value, tuple) else value
+    return [_as_json(one) for one in value] if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True)

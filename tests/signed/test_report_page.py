@@ -70,7 +70,7 @@ def test_what_is_saved_is_accepted_and_says_the_claim(name: str) -> None:
     assert verdict.compared
     assert (verdict.unit, verdict.assumptions) == (report.unit, report.assumptions)
     epsilon = report.certificate["claim"]["epsilon"]
-    assert f"is ({above(epsilon)}, 1e-05)-differentially private for any two data sets" in words
+    assert f"is (ε, δ)-differentially private with ε = {above(epsilon)} and δ = 1e-05, for any two data sets" in words
     assert f'<td id="epsilon">{epsilon:.12g}</td>' in page
     assert english.definition(**dict(report.unit.values)) in words
     assert report.best.theorem.citation in words
@@ -168,7 +168,7 @@ def doctored(page: str, old: str, new: str) -> str:
     ("old", "new", "said"),
     [
         ('<td id="epsilon">E<', '<td id="epsilon">0.5<', "the page says epsilon = 0.5, its certificate proves E"),
-        ("is (14.5, 1e-05)-", "is (1.45, 1e-05)-", "the page says claim = Releasing the last iterate"),
+        ("ε = 14.5 and δ", "ε = 1.45 and δ", "the page says claim = Releasing the last iterate"),
         ("at most 64.3% of", "at most 6.43% of", "the page says chance = An attacker"),
         (">Planned, or executed elsewhere.<", ">Executed by lastiterate.<", "the page says status = Executed by"),
         ("<h2>Assumptions you must guarantee</h2>", "<h2>Checked by a program</h2>", "says “Checked by a program”"),
