@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, minimize
@@ -136,12 +134,9 @@ def test_units_do_not_matter() -> None:
     assert best_slopes(1e-9 * pushes, 1e6 * noise, lowest, highest) * 1e21 == pytest.approx(slopes, rel=1e-12)
 
 
-def test_a_long_run_takes_microseconds_a_step() -> None:
-    """Measured: 4 µs a step."""
+def test_of_a_long_run() -> None:
     pushes = np.zeros(100_000)
     pushes[19::20] = 1.0
     ones = np.ones_like(pushes)
-    started = time.process_time()
     slopes = best_slopes(pushes, ones, 0.9 * ones, ones)
-    assert time.process_time() - started < 10.0
     assert value(pushes, ones, slopes) == pytest.approx(float(np.sum(slopes**2)), rel=1e-10)
