@@ -166,10 +166,10 @@ def trials_from_dict(content: dict[str, Any]) -> Trials:
 
 def trials_said(trials: Trials) -> str:
     """In sentences: 'drawn from a …'."""
+    from lastiterate.report import english
+
     content = trials_to_dict(trials)
-    shape = f" and shape {content['shape']:g}" if "shape" in content else ""
-    law = content["law"].replace("-", " ").replace("poisson", "Poisson")
-    return f"{law} distribution with mean {content['mean']:g}{shape}"
+    return english.trials(content["law"], content["mean"], content.get("shape"))
 
 
 @lru_cache(maxsize=64)
