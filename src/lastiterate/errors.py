@@ -17,15 +17,35 @@ _ENDING = 120  # of them kept from the end, where it says what to do
 class LastIterateError(Exception):
     """The base class of the errors of this library. Messages have one line of at most 300 characters.
 
-    `field`: the name of the wrong argument or entry, if there is one. `allowed` and `got`: what it must be, and what it was,
-    of errors that `must_be` makes.
+    `code` says what went wrong, and `values` with which names and numbers; `report/messages` makes the sentence. `field`:
+    the name of the wrong argument or entry, if there is one. `allowed` and `got`: what it must be, and what it was.
     """
 
     def __init__(
-        self, message: str, *, field: str | None = None, allowed: str | None = None, got: str | None = None
+        self, code: str, *, field: str | None = None, allowed: str | None = None, got: str | None = None, **values: Any
     ) -> None:
-        super().__init__(one_line(message))
-        self.field, self.allowed, self.got = field, allowed, got
+        self.code, self.field, self.allowed, self.got, self.values = code, field, allowed, got, values
+        super().__init__(one_line(worded(code, **self._given)))
+
+    @property
+    def _given(self) -> dict[str, Any]:
+        """The values of the sentence."""
+        named = {"field": self.field, "allowed": self.allowed, "got": self.got}
+        return {name: value for name, value in named.items() if value is not None} | self.values
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made_again, (type(self), self.code, self._given)
+
+
+def _made_again(kind: type[LastIterateError], code: str, given: dict[str, Any]) -> LastIterateError:
+    return kind(code, **given)
+
+
+def worded(code: str, **values: Any) -> str:
+    """The text that `report/messages` has for a code and its values."""
+    from lastiterate.report.messages import message
+
+    return message(code, values)
 
 
 def one_line(message: str) -> str:
@@ -41,9 +61,7 @@ class InvalidInput(LastIterateError, ValueError):
 
 def must_be(field: str, allowed: str, got: str, advice: str = "", *, called: str = "") -> InvalidInput:
     """The error of a value that is not what it must be, with advice; `called`: the name of the field in its sentence."""
-    from lastiterate.report.english import must_be as sentence
-
-    return InvalidInput(sentence(called or field, allowed, got, advice), field=field, allowed=allowed, got=got)
+    return InvalidInput("must_be", field=field, allowed=allowed, got=got, advice=advice, called=called)
 
 
 class Incompatible(LastIterateError, ValueError):

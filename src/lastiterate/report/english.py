@@ -100,11 +100,6 @@ CHANGES = {
 }
 
 
-def must_be(what: str, allowed: str, got: str, advice: str) -> str:
-    """The message of an error about a value."""
-    return f"{what} must be {allowed}. Got {got}.{' ' if advice else ''}{advice}"
-
-
 # The privacy unit.
 
 
