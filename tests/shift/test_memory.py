@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -80,3 +82,8 @@ def test_a_push_at_each_step_adds_up() -> None:
     needed = memory.needed(2.0, 1e-6)
     left = [2.0 * 3.0 * sum(1.25**-n for n in range(first, first + 2_000)) for first in (needed, needed - 3)]
     assert left[0] <= 1e-6 < left[1]
+
+
+def test_an_infinite_push_is_never_forgotten() -> None:
+    assert Memory(rate=1.25, size=3.0).needed(math.inf, 1e-6) == math.inf
+    assert Memory(rate=1.25, size=3.0).needed(1e300, 1e-300) == math.inf

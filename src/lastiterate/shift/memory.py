@@ -34,10 +34,15 @@ class Memory:
     rate: float
     size: float
 
-    def needed(self, push: float, negligible: float) -> int:
-        """Steps after which a push of this size at each step before them leaves at most `negligible`, all together."""
-        left = push * self.size * self.rate / (self.rate - 1)
-        return max(1, math.ceil(math.log(max(left / negligible, 1.0)) / math.log(self.rate) * (1 + _INEXACT)) + 1)
+    def needed(self, push: float, negligible: float) -> float:
+        """Steps after which a push of this size at each step before them leaves at most `negligible`, all together.
+
+        Infinite if the push is: no number of steps makes it small.
+        """
+        left = push * self.size * self.rate / (self.rate - 1) / negligible
+        if not math.isfinite(left):
+            return math.inf
+        return max(1, math.ceil(math.log(max(left, 1.0)) / math.log(self.rate) * (1 + _INEXACT)) + 1)
 
 
 @lru_cache(maxsize=16)

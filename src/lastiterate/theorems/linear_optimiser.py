@@ -77,7 +77,7 @@ def _recent(process: Process) -> Process:
     pushes = max(float(alike.sensitivity[0]), float(alike.sampled[0])) / float(alike.noise[0])
     together, negligible = 8 * max(process.group, sum(process.members)) * pushes, _FORGOTTEN * alike.step_mu
     found = memories(Hidden(filtered, *update.curvature), linear.point)
-    needed = min((one.needed(together, negligible / averaged) for one in found), default=whole)
+    needed = int(min([whole, *(one.needed(together, negligible / averaged) for one in found)]))
     steps = -(-(needed + averaged) // epoch) * epoch + whole % epoch
     return alike.last_steps(steps, negligible) if steps < whole else process
 
