@@ -43,7 +43,7 @@ def _check_precision(run: Run, network: Network) -> None:
 def _check_loss(run: Run) -> None:
     """A linear model's facts rest on the length of its rows, which `li.train` holds them to."""
     if run.loss.linear:
-        raise InvalidInput("loss_of_linear_model", field="loss", kind=run.loss.kind)
+        raise InvalidInput("loss_of_linear_model", field="loss", loss=run.loss.kind)
 
 
 def _check_dimension(run: Run, parameters: int) -> None:

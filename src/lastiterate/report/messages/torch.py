@@ -106,7 +106,7 @@ _GRADIENTS: dict[str, Message] = {
     "loss_of_whole_batch": "loss must return one number per record. Got one number for the whole batch.",
     "losses_not_one_per_record": "loss must return one number for each of {records} records. Got {losses}.",
     "losses_not_comparable": "nothing can be compared.",
-    "loss_of_linear_model": "li.losses.{kind} is a linear model, for which only li.train enforces feature_norm. Use "
+    "loss_of_linear_model": "li.losses.{loss} is a linear model, for which only li.train enforces feature_norm. Use "
     "li.train, or describe this model with li.losses.network(clip=...) or li.losses.general(...).",
     "gradients_not_finite": "gradients must be finite. Got NaN or infinity; use a smaller step_size, or check the data for "
     "such values.",
