@@ -166,7 +166,7 @@ def _agree(gradients: Gradients, inputs: Any, targets: Any, most: float, dropout
     totals = network.views(apart)
     norms = [_subtract_direction(_alone(network, record), totals) for record in records]
     if not all(map(math.isfinite, norms)):
-        raise NotFinite("gradients_not_finite")
+        raise NotFinite("record_gradients_not_finite")
     most = _shorter(most, norms, tolerance_of(network))
     apart *= most
     for record, norm in zip(records, norms, strict=True):

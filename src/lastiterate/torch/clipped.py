@@ -188,7 +188,7 @@ def add_clipped(parts: list[LayerPart], most: float) -> None:
     """Every record's gradient, over all parts, cut to this norm, to the totals."""
     norms = torch.stack([part.squares for part in parts]).sum(0).sqrt() * (1 + (len(parts) + 8) * _UNIT)
     if not norms.is_meta and not bool(norms.isfinite().all()):
-        raise NotFinite("gradients_not_finite")
+        raise NotFinite("record_gradients_not_finite")
     factors = torch.ones_like(norms)
     if math.isfinite(most):
         factors = most / norms.clamp(min=most)
