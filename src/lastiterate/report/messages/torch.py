@@ -108,8 +108,8 @@ _GRADIENTS: dict[str, Message] = {
     "losses_not_comparable": "nothing can be compared.",
     "loss_of_linear_model": "li.losses.{loss} is a linear model, for which only li.train enforces feature_norm. Use "
     "li.train, or describe this model with li.losses.network(clip=...) or li.losses.general(...).",
-    "record_gradients_not_finite": "gradients must be finite. Got NaN or infinity; use a smaller step_size, or check the data for "
-    "such values.",
+    "record_gradients_not_finite": "gradients must be finite. Got NaN or infinity; use a smaller step_size, or check the "
+    "data for such values.",
     "gradients_not_by_record": "per-record gradients of the model cannot be computed: {reason}",
     "network_not_clipped": "gradients of a network must be clipped. Use li.losses.network(clip=...), or noise by "
     "li.OnGradientSum.",
