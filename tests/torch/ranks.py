@@ -83,12 +83,16 @@ def numbers(module: Any) -> list[float]:
     return [float(one) for part in (*module.parameters(), *module.buffers()) for one in part.detach().reshape(-1)]
 
 
-def said(work: Callable[[], Any]) -> str:
+def said(work: Callable[[], Any]) -> dict[str, Any]:
+    """The kind and the text of an error; of one of the library, also its code, its field and its values."""
     try:
         work()
     except (li.InvalidInput, RuntimeError, OSError) as error:
-        return f"{type(error).__name__}: {error}"
-    return "done"
+        told = {"kind": type(error).__name__, "text": str(error)}
+        if isinstance(error, li.LastIterateError):
+            told |= {"code": error.code, "field": error.field, "got": error.got, **error.values}
+        return told
+    return {}
 
 
 def alike(rank: int, size: int, _: Path) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
+from raising import raises
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -92,7 +93,7 @@ def test_records_that_mix_in_large_batches_alone(use: Any) -> None:
         for _ in range(8):  # which records are looked at is by chance
             agreeing(Network(Layered(use), cross_entropy), FEATURES, LABELS, CLIP)
 
-    with pytest.raises(li.InvalidInput, match="each record separately"):
+    with raises("model_mixes_records", "model"):
         look()
 
 
@@ -102,7 +103,7 @@ def test_hooks_that_mix_gradients_in_large_batches_alone() -> None:
 
     model = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3))
     model[2].register_full_backward_hook(centred)
-    with pytest.raises(li.InvalidInput, match="each record separately"):
+    with raises("model_mixes_records", "model"):
         agreeing(Network(model, cross_entropy), FEATURES, LABELS, CLIP)
 
 
@@ -167,11 +168,11 @@ def test_collate_functions_that_mix_records_are_refused() -> None:
         for _ in range(8):  # at some records, by chance
             PrivateTrainer(Layered(mean, 9), cross_entropy, a_run(), words, collate_fn=padded)
 
-    with pytest.raises(li.InvalidInput, match="collate function must treat each record separately"):
+    with raises("collate_mixes_records", "collate_fn"):
         look()
     PrivateTrainer(Layered(known, 8), cross_entropy, a_run(), words, collate_fn=padded).fit()
     model = nn.Linear(4, 3)
-    with pytest.raises(li.InvalidInput, match="collate function must treat each record separately"):
+    with raises("collate_mixes_records", "collate_fn"):
         clip_and_noise(
             torch.optim.SGD(model.parameters(), 0.3),
             model,
@@ -293,7 +294,7 @@ def go_on_after_a_step_that_failed() -> None:
     batches = iter(loop.loader)
     inputs, targets = next(batches)
     loop.steps.accumulate(inputs[1:], targets[1:])
-    with pytest.raises(li.InvalidInput, match="Got 7 of 8"):
+    with raises("records_missing", "dataset", count=7, drawn=8):
         loop.steps.step()
     loop.take(next(batches))
 
@@ -305,7 +306,7 @@ def count_records_twice_after_an_error() -> None:
     inputs, targets = next(iter(loop.loader))
     wrong = inputs[:4].clone()
     wrong[3] = torch.nan
-    with pytest.raises(li.InvalidInput, match="finite"):
+    with raises("records_not_finite", "dataset"):
         loop.steps.accumulate(wrong, targets[:4])
     loop.steps.accumulate(inputs[:4], targets[:4])
     loop.steps.step()
@@ -343,21 +344,21 @@ def train_twice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("attack", "said"),
+    ("attack", "code", "values"),
     [
-        (begin_again, "must be iterated once"),
-        (leave_batches_out, "no step has used"),
-        (lambda: leave_batches_out(1), "no step has used"),
-        (go_on_after_a_step_that_failed, "a step has failed"),
-        (count_records_twice_after_an_error, "Got 4 of 8"),
-        (change_the_parameters, "changed since the last step"),
-        (begin_in_the_middle, "start at the first step"),
-        (an_optimizer_that_remembers, "must be new"),
-        (train_twice, "This model is already trained"),
+        (begin_again, "loader_iterated_again", {}),
+        (leave_batches_out, "batch_unused", {}),
+        (lambda: leave_batches_out(1), "batch_unused", {}),
+        (go_on_after_a_step_that_failed, "step_failed", {}),
+        (count_records_twice_after_an_error, "records_missing", {"count": 4, "drawn": 8}),
+        (change_the_parameters, "parameters_changed", {}),
+        (begin_in_the_middle, "loader_begins_late", {"begin": 3}),
+        (an_optimizer_that_remembers, "optimizer_not_new", {}),
+        (train_twice, "fit_again", {}),
     ],
 )
-def test_loops_that_are_not_the_run(attack: Callable[[], None], said: str) -> None:
-    with pytest.raises(li.InvalidInput, match=said):
+def test_loops_that_are_not_the_run(attack: Callable[[], None], code: str, values: dict[str, int]) -> None:
+    with raises(code, kind=li.InvalidInput, **values):
         attack()
 
 

@@ -15,6 +15,7 @@ import pytest
 from scipy import stats
 
 import lastiterate as li
+from raising import raises
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -25,7 +26,7 @@ from lastiterate.torch.team import ALONE, Team  # noqa: E402
 SCRIPT = Path(__file__).with_name("ranks.py")
 RUNS = ("poisson", "momentum", "adam", "projected")
 SIZES = (1, 2, 4)
-ENDED = "Stopped: another process of this training ended or cannot be reached: "
+ENDED = {"kind": "Stopped", "code": "process_lost"}
 pytestmark = [
     pytest.mark.xdist_group("processes"),
     pytest.mark.skipif(
@@ -46,6 +47,11 @@ class Found:
         """By rank; None of one that was killed."""
         paths = [self.folder / f"{launch}-{rank}.json" for rank in range(len(self.codes[launch]))]
         return [json.loads(path.read_text()) if path.exists() else None for path in paths]
+
+
+def stopped(who: int, size: int, own: dict[str, Any]) -> dict[str, Any]:
+    """What the other processes say of an error of this one."""
+    return {"kind": "Stopped", "code": "rank_stopped", "rank": who, "processes": size, "reason": own["text"]}
 
 
 @pytest.fixture(scope="module")
@@ -127,44 +133,44 @@ def test_a_wrapped_model_is_unwrapped(found: Found) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "sentence"),
+    ("what", "name"),
     [
-        ("run", "same run. Rank 1 of 2 differs from rank 0."),
-        ("records", "same run. Rank 1 of 2 differs from rank 0."),
-        ("model", "same model. Rank 1 of 2 differs from rank 0."),
-        ("seed", "same seed. Rank 1 of 2 differs from rank 0."),
-        ("budget", "same budget. Rank 1 of 2 differs from rank 0."),
-        ("releases", "same releases. Rank 1 of 2 differs from rank 0."),
-        ("loader", "same num_workers and at_once. Rank 1 of 2 differs from rank 0."),
+        ("run", "run"),
+        ("records", "run"),
+        ("model", "model"),
+        ("seed", "seed"),
+        ("budget", "budget"),
+        ("releases", "releases"),
+        ("loader", "num_workers and at_once"),
     ],
 )
-def test_a_process_that_trains_something_else_is_refused_by_all(found: Found, what: str, sentence: str) -> None:
-    expected = f"InvalidInput: all processes must train with the {sentence}"
-    assert [rank[what] for rank in found["refused"]] == [expected] * 2
+def test_a_process_that_trains_something_else_is_refused_by_all(found: Found, what: str, name: str) -> None:
+    expected = {"kind": "InvalidInput", "code": "ranks_differ", "name": name, "rank": 1, "processes": 2}
+    assert all(expected.items() <= rank[what].items() for rank in found["refused"])
 
 
 @pytest.mark.parametrize(
-    ("what", "who", "message"),
+    ("what", "who", "values"),
     [
-        ("not those of its run", 1, "dataset must have as many records as the run, 24. Got 23."),
-        ("no model", 1, "model must be a torch.nn.Module. Got NoneType."),
-        ("impossible", 0, "epsilon must be from 1e-06 to 1e+09 for a search. Got 1e-200."),
+        ("not those of its run", 1, {"code": "dataset_length_differs", "records": 24, "length": 23}),
+        ("no model", 1, {"code": "must_be", "field": "model", "got": "NoneType"}),
+        ("impossible", 0, {"code": "must_be", "field": "epsilon", "got": "1e-200"}),
     ],
 )
-def test_whoever_cannot_begin_tells_the_others(found: Found, what: str, who: int, message: str) -> None:
+def test_whoever_cannot_begin_tells_the_others(found: Found, what: str, who: int, values: dict[str, Any]) -> None:
     ranks = [rank[what] for rank in found["refused"]]
-    assert ranks[who] == f"InvalidInput: {message}"
-    assert ranks[1 - who] == f"Stopped: rank {who} of 2 stopped: {message}"
+    assert {"kind": "InvalidInput", **values}.items() <= ranks[who].items()
+    assert stopped(who, 2, ranks[who]).items() <= ranks[1 - who].items()
 
 
 def test_a_model_that_is_divided_is_refused(found: Found) -> None:
     for rank in found["refused"]:
-        assert rank["sharded"].startswith("InvalidInput: every process must hold the whole model")
+        assert {"kind": "InvalidInput", "code": "model_sharded", "field": "model"}.items() <= rank["sharded"].items()
 
 
 def test_a_loop_of_ones_own_is_for_one_process(found: Found) -> None:
     for rank in found["refused"]:
-        assert rank["own loop"].startswith("InvalidInput: clip_and_noise must run in one process. Got 2 processes of")
+        assert {"code": "loop_in_several_processes", "processes": 2}.items() <= rank["own loop"].items()
 
 
 def test_a_refusal_leaves_nothing_behind(found: Found) -> None:
@@ -173,18 +179,24 @@ def test_a_refusal_leaves_nothing_behind(found: Found) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "who", "own", "others"),
+    ("what", "who", "own", "said", "told"),
     [
-        ("not finite", 1, "InvalidInput: records must be finite.", "Stopped: rank 1 of 4 stopped: records must be"),
-        ("not readable", 2, "OSError: this record cannot be", "Stopped: rank 2 of 4 stopped: this record cannot be"),
-        ("not readable at first", 2, "OSError: this record cannot be", ENDED),
-        ("by a worker", 2, "OSError: Caught OSError in", "Stopped: rank 2 of 4 stopped: Caught OSError in DataLoader"),
-        ("nowhere", 0, "InvalidInput: ", ENDED),
+        ("not finite", 1, {"kind": "InvalidInput", "code": "records_not_finite"}, "", True),
+        ("not readable", 2, {"kind": "OSError"}, "this record cannot be", True),
+        ("not readable at first", 2, {"kind": "OSError"}, "this record cannot be", False),
+        ("by a worker", 2, {"kind": "OSError"}, "Caught OSError in DataLoader", True),
+        ("nowhere", 0, {"kind": "InvalidInput"}, "", False),
     ],
 )
-def test_an_error_in_one_process_ends_all(found: Found, what: str, who: int, own: str, others: str) -> None:
-    for rank, one in enumerate(found["errors"]):
-        assert one[what].startswith(own if rank == who else others)
+def test_an_error_in_one_process_ends_all(
+    found: Found, what: str, who: int, own: dict[str, str], said: str, told: bool
+) -> None:
+    """The others are told what it was, unless they wait for something else."""
+    ranks = [rank[what] for rank in found["errors"]]
+    assert own.items() <= ranks[who].items()
+    assert ranks[who]["text"].startswith(said)
+    expected = stopped(who, 4, ranks[who]) if told else ENDED
+    assert all(expected.items() <= one.items() for rank, one in enumerate(ranks) if rank != who)
 
 
 def test_nobody_waits_for_a_process_that_has_failed(found: Found) -> None:
@@ -195,7 +207,7 @@ def test_nobody_waits_for_a_process_that_has_failed(found: Found) -> None:
 def test_a_training_goes_on_after_a_process_was_killed(found: Found) -> None:
     """4 steps were kept before rank 1 was killed in its fifth, 3 more before the leader was, and 5 are left of 12."""
     for launch, rank in (("killed", 0), ("leader killed", 1)):
-        assert found[launch][rank]["said"].startswith(ENDED)
+        assert ENDED.items() <= found[launch][rank]["said"].items()
         assert found[launch][rank]["mode"] == "0o600"
     (whole, _), resumed = found["whole"], found["resumed"]
     assert [rank["taken"] for rank in resumed] == [5, 5]
@@ -216,12 +228,12 @@ def test_without_a_seed_the_right_number_of_steps_is_taken(found: Found) -> None
 
 def test_another_number_of_processes_is_another_run(found: Found) -> None:
     (alone,) = found["by another number"]
-    assert "belongs to another run" in alone["said"]
+    assert "belongs to another run" in alone["said"]["text"]
 
 
 def test_alone_without_a_group() -> None:
     assert team_of() is ALONE
-    with pytest.raises(li.InvalidInput, match="init_process_group first"):
+    with raises("processes_not_initialised", kind=li.InvalidInput):
         Processes()
 
 

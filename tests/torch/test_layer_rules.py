@@ -15,6 +15,7 @@ from lastiterate.torch.gradients import LayerByLayer  # noqa: E402
 from lastiterate.torch.network import Network, NotByRecord  # noqa: E402
 from lastiterate.torch.objective import NetworkObjective  # noqa: E402
 from lastiterate.torch.records import pieces  # noqa: E402
+from raising import raises  # noqa: E402
 
 nn = torch.nn
 RECORDS = 70  # more than are taken at once, for patches and for rows
@@ -117,7 +118,7 @@ def test_rows_in_single_precision_are_squared_and_added_in_double_precision() ->
 def test_a_convolution_of_one_record_is_refused() -> None:
     network = Network(nn.Conv2d(2, 2, 2), lambda output, targets: output.flatten(1).sum(1))
     totals = network.views(torch.zeros(network.size, dtype=torch.float64))
-    with pytest.raises(NotByRecord, match="batch of records"):
+    with raises("convolution_without_batch", kind=NotByRecord):
         LayerByLayer(network).add(torch.randn(2, 4, 4), torch.zeros(2), totals, 1.0)
 
 

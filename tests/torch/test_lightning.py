@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import lastiterate as li
 from lastiterate.facts import fact
+from raising import raises
 from recorded import DELTA, RUN, printed_and_shown
 
 pytest.importorskip("lightning")
@@ -97,7 +98,7 @@ def batches(size: int = 32) -> Any:
 
 def test_a_train_loss_is_a_leak_and_validation_on_public_data_is_charged(tmp_path: Path) -> None:
     callback = RecordReleases(RUN, public=["val_*"])
-    with pytest.warns(li.PrivacyLeak, match="train_loss is treated as computed from records without noise"):
+    with pytest.warns(li.PrivacyLeak, match="^train_loss is treated as"):
         trainer(tmp_path, callback).fit(Module(), batches(), batches())
     assert callback.releases.steps == (5, 10, 15, 20)
     assert [one.step for one in callback.releases.uncharged] == list(range(20))  # computed before each step
@@ -176,31 +177,38 @@ def test_a_training_goes_on_from_a_checkpoint_with_its_book(tmp_path: Path) -> N
     assert again.releases.steps == (8,)
 
 
+BY_CHECKPOINT = {"by": "ModelCheckpoint", "metric": "train_loss", "chosen": "files"}
+
+
 @pytest.mark.parametrize(
-    ("run", "module", "callbacks", "message"),
+    ("run", "module", "callbacks", "code", "values"),
     [
         (
             RUN,
             Module(),
             [EarlyStopping("train_loss")],
-            "EarlyStopping depends on train_loss, which may be computed from records",
+            "chosen_by_records",
+            {"by": "EarlyStopping", "metric": "train_loss", "chosen": "end"},
         ),
-        (RUN, Module(), [ModelCheckpoint(monitor="train_loss")], "ModelCheckpoint depends on train_loss"),
-        (RUN, Module(), [ModelCheckpoint(filename="{train_loss:.2f}")], "ModelCheckpoint depends on train_loss"),
-        (RUN, Module(), [LearningRateFinder()], "LearningRateFinder chooses settings by looking at the records"),
-        (RUN, Module(plateau=True), [], "ReduceLROnPlateau adapts the learning rate to results"),
-        (replace(RUN, steps=19), Module(), [], "the trainer must take the run's 19 steps. Got 20. Set max_steps=19"),
+        (RUN, Module(), [ModelCheckpoint(monitor="train_loss")], "chosen_by_records", BY_CHECKPOINT),
+        (RUN, Module(), [ModelCheckpoint(filename="{train_loss:.2f}")], "chosen_by_records", BY_CHECKPOINT),
+        (RUN, Module(), [LearningRateFinder()], "callback_looks_at_records", {"got": "LearningRateFinder"}),
+        (RUN, Module(plateau=True), [], "schedule_looks_at_results", {"schedule": "ReduceLROnPlateau"}),
+        (replace(RUN, steps=19), Module(), [], "trainer_steps_differ", {"steps": 19, "planned": 20}),
         (
             replace(RUN, batches=li.FullBatch(33)),
             Module(),
             [],
-            "dataset must have as many records as the run, 33. Got 32",
+            "dataset_length_differs",
+            {"records": 33, "length": 32},
         ),
     ],
 )
-def test_what_is_refused_at_the_start(tmp_path: Path, run: Any, module: Any, callbacks: Any, message: str) -> None:
+def test_what_is_refused_at_the_start(
+    tmp_path: Path, run: Any, module: Any, callbacks: Any, code: str, values: dict[str, Any]
+) -> None:
     callback = RecordReleases(run, public=["val_*"])
-    with pytest.raises(li.InvalidInput, match=message):
+    with raises(code, kind=li.InvalidInput, **values):
         trainer(tmp_path, callback, *callbacks).fit(module, batches(), batches())
     assert callback.recording.taken == 0
 
@@ -210,7 +218,7 @@ def test_batches_without_records_are_not_skipped(tmp_path: Path) -> None:
         def transfer_batch_to_device(self, batch: Any, device: Any, dataloader_idx: int) -> None:
             return None
 
-    with pytest.raises(li.InvalidInput, match="an empty batch must take a step"):
+    with raises("empty_batch_skipped", "batches"):
         trainer(tmp_path, RecordReleases(RUN)).fit(Empty(), batches())
 
 

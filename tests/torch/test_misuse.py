@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 import lastiterate as li
+from lastiterate.errors import worded
 from lastiterate.facts import fact
+from raising import raises
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -158,7 +160,6 @@ LINEAR = replace(RUN, loss=li.losses.logistic(feature_norm=1.0, clip=0.5))
 UNCLIPPED = li.Run(
     li.losses.general(gradient_sensitivity=1.0), li.Shuffled(RECORDS, 8), 0.3, li.OnMeanGradient(1.0), 12
 )
-_NOT_NEXT = "each step must use the next batch of the loader. Got another one: a pass was stopped early"
 
 
 class Named(nn.Module):
@@ -177,140 +178,248 @@ def by_name(**more: Any) -> None:
     train(Named(), data=records)
 
 
-MISUSES: dict[str, tuple[Callable[[], None], str]] = {
+Misuse = tuple[Callable[[], None], str, str | None, dict[str, Any]]
+_PLAIN = "plain gradient steps"
+MISUSES: dict[str, Misuse] = {
     "batch normalisation": (
         lambda: train(nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))),
-        "BatchNorm1d, which mixes",
+        "layer_mixes_records",
+        "model",
+        {"got": "BatchNorm1d"},
     ),
     "a column that the model does not take": (
         lambda: by_name(text="a sentence", idx=3),
-        r"must accept every column of the data set. Got text, idx, but its "
-        r"arguments are x, mask.*remove_columns\(\['text', 'idx'\]\)",
+        "columns_unknown",
+        "dataset",
+        {"columns": ["text", "idx"], "arguments": ["x", "mask"]},
     ),
-    "a column of text": (lambda: by_name(mask="a sentence"), "Got none in mask of the data set. Tokenise it"),
+    "a column of text": (
+        lambda: by_name(mask="a sentence"),
+        "columns_without_tensors",
+        "dataset",
+        {"columns": ["mask"]},
+    ),
     "a column of lists": (
         lambda: by_name(x=[0.0, 1.0, 2.0, 3.0]),
-        r'Got lists of numbers in x of .*with_format\("torch"\)',
+        "columns_of_lists",
+        "dataset",
+        {"columns": ["x"]},
     ),
     "no column of labels": (
         lambda: train(Named(), data=[{"x": one, "label": label} for one, label in DATA]),
-        "Rename the column",
+        "batch_without_labels",
+        None,
+        {"columns": ["x", "label"]},
     ),
-    "a layer of one's own that mixes": (lambda: train(Centred()), "each record separately"),
+    "a layer of one's own that mixes": (lambda: train(Centred()), "model_mixes_records", "model", {}),
     "running statistics": (
         lambda: train(nn.Sequential(nn.Unflatten(1, (2, 2)), nn.InstanceNorm1d(2, track_running_stats=True))),
-        "statistics of the records",
+        "layer_keeps_statistics",
+        "model",
+        {"got": "InstanceNorm1d"},
     ),
-    "a buffer that changes": (lambda: train(Counting()), "buffers in training.*Got a changed seen"),
+    "a buffer that changes": (lambda: train(Counting()), "buffer_changed", "model", {"got": "seen"}),
     "momentum that the run does not say": (
         lambda: trained_by(lambda p: SGD(p, 0.3, momentum=0.9)),
-        "optimiser must be the run's, plain gradient steps. Got momentum 0.9",
+        "optimizer_differs",
+        "optimizer",
+        {"optimizer": _PLAIN, "got": "momentum 0.9"},
     ),
     "Adam instead of SGD": (
         lambda: trained_by(lambda p: torch.optim.Adam(p, 0.3)),
-        "optimiser must be the run's, plain gradient steps. Got Adam",
+        "optimizer_differs",
+        "optimizer",
+        {"optimizer": _PLAIN, "got": li.Adam().described},
     ),
     "another optimiser by name": (
         lambda: trained_by(lambda p: torch.optim.Adagrad(p, 0.3), replace(RUN, optimizer="RMSprop")),
-        "optimiser must be the run's, RMSprop. Got Adagrad",
+        "optimizer_differs",
+        "optimizer",
+        {"optimizer": "RMSprop", "got": "Adagrad"},
     ),
-    "an optimiser that nobody gave": (lambda: train(run=replace(RUN, optimizer="RMSprop")), "needs optimizer="),
+    "an optimiser that nobody gave": (
+        lambda: train(run=replace(RUN, optimizer="RMSprop")),
+        "optimizer_not_given",
+        "optimizer",
+        {"name": "RMSprop"},
+    ),
     "AMSGrad taken for Adam": (
         lambda: trained_by(lambda p: torch.optim.Adam(p, 0.3, amsgrad=True), replace(RUN, optimizer=li.Adam())),
-        "optimiser must be the run's, Adam",
+        "optimizer_differs",
+        "optimizer",
+        {"optimizer": li.Adam().described, "got": "Adam with amsgrad"},
     ),
-    "weight decay": (lambda: trained_by(lambda p: SGD(p, 0.3, weight_decay=0.1)), "the run's weight_decay, 0. Got 0.1"),
+    "weight decay": (
+        lambda: trained_by(lambda p: SGD(p, 0.3, weight_decay=0.1)),
+        "weight_decay_differs",
+        "weight_decay",
+        {"weight_decay": 0.0, "decays": [0.1]},
+    ),
     "another learning rate": (
         lambda: trained_by(lambda p: SGD(p, 0.1)),
-        "at step 1 must be the run's step_size, 0.3. Got 0.1",
+        "learning_rate_differs",
+        "step_size",
+        {"step": 1, "step_size": 0.3, "rates": [0.1]},
     ),
-    "a scheduler that the run does not say": (halved_rate, "at step 4 must be the run's step_size, 0.3. Got 0.15"),
+    "a scheduler that the run does not say": (
+        halved_rate,
+        "learning_rate_differs",
+        "step_size",
+        {"step": 4, "step_size": 0.3, "rates": [0.15]},
+    ),
     "groups without the rate of the run": (
         lambda: trained_in_groups(0.1, 0.2),
-        "at step 1 must be the run's step_size, 0.3. Got 0.1, 0.2",
+        "learning_rate_differs",
+        "step_size",
+        {"step": 1, "step_size": 0.3, "rates": [0.1, 0.2]},
     ),
     "batch normalisation without statistics of its own": (
         lambda: train(nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3, track_running_stats=False).eval())),
-        "BatchNorm1d, which mixes",
+        "layer_mixes_records",
+        "model",
+        {"got": "BatchNorm1d"},
     ),
-    "batch normalisation that is turned on again": (lambda: normalised_in_a_loop(train_again=True), "call eval"),
-    "some parameters left out": (half_of_the_parameters, "exactly the parameters"),
+    "batch normalisation that is turned on again": (
+        lambda: normalised_in_a_loop(train_again=True),
+        "layer_mixes_records",
+        "model",
+        {"got": "BatchNorm1d"},
+    ),
+    "some parameters left out": (half_of_the_parameters, "optimizer_of_other_parameters", "optimizer", {}),
     "ascent": (
         lambda: trained_by(lambda p: SGD(p, 0.3, maximize=True)),
-        "optimiser must be the run's, plain gradient steps",
+        "optimizer_differs",
+        "optimizer",
+        {"optimizer": _PLAIN, "got": "SGD with maximize"},
     ),
-    "no optimiser": (lambda: train(optimizer="sgd"), "a torch.optim.Optimizer"),
-    "a stream": (lambda: train(data=Stream()), "a length and an index"),
-    "a tuple of tensors": (lambda: train(data=DATA.tensors), "TensorDataset"),
+    "no optimiser": (
+        lambda: train(optimizer="sgd"),
+        "must_be",
+        "optimizer",
+        {"allowed": "a torch.optim.Optimizer", "got": "str"},
+    ),
+    "a stream": (lambda: train(data=Stream()), "dataset_without_index", "dataset", {"got": "Stream"}),
+    "a tuple of tensors": (lambda: train(data=DATA.tensors), "dataset_is_tuple", "dataset", {}),
     "other records": (
         lambda: train(data=TensorDataset(DATA.tensors[0][:9], DATA.tensors[1][:9])),
-        "as many records as the run, 24. Got 9",
+        "dataset_length_differs",
+        "dataset",
+        {"records": 24, "length": 9},
     ),
-    "a linear model's facts": (lambda: train(run=LINEAR), "Use li.train"),
-    "no clip": (lambda: train(run=UNCLIPPED), "must be clipped"),
+    "a linear model's facts": (lambda: train(run=LINEAR), "loss_of_linear_model", "loss", {"loss": "logistic"}),
+    "no clip": (lambda: train(run=UNCLIPPED), "network_not_clipped", "clip", {}),
     "a dimension that is not": (
         lambda: train(run=replace(RUN, domain=li.Unbounded(dimension=7))),
-        "one dimension per trained parameter, 15. Got 7",
+        "domain_dimension_differs",
+        "domain",
+        {"parameters": 15, "dimension": 7},
     ),
     "a smoothness in single precision": (
         lambda: train(run=replace(RUN, loss=li.losses.network(clip=0.5, smoothness=1.0))),
-        "Got a model in torch.float32; use model.double",
+        "precision_too_low",
+        "smoothness",
+        {"got": "torch.float32"},
     ),
-    "nothing to train": (lambda: train(nn.Linear(4, 3).requires_grad_(False)), "require gradients. Got none"),
-    "no module": (lambda: train(lambda x: x), "torch.nn.Module"),
-    "no loss": (lambda: train(loss=3), "function of outputs and targets"),
-    "a batch of one tensor": (lambda: train(data=TensorDataset(DATA.tensors[0])), "inputs and targets"),
+    "nothing to train": (
+        lambda: train(nn.Linear(4, 3).requires_grad_(False)),
+        "no_trained_parameters",
+        "model",
+        {},
+    ),
+    "no module": (lambda: train(lambda x: x), "must_be", "model", {"allowed": "a torch.nn.Module"}),
+    "no loss": (lambda: train(loss=3), "must_be", "loss", {"allowed": "a function of outputs and targets"}),
+    "a batch of one tensor": (
+        lambda: train(data=TensorDataset(DATA.tensors[0])),
+        "batch_not_a_pair",
+        None,
+        {"got": "list"},
+    ),
     "records dropped on the way": (
         lambda: train(collate_fn=lambda found: torch.utils.data.default_collate(found[1:])),
-        "Got 7 of 8",
+        "records_missing",
+        "dataset",
+        {"count": 7, "drawn": 8},
     ),
     "a loader that is sequential": (
         lambda: looped(DataLoader(DATA, batch_size=8)),
-        "as the run does. Got batches of 8 of 24 records in a fixed order",
+        "loader_batches_differ",
+        "loader",
+        {"batches": RUN.batches.described, "drawn": li.Cyclic(RECORDS, 8).described},
     ),
     "another batch size": (
         lambda: looped(DataLoader(DATA, batch_size=6, shuffle=True)),
-        "batches of 8 .* as the run does. Got batches of 6",
+        "loader_batches_differ",
+        "loader",
+        {"batches": RUN.batches.described, "drawn": li.Shuffled(RECORDS, 6).described},
     ),
     "drawn with replacement": (
         lambda: looped(DataLoader(DATA, batch_size=8, sampler=RandomSampler(DATA, replacement=True))),
-        "Got RandomSampler",
+        "loader_unknown",
+        "loader",
+        {"got": "RandomSampler"},
     ),
     "weighted": (
         lambda: looped(DataLoader(DATA, batch_size=8, sampler=WeightedRandomSampler([1.0] * RECORDS, RECORDS))),
-        "Got WeightedRandomSampler",
+        "loader_unknown",
+        "loader",
+        {"got": "WeightedRandomSampler"},
     ),
     "padded by DistributedSampler": (
         lambda: looped(DataLoader(DATA, batch_size=8, sampler=DistributedSampler(DATA, 5, 0))),
-        "Got DistributedSampler",
+        "loader_unknown",
+        "loader",
+        {"got": "DistributedSampler"},
     ),
     "shuffled called Poisson": (
         lambda: looped(shuffled(), replace(RUN, batches=li.Poisson(RECORDS, 1 / 3))),
-        "must draw Poisson .* as the run does. Got batches of 8",
+        "loader_batches_differ",
+        "loader",
+        {"batches": li.Poisson(RECORDS, 1 / 3).described, "drawn": RUN.batches.described},
     ),
-    "no loader": (lambda: looped([DATA[:]]), "DataLoader. Got list"),
+    "no loader": (
+        lambda: looped([DATA[:]]),
+        "must_be",
+        "loader",
+        {"allowed": "a torch.utils.data.DataLoader", "got": "list"},
+    ),
     "a loader of another run": (
         lambda: looped(loader(DATA, replace(RUN, batches=li.Cyclic(RECORDS, 8)))),
-        "Make the loader from this run",
+        "loader_of_another_run",
+        "loader",
+        {"batches": RUN.batches.described, "drawn": li.Cyclic(RECORDS, 8).described, "steps": 12, "drawn_steps": 12},
     ),
-    "records left out of a batch": (lambda: looped(loader(DATA, RUN), skip=True), "Got 7 of 8"),
-    "a pass left in the middle": (lambda: epochs_of(most=2), _NOT_NEXT),
-    "a pass left in the middle, with workers": (lambda: epochs_of(workers=1, most=2), _NOT_NEXT),
-    "a batch left out": (lambda: epochs_of(skip=1), _NOT_NEXT),
-    "a batch used twice": (lambda: epochs_of(twice=True), _NOT_NEXT),
-    "batches of another loader": (lambda: epochs_of(other=True), _NOT_NEXT),
-    "one step too many": (one_step_too_many, "all 12 steps of the run were taken"),
-    "an early end": (ended_early, "all 12 steps of the run. Got 3"),
+    "records left out of a batch": (
+        lambda: looped(loader(DATA, RUN), skip=True),
+        "records_missing",
+        "dataset",
+        {"count": 7, "drawn": 8},
+    ),
+    "a pass left in the middle": (lambda: epochs_of(most=2), "batch_not_next", "loader", {}),
+    "a pass left in the middle, with workers": (lambda: epochs_of(workers=1, most=2), "batch_not_next", "loader", {}),
+    "a batch left out": (lambda: epochs_of(skip=1), "batch_not_next", "loader", {}),
+    "a batch used twice": (lambda: epochs_of(twice=True), "batch_not_next", "loader", {}),
+    "batches of another loader": (lambda: epochs_of(other=True), "batch_not_next", "loader", {}),
+    "one step too many": (one_step_too_many, "all_steps_taken", None, {"steps": 12}),
+    "an early end": (ended_early, "steps_missing", None, {"steps": 12, "taken": 3}),
 }
 
 
 @pytest.mark.parametrize("name", MISUSES)
 def test_one_sentence_says_what_is_wrong(name: str) -> None:
-    misuse, said = MISUSES[name]
-    with pytest.raises(li.InvalidInput, match=said) as caught:
+    misuse, code, field, values = MISUSES[name]
+    with raises(code, field, kind=li.InvalidInput, **values) as caught:
         misuse()
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 330
+
+
+@pytest.mark.parametrize(
+    ("columns", "named", "removed"),
+    [(["a", "b", "c"], "a, b, c", "['a', 'b', 'c']"), (["a", "b", "c", "d"], "a, b, c and 1 more", "['a', 'b', 'c']")],
+)
+def test_a_few_columns_are_named(columns: list[str], named: str, removed: str) -> None:
+    said = worded("columns_unknown", field="dataset", columns=columns, arguments=["x", "mask"])
+    assert f"Got {named}, but its arguments are x, mask. Remove columns: dataset.remove_columns({removed})." in said
 
 
 @pytest.mark.parametrize("workers", [0, 1])

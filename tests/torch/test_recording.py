@@ -10,12 +10,14 @@ import pytest
 from torch.utils.data import DataLoader, DistributedSampler, RandomSampler, Sampler
 
 import lastiterate as li
+from lastiterate.errors import worded
 from lastiterate.facts import fact
 from lastiterate.torch import loader
 from lastiterate.torch.planned import Planned
 from lastiterate.torch.recording import Recording
 from lastiterate.torch.releases import ReleaseEntry, Releases
 from lastiterate.torch.stopping import StopAtBudget
+from raising import raises
 from recorded import DELTA, RUN
 
 EVERY = fact("every_iterate_released")
@@ -31,9 +33,7 @@ def test_metrics_are_charged_kept_inside_or_leaks() -> None:
     book = recording()
     book.metric("val_loss", [5])
     book.metric("loss", [5])
-    with pytest.warns(
-        li.PrivacyLeak, match="accuracy, reported to wandb is treated as computed from records without noise"
-    ):
+    with pytest.warns(li.PrivacyLeak, match=re.escape(worded("leak_recorded", what="accuracy, reported to wandb"))):
         book.metric("accuracy", [5, 6], "reported to wandb")
     book.taken = 20
     assert book.releases.charged == [ReleaseEntry(5, "val_loss")]
@@ -69,7 +69,7 @@ def test_an_end_that_nobody_planned_is_told() -> None:
     assert report.run.steps == 12
     assert report.caveats == (fact("stopped_early", taken=12, planned=20),)
     assert str(report).startswith("DO NOT RELEASE: the training stopped after 12 of 20 steps")
-    with pytest.raises(li.Unavailable, match="no step was recorded"):
+    with raises("no_step_recorded", kind=li.Unavailable):
         recording().report(DELTA)
 
 
@@ -88,13 +88,9 @@ def test_an_end_by_public_numbers_costs_what_the_whole_run_could() -> None:
 
 
 def test_choices_by_private_numbers_are_refused() -> None:
-    with pytest.raises(
-        li.InvalidInput, match="EarlyStopping depends on loss, which may be computed from records, so when it stops"
-    ):
+    with raises("chosen_by_records", "public", by="EarlyStopping", metric="loss", chosen="end"):
         recording().watch("EarlyStopping", "loss")
-    with pytest.raises(
-        li.InvalidInput, match=r"ModelCheckpoint depends on loss, .* which files it writes would reveal something"
-    ):
+    with raises("chosen_by_records", "public", by="ModelCheckpoint", metric="loss", chosen="files"):
         recording().choose("ModelCheckpoint", "loss", "best.pt")
     recording().choose("ModelCheckpoint", "loss", "best.ckpt")
 
@@ -124,16 +120,13 @@ def test_a_budget_ends_a_training_at_a_step_that_is_known_before() -> None:
     book = recording(stop=StopAtBudget(target, DELTA, [5]))  # type: ignore[arg-type]
     assert 9 <= book.limit < 14
     book.charge(5, "weights")
-    with pytest.raises(
-        li.InvalidInput,
-        match=re.escape("releasing weights after 6 steps is not in the budget. List the step in StopAtBudget("),
-    ):
+    with raises("release_not_in_budget", "releases", what="weights", step=6):
         book.charge(6, "weights")
     book.taken = book.limit
     report = book.report(DELTA)
     assert report.caveats == ()
     assert report.epsilon <= target < li.account(RUN.first(book.limit + 1), DELTA, [5]).epsilon * 1.01
-    with pytest.raises(li.InvalidInput, match=f"must stop after {book.limit} steps, but is about to take another"):
+    with raises("trainer_goes_on", "steps", steps=book.limit):
         book.check_room(book.limit)
 
 
@@ -141,7 +134,7 @@ def test_a_book_goes_on_where_it_was() -> None:
     first = recording()
     first.taken = 8
     first.charge(6, "weights")
-    with pytest.raises(li.InvalidInput, match="the first 8 steps were not recorded"):
+    with raises("steps_not_recorded", "releases", steps=8):
         recording().begin(8)
     later = recording()
     later.go_on(first.state)
@@ -149,10 +142,10 @@ def test_a_book_goes_on_where_it_was() -> None:
     assert later.releases == first.releases
     assert not later.caveats[1:]
     recording(releases=Releases()).begin(8)
-    with pytest.raises(li.InvalidInput, match="already holds a training of 8 steps"):
+    with raises("recording_used", kind=li.InvalidInput, steps=8):
         later.begin(0)
     later.begin(4)  # steps 5 to 8 are taken again, with new noise
-    assert later.caveats[1] == fact("leaked", what=(("what came of steps that were taken again", (4,)),))
+    assert later.caveats[1] == fact("leaked", what=((worded("steps_taken_again"), (4,)),))
 
 
 @pytest.mark.parametrize(
@@ -199,33 +192,59 @@ def test_loaders_that_do_as_the_run_says(batches: Any, planned: tuple[Any, int, 
     Planned(20, *planned).check(replace(RUN, batches=batches))
 
 
+def used(size: int, order: str, accumulated: int = 1, devices: int = 1) -> dict[str, Any]:
+    """By a step of a trainer."""
+    return {"size": size, "order": order, "accumulated": accumulated, "devices": devices}
+
+
 @pytest.mark.parametrize(
-    ("batches", "planned", "message"),
+    ("batches", "planned", "code", "values"),
     [
-        (SHUFFLED, (21, plain(8, True), 1, 1), "the trainer must take the run's 20 steps. Got 21"),
-        (li.Shuffled(33, 11), (20, plain(11, True), 1, 1), "dataset must have as many records as the run, 33. Got 32"),
-        (SHUFFLED, (20, plain(8, True), 2, 1), "a step of the trainer uses 8 × 2 accumulated records in random order"),
-        (SHUFFLED, (20, plain(8, True), 1, 4), "uses 8 × 4 devices records"),
-        (SHUFFLED, (20, shared(2, 4, False), 1, 4), "uses 2 × 4 devices records in a fixed order"),
+        (SHUFFLED, (21, plain(8, True), 1, 1), "trainer_steps_differ", {"steps": 20, "planned": 21}),
+        (li.Shuffled(33, 11), (20, plain(11, True), 1, 1), "dataset_length_differs", {"records": 33, "length": 32}),
+        (SHUFFLED, (20, plain(8, True), 2, 1), "trainer_batches_differ", used(8, "random", accumulated=2)),
+        (SHUFFLED, (20, plain(8, True), 1, 4), "trainer_batches_differ", used(8, "random", devices=4)),
+        (SHUFFLED, (20, shared(2, 4, False), 1, 4), "trainer_batches_differ", used(2, "fixed", devices=4)),
         (
             li.Shuffled(32, 12, last="smaller"),
             (20, shared(4, 3, True), 1, 3),
-            "3 devices would use some of 32 records twice",
+            "records_used_twice",
+            {"devices": 3, "records": 32},
         ),
-        (SHUFFLED, (20, plain(8, False), 1, 1), "uses 8 records in a fixed order"),
-        (CYCLIC, (20, plain(8, True), 1, 1), "uses 8 records in random order"),
-        (li.Poisson(32, 0.25), (20, plain(8, True), 1, 1), "Poisson batches at rate 0.25 of 32 records, but a step"),
-        (li.FixedSize(32, 8), (20, plain(8, True), 1, 1), "random batches of 8 of 32 records, but a step"),
-        (RUN.batches, (20, plain(8, False), 1, 1), "uses 8 records"),
-        (RUN.batches, (20, repeating(32), 1, 1), "uses 32 records drawn anew, not in passes"),
-        (UNEVEN, (20, plain(12, True, True), 1, 1), "drops 8 records in each epoch, but the run drops 0"),
-        (CUT, (20, plain(12, True), 1, 1), "drops 0 records in each epoch, but the run drops 8"),
-        (SHUFFLED, (20, loader(list(range(32)), RUN), 1, 1), "the loader every step on all 32 records"),
+        (SHUFFLED, (20, plain(8, False), 1, 1), "trainer_batches_differ", used(8, "fixed")),
+        (CYCLIC, (20, plain(8, True), 1, 1), "trainer_batches_differ", used(8, "random")),
+        (li.Poisson(32, 0.25), (20, plain(8, True), 1, 1), "trainer_batches_differ", used(8, "random")),
+        (li.FixedSize(32, 8), (20, plain(8, True), 1, 1), "trainer_batches_differ", used(8, "random")),
+        (RUN.batches, (20, plain(8, False), 1, 1), "trainer_batches_differ", used(8, "fixed")),
+        (RUN.batches, (20, repeating(32), 1, 1), "trainer_batches_differ", used(32, "no passes")),
+        (UNEVEN, (20, plain(12, True, True), 1, 1), "dropped_records_differ", {"dropped": 8, "planned": 0}),
+        (CUT, (20, plain(12, True), 1, 1), "dropped_records_differ", {"dropped": 0, "planned": 8}),
+        (
+            SHUFFLED,
+            (20, loader(list(range(32)), RUN), 1, 1),
+            "sampler_batches_differ",
+            {"drawn": "every step on all 32 records"},
+        ),
     ],
 )
-def test_loaders_that_do_otherwise(batches: Any, planned: tuple[Any, Any, int, int], message: str) -> None:
-    with pytest.raises(li.InvalidInput, match=re.escape(message)):
+def test_loaders_that_do_otherwise(
+    batches: Any, planned: tuple[Any, Any, int, int], code: str, values: dict[str, Any]
+) -> None:
+    with raises(code, kind=li.InvalidInput, **values) as caught:
         Planned(*planned).check(replace(RUN, batches=batches))
+    assert caught.value.values.get("batches", batches.described) == batches.described
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        (used(8, "random", accumulated=2), "uses 8 × 2 accumulated records in random order. "),
+        (used(2, "fixed", 3, 4), "uses 2 × 3 accumulated × 4 devices records in a fixed order. "),
+        (used(32, "no passes"), "uses 32 records drawn anew, not in passes. "),
+    ],
+)
+def test_what_a_step_of_a_trainer_uses_is_said(told: dict[str, Any], said: str) -> None:
+    assert said in worded("trainer_batches_differ", field="batches", batches="all", **told)
 
 
 class Drawn(Sampler[list[int]]):
@@ -238,9 +257,8 @@ def test_batches_of_opacus_have_a_rate() -> None:
     drawn = DataLoader(list(range(32)), batch_sampler=Drawn())  # type: ignore[arg-type]
     run = replace(RUN, batches=li.Poisson(32, 0.25))
     Planned(20, drawn, 1, 1).check(run)
-    with pytest.raises(
-        li.InvalidInput, match=r"draws every record with probability 0\.25, but the run has Poisson batches at"
-    ):
-        Planned(20, drawn, 1, 1).check(replace(RUN, batches=li.Poisson(32, 0.2)))
-    with pytest.raises(li.InvalidInput, match="2 Poisson batches together are not a Poisson batch"):
+    other = li.Poisson(32, 0.2)
+    with raises("loader_rate_differs", "batches", rate=0.25, batches=other.described):
+        Planned(20, drawn, 1, 1).check(replace(RUN, batches=other))
+    with raises("poisson_batches_accumulated", "batches", accumulated=2):
         Planned(20, drawn, 2, 1).check(run)

@@ -10,9 +10,10 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from torch import nn  # noqa: E402
 
 from lastiterate.torch import agreement  # noqa: E402
-from lastiterate.torch.agreement import MixedRecords, agreeing, check_agreement  # noqa: E402
+from lastiterate.torch.agreement import agreeing, check_agreement  # noqa: E402
 from lastiterate.torch.gradients import Gradients, LayerByLayer  # noqa: E402
 from lastiterate.torch.network import Network  # noqa: E402
+from raising import raises  # noqa: E402
 
 RECORDS, SWITCHED = 20, 3
 cross_entropy = nn.functional.cross_entropy
@@ -120,13 +121,13 @@ def test_a_switched_rectifier_is_not_taken_for_mixed_records(drawn: list[Any]) -
 
 
 def test_of_two_records_none_are_left_to_tell() -> None:
-    with pytest.raises(MixedRecords):
+    with raises("model_mixes_records", "model"):
         check_agreement(begun(Rounding()), *with_the_switched(2), 0.5)
 
 
 def test_where_most_records_differ_it_is_no_rectifier(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agreement, "_some_places", lambda *_: torch.arange(4))
-    with pytest.raises(MixedRecords):
+    with raises("model_mixes_records", "model"):
         check_agreement(begun(Rounding()), *records(), 0.5)
 
 
@@ -134,7 +135,7 @@ def test_where_most_records_differ_it_is_no_rectifier(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("seen_by_losses", [True, False])
 def test_records_that_are_mixed_in_single_precision_alone(count: int, seen_by_losses: bool) -> None:
     gradients, given = begun(MixingInSinglePrecision(seen_by_losses)), with_the_switched(count)
-    with pytest.raises(MixedRecords):
+    with raises("model_mixes_records", "model"):
         check_agreement(gradients, *given, 0.5)
 
 
@@ -143,12 +144,12 @@ def test_records_that_are_mixed_in_single_precision_alone(count: int, seen_by_lo
 def test_centred_batches_are_refused(count: int, dtype: Any) -> None:
     features, labels = with_the_switched(count)
     gradients = begun(Centred().to(dtype))
-    with pytest.raises(MixedRecords):
+    with raises("model_mixes_records", "model"):
         check_agreement(gradients, features.to(dtype), labels, 0.5)
 
 
 def test_a_model_that_has_no_double_precision_is_refused(drawn: list[Any]) -> None:
-    with pytest.raises(MixedRecords):
+    with raises("model_mixes_records", "model"):
         check_agreement(begun(InSinglePrecisionOnly()), *records(), 0.5)
 
 

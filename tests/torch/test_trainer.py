@@ -13,6 +13,7 @@ import pytest
 
 import lastiterate as li
 from lastiterate.facts import Basis, fact
+from raising import raises
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -187,7 +188,7 @@ def test_noisy_values_are_on_a_public_grid_and_none_is_lost() -> None:
     grid = 2.0 ** (math.frexp(0.3)[1] - 1 - 20)
     assert bool((torch.round(noisy / grid) * grid == noisy).all())
     assert float((noisy - value).std()) == pytest.approx(0.3, rel=0.07)
-    with pytest.raises(li.InvalidInput, match="lost beside"):
+    with raises("noise_lost", kind=li.InvalidInput, noise=1e-9):
         Tensors().noisy(1e9 * value, 1e-9, source, 30)
     assert Tensors().noisy(value.to("meta"), 0.3, source, 20).is_meta
 
@@ -223,7 +224,7 @@ def test_batches_are_drawn_as_the_run_says(batches: Any) -> None:
         assert len(set(epoch)) == len(epoch) == RECORDS - (RECORDS % 7 if "left out" in batches.described else 0)
     if batches.constant_size:
         assert {len(batch) for batch in drawn} <= {batches.largest, batches.last_size}
-    with pytest.raises(li.InvalidInput, match="set by the run's batches"):
+    with raises("loader_option_of_run", "shuffle"):
         loader(Places(), run, shuffle=True)
 
 
@@ -271,7 +272,7 @@ def test_a_target_is_met() -> None:
     shorter = PrivateTrainer(a_model(), cross_entropy, run, DATA, epsilon=3.0, delta=1e-5, free=li.STEPS)
     assert shorter.run.steps < run.steps
     assert shorter.fit().report(1e-5).epsilon <= 3.0
-    with pytest.raises(li.InvalidInput, match="together"):
+    with raises("epsilon_without_delta", "epsilon"):
         PrivateTrainer(a_model(), cross_entropy, run, DATA, epsilon=3.0)
 
 

@@ -12,6 +12,7 @@ import torch
 
 import lastiterate as li
 from lastiterate.facts import fact
+from raising import raises
 from recorded import DELTA, RUN, printed_and_shown
 
 pytest.importorskip("transformers")
@@ -88,7 +89,7 @@ def test_checkpoints_are_charged_and_hold_more_than_weights(tmp_path: Path) -> N
     assert kept.report(DELTA).caveats == ()
 
     again = RecordReleases(RUN, inside=TRAINING)
-    with pytest.raises(li.InvalidInput, match="the first 8 steps were not recorded"):
+    with raises("steps_not_recorded", "releases", steps=8):
         trainer(tmp_path, again).train(resume_from_checkpoint=str(tmp_path / "checkpoint-8"))
 
 
@@ -119,25 +120,52 @@ LOOKING = {"eval_strategy": "steps", "eval_steps": 5, "save_strategy": "steps", 
 
 
 @pytest.mark.parametrize(
-    ("run", "inside", "options", "message"),
+    ("run", "inside", "options", "code", "values"),
     [
-        (RUN, [], {**LOOKING, "load_best_model_at_end": True}, "load_best_model_at_end depends on eval_loss"),
+        (
+            RUN,
+            [],
+            {**LOOKING, "load_best_model_at_end": True},
+            "chosen_by_records",
+            {"by": "load_best_model_at_end", "metric": "eval_loss", "chosen": "end"},
+        ),
         (
             RUN,
             [],
             {**LOOKING, "save_strategy": "best", "metric_for_best_model": "accuracy"},
-            "depends on eval_accuracy",
+            "chosen_by_records",
+            {"by": 'save_strategy="best"', "metric": "eval_accuracy", "chosen": "files"},
         ),
-        (RUN, [], {"lr_scheduler_type": "reduce_lr_on_plateau", **LOOKING}, "adapts the learning rate to results"),
-        (RUN, [], {"train_sampling_strategy": "group_by_length"}, "sorts records by length"),
-        (RUN, [], {"max_steps": 19}, "the trainer must take the run's 20 steps. Got 19"),
-        (replace(RUN, batches=li.Cyclic(32, 8)), [], {"per_device_train_batch_size": 8}, "8 records in random order"),
-        (replace(RUN, batches=li.FullBatch(33)), [], {}, "dataset must have as many records as the run, 33. Got 32"),
+        (
+            RUN,
+            [],
+            {"lr_scheduler_type": "reduce_lr_on_plateau", **LOOKING},
+            "schedule_looks_at_results",
+            {"schedule": "lr_scheduler_type='reduce_lr_on_plateau'"},
+        ),
+        (
+            RUN,
+            [],
+            {"train_sampling_strategy": "group_by_length"},
+            "records_sorted_by_length",
+            {"strategy": "group_by_length"},
+        ),
+        (RUN, [], {"max_steps": 19}, "trainer_steps_differ", {"steps": 20, "planned": 19}),
+        (
+            replace(RUN, batches=li.Cyclic(32, 8)),
+            [],
+            {"per_device_train_batch_size": 8},
+            "trainer_batches_differ",
+            {"size": 8, "accumulated": 1, "devices": 1, "order": "random"},
+        ),
+        (replace(RUN, batches=li.FullBatch(33)), [], {}, "dataset_length_differs", {"records": 33, "length": 32}),
     ],
 )
-def test_what_is_refused_at_the_start(tmp_path: Path, run: Any, inside: Any, options: Any, message: str) -> None:
+def test_what_is_refused_at_the_start(
+    tmp_path: Path, run: Any, inside: Any, options: Any, code: str, values: dict[str, Any]
+) -> None:
     callback = RecordReleases(run, inside=inside)
-    with pytest.raises(li.InvalidInput, match=message):
+    with raises(code, kind=li.InvalidInput, **values):
         trainer(tmp_path, callback, **options).train()
     assert callback.recording.taken == 0
 

@@ -29,12 +29,15 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     if name not in _MODULES:
-        raise AttributeError(f"module 'lastiterate.torch' has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
         import_module("torch")
     except ImportError as error:
+        from lastiterate.errors import worded
+
+        install = "'lastiterate[torch]'"
         raise ImportError(
-            "lastiterate.torch needs PyTorch. Install it with: pip install 'lastiterate[torch]'."
+            worded("torch_library_missing", module=__name__, library="PyTorch", install=install)
         ) from error
     return getattr(import_module(f"lastiterate.torch.{_MODULES[name]}"), name)
 

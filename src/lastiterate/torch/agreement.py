@@ -35,7 +35,7 @@ def agreeing(network: Network, inputs: Any, targets: Any, most: float) -> Gradie
     ways = (LayerByLayer, ByVmap, OneByOne)
     found = next((one for way in ways if (one := _if_agreeing(way, network, (inputs, targets), most))), None)
     if found is None:
-        raise MixedRecords()
+        raise NotByRecord("model_mixes_records", field="model")
     _check_among_all(found, inputs, targets)
     return found
 
@@ -55,7 +55,7 @@ def check_agreement(gradients: Gradients, inputs: Any, targets: Any, most: float
     """
     dropout = WithoutDropout()
     if not _some_agree(gradients, inputs, targets, most, dropout):
-        raise MixedRecords()
+        raise NotByRecord("model_mixes_records", field="model")
     if isinstance(gradients, LayerByLayer) and not dropout.met:
         gradients.look = partial(_check_seen, gradients.network)
     else:
@@ -65,7 +65,7 @@ def check_agreement(gradients: Gradients, inputs: Any, targets: Any, most: float
 def _check_seen(network: Network, inputs: Any, targets: Any, losses: Any, outputs: list[Any]) -> None:
     places = _some_places(inputs, targets)
     if reaches_others(losses, outputs, places):
-        raise MixedRecords()
+        raise NotByRecord("model_mixes_records", field="model")
     alone = _losses_alone(network, *_at(places, inputs, targets)).detach()
     network.check_buffers()
     _check_alike(network, losses[places].detach(), alone)
@@ -82,7 +82,7 @@ def _check_among_all(gradients: Gradients, inputs: Any, targets: Any) -> None:
     network.check_buffers()
     _check_alike(network, together, alone)
     if reached or (dropout.met and gradients.among_all(inputs, targets, places)[1]):
-        raise MixedRecords()
+        raise NotByRecord("model_mixes_records", field="model")
 
 
 def _some_places(inputs: Any, targets: Any) -> Any:
@@ -114,22 +114,11 @@ def _losses_alone(network: Network, inputs: Any, targets: Any) -> Any:
 def _check_alike(network: Network, together: Any, alone: Any) -> None:
     limit = tolerance_of(network) * (1 + alone.abs().max())
     if not bool(((together - alone).abs() <= limit).all()) and bool(alone.isfinite().all()):
-        raise MixedRecords()
+        raise NotByRecord("model_mixes_records", field="model")
 
 
 def tolerance_of(network: Network) -> float:
     return _ROUGH if network.autocast is not None else _TOLERANCE.get(network.dtype, _ROUGH)
-
-
-class MixedRecords(NotByRecord):
-    """Gradients of a batch that are not those of its records."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "the model must treat each record separately, but its losses or gradients on a batch differ from those of "
-            "single records. Look for layers that mix records or draw random numbers.",
-            field="model",
-        )
 
 
 def _some_agree(gradients: Gradients, inputs: Any, targets: Any, most: float, dropout: WithoutDropout) -> bool:
@@ -177,7 +166,7 @@ def _agree(gradients: Gradients, inputs: Any, targets: Any, most: float, dropout
     totals = network.views(apart)
     norms = [_subtract_direction(_alone(network, record), totals) for record in records]
     if not all(map(math.isfinite, norms)):
-        raise NotFinite()
+        raise NotFinite("record_gradients_not_finite")
     most = _shorter(most, norms, tolerance_of(network))
     apart *= most
     for record, norm in zip(records, norms, strict=True):

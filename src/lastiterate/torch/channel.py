@@ -65,10 +65,7 @@ class Channel:
             return
         except RuntimeError as error:
             reason = _reason(error)
-        raise Stopped(
-            f"another process of this training ended or cannot be reached: {reason}. Restart all processes; with "
-            "checkpoint=, training continues from the file."
-        )
+        raise Stopped("process_lost", reason=reason)
 
 
 def _reason(error: RuntimeError) -> str:

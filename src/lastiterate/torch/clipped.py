@@ -26,11 +26,6 @@ _RECORDS_AT_ONCE = 64  # the same where no gradient is formed
 class NotFinite(InvalidInput):
     """Gradients of some record that are not finite."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "gradients must be finite. Got NaN or infinity; use a smaller step_size, or check the data for such values."
-        )
-
 
 class LayerPart(ABC):
     """Of some records."""
@@ -193,7 +188,7 @@ def add_clipped(parts: list[LayerPart], most: float) -> None:
     """Every record's gradient, over all parts, cut to this norm, to the totals."""
     norms = torch.stack([part.squares for part in parts]).sum(0).sqrt() * (1 + (len(parts) + 8) * _UNIT)
     if not norms.is_meta and not bool(norms.isfinite().all()):
-        raise NotFinite()
+        raise NotFinite("record_gradients_not_finite")
     factors = torch.ones_like(norms)
     if math.isfinite(most):
         factors = most / norms.clamp(min=most)

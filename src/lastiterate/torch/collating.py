@@ -46,11 +46,7 @@ def check_collate(network: Network, dataset: Any, collate_fn: Collate | None) ->
     except _CANNOT:  # that batches are what they have to be is seen when they come
         return (NOT_COMPARED,)
     if differ:
-        raise NotByRecord(
-            "the collate function must treat each record separately, but the loss of a record depends on the rest of its "
-            "batch. Pad all records to the same length, or let the model and the loss ignore the padding.",
-            field="collate_fn",
-        )
+        raise NotByRecord("collate_mixes_records", field="collate_fn")
     return (COMPARED,)
 
 
@@ -65,5 +61,5 @@ def _alike(network: Network, alone: list[Any], together: list[Any]) -> bool:
         first, second = (torch.cat([network.losses(*one) for one in each]) for each in (alone, together))
     network.renew()
     if len(first) != len(second) or not bool(first.isfinite().all()):
-        raise InvalidInput("nothing can be compared.")
+        raise InvalidInput("losses_not_comparable")
     return bool(((first - second).abs() <= tolerance_of(network) * (1 + first.abs().max())).all())

@@ -36,10 +36,7 @@ def team_of() -> Team:
 def check_alone() -> None:
     """An error of one sentence where several processes would each train a model of their own."""
     if team_of() is not ALONE:
-        raise InvalidInput(
-            f"clip_and_noise must run in one process. Got {dist.get_world_size()} processes of torch.distributed, each of "
-            "which would train its own model; use li.torch.PrivateTrainer, which trains one model in all of them."
-        )
+        raise InvalidInput("loop_in_several_processes", processes=dist.get_world_size())
 
 
 class Processes(Team):
@@ -47,9 +44,7 @@ class Processes(Team):
 
     def __init__(self) -> None:
         if not (dist.is_available() and dist.is_initialized()):
-            raise InvalidInput(
-                "torch.distributed must be initialised. Call torch.distributed.init_process_group first."
-            )
+            raise InvalidInput("processes_not_initialised")
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
         self._open: tuple[Channel, Channel] | None = None
 
@@ -86,7 +81,7 @@ class Processes(Team):
         if failed:
             said = self._numbers.gathered(None)
             rank = next(rank for rank, message in enumerate(said) if message is not None)
-            raise Stopped(f"rank {rank} of {self.size} stopped: {said[rank]}")
+            raise Stopped("rank_stopped", rank=rank, processes=self.size, reason=said[rank])
         return found
 
     def summed(self, vector: Any) -> Any:
@@ -174,9 +169,7 @@ class Processes(Team):
         said = self._numbers.gathered(told)
         for rank, others in enumerate(said):
             for name in (name for name in said[0] if others[name] != said[0][name]):
-                raise InvalidInput(
-                    f"all processes must train with the same {name}. Rank {rank} of {self.size} differs from rank 0."
-                )
+                raise InvalidInput("ranks_differ", name=name, rank=rank, processes=self.size)
 
     def _tell_content(self, tensor: Any) -> None:
         """As bytes, whatever its type."""

@@ -66,7 +66,7 @@ class ByVmap(Gradients):
         except NotByRecord:
             raise
         except (RuntimeError, ValueError) as error:
-            raise NotByRecord(f"per-record gradients of the model cannot be computed: {first_line(error)}") from error
+            raise NotByRecord("gradients_not_by_record", reason=first_line(error)) from error
         return [Rows(found[name], total) for name, total in totals.items()]
 
 
@@ -117,9 +117,9 @@ class LayerByLayer(Gradients):
         with self._watched(count_of((inputs, targets))) as seen:
             losses = self.network.losses(inputs, targets)
         if len(seen) != len({one.path for one in seen}):
-            raise NotByRecord("a layer is used more than once for each record.")
+            raise NotByRecord("layer_used_twice")
         if any(one.input_changed for one in seen):
-            raise NotByRecord("what went into a layer is changed in place afterwards.")
+            raise NotByRecord("layer_input_changed")
         if changed := {one.path for one in seen if one.output_changed}:
             self._copied |= changed
             return self.parts(inputs, targets, totals)
@@ -153,12 +153,12 @@ class LayerByLayer(Gradients):
 
         def watch(path: str, layer: Any, given: tuple[Any, ...], output: Any) -> Any:
             if len(given) != 1 or not isinstance(output, torch.Tensor):
-                raise NotByRecord("a layer does not take one tensor and return one.")
+                raise NotByRecord("layer_not_of_one_tensor")
             into = given[0]
             if isinstance(layer, torch.nn.Embedding) and len(into) == len(output) == 1 < count:
                 into, output = into.expand(count, *into.shape[1:]), output.expand(count, *output.shape[1:])
             if not len(output) == len(into) == count:
-                raise NotByRecord("a layer does not see the records along its first axis.")
+                raise NotByRecord("layer_records_not_first")
             seen.append(_Seen(path, layer, into.detach(), output))
             return output.clone() if path in self._copied else output
 
@@ -193,10 +193,10 @@ def _rules(network: Network) -> dict[str, Rule]:
     """How each layer's gradients are found."""
     names = _names(network)
     if sorted(one for inside in names.values() for one in inside.values()) != sorted(network.parameters):
-        raise NotByRecord("layers share parameters.")
+        raise NotByRecord("layers_share_parameters")
     layers = {path: network.module.get_submodule(path) for path in names}
     rules = {path: rule for path, layer in layers.items() if (rule := rule_of(layer)) is not None}
     unknown = {type(layer).__name__ for path, layer in layers.items() if path not in rules}
     if unknown:
-        raise NotByRecord(f"no gradients of single layers are known for {', '.join(sorted(unknown))}.")
+        raise NotByRecord("layers_unknown", layers=sorted(unknown))
     return rules

@@ -66,7 +66,7 @@ def _convolution(layer: Any, activations: Any, backprops: Any, totals: Totals) -
     """Each place of the output sees a patch of the input: products of patches with what came back there."""
     sides = len(layer.kernel_size)
     if activations.dim() != sides + 2:
-        raise NotByRecord("a convolution does not take a batch of records.")
+        raise NotByRecord("convolution_without_batch")
     parts: list[LayerPart] = []
     if "weight" in totals:
         padded = functional.pad(activations.to(backprops.dtype), _padding(layer))

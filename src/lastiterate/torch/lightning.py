@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import InvalidInput, worded
 from lastiterate.facts import fact
 from lastiterate.torch.planned import Planned
 from lastiterate.torch.recording import Recorder
@@ -34,7 +34,7 @@ def _callback() -> Any:
         return import_module("lightning.pytorch").Callback
     except ImportError as error:
         raise ImportError(
-            "lastiterate.torch.lightning needs Lightning. Install it with: pip install lightning."
+            worded("torch_library_missing", module=__name__, library="Lightning", install="lightning")
         ) from error
 
 
@@ -79,11 +79,7 @@ class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
             self._batches = self._batches or 0
         self.recording.begin(self._steps())
         if any(one.reduce_on_plateau for one in trainer.lr_scheduler_configs):
-            raise InvalidInput(
-                "ReduceLROnPlateau adapts the learning rate to results, but a run needs step sizes fixed in advance. Use a "
-                "schedule that depends on the step only, and describe it in the run.",
-                field="step_size",
-            )
+            raise InvalidInput("schedule_looks_at_results", field="step_size", schedule="ReduceLROnPlateau")
         planned = trainer.estimated_stepping_batches
         Planned(planned, trainer.train_dataloader, trainer.accumulate_grad_batches, trainer.world_size).check(
             self.recording.run
@@ -97,11 +93,7 @@ class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         if batch is None:
-            raise InvalidInput(
-                "an empty batch must take a step, but the trainer skips the step if the batch is None. Let collate_fn "
-                "return empty tensors.",
-                field="batches",
-            )
+            raise InvalidInput("empty_batch_skipped", field="batches")
         if self._batches is not None:
             self._batches += 1
         self._first = self.recording.taken = self._steps()
@@ -143,10 +135,7 @@ class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
         counted = checkpoint.get("callbacks", {}).get(self.state_key, {}).get("taken")
         self._loaded = checkpoint["global_step"] if self._batches is None else counted
         if self._loaded is None:
-            raise InvalidInput(
-                "a checkpoint must hold the number of steps after which it was saved. Got weights only. Evaluate the "
-                "current parameters, or save the whole state."
-            )
+            raise InvalidInput("checkpoint_without_step")
 
     def _steps(self) -> int:
         """Of the optimiser: batches that are accumulated do not count."""
@@ -156,10 +145,7 @@ class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
         """At another one of the trainer, which may look at records."""
         kinds = {base.__name__ for base in type(callback).__mro__}
         if kinds & set(_LOOKING):
-            raise InvalidInput(
-                f"{type(callback).__name__} chooses settings by looking at the records. Remove it, and set them yourself.",
-                field="callbacks",
-            )
+            raise InvalidInput("callback_looks_at_records", field="callbacks", got=type(callback).__name__)
         if kinds & set(_AVERAGING):
             self.recording.averaged()
         if "EarlyStopping" in kinds:

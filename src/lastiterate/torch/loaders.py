@@ -28,22 +28,20 @@ def check_loader(loader: Any, run: Run) -> tuple[Fact, ...]:
     if isinstance(sampler, BatchSampler):
         if sampler.run.batches != run.batches or sampler.run.steps != run.steps:
             raise InvalidInput(
-                f"the loader must draw {run.batches.described} for {run.steps} steps, as the run does. Got "
-                f"{sampler.run.batches.described} for {sampler.run.steps} steps. Make the loader from this run.",
+                "loader_of_another_run",
                 field="loader",
+                batches=run.batches.described,
+                steps=run.steps,
+                drawn=sampler.run.batches.described,
+                drawn_steps=sampler.run.steps,
             )
         if sampler.begin:
-            raise InvalidInput(
-                f"the loader must start at the first step of the run. Got one that starts after step {sampler.begin}.",
-                field="loader",
-            )
+            raise InvalidInput("loader_begins_late", field="loader", begin=sampler.begin)
         return ()
     found = batches_of(loader)
     if not _same(found, run.batches):
         raise InvalidInput(
-            f"the loader must draw {run.batches.described}, as the run does. Got {found.described}. Change the run, "
-            "or use li.torch.loader(dataset, run); a large batch can be accumulated in parts.",
-            field="loader",
+            "loader_batches_differ", field="loader", batches=run.batches.described, drawn=found.described
         )
     return (OF_PYTORCH,) if found.shuffled else ()
 
@@ -85,7 +83,4 @@ def _same(found: Batches, said: Batches) -> bool:
 
 
 def _unknown(name: str) -> InvalidInput:
-    return InvalidInput(
-        f"the loader must draw batches in order, shuffled, or by li.torch.loader. Got {name}.",
-        field="loader",
-    )
+    return InvalidInput("loader_unknown", field="loader", got=name)

@@ -97,10 +97,10 @@ class Network:
                 output = call(*inputs) if isinstance(inputs, tuple | list) else call(inputs)
             found = self.criterion(output, targets)
         if not isinstance(found, torch.Tensor) or (found.dim() == 0 and count != 1):
-            raise NotByRecord("loss must return one number per record. Got one number for the whole batch.")
+            raise NotByRecord("loss_of_whole_batch")
         found = found.reshape(1) if found.dim() == 0 else found
         if len(found) != count:
-            raise NotByRecord(f"loss must return one number for each of {count} records. Got {len(found)}.")
+            raise NotByRecord("losses_not_one_per_record", records=count, losses=len(found))
         return found if found.dim() == 1 else self._joined(found, targets)
 
     def _joined(self, found: Any, targets: Any) -> Any:
@@ -181,28 +181,17 @@ def _check_layers(module: Any) -> None:
     for part in module.modules():
         if isinstance(part, torch.nn.modules.batchnorm._BatchNorm):
             if part.training or part.running_mean is None:
-                raise InvalidInput(
-                    f"the model must treat each record separately. Got {type(part).__name__}, which mixes records; use "
-                    "GroupNorm or LayerNorm, or call eval() on it if its statistics come from public data.",
-                    field="model",
-                )
+                raise InvalidInput("layer_mixes_records", field="model", got=type(part).__name__)
         elif isinstance(part, torch.nn.modules.batchnorm._NormBase) and part.track_running_stats:
-            raise InvalidInput(
-                f"the model must not keep statistics of the records. Got {type(part).__name__}; set "
-                "track_running_stats=False.",
-                field="model",
-            )
+            raise InvalidInput("layer_keeps_statistics", field="model", got=type(part).__name__)
 
 
 def _check_parameters(trained: dict[str, Any]) -> None:
     if not trained:
-        raise InvalidInput("the model must have parameters that require gradients. Got none.", field="model")
+        raise InvalidInput("no_trained_parameters", field="model")
     for name, one in trained.items():
         if torch.nn.parameter.is_lazy(one):
-            raise InvalidInput(
-                f"parameters must have a shape. Got {name}, a lazy parameter without one; set the sizes of the layer.",
-                field="model",
-            )
+            raise InvalidInput("parameter_lazy", field="model", got=name)
         if not one.is_floating_point():
             raise must_be("model", "real numbers", f"{name} of {one.dtype}", called="parameters")
     devices = {one.device for one in trained.values()}

@@ -9,7 +9,7 @@ from typing import Any
 
 from lastiterate.algorithms.arithmetic import Arithmetic, Sums, lost_by_networks
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import InvalidInput, must_be
+from lastiterate.errors import InvalidInput
 from lastiterate.torch.agreement import agreeing, check_agreement
 from lastiterate.torch.clipped import NotFinite
 from lastiterate.torch.gradients import ByVmap, Gradients
@@ -85,12 +85,7 @@ class NetworkObjective(Objective):
             self._total, self._count = None, 0
             if all(bool(one.isfinite().all()) for one in tensors_of((inputs, targets))):
                 raise
-            raise must_be(
-                "dataset",
-                "finite",
-                "NaN or infinity in a record of this batch; remove or replace such values before training",
-                called="records",
-            ) from error
+            raise InvalidInput("records_not_finite", field="dataset") from error
         except BaseException:  # some of these records may have been added: the batch begins again
             self._total, self._count = None, 0
             raise
@@ -101,10 +96,7 @@ class NetworkObjective(Objective):
         Records that are looked at at once may be as few as one: then there is an addition for every record.
         """
         if not math.isfinite(bound_of_gradients(run)):
-            raise InvalidInput(
-                "gradients of a network must be clipped. Use li.losses.network(clip=...), or noise by li.OnGradientSum.",
-                field="clip",
-            )
+            raise InvalidInput("network_not_clipped", field="clip")
         sums = Sums(min(self.at_once, run.batches.largest), 2.0**-53)
         found = acceptable_arithmetic(run, sums, lost_by_networks(run.batches.largest, self.team.size))
         return Arithmetic(found.factor, self.vectors.straying)
@@ -138,8 +130,4 @@ class NetworkObjective(Objective):
 
     def _check_count(self, count: int, expected: int) -> None:
         if count != expected:
-            raise InvalidInput(
-                f"the loader must return all records that were drawn. Got {count} of {expected}; check that the data set "
-                "has not changed and that its collate function keeps all records.",
-                field="dataset",
-            )
+            raise InvalidInput("records_missing", field="dataset", count=count, drawn=expected)

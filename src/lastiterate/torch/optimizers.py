@@ -20,11 +20,7 @@ def optimizer_for(run: Run, network: Network) -> Any:
     if isinstance(made, SGD):
         return None
     if not isinstance(made, Adam):
-        raise InvalidInput(
-            f"a run with the optimiser {made.described} needs optimizer=, such as torch.optim."
-            f"{made.described}(model.parameters(), lr).",
-            field="optimizer",
-        )
+        raise InvalidInput("optimizer_not_given", field="optimizer", name=made.described)
     kind = torch.optim.AdamW if made.decoupled else torch.optim.Adam
     return kind(
         list(network.parameters.values()),
@@ -66,17 +62,15 @@ def check_optimizer(optimizer: Any, run: Run, network: Network) -> None:
     if isinstance(run.optimizer, OtherOptimizer):
         name = type(optimizer).__name__
         if run.optimizer.name.lower() not in (name.lower(), _in_groups(optimizer).lower()):
-            raise _differs(run.optimizer.described, name)
+            raise _differs(run, name)
         return
     found = optimizer_like(optimizer)
     if found != run.optimizer:
-        raise _differs(run.optimizer.described, found.described)
+        raise _differs(run, found.described)
     decays = {group.get("weight_decay", 0.0) for group in optimizer.param_groups}
     if decays != {run.weight_decay}:
         raise InvalidInput(
-            f"the optimiser must have the run's weight_decay, {run.weight_decay:g}. Got {_listed(decays)}. Change one "
-            "of them.",
-            field="weight_decay",
+            "weight_decay_differs", field="weight_decay", weight_decay=run.weight_decay, decays=sorted(decays)
         )
 
 
@@ -111,47 +105,26 @@ def check_rate(optimizer: Any, run: Run, step: int, size: float) -> None:
     rates = {float(group["lr"]) for group in optimizer.param_groups}
     matches = [abs(rate - size) <= 1e-9 * size for rate in rates]
     if not (any(matches) if run.optimizer == OtherOptimizer(_in_groups(optimizer)) else all(matches)):
-        raise must_be(
-            "step_size",
-            f"the run's step_size, {size:g}",
-            _listed(rates),
-            "Describe the scheduler in the run: li.cosine, li.linear, li.steps, or a list of step sizes.",
-            called=f"the learning rate at step {step + 1}",
+        raise InvalidInput(
+            "learning_rate_differs", field="step_size", step=step + 1, step_size=size, rates=sorted(rates)
         )
 
 
 def _check_parameters(optimizer: Any, network: Network) -> None:
     held = {id(one) for group in optimizer.param_groups for one in group["params"] if one.requires_grad}
     if held != {id(one) for one in network.parameters.values()}:
-        raise InvalidInput(
-            "the optimiser must hold exactly the parameters of the model that require gradients. Freeze the others with "
-            "requires_grad_(False), or pass all of them to the optimiser.",
-            field="optimizer",
-        )
+        raise InvalidInput("optimizer_of_other_parameters", field="optimizer")
 
 
 def _check_new(optimizer: Any) -> None:
     """What it remembers of steps before came from gradients that are no part of the run, perhaps of the same records."""
     for state in optimizer.state.values():
         if float(state.get("step", 0.0)) > 0 or state.get("momentum_buffer") is not None:
-            raise must_be(
-                "optimizer",
-                "new",
-                "one that has already taken steps, which the run does not include",
-                called="the optimiser",
-            )
+            raise InvalidInput("optimizer_not_new", field="optimizer")
 
 
-def _differs(said: str, found: str) -> InvalidInput:
-    return InvalidInput(
-        f"the optimiser must be the run's, {said}. Got {found}. Describe it in the run: li.SGD(momentum=...), "
-        'li.Adam(...), or optimizer="its name", for which every step is composed.',
-        field="optimizer",
-    )
-
-
-def _listed(numbers: set[float]) -> str:
-    return ", ".join(f"{one:g}" for one in sorted(numbers))
+def _differs(run: Run, found: str) -> InvalidInput:
+    return InvalidInput("optimizer_differs", field="optimizer", optimizer=run.optimizer.described, got=found)
 
 
 _KNOWN = {torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW}

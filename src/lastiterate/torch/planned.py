@@ -12,7 +12,7 @@ from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.torch.sampler import BatchSampler, check_dataset
 
-_RANDOM, _FIXED = "in random order", "in a fixed order"
+_RANDOM, _FIXED, _NO_PASSES = "random", "fixed", "no passes"
 _ORDERS = {Turns.NEW_ORDERS: _RANDOM, Turns.ONE_ORDER: _FIXED, Turns.FIXED_ORDER: _FIXED}
 _CLOSE = 1e-9
 
@@ -29,11 +29,7 @@ class Planned:
     def check(self, run: Run) -> None:
         """An error, of one sentence, where this is not the run."""
         if self.steps != run.steps:
-            raise InvalidInput(
-                f"the trainer must take the run's {run.steps} steps. Got {self.steps:g}. Set max_steps={run.steps}, or "
-                "change the run.",
-                field="steps",
-            )
+            raise InvalidInput("trainer_steps_differ", field="steps", steps=run.steps, planned=self.steps)
         check_dataset(getattr(self.loader, "dataset", None), run)
         sampler = _innermost(getattr(self.loader, "batch_sampler", None))
         if isinstance(sampler, BatchSampler):
@@ -47,17 +43,9 @@ class Planned:
         """Of Opacus, which draws every record of a batch by itself."""
         declared = getattr(run.batches, "rate", None)
         if declared is None or abs(declared - rate) > _CLOSE * rate:
-            raise InvalidInput(
-                f"the loader draws every record with probability {rate:.9g}, but the run has {run.batches.described}. "
-                "Use li.Poisson(records, rate) in the run.",
-                field="batches",
-            )
+            raise InvalidInput("loader_rate_differs", field="batches", rate=rate, batches=run.batches.described)
         if self.accumulated > 1:
-            raise InvalidInput(
-                f"{self.accumulated} Poisson batches together are not a Poisson batch. Do not accumulate; draw larger "
-                "batches.",
-                field="batches",
-            )
+            raise InvalidInput("poisson_batches_accumulated", field="batches", accumulated=self.accumulated)
 
     def _check_passes(self, sampler: Any, order: str, run: Run) -> None:
         size, records = sampler.batch_size * self.accumulated * self.devices, run.batches.records
@@ -66,29 +54,21 @@ class Planned:
         else:
             matches = order == _ORDERS.get(run.batches.turns) and size == run.batches.largest
         if not matches:
-            seen = f"{self._said(sampler.batch_size)} records {order}"
             raise InvalidInput(
-                f"the run has {run.batches.described}, but a step of the trainer uses {seen}. Change the run, "
-                "or draw batches with lastiterate.torch.loader(dataset, run).",
+                "trainer_batches_differ",
                 field="batches",
+                batches=run.batches.described,
+                size=sampler.batch_size,
+                accumulated=self.accumulated,
+                devices=self.devices,
+                order=order,
             )
         if records % self.devices and not sampler.drop_last:
-            raise InvalidInput(
-                f"{self.devices} devices would use some of {records} records twice. Use a number of records that is "
-                "divisible by the number of devices.",
-                field="batches",
-            )
+            raise InvalidInput("records_used_twice", field="batches", devices=self.devices, records=records)
         dropped = records % (sampler.batch_size * self.devices) if sampler.drop_last else 0
-        if dropped != records - _used(run):
-            raise InvalidInput(
-                f"the loader drops {dropped} records in each epoch, but the run drops {records - _used(run)}. Use "
-                'drop_last=True with last="drop", or neither.',
-                field="batches",
-            )
-
-    def _said(self, size: int) -> str:
-        parts = ((self.accumulated, "accumulated"), (self.devices, "devices"))
-        return " × ".join([str(size), *(f"{count} {what}" for count, what in parts if count > 1)])
+        dropped = records % (sampler.batch_size * self.devices) if sampler.drop_last else 0
+        if dropped != (planned := records - _used(run)):
+            raise InvalidInput("dropped_records_differ", field="batches", dropped=dropped, planned=planned)
 
 
 def _order(sampler: Any) -> str | None:
@@ -97,7 +77,7 @@ def _order(sampler: Any) -> str | None:
         return _RANDOM if sampler.shuffle else _FIXED
     if isinstance(sampler, RandomSampler):
         whole = not sampler.replacement and sampler.num_samples == len(sampler.data_source)
-        return _RANDOM if whole else "drawn anew, not in passes"
+        return _RANDOM if whole else _NO_PASSES
     return _FIXED if isinstance(sampler, SequentialSampler) else None
 
 
@@ -111,8 +91,10 @@ def _innermost(sampler: Any) -> Any:
 def _check_own(sampler: BatchSampler, run: Run) -> None:
     if sampler.run.batches != run.batches:
         raise InvalidInput(
-            f"the run has {run.batches.described}, the loader {sampler.run.batches.described}. Use the same run for both.",
+            "sampler_batches_differ",
             field="batches",
+            batches=run.batches.described,
+            drawn=sampler.run.batches.described,
         )
 
 

@@ -37,27 +37,16 @@ def _check_precision(run: Run, network: Network) -> None:
     precisions = {one.dtype for one in network.parameters.values()} | {network.autocast or torch.float64}
     if math.isfinite(run.loss.smoothness) and precisions != {torch.float64}:
         coarse = next(one for one in precisions if one != torch.float64)
-        raise InvalidInput(
-            f"a loss with a known smoothness needs gradients in double precision. Got a model in {coarse}; use "
-            "model.double() and data in double precision, or remove the smoothness.",
-            field="smoothness",
-        )
+        raise InvalidInput("precision_too_low", field="smoothness", got=str(coarse))
 
 
 def _check_loss(run: Run) -> None:
     """A linear model's facts rest on the length of its rows, which `li.train` holds them to."""
     if run.loss.linear:
-        raise InvalidInput(
-            f"li.losses.{run.loss.kind} is a linear model, for which only li.train enforces feature_norm. Use li.train, "
-            "or describe this model with li.losses.network(clip=...) or li.losses.general(...).",
-            field="loss",
-        )
+        raise InvalidInput("loss_of_linear_model", field="loss", loss=run.loss.kind)
 
 
 def _check_dimension(run: Run, parameters: int) -> None:
     declared = run.domain.dimension
     if declared is not None and declared != parameters:
-        raise InvalidInput(
-            f"the run's domain must have one dimension per trained parameter, {parameters}. Got {declared}.",
-            field="domain",
-        )
+        raise InvalidInput("domain_dimension_differs", field="domain", parameters=parameters, dimension=declared)

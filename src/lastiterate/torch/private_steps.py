@@ -10,7 +10,7 @@ from typing import Any
 
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.run import Run, checked_run
-from lastiterate.errors import InvalidInput, must_be
+from lastiterate.errors import InvalidInput
 from lastiterate.facts import fact
 from lastiterate.numerics.randomness import Source
 from lastiterate.torch.checkpoint import NetworkFile, NetworkState
@@ -96,10 +96,7 @@ class PrivateSteps:
         """Add records to the batch of the next step. Their clipped gradients are summed; nothing else is kept."""
         self._check_goes_on()
         if not self.network.holds(self._weights):
-            raise InvalidInput(
-                "the parameters have changed since the last step. Only step() may change them.",
-                field="model",
-            )
+            raise InvalidInput("parameters_changed", field="model")
         clips = self._take.clips
         self.objective.add(inputs, targets, None if clips is None else float(clips[self.taken]))
 
@@ -120,7 +117,7 @@ class PrivateSteps:
         """Continue from the state in the file, if it exists; from now on it is written regularly and at every release."""
         sampler = self._sampler
         if sampler is None or not sampler.is_new or not (sampler.source.private and self.source.private):
-            raise InvalidInput("checkpoint= needs a new li.torch.loader(dataset, run) and no seed.", field="checkpoint")
+            raise InvalidInput("checkpoint_needs_new_loader", field="checkpoint")
         identity = (self.run, (), self.network, len(self._dataset), self.optimizer, None)
         file = NetworkFile(
             training_identity(*identity),
@@ -172,12 +169,9 @@ class PrivateSteps:
         """The trained model. `stopped=True` allows fewer steps than the run, if that was decided without the data."""
         self._check_whole()
         if self.taken < self.run.steps and not stopped:
-            raise InvalidInput(
-                f"finish needs all {self.run.steps} steps of the run. Got {self.taken}. Take all steps or, if you decided "
-                "to stop here without looking at the data, call finish(stopped=True)."
-            )
+            raise InvalidInput("steps_missing", steps=self.run.steps, taken=self.taken)
         if not self.taken:
-            raise InvalidInput("no step was taken, so there is nothing to release.")
+            raise InvalidInput("no_step_taken")
         self._finished = True
         self.network.put(self._take.leaving(self._weights))
         if self._keeper is not None:
@@ -218,55 +212,48 @@ class PrivateSteps:
             return
         drawn = self._sampler.drawn
         if not 1 <= len(drawn) <= 1 + self._ahead:
-            what = "a batch that no step has used" if drawn else "no batch for this step"
-            raise must_be("loader", "used by exactly one step", f"{what}", called="each batch of the loader")
+            raise InvalidInput("batch_unused" if drawn else "batch_not_drawn", field="loader")
         self._drawn = drawn.popleft()[0]
 
     def _check_whole(self) -> None:
         if self._failed:
-            raise InvalidInput(
-                "a step has failed, so this training no longer matches the run. Start again with the initial parameters, "
-                "a new optimiser and a new loader."
-            )
+            raise InvalidInput("step_failed")
 
     def _check_goes_on(self) -> None:
         self._check_whole()
         if self._finished:
-            raise InvalidInput(
-                "this training is finished, and its model may have been released. To show one on the way, use release().",
-                field="finish",
-            )
+            raise InvalidInput("training_finished", field="finish")
         if self.taken >= self.run.steps:
-            raise InvalidInput(f"all {self.run.steps} steps of the run were taken. Describe a run with more steps.")
+            raise InvalidInput("all_steps_taken", steps=self.run.steps)
 
 
 TRUSTED: tuple[Trusted, ...] = (
-    Trusted("end", "no step after `finish`, and none beyond the run", PrivateSteps._check_goes_on),
-    Trusted("learning rate", "the step size of the run at this step", PrivateSteps._check_rate),
+    Trusted("end", "loop_end", PrivateSteps._check_goes_on),
+    Trusted("learning rate", "loop_learning_rate", PrivateSteps._check_rate),
     Trusted(
         "order",
-        "from the library's generator, or from PyTorch's, seeded by the operating system and not again",
+        "loop_order",
         PrivateSteps._check_order,
         ("generator_unpredictable",),
     ),
     Trusted(
         "loader",
-        "each step uses the next batch of the loader, and none is left out or used twice",
+        "loop_loader",
         PrivateSteps._check_loader,
         ("loader_to_model",),
     ),
     # The rest is looked at while gradients are computed: in accumulate, and by the objective.
-    Trusted("parameters", "changed by `step()` alone"),
-    Trusted("batch", "as many records as were drawn for the step"),
+    Trusted("parameters", "loop_parameters"),
+    Trusted("batch", "loop_batch"),
     Trusted(
         "model",
-        "computes for each record a loss that does not depend on the others",
+        "loop_model",
         None,
         ("record_gradients_separate",),
     ),
     Trusted(
         "collate function",
-        "what it makes of a record does not depend on the rest of the batch",
+        "loop_collate_fn",
         None,
         ("collate_separate",),
     ),

@@ -15,7 +15,7 @@ from typing import Any
 from lastiterate.accounting.account import account_by
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.run import Run, checked_run
-from lastiterate.errors import InvalidInput, PrivacyLeak, Unavailable, must_be, shown
+from lastiterate.errors import InvalidInput, PrivacyLeak, Unavailable, must_be, shown, worded
 from lastiterate.facts import Fact, fact
 from lastiterate.theorems.catalogue import CATALOGUE, OF_EVERY_ITERATE
 from lastiterate.torch.releases import ReleaseEntry, Releases
@@ -23,7 +23,6 @@ from lastiterate.torch.stopping import StopAtBudget
 
 ASSUMED = (fact("loop_follows_run"), fact("nothing_outside_logs"), fact("metrics_public"))
 _EVERY = fact("every_iterate_released")
-_AGAIN = "what came of steps that were taken again"
 _RECENT = 64  # entries among which a second telling of the same thing is found
 
 
@@ -63,26 +62,17 @@ class Recording:
     def begin(self, step: int) -> None:
         """After so many steps a loop begins, or goes on."""
         if step > self.taken and not self.goes_on:
-            raise InvalidInput(
-                f"the first {step} steps were not recorded. Pass their record as releases=, or start again at step 0.",
-                field="releases",
-            )
+            raise InvalidInput("steps_not_recorded", field="releases", steps=step)
         if step == 0 and self.taken:
-            raise InvalidInput(
-                f"this RecordReleases already holds a training of {self.taken} steps. Use a new one for each training."
-            )
+            raise InvalidInput("recording_used", steps=self.taken)
         if any(one.step > step for one in self.releases.charged):
-            self._leak(step, _AGAIN)
+            self._leak(step, worded("steps_taken_again"))
         self.taken, self.ended = step, False
 
     def check_room(self, step: int) -> None:
         """An error if one more step would be one too many."""
         if step >= self.limit:
-            raise InvalidInput(
-                f"the trainer must stop after {self.limit} steps, but is about to take another. Remove min_steps and "
-                "min_epochs, and use a new RecordReleases for a new training.",
-                field="steps",
-            )
+            raise InvalidInput("trainer_goes_on", field="steps", steps=self.limit)
 
     def metric(self, name: str, steps: Iterable[int], shown_to: str = "") -> None:
         """A number that was logged, computed from the parameters after these steps."""
@@ -100,23 +90,14 @@ class Recording:
 
     def charge(self, step: int, what: str) -> None:
         if self.stop is not None and 0 < step < self.limit and step not in self.stop.releases:
-            raise InvalidInput(
-                f"releasing {what} after {step} steps is not in the budget. List the step in "
-                "StopAtBudget(releases=[...]), or name it in inside=.",
-                field="releases",
-            )
+            raise InvalidInput("release_not_in_budget", field="releases", what=what, step=step)
         self._write(self.releases.charged, self.releases.charge, step, what)
 
     def leak(self, step: int, name: str, what: str) -> None:
         """Something that nobody declared. The first of each name is told at once."""
         if name not in self._told:
             self._told.add(name)
-            warnings.warn(
-                f"{what} is treated as computed from records without noise: the report will say DO NOT RELEASE. "
-                "Name it in public= if it depends on parameters and public data only, or in inside= if nobody sees it.",
-                PrivacyLeak,
-                stacklevel=2,
-            )
+            warnings.warn(worded("leak_recorded", what=what), PrivacyLeak, stacklevel=2)
         self._leak(step, what)
 
     def checkpoint(self, step: int, file: str, *, memory: bool = False) -> bool:
@@ -134,18 +115,18 @@ class Recording:
 
     def watch(self, by: str, name: str) -> None:
         """When a training ends depends on this metric."""
-        self._check_decided(by, name, "when it stops")
+        self._check_decided(by, name, "end")
         self.watched = (*self.watched, name)
 
     def choose(self, by: str, name: str, files: str) -> None:
         """Which files are written, and what they are called, depends on this metric."""
         if not self.is_inside(files):
-            self._check_decided(by, name, "which files it writes")
+            self._check_decided(by, name, "files")
 
     def report(self, delta: float) -> Report:
         """The privacy report of the steps taken and of everything released."""
         if self.taken == 0:
-            raise Unavailable("no step was recorded: there is nothing to account for.")
+            raise Unavailable("no_step_recorded")
         run, releases = self._accounted()
         every = self._every or self.releases.show_iterates_of(run)
         found = account_by(OF_EVERY_ITERATE if every else CATALOGUE, run, delta, releases)
@@ -190,14 +171,9 @@ class Recording:
         places = {*self.releases.steps, *(step for step in coming if step >= self.taken)}
         return self.run.first(end), tuple(sorted(step for step in places if step < end))
 
-    def _check_decided(self, by: str, name: str, what: str) -> None:
+    def _check_decided(self, by: str, name: str, chosen: str) -> None:
         if not self.is_public(name):
-            raise InvalidInput(
-                f"{by} depends on {name}, which may be computed from records, so {what} would reveal something about "
-                "them. Let it use a "
-                f"metric on public data, named in public=[...], or remove {by}.",
-                field="public",
-            )
+            raise InvalidInput("chosen_by_records", field="public", by=by, metric=name, chosen=chosen)
 
     def _leak(self, step: int, what: str) -> None:
         self._write(self.releases.uncharged, self.releases.leak, step, what)

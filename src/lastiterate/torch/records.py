@@ -17,16 +17,11 @@ def pair_of(batch: Any) -> tuple[Any, Any]:
     """Inputs and targets of a batch: a pair, or a dict whose "labels" are the targets."""
     if isinstance(batch, Mapping):
         if LABELS not in batch:
-            raise InvalidInput(
-                f'a batch that is a dict must have the key "{LABELS}". Got {", ".join(map(str, batch))}. Rename the '
-                f'column: dataset.rename_column("…", "{LABELS}").'
-            )
+            raise InvalidInput("batch_without_labels", columns=list(map(str, batch)))
         return {name: part for name, part in batch.items() if name != LABELS}, batch[LABELS]
     if isinstance(batch, tuple | list) and len(batch) == 2:
         return batch[0], batch[1]
-    raise InvalidInput(
-        f'a batch must be a pair of inputs and targets, or a dict with "{LABELS}". Got {type(batch).__name__}.'
-    )
+    raise InvalidInput("batch_not_a_pair", got=type(batch).__name__)
 
 
 def mapped(function: Callable[[Any], Any], value: Any) -> Any:
@@ -44,10 +39,7 @@ def count_of(value: Any) -> int:
     """How many records there are: along the first axis of every tensor."""
     counts = {len(tensor) if tensor.dim() else -1 for tensor in tensors_of(value)}
     if len(counts) != 1 or -1 in counts:
-        raise InvalidInput(
-            "all tensors of a batch must have one entry per record along their first axis. Got "
-            f"{'no tensor' if not counts else 'different lengths'}."
-        )
+        raise InvalidInput("batch_uneven", got="different lengths" if counts else "no tensor")
     return counts.pop()
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from torch.utils.data import DataLoader, IterableDataset, Sampler, default_collate
 
 from lastiterate.algorithms.run import Run, checked_run
-from lastiterate.errors import InvalidInput, checked_count, must_be
+from lastiterate.errors import InvalidInput, checked_count
 from lastiterate.numerics.randomness import Source
 from lastiterate.torch.team import ALONE, Team
 
@@ -51,11 +51,7 @@ class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]
 
     def __iter__(self) -> Iterator[list[int]]:
         if self._asked:  # who begins again in the middle uses records more often than the run says
-            raise InvalidInput(
-                "the loader must be iterated once: it returns all batches of the run, from the first step to the last. Use "
-                "one loop without an outer loop over epochs, and a new loader for another training.",
-                field="loader",
-            )
+            raise InvalidInput("loader_iterated_again", field="loader")
         self._asked = True
         order = next(iter(self._orders.values()), None)
         for step in range(self.begin, self.run.steps):
@@ -102,7 +98,7 @@ def loader(
     check_dataset(dataset, run)
     for name in ("batch_size", "shuffle", "sampler", "batch_sampler", "drop_last"):
         if name in more:
-            raise InvalidInput(f"{name} is set by the run's batches. Remove it.", field=name)
+            raise InvalidInput("loader_option_of_run", field=name)
     return DataLoader(
         dataset,
         batch_sampler=BatchSampler(run, source=source),
@@ -125,16 +121,11 @@ class OrNone:
 def check_dataset(dataset: Any, run: Run) -> None:
     """It has places, and as many records as the run."""
     if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
-        raise InvalidInput(
-            f"dataset must have a length and an index, so that batches can be drawn from it. Got {type(dataset).__name__}.",
-            field="dataset",
-        )
+        raise InvalidInput("dataset_without_index", field="dataset", got=type(dataset).__name__)
     if isinstance(dataset, tuple):
-        raise must_be("dataset", "a PyTorch data set", "a tuple; use torch.utils.data.TensorDataset(*tensors)")
+        raise InvalidInput("dataset_is_tuple", field="dataset")
     if len(dataset) != run.batches.records:
-        raise InvalidInput(
-            f"dataset must have as many records as the run, {run.batches.records}. Got {len(dataset)}.", field="dataset"
-        )
+        raise InvalidInput("dataset_length_differs", field="dataset", records=run.batches.records, length=len(dataset))
 
 
 def _lists(chosen: Any, most: int, longest: int) -> list[list[int]]:

@@ -41,10 +41,7 @@ class Tensors(Vectors):
     def noisy(self, value: Any, std: float, source: Source, finer: int, length: float | None = None) -> Any:
         grid, length = public_grid(std, finer), self.length(value) if length is None else length
         if source.private and not length / grid < _EXACT:
-            raise InvalidInput(
-                f"noise of {std:.3g} is lost beside a value of length {length:.3g}: double precision has too few digits for "
-                "both. Use more noise, or a smaller step_size."
-            )
+            raise InvalidInput("noise_lost", noise=std, length=length)
         if self.team.leads:
             make_noisy(value, std, grid, source)
         return self.team.told(value)

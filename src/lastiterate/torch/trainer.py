@@ -97,11 +97,7 @@ class PrivateTrainer:
     def fit(self, checkpoint: str | Path | None = None, checkpoint_every: float = 30.0) -> TrainedModel:
         """Train all steps. With `checkpoint`, a file, a training that was killed continues where it stopped."""
         if self._trained:
-            raise InvalidInput(
-                "fit must be called once. This model is already trained, and another fit would start from parameters that "
-                "depend on the records. Describe a longer run, and start again with a new model.",
-                field="model",
-            )
+            raise InvalidInput("fit_again", field="model")
         path = checkpoint if self.team.leads else None
         file = NetworkFile(
             self._identity(),
@@ -139,7 +135,7 @@ class PrivateTrainer:
         """With the arithmetic of this training, and as a budget wants it."""
         run = prepared(run, self.network, self.at_once, self.team)
         if (epsilon is None) != (delta is None):
-            raise InvalidInput("epsilon and delta must be given together, or neither.", field="epsilon")
+            raise InvalidInput("epsilon_without_delta", field="epsilon")
         if epsilon is None or delta is None:
             return run
         return calibrate(run, epsilon=epsilon, delta=delta, free=free, most_steps=run.steps, releases=releases)

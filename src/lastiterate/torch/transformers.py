@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import InvalidInput, worded
 from lastiterate.facts import fact
 from lastiterate.torch.planned import Planned
 from lastiterate.torch.recording import Recorder
@@ -23,8 +23,9 @@ def _callback() -> Any:
     try:
         return import_module("transformers").TrainerCallback
     except ImportError as error:
+        install = "'transformers[torch]'"
         raise ImportError(
-            "lastiterate.torch.transformers needs transformers. Install it with: pip install 'transformers[torch]'."
+            worded("torch_library_missing", module=__name__, library="transformers", install=install)
         ) from error
 
 
@@ -72,8 +73,7 @@ class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
         if not self.recording.checkpoint(state.global_step, file):
             return
         if not args.save_only_model:
-            name = f"rng_state.pth in {file} (without it: save_only_model=True)"
-            self.recording.leak(state.global_step, "rng_state.pth", name)
+            self.recording.leak(state.global_step, "rng_state.pth", worded("rng_state_saved", file=file))
         self._tell_history(state, f"trainer_state.json of {file}")
 
     def on_push_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
@@ -102,30 +102,18 @@ class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
         if str(getattr(args.save_strategy, "value", args.save_strategy)) == "best":
             self.recording.choose('save_strategy="best"', metric, "checkpoint-*")
         if args.push_to_hub and self.recording.is_inside("checkpoint-1"):
-            raise InvalidInput(
-                "push_to_hub publishes checkpoints, but inside= declares them secret. Set push_to_hub=False, or remove them "
-                "from inside=.",
-                field="inside",
-            )
+            raise InvalidInput("secret_checkpoints_published", field="inside")
 
 
 def _check_arguments(args: Any) -> None:
     by = getattr(args, "train_sampling_strategy", "group_by_length" if getattr(args, "group_by_length", False) else "")
     if by in _BY_LENGTH:
-        raise InvalidInput(
-            f"train_sampling_strategy={by!r} sorts records by length, but batches must not depend on the records. "
-            "Remove it.",
-            field="batches",
-        )
+        raise InvalidInput("records_sorted_by_length", field="batches", strategy=by)
     schedule = str(getattr(args.lr_scheduler_type, "value", args.lr_scheduler_type))
     if schedule in _LOOKING:
-        raise InvalidInput(
-            f"lr_scheduler_type={schedule!r} adapts the learning rate to results, but a run needs step sizes fixed in "
-            "advance. Use another schedule, and describe it in the run.",
-            field="step_size",
-        )
+        raise InvalidInput("schedule_looks_at_results", field="step_size", schedule=f"lr_scheduler_type={schedule!r}")
     if getattr(args, "auto_find_batch_size", False):
-        raise InvalidInput("auto_find_batch_size changes the batches of the run. Set it to False.", field="batches")
+        raise InvalidInput("batch_size_searched", field="batches")
 
 
 def _data_free(name: str, value: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Trusted:
-    """`needed`: what it has to be. `check` raises an error at a step where it is not.
+    """`needed`: the code of what it has to be. `check` raises an error at a step where it is not.
 
     `assumed`: the codes of what the report states of it, where it applies, because nothing can check it.
     """

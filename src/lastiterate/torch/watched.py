@@ -70,10 +70,6 @@ class LoaderWatch:
         place = (0 if new else self._used) if self._per_epoch is None else step % self._per_epoch
         used, drawn = self._together * place, len(self.watched.sizes)
         if new != (place == 0) or not used < drawn <= used + self._together + self._ahead:
-            raise InvalidInput(
-                "each step must use the next batch of the loader. Got another one: a pass was stopped early, or a batch was "
-                "skipped, used twice or taken from elsewhere. Take one step per batch, to the end of each pass.",
-                field="loader",
-            )
+            raise InvalidInput("batch_not_next", field="loader")
         self._pass, self._used = self.watched.latest, place + 1
         return sum(self.watched.sizes[used : used + self._together])

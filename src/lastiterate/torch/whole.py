@@ -15,9 +15,4 @@ def check_whole(module: Any) -> None:
         if any(
             kind.__name__ in _SHARDED and kind.__module__.startswith("torch.distributed") for kind in type(part).__mro__
         ):
-            raise InvalidInput(
-                "every process must hold the whole model, because each record's gradient is clipped as one vector. Got a "
-                "model sharded over processes (FSDP or DTensor); pass the module itself, or wrap it in "
-                "DistributedDataParallel.",
-                field="model",
-            )
+            raise InvalidInput("model_sharded", field="model")

@@ -28,7 +28,7 @@ def working_copy(module: Any) -> Any:
     try:
         return copy.deepcopy(module, {**own, **shared})
     except (TypeError, RuntimeError, copy.Error) as error:
-        raise InvalidInput(f"model must be copyable by copy.deepcopy: {first_line(error)}", field="model") from error
+        raise InvalidInput("model_not_copyable", field="model", reason=first_line(error)) from error
 
 
 def buffers_of(module: Any) -> dict[str, tuple[Any, int]]:
@@ -42,11 +42,7 @@ def check_buffers(module: Any, before: dict[str, tuple[Any, int]]) -> None:
     for name in {**before, **now}:
         one, two = before.get(name), now.get(name)
         if one is None or two is None or one[0] is not two[0] or one[1] != two[1]:
-            raise InvalidInput(
-                f"the model must not change its buffers in training, because they would be released without noise. Got a "
-                f"changed {name}. Call eval() on that layer, or use a layer without such state.",
-                field="model",
-            )
+            raise InvalidInput("buffer_changed", field="model", got=name)
 
 
 def module_identity(module: Any) -> list[Any]:
