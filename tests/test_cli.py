@@ -10,6 +10,7 @@ import pytest
 
 import lastiterate as li
 from lastiterate.cli import main
+from refusing import refused
 
 ROOT = Path(__file__).parent.parent
 MNIST = str(ROOT / "examples" / "mnist.toml")
@@ -106,25 +107,82 @@ def test_compare_and_theorems(capsys: pytest.CaptureFixture[str], tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "field", "said"),
     [
-        ("account missing.toml", "missing.toml cannot be read"),
-        (f"account {MNIST} --delta 2", "delta must be a float in (0, 1). Got 2."),
-        (f"account {MNIST} --releases 99999", "releases must be at most steps = 2000"),
-        (f"calibrate {MNIST} --epsilon -1", "epsilon must be a float in (0, inf). Got -1."),
-        (f"calibrate {MNIST} --epsilon 1 --write run.yaml", "must end in .toml or .json"),
-        ("verify missing.json", "missing.json cannot be read"),
-        ("verify .", "cannot be read"),
-        (f"verify {MNIST}", "must be a certificate or a model (.json), or a report (.html). It is not JSON"),
-        (f"calibrate {MNIST} --epsilon 4 --free steps --most-steps 10", "most_steps must be at least one epoch"),
+        ("account missing.toml", "path", "missing.toml cannot be read"),
+        (f"account {MNIST} --delta 2", "delta", "delta must be a float in (0, 1). Got 2."),
+        (f"account {MNIST} --releases 99999", "releases", "releases must be at most steps = 2000"),
+        (f"calibrate {MNIST} --epsilon -1", "epsilon", "epsilon must be a float in (0, inf). Got -1."),
+        (f"calibrate {MNIST} --epsilon 1 --write run.yaml", "path", "must end in .toml or .json"),
+        ("verify missing.json", "path", "missing.json cannot be read"),
+        ("verify .", "path", "cannot be read"),
+        (
+            f"calibrate {MNIST} --epsilon 4 --free steps --most-steps 10",
+            "most_steps",
+            "most_steps must be at least one epoch",
+        ),
     ],
 )
-def test_bad_input_is_one_sentence_and_two(command: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = outputs(command, capsys)
-    assert (code, out) == (2, "")
-    assert said in err
-    assert err.startswith("lastiterate: ")
+def test_bad_input_is_one_sentence_and_two(
+    command: str, field: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = refused(shlex.split(command), capsys)
+    assert error.field == field
+    assert said in str(error)
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "field", "values"),
+    [
+        (f"verify {MNIST}", "verified_file_not_json", None, {"path": MNIST}),
+        (f"account {MNIST} --each --group 2", "each_of_group", "each", {}),
+        (f"account {MNIST} --each --group-records 1 2", "each_of_group", "each", {}),
+        (f"audit {MNIST} --make-neighbour replace-one", "neighbour_of_simulation", "make_neighbour", {}),
+        ("budget {folder}/team.sqlite --create --epsilon 3", "creation_incomplete", "delta", {}),
+        ("budget {folder}/team.sqlite --create --delta 1e-5", "creation_incomplete", "epsilon", {}),
+        ("budget {folder}/team.sqlite --user-records 2", "option_fixed_at_creation", "user_records", {}),
+        (
+            f"budget {{folder}}/team.sqlite --create --epsilon 3 --delta 1e-5 --spend {MNIST}",
+            "spend_without_what",
+            "what",
+            {},
+        ),
+        ("audit {folder}/trainer.py", "trainer_file_failed", None, {"kind": "KeyError", "reason": "'lost'"}),
+    ],
+)
+def test_what_cannot_be_asked_has_its_code(
+    command: str,
+    code: str,
+    field: str | None,
+    values: dict[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    trainer = "data, neighbour = [1.0], [2.0]\ndef train(data, seed):\n    raise KeyError('lost')\n"
+    (tmp_path / "trainer.py").write_text(trainer)
+    error = refused(shlex.split(command.format(folder=tmp_path)), capsys)
+    assert (error.code, error.field) == (code, field)
+    assert error.values.items() >= values.items()
+
+
+@pytest.mark.parametrize(
+    ("command", "close"),
+    [
+        (f"account {MNIST} --detla 1e-5", "--delta"),
+        (f"account {MNIST} --detla=1e-5", "--delta"),
+        ("acount run.toml", "account"),
+        (f"calibrate {MNIST} --epsilon 1 --free stepsize", "step_size"),
+        (f"account {MNIST} detla", None),
+        ("completion xyzzy", None),
+    ],
+)
+def test_the_word_that_was_meant(command: str, close: str | None, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(shlex.split(command))
+    err = capsys.readouterr().err
+    assert caught.value.code == 2
     assert err.count("\n") == 1
+    assert (f" Did you mean {close}?" in err) if close else ("Did you mean" not in err)
 
 
 @pytest.mark.parametrize("option", ["--plot out/plot.xyz", "--certificate .", "--each --plot out/plot.xyz"])

@@ -9,6 +9,7 @@ import pytest
 
 import lastiterate as li
 from lastiterate.cli import main
+from refusing import refused
 
 WORDS = "plan --records 2000 --features 10 --epsilon 2 --passes 5"
 
@@ -34,14 +35,15 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("words", "code", "field", "got"),
     [
-        ("--width 3", "width is not a setting of the loss logistic. Remove it."),
-        ("--delta 2", "delta must be"),
-        ("--feature-norm 1e-300", "feature_norm must be"),
-        ("--feature-norm 1e200", "feature_norm must be"),
+        ("--width 3", "option_of_other_loss", "width", None),
+        ("--delta 2", "must_be", "delta", "2"),
+        ("--feature-norm 1e-300", "must_be", "feature_norm", "1e-300"),
+        ("--feature-norm 1e200", "must_be", "feature_norm", "1e+200"),
     ],
 )
-def test_bad_input(words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*WORDS.split(), *words.split()]) == 2
-    assert message in capsys.readouterr().err
+def test_bad_input(words: str, code: str, field: str, got: str | None, capsys: pytest.CaptureFixture[str]) -> None:
+    error = refused([*WORDS.split(), *words.split()], capsys)
+    assert (error.code, error.field, error.got) == (code, field, got)
+    assert error.values.get("loss", "logistic") == "logistic"

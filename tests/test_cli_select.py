@@ -9,6 +9,7 @@ import pytest
 
 import lastiterate as li
 from lastiterate.cli import main
+from refusing import refused
 
 RUN = li.Run(
     loss=li.losses.logistic(feature_norm=1.0, l2=0.01),
@@ -51,18 +52,32 @@ def test_the_same_number_as_in_python(path: str, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize(
+    ("options", "code", "field", "got"),
+    [
+        ("--mean 0.5", "must_be", "mean", "0.5"),
+        ("--mean 5 --shape 2", "shape_of_other_trials", "shape", None),
+        ("--mean 5 --trials negative-binomial", "shape_of_other_trials", "shape", None),
+        ("--mean 5 --trials negative-binomial --shape -1", "must_be", "shape", "-1"),
+        ("--mean 5 --delta 2", "must_be", "delta", "2"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    path: str, options: str, code: str, field: str, got: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = refused(["select", path, *options.split()], capsys)
+    assert (error.code, error.field, error.got) == (code, field, got)
+    allowed = {"mean": "a float in (1, 1e+06]", "shape": "a float in [-0.9, 50]", "delta": "a float in (0, 1)"}
+    assert error.allowed == (allowed[field] if got else None)
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--mean", "0.5"], "mean must be a float in (1, 1e+06]. Got 0.5."),
-        (["--mean", "5", "--shape", "2"], "shape must be given with --trials negative-binomial"),
-        (["--mean", "5", "--trials", "negative-binomial"], "shape must be given with --trials negative-binomial"),
-        (["--mean", "5", "--trials", "negative-binomial", "--shape", "-1"], "shape must be a float in [-0.9, 50]"),
-        (["--mean", "5", "--delta", "2"], "delta must be"),
         (["--trials", "uniform", "--mean", "5"], "invalid choice: 'uniform'"),
         ([], "the following arguments are required: --mean"),
     ],
 )
-def test_bad_input_is_one_sentence(
+def test_options_that_argparse_refuses_are_one_sentence(
     path: str, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out, err = outputs(["select", path, *options], capsys)
@@ -84,6 +99,5 @@ def test_a_run_is_calibrated_as_one_trial_of_a_search(path: str, capsys: pytest.
 
 
 def test_trials_without_a_mean_are_refused(path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = outputs(["calibrate", path, "--epsilon", "1", "--trials", "poisson"], capsys)
-    assert (code, out) == (2, "")
-    assert "mean must be given with --trials" in err
+    error = refused(["calibrate", path, "--epsilon", "1", "--trials", "poisson"], capsys)
+    assert (error.code, error.field) == ("mean_of_trials_missing", "mean")

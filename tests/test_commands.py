@@ -59,8 +59,8 @@ def test_each_help_has_an_example(command: Command, capsys: pytest.CaptureFixtur
         main([command.name, "--help"])
     assert caught.value.code == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert f"{command.what}." in said
-    assert f"example: lastiterate {command.example}" in said
+    assert f"{command.help}." in said
+    assert f"example: lastiterate {command.usage}" in said
     assert "--json print JSON" in said
 
 
@@ -68,7 +68,7 @@ def test_the_help_lists_every_command_and_loads_none(capsys: pytest.CaptureFixtu
     with pytest.raises(SystemExit):
         main(["--help"])
     said = " ".join(capsys.readouterr().out.split())
-    assert [command.name for command in COMMANDS if f"{command.name} {command.what}" not in said] == []
+    assert [command.name for command in COMMANDS if f"{command.name} {command.help}" not in said] == []
     loaded = modules_after(["--help"])
     assert not {"numpy", "scipy", *(f"lastiterate.cli.{command.name}" for command in COMMANDS)} & loaded
 

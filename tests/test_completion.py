@@ -11,6 +11,7 @@ import pytest
 
 from lastiterate.cli import main
 from lastiterate.cli.commands import COMMANDS
+from refusing import refused
 
 _PRESS_TAB = """
 source "$1"; shift
@@ -68,7 +69,4 @@ def test_without_shtab_one_sentence_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "shtab", None)
-    assert main(["completion", "bash"]) == 2
-    assert capsys.readouterr().err == (
-        "lastiterate: completion needs shtab. Run pip install 'lastiterate[completion]'.\n"
-    )
+    assert refused(["completion", "bash"], capsys).code == "completion_without_shtab"

@@ -20,6 +20,7 @@ from lastiterate.report.messages import messages
 
 SOURCE = Path(lastiterate.__file__).parent
 WORDS = 6  # a text with more is a sentence
+HELP = {"help", "description", "epilog", "usage", "metavar"}  # texts of options and commands, given by these names
 
 # Where longer texts stand that are no sentences of `report`, and why.
 EXCEPTIONS = {
@@ -34,7 +35,7 @@ def trees() -> Iterator[tuple[Path, ast.Module]]:
 
 
 def texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Every text of a module but for docstrings, with its line; a value inside a text counts as a word."""
+    """Every text of a module but for docstrings and help, with its line; a value inside a text counts as a word."""
     docstrings = {
         id(statement.value)
         for node in ast.walk(tree)
@@ -42,10 +43,21 @@ def texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
         for statement in node.body
         if isinstance(statement, ast.Expr)
     }
+    helping = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        for given in node.keywords
+        if given.arg in HELP
+        for part in ast.walk(given.value)
+    }
     inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
+    left_out = docstrings | helping
     for node in ast.walk(tree):
         match node:
-            case ast.Constant(value=str(text)) if id(node) not in docstrings | inside:
+            case _ if id(node) in left_out:
+                continue
+            case ast.Constant(value=str(text)) if id(node) not in inside:
                 yield node.lineno, text
             case ast.JoinedStr(values=parts):
                 yield (

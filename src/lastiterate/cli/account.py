@@ -55,9 +55,7 @@ def answer(options: argparse.Namespace) -> int:
     run = read_run(options.run)
     found: Report | RecordReport
     if options.each and (options.group is not None or options.group_records):
-        raise InvalidInput(
-            "--each is for single records. Remove --each, or remove --group and --group-records.", field="each"
-        )
+        raise InvalidInput("each_of_group", field="each")
     if options.group is not None:
         run = replace(run, user_records=options.group)
     if options.each:

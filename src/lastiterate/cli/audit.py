@@ -12,7 +12,7 @@ from lastiterate.auditing.trainer import Trainer, read_trainer
 from lastiterate.cli.options import ADJACENCIES, add_delta, add_plot
 from lastiterate.cli.show import show
 from lastiterate.cli.written import a_plot, written
-from lastiterate.errors import InvalidInput, LastIterateError
+from lastiterate.errors import InvalidInput, LastIterateError, worded
 
 _CHOSEN = ("delta", "claimed", "runs", "confidence", "workers", "seed")
 _MADE = ("replace-one", "add-or-remove-one")
@@ -47,9 +47,7 @@ def answer(options: argparse.Namespace) -> int:
         trainer = read_trainer(options.what, ADJACENCIES[made] if made else None)
         found, known = _audited(trainer, options), {}
     elif options.make_neighbour:
-        raise InvalidInput(
-            "--make-neighbour needs a .py file. Got a run, whose two data sets are simulated; remove it."
-        )
+        raise InvalidInput("neighbour_of_simulation", field="make_neighbour")
     else:
         run = read_run(options.what)
         found = audit(simulation(run).train, PUSHES, OPPOSITE, **chosen)
@@ -57,10 +55,7 @@ def answer(options: argparse.Namespace) -> int:
         known = {"lower_bound": report.sandwich.lower.epsilon, "proved": report.epsilon}
     text = str(found)
     if known:
-        text += (
-            f"\nFor comparison: an allowed loss exists with epsilon >= {known['lower_bound']:.4g}, "
-            f"and epsilon <= {known['proved']:.4g} is proved."
-        )
+        text += "\n" + worded("audit_in_comparison", **known)
     show(options, {**found.to_dict(), **known}, text)
     code = written(options, a_plot(options.plot, found.plot))
     return _REFUTED if found.refuted else code
@@ -74,4 +69,5 @@ def _audited(trainer: Trainer, options: argparse.Namespace) -> Audit:
     except LastIterateError:
         raise
     except Exception as error:
-        raise InvalidInput(f"{options.what} failed while training. {type(error).__name__}: {error}.") from error
+        kind, reason = type(error).__name__, str(error)
+        raise InvalidInput("trainer_file_failed", path=options.what, kind=kind, reason=reason) from error

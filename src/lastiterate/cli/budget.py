@@ -10,7 +10,7 @@ from lastiterate.algorithms.files import read_run
 from lastiterate.cli.options import add_certificate, add_releases, add_user_records
 from lastiterate.cli.show import show
 from lastiterate.cli.written import a_certificate, written
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import InvalidInput, worded
 
 _TERMS = ("epsilon", "delta", "adjacency", "dataset", "reserve", "user_records")
 
@@ -45,29 +45,23 @@ def answer(options: argparse.Namespace) -> int:
     """A release over the budget is bad input: one sentence and exit code 2."""
     budget = _created(options) if options.create else _opened(options)
     more: dict[str, float] = {}
-    text = ""
+    said: list[str] = []
     if options.spend:
         if not options.what:
-            raise InvalidInput(
-                "--spend needs --what, one line that describes the release in the budget's history. "
-                'For example: --what "the churn model of March".',
-                field="what",
-            )
+            raise InvalidInput("spend_without_what", field="what")
         entry = budget.spend(read_run(options.spend), options.what, who=options.who, releases=options.releases)
-        more, text = {"recorded": entry.number}, f"Recorded as no. {entry.number}: {entry.what}\n\n"
+        more, said = {"recorded": entry.number}, [worded("recorded_as", number=entry.number, what=entry.what)]
     elif options.would:
         spent = budget.would(read_run(options.would), releases=options.releases)
-        fits = "within the budget" if spent <= budget.epsilon else "over the budget"
-        more, text = {"would": spent}, f"With {options.would}: epsilon = {spent:.4g}, {fits}\n\n"
-    show(options, {**budget.to_dict(), **more}, "" if options.json else f"{text}{budget}")
+        more, said = {"would": spent}, [worded("would_spend", run=options.would, epsilon=spent, budget=budget.epsilon)]
+    show(options, {**budget.to_dict(), **more}, "" if options.json else "\n\n".join([*said, str(budget)]))
     return written(options, a_certificate(options.certificate, budget.save_certificate))
 
 
 def _opened(options: argparse.Namespace) -> Budget:
     for name in _TERMS:
         if getattr(options, name) is not None:
-            option = name.replace("_", "-")
-            raise InvalidInput(f"--{option} is fixed when a budget is created. Use it with --create only.", field=name)
+            raise InvalidInput("option_fixed_at_creation", field=name)
     return Budget.open(options.file)
 
 
@@ -75,7 +69,7 @@ def _created(options: argparse.Namespace) -> Budget:
     given = {name: value for name in _TERMS if (value := getattr(options, name)) is not None}
     for name in ("epsilon", "delta"):
         if name not in given:
-            raise InvalidInput(f"--create needs --epsilon and --delta. Got no --{name}.", field=name)
+            raise InvalidInput("creation_incomplete", field=name)
     if "adjacency" in given:
         given["adjacency"] = adjacency_named(given["adjacency"])
     return Budget(**given, file=options.file, adaptive=not options.decided_beforehand)

@@ -14,8 +14,8 @@ from lastiterate.cli.options import add_releases, add_run
 from lastiterate.cli.show import show
 from lastiterate.cli.trials import add_trials, trials_in
 from lastiterate.cli.written import Extra, written
-from lastiterate.digits import above
-from lastiterate.privacy.trials import trials_said, trials_to_dict
+from lastiterate.errors import worded
+from lastiterate.privacy.trials import trials_to_dict
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -47,22 +47,26 @@ def answer(options: argparse.Namespace) -> int:
     )
     report = account(found, options.delta, [release for release in options.releases if release < found.steps])
     name, value = _free_entry(found, free)
-    text = (
-        f"{name} = {_number(value)} (was {_number(_free_entry(run, free)[1])}) meets epsilon <= {options.epsilon:g} "
-        f"at delta = {options.delta:g}: epsilon = {above(report.epsilon, 9)} by {report.best.theorem.name}"
+    text = worded(
+        "calibrated",
+        setting=name,
+        value=value,
+        before=_free_entry(run, free)[1],
+        target=options.epsilon,
+        delta=options.delta,
+        epsilon=report.epsilon,
+        theorem=report.best.theorem.name,
     )
     content = report.to_dict()
     if trials is not None:
         total = float(select(report, trials=trials).epsilon(options.delta))
         content["search"] = {"epsilon": total, "trials": trials_to_dict(trials)}
-        text += (
-            f" for one trial\nsearch: epsilon = {total:.9g} for the best trial; number of trials: {trials_said(trials)}"
-        )
+        text += worded("calibrated_search", epsilon=total, **trials_to_dict(trials))
     if free is STEPS and found.steps + found.batches.per_epoch > options.most_steps:
-        text += f"\nMore steps may also meet the target: the search stopped at --most-steps {options.most_steps}."
+        text += "\n" + worded("calibrated_to_most_steps", most_steps=options.most_steps)
     text += "" if options.write else f"\n\n{run_to_toml(found).rstrip()}"
     show(options, content, text)
-    return written(options, Extra(options.write, lambda path: write_run(found, path), "run: {0}"))
+    return written(options, Extra(options.write, lambda path: write_run(found, path), "written_run"))
 
 
 def _free_entry(run: Run, free: Free) -> tuple[str, Any]:
@@ -72,7 +76,3 @@ def _free_entry(run: Run, free: Free) -> tuple[str, Any]:
     if free is Free.BATCH_SIZE:
         return "batch size", run.batches.divisor
     return ("step_size", run.step_size) if free is Free.STEP_SIZE else ("steps", run.steps)
-
-
-def _number(value: Any) -> str:
-    return f"from {min(value):.9g} to {max(value):.9g}" if isinstance(value, tuple) else f"{value:.9g}"

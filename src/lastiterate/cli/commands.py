@@ -9,11 +9,11 @@ from types import ModuleType
 
 @dataclass(frozen=True)
 class Command:
-    """`what` it does, and an `example` of it, for the help."""
+    """`help` says what it does, and `usage` is an example of it."""
 
     name: str
-    what: str
-    example: str
+    help: str
+    usage: str
 
     def module(self) -> ModuleType:
         """Loaded when the command was typed, and not before: most commands load numpy and scipy."""
@@ -21,37 +21,51 @@ class Command:
 
 
 COMMANDS = (
-    Command("account", "Compute the smallest provable epsilon of a training run", "account run.toml --delta 1e-5"),
+    Command(
+        "account", help="Compute the smallest provable epsilon of a training run", usage="account run.toml --delta 1e-5"
+    ),
     Command(
         "calibrate",
-        "Find the noise, steps, batch size or step size that meets a target epsilon",
-        "calibrate run.toml --epsilon 1",
+        help="Find the noise, steps, batch size or step size that meets a target epsilon",
+        usage="calibrate run.toml --epsilon 1",
     ),
     Command(
         "plan",
-        "Suggest batches, epochs, step size and noise for a target epsilon",
-        "plan --records 50000 --features 20 --epsilon 2",
+        help="Suggest batches, epochs, step size and noise for a target epsilon",
+        usage="plan --records 50000 --features 20 --epsilon 2",
     ),
-    Command("compare", "List the epsilon of every theorem for one run", "compare run.toml --plot out/compare.png"),
-    Command("serve", "Open the planner in a browser, on this machine only", "serve run.toml --no-browser"),
-    Command("select", "Account for releasing the best of several trials", "select run.toml --trials poisson --mean 10"),
+    Command(
+        "compare", help="List the epsilon of every theorem for one run", usage="compare run.toml --plot out/compare.png"
+    ),
+    Command("serve", help="Open the planner in a browser, on this machine only", usage="serve run.toml --no-browser"),
+    Command(
+        "select",
+        help="Account for releasing the best of several trials",
+        usage="select run.toml --trials poisson --mean 10",
+    ),
     Command(
         "budget",
-        "Track one privacy budget over all releases of a team",
-        "budget team.sqlite --spend run.toml --what 'March'",
+        help="Track one privacy budget over all releases of a team",
+        usage="budget team.sqlite --spend run.toml --what 'March'",
     ),
     Command(
         "forget",
-        "Compute how many further steps make a model forget removed records",
-        "forget run.toml --epsilon 1 --removals 3",
+        help="Compute how many further steps make a model forget removed records",
+        usage="forget run.toml --epsilon 1 --removals 3",
     ),
-    Command("verify", "Check a certificate or a report", "verify certificate.json --run run.toml"),
+    Command("verify", help="Check a certificate or a report", usage="verify certificate.json --run run.toml"),
     Command(
-        "audit", "Measure a lower bound on epsilon by training many times", "audit run.toml --runs 2000 --delta 1e-5"
+        "audit",
+        help="Measure a lower bound on epsilon by training many times",
+        usage="audit run.toml --runs 2000 --delta 1e-5",
     ),
-    Command("train", "Train a private linear model on a CSV or Parquet file", "train data.csv --target y --epsilon 1"),
-    Command("theorems", "List all theorems and what each one needs", "theorems --json"),
-    Command("errata", "List errors in the papers, with recomputed numbers", "errata --effect unsound"),
-    Command("reproduce", "Reproduce the figures and tables of the papers", "reproduce bok2024 fig-1"),
-    Command("completion", "Print a script that completes commands and options on Tab", "completion bash"),
+    Command(
+        "train",
+        help="Train a private linear model on a CSV or Parquet file",
+        usage="train data.csv --target y --epsilon 1",
+    ),
+    Command("theorems", help="List all theorems and what each one needs", usage="theorems --json"),
+    Command("errata", help="List errors in the papers, with recomputed numbers", usage="errata --effect unsound"),
+    Command("reproduce", help="Reproduce the figures and tables of the papers", usage="reproduce bok2024 fig-1"),
+    Command("completion", help="Print a script that completes commands and options on Tab", usage="completion bash"),
 )

@@ -12,6 +12,7 @@ from lastiterate.algorithms.files import read_run
 from lastiterate.cli.options import add_plot, add_releases, add_run
 from lastiterate.cli.show import show
 from lastiterate.cli.written import a_plot, written
+from lastiterate.errors import worded
 from lastiterate.report.text import refusals_by_kind
 
 
@@ -38,17 +39,14 @@ def _applicable(report: Report) -> Iterator[str]:
         yield f"{epsilon:12.6g}  {ratio:>13}  {guarantee.theorem.name}"
     lower = report.sandwich.lower
     if lower.epsilon > 0:
-        yield f"{lower.epsilon:12.6g}  {'':>13}  lower bound: no theorem can prove less"
+        yield f"{lower.epsilon:12.6g}  {'':>13}  " + worded("compared_lower_bound")
 
 
 def _counted_refusals(report: Report) -> Iterator[str]:
     if not report.inapplicable:
         return
-    yield f"{len(report.inapplicable)} theorems do not apply (--all lists the reasons):"
-    near, counted = refusals_by_kind(report.inapplicable, report.run.process.update.plain)
-    kinds = {"need an assumption that this run does not meet": len(near)}
-    kinds |= {f"cover {covered}": count for covered, count in counted.items()}
-    yield from (f"{count:12d}  {kind}" for kind, count in kinds.items() if count)
+    near, covered = refusals_by_kind(report.inapplicable, report.run.process.update.plain)
+    yield worded("compared_refusals", count=len(report.inapplicable), near=len(near), covered=covered)
 
 
 def _every_refusal(report: Report) -> Iterator[str]:

@@ -21,7 +21,7 @@ def answer(options: argparse.Namespace) -> int:
     try:
         import shtab
     except ImportError as error:
-        raise Unavailable("completion needs shtab. Run pip install 'lastiterate[completion]'.") from error
+        raise Unavailable("completion_without_shtab") from error
     from lastiterate.cli.parser import full_parser
 
     parser = full_parser()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NoReturn
 
 from lastiterate.cli.commands import COMMANDS, Command
@@ -15,19 +14,25 @@ from lastiterate.cli.show import printable
 class Parser(argparse.ArgumentParser):
     """What cannot be understood is answered by one sentence, without the usage of every option."""
 
-    def error(self, message: str) -> NoReturn:
-        from lastiterate.errors import one_line
-
-        self.exit(2, f"{one_line(f'lastiterate: {message}.{self._meant(message)} Try: {self.prog} --help.')}\n")
-
-    def _meant(self, message: str) -> str:
-        """The command or option that comes closest to what was typed."""
+    def error(self, message: str, typed: str = "", known: Iterable[str] = ()) -> NoReturn:
+        """With the one of the `known` words that comes closest to what was typed."""
         from difflib import get_close_matches
 
-        typed = re.search(r"unrecognized arguments: (--[\w-]+)|invalid choice: '([\w-]+)'", message)
-        known = [command.name for command in COMMANDS] if typed and typed[2] else list(self._option_string_actions)
-        close = get_close_matches(typed[1] or typed[2], known, 1) if typed else []
-        return f" Did you mean {close[0]}?" if close else ""
+        from lastiterate.errors import one_line, worded
+
+        close = next(iter(get_close_matches(typed, known, 1)), None)
+        self.exit(2, one_line(worded("not_understood", said=message, prog=self.prog, close=close)) + "\n")
+
+    def refuse(self, unknown: Sequence[str]) -> NoReturn:
+        """Words that no option takes."""
+        typed = unknown[0].partition("=")[0] if unknown[0].startswith("--") else ""
+        self.error(f"unrecognized arguments: {' '.join(unknown)}", typed, self._option_string_actions)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            self.error(str(error), str(value), action.choices or ())
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """argparse keeps it to itself if the help cannot be written."""
@@ -50,7 +55,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     chosen = next((word for word in arguments if not word.startswith("-")), None)
     options, unknown = parser(chosen).parse_known_args(arguments)
     if unknown:
-        options.refuse(f"unrecognized arguments: {' '.join(unknown)}")
+        options.refuse(unknown)
     return options
 
 
@@ -79,17 +84,17 @@ def _filled(chosen: Collection[str | None]) -> argparse.ArgumentParser:
     return parser
 
 
-def _listed(commands: Any, command: Command) -> argparse.ArgumentParser:
+def _listed(commands: Any, command: Command) -> Parser:
     return commands.add_parser(
         command.name,
-        help=command.what,
-        description=f"{command.what}.",
-        epilog=f"example: lastiterate {command.example}",
+        help=command.help,
+        description=f"{command.help}.",
+        epilog=f"example: lastiterate {command.usage}",
     )
 
 
-def _fill(parser: argparse.ArgumentParser, command: Command) -> None:
+def _fill(parser: Parser, command: Command) -> None:
     module = command.module()
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(answer=module.answer, refuse=parser.error)
+    parser.set_defaults(answer=module.answer, refuse=parser.refuse)
     module.add_options(parser)

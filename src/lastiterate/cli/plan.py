@@ -22,7 +22,6 @@ from lastiterate.training.plans.plan import MOST_PASSES
 from lastiterate.training.plans.planning import plan
 
 _LOSSES = ("logistic", "softmax", "smooth_hinge", "ridge", "huber")
-_PLAN = "plan 1: {0} (account for it with: lastiterate account {0})"
 _OF_THE_LOSS = ("feature_norm", "classes", "l2", "clip", "width", "threshold")
 
 
@@ -70,7 +69,7 @@ def answer(options: argparse.Namespace) -> int:
     show(options, found.to_dict(), "" if options.json else str(found))
     return written(
         options,
-        Extra(options.write, lambda path: write_run(found.best.run, path), _PLAN),
+        Extra(options.write, lambda path: write_run(found.best.run, path), "written_plan"),
         a_plot(options.plot, found.plot),
     )
 
@@ -81,6 +80,6 @@ def _loss(options: argparse.Namespace) -> losses.Loss:
     given = {name: value for name in _OF_THE_LOSS if (value := getattr(options, name)) is not None}
     for name in given:
         if name not in known:
-            raise InvalidInput(f"{name} is not a setting of the loss {options.loss}. Remove it.", field=name)
+            raise InvalidInput("option_of_other_loss", field=name, loss=options.loss)
     loss: losses.Loss = make(**given)
     return loss

@@ -13,9 +13,9 @@ from lastiterate.cli.options import add_certificate, add_delta
 from lastiterate.cli.show import show
 from lastiterate.cli.trials import add_trials, trials_in
 from lastiterate.cli.written import a_certificate, written
-from lastiterate.digits import above
+from lastiterate.errors import worded
 from lastiterate.privacy.per_trial import checked_trials
-from lastiterate.privacy.trials import Trials, trials_said
+from lastiterate.privacy.trials import Trials, trials_to_dict
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -50,13 +50,7 @@ def _content(options: argparse.Namespace, trials: Trials, reports: list[Report],
 
 
 def _text(options: argparse.Namespace, trials: Trials, reports: list[Report], epsilon: float) -> str:
-    lines = [
-        f"epsilon = {above(epsilon, 6)} at delta = {options.delta:g} ({reports[0].unit}) "
-        "for releasing only the best trial",
-        f"number of trials: random and not released, drawn from a {trials_said(trials)}",
-        *(
-            f"one trial of {path}: epsilon = {above(report.epsilon, 6)}, by {report.best.theorem.name}"
-            for path, report in zip(options.runs, reports, strict=True)
-        ),
-    ]
+    lines = [worded("selected", epsilon=epsilon, delta=options.delta, unit=reports[0].unit, **trials_to_dict(trials))]
+    for path, report in zip(options.runs, reports, strict=True):
+        lines += [worded("selected_trial", path=path, epsilon=report.epsilon, theorem=report.best.theorem.name)]
     return "\n".join(lines)

@@ -9,7 +9,7 @@ from lastiterate.algorithms.files import read_run
 from lastiterate.cli.interrupt import ending_at_once
 from lastiterate.cli.options import add_delta
 from lastiterate.cli.show import show
-from lastiterate.errors import Unavailable
+from lastiterate.errors import Unavailable, worded
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -25,10 +25,10 @@ def answer(options: argparse.Namespace) -> int:
         with ending_at_once():
             from lastiterate.web.serve import planner
     except ImportError as error:
-        raise Unavailable(str(error)) from error
+        raise Unavailable("command_not_loaded", reason=str(error)) from error
     run = read_run(options.run) if options.run else None
     page = planner(run, options.delta, options.port)
-    show(options, {"address": page.address}, f"The planner runs at {page.address}. Press Ctrl-C to stop it.")
+    show(options, {"address": page.address}, worded("planner_address", address=page.address))
     sys.stdout.flush()
     page.serve(browser=not options.no_browser)
     return 0

@@ -18,7 +18,7 @@ from lastiterate.cli.options import (
     stated_in,
 )
 from lastiterate.cli.show import printable, show
-from lastiterate.cli.written import CHECKED, Extra, a_certificate, a_report, written
+from lastiterate.cli.written import Extra, a_certificate, a_report, written
 from lastiterate.errors import Unavailable
 
 
@@ -69,7 +69,7 @@ def answer(options: argparse.Namespace) -> int:
         with ending_at_once():
             from lastiterate.estimators.command import train_table
     except ImportError as error:
-        raise Unavailable(str(error)) from error
+        raise Unavailable("command_not_loaded", reason=str(error)) from error
     content, text, report = train_table(options)
     show(options, content, text)
     lost = _model_written(options, content)
@@ -87,7 +87,7 @@ def answer(options: argparse.Namespace) -> int:
 def _model_written(options: argparse.Namespace, content: dict[str, Any]) -> int:
     """A model that cannot be written is printed: its budget is spent, so it must not be lost."""
     text = json.dumps(finite(content), indent=2) + "\n"
-    code = written(options, Extra(options.write, lambda path: write_text(path, text), f"model: {CHECKED}"))
+    code = written(options, Extra(options.write, lambda path: write_text(path, text), "written_model"))
     if code and not options.json:
         print(printable(text), end="")
     return code

@@ -31,15 +31,9 @@ def trials_in(options: argparse.Namespace) -> Trials | None:
     """None where no mean was given."""
     if options.mean is None:
         if options.trials is not None or options.shape is not None:
-            raise InvalidInput(
-                "mean must be given with --trials. Give --mean, the mean number of trials.", field="mean"
-            )
+            raise InvalidInput("mean_of_trials_missing", field="mean")
         return None
     given = {"mean": options.mean, **({} if options.shape is None else {"shape": options.shape})}
     if (options.trials == "negative-binomial") != ("shape" in given):
-        raise InvalidInput(
-            "shape must be given with --trials negative-binomial, and only with it. Give both --trials negative-binomial "
-            "and --shape, or neither.",
-            field="shape",
-        )
+        raise InvalidInput("shape_of_other_trials", field="shape")
     return LAWS[options.trials or "geometric"](**given)

@@ -40,9 +40,7 @@ def _read(path: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(
-            f"{path} must be a certificate or a model (.json), or a report (.html). It is not JSON: {error}."
-        ) from error
+        raise InvalidInput("verified_file_not_json", path=path, reason=str(error)) from error
 
 
 def _of_files(verdict: Verdict, content: Any, options: argparse.Namespace) -> Verdict:

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 
 from lastiterate.cli.show import add
 from lastiterate.cli.streams import BAD_INPUT, said
-from lastiterate.errors import LastIterateError
-
-CHECKED = "{0} (check it with: lastiterate verify {0})"
+from lastiterate.errors import LastIterateError, worded
 
 
 @dataclass(frozen=True)
 class Extra:
-    """A file to write, if somebody asked for it; then `told` is said, with its path."""
+    """A file to write, if somebody asked for it; then the text of the code `told` is said, with its path."""
 
     path: str | None
     write: Callable[[str], object]
@@ -32,18 +30,18 @@ def written(options: argparse.Namespace, *extras: Extra) -> int:
             except LastIterateError as error:
                 code = said(str(error), BAD_INPUT)
             else:
-                add(options, f"{before}{one.told.format(one.path)}")
+                add(options, f"{before}{worded(one.told, path=one.path)}")
                 before = ""
     return code
 
 
 def a_certificate(path: str | None, write: Callable[[str], object]) -> Extra:
-    return Extra(path, write, f"certificate: {CHECKED}")
+    return Extra(path, write, "written_certificate")
 
 
 def a_report(path: str | None, write: Callable[[str], object]) -> Extra:
-    return Extra(path, write, f"report: {CHECKED}")
+    return Extra(path, write, "written_report")
 
 
 def a_plot(path: str | None, write: Callable[[str], object]) -> Extra:
-    return Extra(path, write, "plot: {0}")
+    return Extra(path, write, "written_plot")
