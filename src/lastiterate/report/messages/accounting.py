@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from lastiterate.digits import above, below
+from lastiterate.errors import one_line, shown
 from lastiterate.report.messages import Message
 
 _NOT_OURS = "a theorem of yours, which is not part of the library"
@@ -78,4 +80,176 @@ _CALIBRATION: dict[str, Message] = {
     "epsilon = {epsilon:g} at delta = {delta:g}. Allow a larger epsilon, or fewer trials.",
 }
 
-MESSAGES: dict[str, Message] = _ACCOUNTS | _CALIBRATION
+_CHECKED = {"replayed": "proof replayed step by step", "recomputed": "recomputed from the run"}
+_MOST_TOLD = 3  # differences
+_LONGEST = 60  # characters of a value
+
+
+def _claim(epsilon: float, delta: float, unit: Any) -> str:
+    return f"accepted: epsilon = {above(epsilon, 9)} at delta = {delta:g}, {unit}"
+
+
+def _after(releases: tuple[int, ...], none: str) -> str:
+    return f" and those after {', '.join(map(str, releases))} steps" if releases else none
+
+
+def _accepted(
+    epsilon: float,
+    delta: float,
+    unit: Any,
+    steps: int,
+    releases: tuple[int, ...],
+    released: str,
+    grade: str,
+    own_theorem: str,
+) -> str:
+    what = f"{released}, of {steps}," if released else f"the last of {steps} iterates"
+    own = f", assuming the theorem {own_theorem}, which is not part of the library" if own_theorem else ""
+    return f"{_claim(epsilon, delta, unit)}, {what}{_after(releases, ' alone')} released; {_CHECKED[grade]}{own}"
+
+
+def _accepted_page(verdict: str, version: str, compared: bool) -> str:
+    if compared:
+        return f"{verdict}; the page says the same"
+    return (
+        f"{verdict}; the page was written by lastiterate {version}: its numbers agree, its words were not compared, so rely "
+        "on this line"
+    )
+
+
+def _accepted_budget(epsilon: float, delta: float, unit: Any, entries: tuple[str, ...]) -> str:
+    proved = sum(grade != "stated" for grade in entries)
+    return (
+        f"{_claim(epsilon, delta, unit)}, of {len(entries)} releases together, {proved} of them proved and "
+        f"{len(entries) - proved} stated; recomputed"
+    )
+
+
+def _accepted_forgetting(
+    epsilon: float, delta: float, unit: Any, steps: int, further: int, releases: tuple[int, ...], grade: str
+) -> str:
+    return (
+        f"{_claim(epsilon, delta, unit)}, by {further} further steps after {steps - further}, the last "
+        f"iterate{_after(releases, '')} released; {_CHECKED[grade]}"
+    )
+
+
+def _accepted_selection(epsilon: float, delta: float, unit: Any, trials: str, settings: tuple[str, ...]) -> str:
+    counted = "1 setting" if len(settings) == 1 else f"{len(settings)} settings"
+    return (
+        f"{_claim(epsilon, delta, unit)}, only the best of a random number of trials released ({trials}); {counted} "
+        f"{' and '.join(dict.fromkeys(settings))}, the selection recomputed"
+    )
+
+
+def _unreadable(kind: str, because: Any) -> str:
+    return f"it is not a {kind}: {one_line(str(because))}"
+
+
+def _theorem_unknown(theorem: Any) -> str:
+    return (
+        f"its theorem {shown(theorem):.60} is not part of the library. If you have that theorem and trust it, use "
+        "li.verify(certificate, theorems=[*li.CATALOGUE, MINE])"
+    )
+
+
+def _told(differences: tuple[Any, ...], first: str, second: str) -> str:
+    """“steps is 400 in the certificate and 500 in run.toml”, of the first few."""
+    said = [f"{path} is {_entry(one)} in {first} and {_entry(two)} in {second}" for path, one, two in differences]
+    return "; ".join(said[:_MOST_TOLD]) + ("; and more" if len(said) > _MOST_TOLD else "")
+
+
+def _entry(value: Any) -> str:
+    text = f"{value:.12g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
+
+
+def _another_run(differences: tuple[Any, ...] = (), called: str = "") -> str:
+    which = f": {_told(differences, 'the certificate', called)}" if differences else ""
+    return f"it is about another run{which}"
+
+
+def _report_differs(differences: tuple[Any, ...]) -> str:
+    return f"its report is not that of its certificate: {_told(differences, 'its report', 'its certificate')}"
+
+
+def _proof_differs(entry: str, differences: tuple[Any, ...]) -> str:
+    return f"its {entry} are not those of its run: {_told(differences, 'the proof', 'the run')}"
+
+
+def _grade_unknown(grades: tuple[str, ...]) -> str:
+    return f"its grade must be one of {', '.join(grades)}"
+
+
+_VERDICTS: dict[str, Message] = {
+    "accepted": _accepted,
+    "accepted_page": _accepted_page,
+    "accepted_budget": _accepted_budget,
+    "accepted_forgetting": _accepted_forgetting,
+    "accepted_selection": _accepted_selection,
+    # What cannot be read.
+    "unreadable": _unreadable,
+    "entry_missing": "it is not a {kind}: {entry} is missing",
+    "too_deep": "it is not a {kind}: it is too large or too deep",
+    "certificate_format": "it is not a {format}. Make the certificate again with this version",
+    "grade_unknown": _grade_unknown,
+    "group_size": "{field} must be {user_records} records, as the run says. Got {got}.",
+    # A certificate of a run.
+    "another_run": _another_run,
+    "other_neighbours": "its run has other neighbouring data sets: {unit}",
+    "other_assumptions": "its assumptions are not those of its {of}: no. {number} must be {needed!r}",
+    "theorem_unknown": _theorem_unknown,
+    "nothing_to_replay": "{theorem} has no schedules that could be replayed",
+    "nothing_prepaid": "nothing can be prepaid, because {because}",
+    "prepayment_differs": "its facts about prepayment are not those of its theorem",
+    "proof_differs": _proof_differs,
+    "mu_not_replayed": "a claim of mu has to be replayed",
+    "claims_too_much": "it claims epsilon = {claimed:.12g}, but proves {proved:.12g}",
+    # A report beside a certificate, and a page.
+    "report_epsilon_differs": "its report has epsilon = {reported}, its certificate has {certified}",
+    "report_differs": _report_differs,
+    "page_not_of_run": "its certificate is not that of a run",
+    "page_entry_differs": "the page says {entry} = {said}, its certificate proves {proved}",
+    "page_line_differs": "line {number} of the page says “{said}”, its certificate makes “{proved}”",
+    "page_lower_bound_differs": "the page says that epsilon is at least {said:.6g}, its run gives {found:.6g}",
+    "page_chances_too_small": "the page gives an attacker smaller chances than its certificate proves",
+    "page_curve_ends_elsewhere": "the curve of the page ends at epsilon = {ends}, its certificate proves {proved:.6g}",
+    # A forgetting.
+    "theorem_not_for_claim": "{theorem!s:.60} does not prove such a claim, or not by this grade",
+    "steps_not_per_request": "it has not one number of steps for each request",
+    "other_unit": "it must say: {unit}",
+    "releases_after_end": "its releases are not all before its last step",
+    "flag_not_true": "{field} must be true, or be left out.",
+    "not_per_request": "{field} must be a list with an entry for each request.",
+    # A selection.
+    "settings_not_listed": "settings must be a list of certificates, one for each setting",
+    "several_settings": "it is about {settings} settings, not about one run",
+    "setting_rejected": "setting {number}: {because}",
+    "setting_other_neighbours": "setting {number} protects other neighbours: {unit}",
+    "setting_format": "it is not a {format}",
+    "one_person_only": "its guarantee is for one person only",
+    # A budget.
+    "budget_not_run": "it is about a budget, and not about one run",
+    "entries_not_of_digest": "its entries are not those that its digest was made of",
+    "claim_not_of_terms": "its claim has another delta or other neighbours than its terms",
+    "entry_rejected": "entry {number}: {because}",
+    "entry_other_neighbours": "it has other neighbouring data sets: {adjacency!r}",
+    "entry_other_epsilon": "its own epsilon is not {epsilon:.12g}",
+    "entry_not_covered": "mu = {mu:.12g} and a slack of {slack:.3g} do not cover it",
+    "entry_not_of_run": "its certificate has other neighbouring data sets, or is not about a run",
+    "entry_curve_unproved": "its certificate does not prove its privacy curve",
+    "entries_make_more": "it claims epsilon = {claimed:.12g}, but its entries make {epsilon:.12g}",
+    "adaptive_claims_less": "of an adaptive budget its own epsilon = {epsilon:g} may be claimed, and no less",
+    "reserve_exceeded": "its entries take more than its reserve",
+    "entries_exceed_budget": "its entries make mu = {mu:.12g}, which is more than the budget",
+}
+
+_SELECTIONS: dict[str, Message] = {
+    "reports_not_alike": "reports must have one delta and protect the same records to share a certificate. Account for "
+    "every run at one delta.",
+    "selection_not_finite": "certificate needs a finite epsilon at delta = {delta:g}. Use more noise in each trial.",
+    "trials_without_reports": "certificate needs the reports of the trials. Give li.select reports of li.account; only "
+    "li.GaussianDP may be listed beside them.",
+}
+
+MESSAGES: dict[str, Message] = _ACCOUNTS | _CALIBRATION | _VERDICTS | _SELECTIONS
