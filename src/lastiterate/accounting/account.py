@@ -46,8 +46,8 @@ def _check_against_instances(report: Report) -> None:
     """What the library proves is above every instance; of a theorem that somebody brings along nobody knows."""
     lower = report.sandwich.lower
     if lower.epsilon > report.epsilon * (1 + _ROUNDING):
-        values = {"theorem": report.best.theorem.name, "epsilon": report.epsilon}
-        raise InvalidInput("theorem_false", field="theorems", **values, least=lower.epsilon, instance=lower.instance)
+        said = report.best.theorem.name, report.epsilon
+        raise InvalidInput("theorem_false", field="theorems", said=said, least=lower.epsilon, instance=lower.instance)
 
 
 def account_by(

@@ -37,7 +37,7 @@ def _no_steps_meet(steps: int, epsilon: float) -> str:
 _ACCOUNTS: dict[str, Message] = {
     "no_theorem_applies": "no theorem applies to this run. The most frequent reason, for {count} of {tried} theorems: each "
     "{reason}.",
-    "theorem_false": "{theorem} is false for this run: it says epsilon = {epsilon:.6g}, and an allowed loss has "
+    "theorem_false": "{said[0]} is false for this run: it says epsilon = {said[1]:.6g}, and an allowed loss has "
     "epsilon >= {least:.6g} ({instance}). Check its bound and its assumptions.",
     "theorem_says_nan": "{theorem} says epsilon = nan for this run. Leave it out of theorems.",
     "own_theorem_for_others": _own_theorem_for_others,
@@ -252,4 +252,68 @@ _SELECTIONS: dict[str, Message] = {
     "li.GaussianDP may be listed beside them.",
 }
 
-MESSAGES: dict[str, Message] = _ACCOUNTS | _CALIBRATION | _VERDICTS | _SELECTIONS
+
+def _budget_other_users(field: str, budget: int, given: int, report: bool) -> str:
+    single = report and given == 1
+    advice = f"report.group({budget})" if single else f"replace(run, user_records={budget})"
+    again = ", accounted for again" if report and not single else ""
+    what = "report" if report else "run"
+    return f"{field} must be {budget}, as in the budget. Got a {what} with {given}. Spend {advice}{again}."
+
+
+def _budget_other_adjacency(field: str, budget: Any, given: Any, run: bool) -> str:
+    what, advice = "guarantee", f"Account for it under {budget!r}"
+    if run:
+        give = "Spend what report.under(li.REPLACE_ONE) returns, or give" if budget.replaces else "Give"
+        what, advice = "run", f"{give} the run adjacency={budget!r}"
+    return f"this budget is about {budget!r}. Got a {what} about {given!r}. {advice}."
+
+
+def _budget_terms_differ(field: str, file: Any, term: str, found: Any, wanted: Any) -> str:
+    return (
+        f"{file} is a budget with {term} = {shown(found)}, not {shown(wanted)}. Open it with li.Budget.open, or take another "
+        "file."
+    )
+
+
+_LEFT = "What is left covers one Gaussian release of mu = {left:.4g}."
+_BUDGETS: dict[str, Message] = {
+    "budget_spent": "the budget is epsilon = {epsilon:g} at delta = {delta:g}; {spent:.4g} is spent, and this release would "
+    f"make it {{would:.4g}}. {_LEFT}",
+    "reserve_spent": "the budget cannot cover this release: its own delta is above {room:.2g} at every epsilon, which is "
+    "all that is left of the delta reserved for such releases (reserve = {reserve:g}). Lower the release's own delta, or "
+    f"make a budget with a larger reserve. {_LEFT}",
+    "budget_no_finite_epsilon": "this guarantee has no finite epsilon at delta = {delta:g}, so no budget with that delta "
+    "covers it.",
+    # What is to be released.
+    "not_a_release": "release must be a report (li.account), a run or a guarantee such as li.GaussianDP(mu=1.0). Got {got}.",
+    "releases_without_run": "releases can be given with a run only. Give them to li.account.",
+    "budget_other_users": _budget_other_users,
+    "budget_other_adjacency": _budget_other_adjacency,
+    "budget_one_person": "a budget protects everybody. Got a report for one person ({unit}). Leave out group.",
+    "budget_caveat": "a budget cannot cover a report with a caveat. This report has: {caveat}. Train again without it.",
+    "budget_own_theorem": f"a budget records theorems of the library only. This report is by {{theorem!r:.60}}, {_NOT_OURS}. "
+    "Account for the run without it, or spend report.notion, which is recorded as stated and not proved.",
+    # Its file.
+    "budget_missing": "{file} is not there. Make it with li.Budget(epsilon, delta, file=...).",
+    "budget_terms_differ": _budget_terms_differ,
+    "budget_format": "it is not a {format}: it was written by another version of this library.",
+    "budget_read_only": "{file} was opened read-only. Open it without read_only to spend.",
+    "budget_in_use": "{file} was in use by others for longer than timeout = {timeout:g} seconds. Try again.",
+    "budget_not_readable": "{file} cannot be used as a budget: {error}.",
+    "budget_not_written": "{file} cannot be written: {error}.",
+    "budget_of_another_process": "a budget in memory belongs to the process that made it. Give it a file to share it.",
+    "budget_copied": "a budget in memory cannot be copied: both copies would be spent. Give it a file.",
+    "budget_damaged": "{file} is damaged, and nothing can be spent: {error}",
+    "budget_without_terms": "it has no terms.",
+    "entries_not_numbered": "its entries are not numbered one after the other.",
+    "entry_changed": "entry {number}, or an earlier one, was changed after it was written.",
+    "entries_missing": "it does not hold the {count} entries that were written.",
+    # What it prints.
+    "budget_left": "Left: one Gaussian release of mu = {mu:.4g}, which alone has epsilon = {epsilon:.4g}",
+    "budget_adaptive": "Each release may depend on earlier ones. The guarantee for all of them together is the budget.",
+    "budget_decided_beforehand": "All releases were decided before the first was made. The guarantee for all of them "
+    "together is what is spent.",
+}
+
+MESSAGES: dict[str, Message] = _ACCOUNTS | _CALIBRATION | _VERDICTS | _SELECTIONS | _BUDGETS
