@@ -46,8 +46,14 @@ def _check_against_instances(report: Report) -> None:
     """What the library proves is above every instance; of a theorem that somebody brings along nobody knows."""
     lower = report.sandwich.lower
     if lower.epsilon > report.epsilon * (1 + _ROUNDING):
-        said = report.best.theorem.name, report.epsilon
-        raise InvalidInput("theorem_false", field="theorems", said=said, least=lower.epsilon, instance=lower.instance)
+        raise InvalidInput(
+            "theorem_false",
+            field="theorems",
+            theorem=report.best.theorem.name,
+            epsilon=report.epsilon,
+            least=lower.epsilon,
+            instance=lower.instance,
+        )
 
 
 def account_by(

@@ -47,7 +47,7 @@ def guarantee_from_dict(content: dict[str, Any], adjacency: Adjacency) -> Notion
     """Back; whatever is missing or wrong raises."""
     kind = content["kind"]
     if kind not in _MADE:
-        raise must_be("kind", f"one of {', '.join(_MADE)}", f"{kind!r:.60}")
+        raise must_be("kind", f"of kind {', '.join(_MADE)}", f"{kind!r:.60}", called="a guarantee")
     return _MADE[kind](content, adjacency)
 
 

@@ -80,8 +80,8 @@ def _curve(certificate: dict[str, Any], notion: Notion, terms: Terms) -> dict[st
 
 def _check_users(run: Run, terms: Terms, *, report: bool) -> None:
     if run.user_records != terms.user_records:
-        values = {"budget": terms.user_records, "given": run.user_records, "report": report}
-        raise Incompatible("budget_other_users", field="user_records", **values)
+        both = terms.user_records, run.user_records
+        raise Incompatible("budget_other_users", field="user_records", budget=both[0], given=both[1], report=report)
 
 
 def _check_everybody(report: Report) -> None:
@@ -91,5 +91,6 @@ def _check_everybody(report: Report) -> None:
 
 def _check_adjacency(adjacency: Adjacency, terms: Terms, *, run: bool) -> None:
     if adjacency is not terms.adjacency:
-        values = {"budget": terms.adjacency, "given": adjacency, "run": run}
-        raise Incompatible("budget_other_adjacency", field="adjacency", **values)
+        raise Incompatible(
+            "budget_other_adjacency", field="adjacency", budget=terms.adjacency, given=adjacency, run=run
+        )

@@ -37,7 +37,7 @@ def _no_steps_meet(steps: int, epsilon: float) -> str:
 _ACCOUNTS: dict[str, Message] = {
     "no_theorem_applies": "no theorem applies to this run. The most frequent reason, for {count} of {tried} theorems: each "
     "{reason}.",
-    "theorem_false": "{said[0]} is false for this run: it says epsilon = {said[1]:.6g}, and an allowed loss has "
+    "theorem_false": "{theorem} is false for this run: it says epsilon = {epsilon:.6g}, and an allowed loss has "
     "epsilon >= {least:.6g} ({instance}). Check its bound and its assumptions.",
     "theorem_says_nan": "{theorem} says epsilon = nan for this run. Leave it out of theorems.",
     "own_theorem_for_others": _own_theorem_for_others,
@@ -270,10 +270,8 @@ def _budget_other_adjacency(field: str, budget: Any, given: Any, run: bool) -> s
 
 
 def _budget_terms_differ(field: str, file: Any, term: str, found: Any, wanted: Any) -> str:
-    return (
-        f"{file} is a budget with {term} = {shown(found)}, not {shown(wanted)}. Open it with li.Budget.open, or take another "
-        "file."
-    )
+    other = f"{term} = {shown(found)}, not {shown(wanted)}"
+    return f"{file} is a budget with {other}. Open it with li.Budget.open, or take another file."
 
 
 _LEFT = "What is left covers one Gaussian release of mu = {left:.4g}."
@@ -292,8 +290,8 @@ _BUDGETS: dict[str, Message] = {
     "budget_other_adjacency": _budget_other_adjacency,
     "budget_one_person": "a budget protects everybody. Got a report for one person ({unit}). Leave out group.",
     "budget_caveat": "a budget cannot cover a report with a caveat. This report has: {caveat}. Train again without it.",
-    "budget_own_theorem": f"a budget records theorems of the library only. This report is by {{theorem!r:.60}}, {_NOT_OURS}. "
-    "Account for the run without it, or spend report.notion, which is recorded as stated and not proved.",
+    "budget_own_theorem": "a budget records theorems of the library only. This report is by {theorem!r:.60}, "
+    f"{_NOT_OURS}. Account for the run without it, or spend report.notion, which is recorded as stated and not proved.",
     # Its file.
     "budget_missing": "{file} is not there. Make it with li.Budget(epsilon, delta, file=...).",
     "budget_terms_differ": _budget_terms_differ,
@@ -316,4 +314,85 @@ _BUDGETS: dict[str, Message] = {
     "together is what is spent.",
 }
 
-MESSAGES: dict[str, Message] = _ACCOUNTS | _CALIBRATION | _VERDICTS | _SELECTIONS | _BUDGETS
+
+def _counts(counts: tuple[int, ...]) -> str:
+    return ", ".join(map(str, counts[:6])) + (", …" if len(counts) > 6 else "")
+
+
+def _forgotten_after(steps: int, records: int, epsilon: float, delta: float, target: float) -> str:
+    forgotten = "1 record" if records == 1 else f"{records} records"
+    return (
+        f"{steps} further steps forget {forgotten}: epsilon = {above(epsilon)} at delta = {delta:g} (target {target:g})"
+    )
+
+
+def _forgotten_one_by_one(further: tuple[int, ...]) -> str:
+    return f"{len(further)} requests, one after the other, with {_counts(further)} steps"
+
+
+def _records_not_as_planned(field: str, planned: tuple[int, ...], given: tuple[int, ...]) -> str:
+    return f"{field} must be one list for each request, of at most {_counts(planned)} records. Got {_counts(given)}."
+
+
+def _released_not_forgotten(field: str, target: float, epsilon: float, delta: float) -> str:
+    return (
+        f"No number of further steps reaches epsilon = {target:g}, because released iterates cannot be taken back: epsilon "
+        f"stays {above(epsilon)} at delta = {delta:g}. Use more noise, or release less."
+    )
+
+
+def _steps_not_enough(field: str, steps: int, epsilon: float, delta: float, apart: bool) -> str:
+    advice = "smaller steps or an l2 term: steps may move iterates apart" if apart else "a larger most_steps"
+    return (
+        f"Even {steps} further steps leave epsilon = {above(epsilon)} at delta = {delta:g}. Use more noise or {advice}."
+    )
+
+
+def _forgetting_unproved(field: str, reasons: tuple[str, ...]) -> str:
+    return f"Nothing can be proved about forgetting in this run: {'; '.join(reasons)}."
+
+
+def _epochs_not_whole(field: str, batches: str, per_epoch: int, steps: tuple[int, ...]) -> str:
+    return (
+        f"{field} must be whole epochs of {per_epoch} steps, before and after each request, to forget several records of "
+        f"{batches}. Got {', '.join(map(str, steps[:6]))} steps."
+    )
+
+
+def _adaptive_epochs_not_whole(field: str, per_epoch: int, steps: tuple[int, ...]) -> str:
+    return (
+        f"{field} must be whole epochs of {per_epoch} steps before each adaptive request, because the rest of an order may "
+        f"be known. Got {', '.join(map(str, steps[:6]))} steps."
+    )
+
+
+_FORGETTING: dict[str, Message] = {
+    "forgotten_after": _forgotten_after,
+    "forgotten_one_by_one": _forgotten_one_by_one,
+    "scratch_no_longer": "Training from scratch without these records takes {steps} steps, which is no more than this.",
+    "no_removals": "{field} must be a number of records, or one for each request. Got {got}.",
+    "records_not_listed": "{field} must be a list of indices for each request, such as [3, 17]. Got {got}.",
+    "records_not_as_planned": _records_not_as_planned,
+    "released_not_forgotten": _released_not_forgotten,
+    "steps_not_enough": _steps_not_enough,
+    "forgetting_unproved": _forgetting_unproved,
+    "forgetting_not_plain": "Forgetting needs plain gradient steps whose last iterate is released: momentum and averages "
+    "keep traces of a removed record. Got {got}. Train with optimizer=li.SGD() and released=li.LAST.",
+    "single_records_forgotten": "{field} must be 1, because forgetting counts single records. Got {got}. Use replace(run, "
+    "user_records=1) and let removals count all records of the user.",
+    "too_many_steps_together": "{field} must be at most {most:.3g}, training and further steps together. Got {steps:.3g}.",
+    "epochs_not_whole": _epochs_not_whole,
+    # Requests of people who have seen earlier models.
+    "releases_adaptive": "releases and release_each must be left out if adaptive is True: all earlier models are then "
+    "taken as known.",
+    "adaptive_otherwise_proved": "adaptive requests must be proved by {theorem}.",
+    "adaptive_unbounded": "domain must be bounded for adaptive requests, because nothing else limits how far apart two "
+    "models are. Got an unbounded one. Train with domain=li.Ball(radius=...).",
+    "adaptive_one_order": "batches must not keep one secret order for adaptive requests, because published models may "
+    "reveal it. Got shuffled batches with each_epoch=False. Use each_epoch=True, or li.Cyclic.",
+    "adaptive_epochs_not_whole": _adaptive_epochs_not_whole,
+    "adaptive_beforehand": "{field} must be 0 for adaptive requests. Got {got}. Leave adaptive out: then releases before "
+    "training are covered.",
+}
+
+MESSAGES: dict[str, Message] = _ACCOUNTS | _CALIBRATION | _VERDICTS | _SELECTIONS | _BUDGETS | _FORGETTING
