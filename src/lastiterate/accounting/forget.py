@@ -61,7 +61,7 @@ def forget(
     asked, most = _checked_removals(removals), checked_count("most_steps", most_steps)
     places, each = checked_releases(releases), _checked_flag("release_each", release_each)
     if _checked_flag("adaptive", adaptive) and (places or each):
-        raise InvalidInput("releases_adaptive", field="releases")
+        raise InvalidInput("adaptive_with_releases", field="releases")
     (check_adaptive if adaptive else check_covered)(run, Requests(asked, (), places, adaptive, each))
     found, executed = Requests((), (), places, adaptive, each), as_executed(run)
     with as_one("forgetting"):

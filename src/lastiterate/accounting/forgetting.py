@@ -14,7 +14,7 @@ from lastiterate.algorithms.batches import Batches, Cyclic, Shuffled, Sizes
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.quantities import Quantities
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import Unavailable, must_be
+from lastiterate.errors import InvalidInput, Unavailable, must_be
 from lastiterate.facts import fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up

@@ -383,7 +383,7 @@ _FORGETTING: dict[str, Message] = {
     "too_many_steps_together": "{field} must be at most {most:.3g}, training and further steps together. Got {steps:.3g}.",
     "epochs_not_whole": _epochs_not_whole,
     # Requests of people who have seen earlier models.
-    "releases_adaptive": "releases and release_each must be left out if adaptive is True: all earlier models are then "
+    "adaptive_with_releases": "releases and release_each must be left out if adaptive is True: all earlier models are then "
     "taken as known.",
     "adaptive_otherwise_proved": "adaptive requests must be proved by {theorem}.",
     "adaptive_unbounded": "domain must be bounded for adaptive requests, because nothing else limits how far apart two "
@@ -395,4 +395,22 @@ _FORGETTING: dict[str, Message] = {
     "training are covered.",
 }
 
-MESSAGES: dict[str, Message] = _ACCOUNTS | _CALIBRATION | _VERDICTS | _SELECTIONS | _BUDGETS | _FORGETTING
+_PLANNER: dict[str, Message] = {
+    "web_not_installed": "lastiterate serve needs Starlette and uvicorn. Install them with: pip install 'lastiterate[web]'.",
+    "port_not_usable": "port {port} cannot be used: {error}. Use another one, or --port 0 for any free port.",
+    "host_refused": "Open this page at the address that `lastiterate serve` printed; other host names are refused.",
+    "origin_refused": "Requests from other web pages are refused.",
+    "token_missing": "Open the whole address that `lastiterate serve` printed, including its token.",
+    "request_too_large": "A request must have at most {most} bytes. Use a named schedule instead of one number per step.",
+    "request_not_json": "A request must be JSON.",
+    "value_missing": "{field} is missing. Enter a value.",
+    "file_without_text": "a file must have a name and a text.",
+    "too_many_waiting": "Too many computations are waiting. Close other windows of this page, or wait.",
+    "others_did_not_end": "Other computations did not end within a minute. Cancel them, and try again.",
+    "planner_stopped": "The planner was stopped in its terminal.",
+    "computation_ended": "The computation ended without a result. Try again with fewer steps.",
+    "memory_exhausted": "Not enough memory. Use fewer steps or records.",
+    "planner_failed": "Something went wrong inside lastiterate. The terminal shows the error.",
+}
+
+MESSAGES: dict[str, Message] = _ACCOUNTS | _CALIBRATION | _VERDICTS | _SELECTIONS | _BUDGETS | _FORGETTING | _PLANNER
