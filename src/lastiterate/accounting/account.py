@@ -47,9 +47,12 @@ def _check_against_instances(report: Report) -> None:
     lower = report.sandwich.lower
     if lower.epsilon > report.epsilon * (1 + _ROUNDING):
         raise InvalidInput(
-            f"{report.best.theorem.name} is false for this run: it says epsilon = {report.epsilon:.6g}, and an allowed loss "
-            f"has epsilon >= {lower.epsilon:.6g} ({lower.instance}). Check its bound and its assumptions.",
+            "theorem_false",
             field="theorems",
+            theorem=report.best.theorem.name,
+            epsilon=report.epsilon,
+            least=lower.epsilon,
+            instance=lower.instance,
         )
 
 
@@ -63,7 +66,8 @@ def account_by(
     answers = [theorem.apply(process) for theorem in tracked(theorems, "theorems")]
     refused = tuple(one for one in answers if isinstance(one, Inapplicable))
     if len(refused) == len(answers):
-        raise Unavailable(f"no theorem applies to this run. {_commonest(refused)}.")
+        reason, count = _commonest(refused)
+        raise Unavailable("no_theorem_applies", reason=reason, count=count, tried=len(refused))
     asked, later = _asked([one for one in answers if isinstance(one, Guarantee)], target)
     return Report(run, target, process.releases, asked, later, refused, members=members)
 
@@ -83,12 +87,11 @@ def _asked(guarantees: list[Guarantee], delta: float) -> tuple[tuple[Ranked, ...
 def _number(guarantee: Guarantee, delta: float) -> float:
     epsilon = guarantee.epsilon(delta)
     if math.isnan(epsilon):
-        raise Unavailable(f"{guarantee.theorem.name} says epsilon = nan for this run. Leave it out of theorems.")
+        raise Unavailable("theorem_says_nan", theorem=guarantee.theorem.name)
     return epsilon
 
 
-def _commonest(refused: Sequence[Inapplicable]) -> str:
-    """The most frequent reason, in one short sentence."""
+def _commonest(refused: Sequence[Inapplicable]) -> tuple[str, int]:
+    """The most frequent reason, and how many theorems have it."""
     counts = Counter(reason for answer in refused for reason in answer.sentences)
-    reason, count = max(counts.items(), key=lambda pair: (pair[1], -len(pair[0]), pair[0]))
-    return f"The most frequent reason, for {count} of {len(refused)} theorems: each {reason}"
+    return max(counts.items(), key=lambda pair: (pair[1], -len(pair[0]), pair[0]))

@@ -22,7 +22,7 @@ from lastiterate.algorithms.per_step import PerStep, per_step_shown, times
 from lastiterate.algorithms.run import Run
 from lastiterate.digits import above
 from lastiterate.display import summary
-from lastiterate.errors import LastIterateError
+from lastiterate.errors import LastIterateError, worded
 from lastiterate.theorems.block_mixing import BLOCK_MIXING
 from lastiterate.theorems.catalogue import CATALOGUE, OF_EVERY_ITERATE
 from lastiterate.theorems.hidden_participation import HIDDEN_PARTICIPATION
@@ -109,13 +109,13 @@ def _drawn(run: Run, batches: Batches) -> Iterator[Change]:
         changed = replace(run, batches=batches, steps=run.steps)
     except LastIterateError:  # no such neighbours, or no such noise
         return
-    yield f"with {changed.batches.described}", changed
+    yield worded("with_batches", batches=changed.batches.described), changed
 
 
 def _without_optimizer(run: Run) -> Iterator[Change]:
     """Momentum keeps theorems on hidden states away, or makes them weaker."""
     if not run.optimizer.plain:
-        yield f"with plain steps instead of {run.optimizer.described}", replace(run, optimizer=PLAIN)
+        yield worded("with_plain_steps", optimizer=run.optimizer.described), replace(run, optimizer=PLAIN)
 
 
 def _shorter_steps(run: Run) -> Iterator[Change]:
@@ -129,7 +129,7 @@ def _shorter_steps(run: Run) -> Iterator[Change]:
     for factor in _SHORTER_STEPS:
         if first * factor < 1:
             changed = _with_step_sizes(run, _rounded(times(run.step_size, first * factor)))
-            yield f"with step_size {per_step_shown(changed.step_size)} and the same noise multiplier", changed
+            yield worded("with_step_size", step_size=per_step_shown(changed.step_size)), changed
 
 
 def _rounded(step_size: PerStep) -> PerStep:
@@ -158,7 +158,7 @@ def _clipped(run: Run) -> Iterator[Change]:
         clipped = kind.make(**run.loss.arguments, clip=longest / 2)
     except (LastIterateError, TypeError):  # it cannot be clipped
         return
-    yield f"with gradients clipped at {longest / 2:.4g}", replace(run, loss=clipped)
+    yield worded("with_clipping", clip=longest / 2), replace(run, loss=clipped)
 
 
 def _decaying(run: Run) -> Iterator[Change]:
@@ -168,7 +168,7 @@ def _decaying(run: Run) -> Iterator[Change]:
     for part in _DECAYS:
         decay = part * run.loss.smoothness
         if decay > 0:
-            yield f"with weight_decay (or l2) {decay:.4g}", replace(run, weight_decay=decay)
+            yield worded("with_weight_decay", decay=decay), replace(run, weight_decay=decay)
 
 
 def _bounded(run: Run) -> Iterator[Change]:
@@ -180,10 +180,7 @@ def _bounded(run: Run) -> Iterator[Change]:
     for factor in _RADII:
         if math.isfinite(scale):
             radius = factor * scale
-            yield (
-                f"with a projection on li.Ball(radius={radius:.4g}) after each step",
-                replace(run, domain=Ball(radius)),
-            )
+            yield worded("with_projection", radius=radius), replace(run, domain=Ball(radius))
 
 
 _WAYS = (_without_optimizer, _shorter_steps, _clipped, _decaying, _bounded)

@@ -22,7 +22,7 @@ from lastiterate.accounting.report import Report
 from lastiterate.algorithms.files import write_text
 from lastiterate.algorithms.run import Run
 from lastiterate.display import card, folded, headline, lines, preformatted, summary
-from lastiterate.errors import NON_NEGATIVE, BudgetExceeded, Incompatible, InvalidInput, checked_number, must_be, shown
+from lastiterate.errors import NON_NEGATIVE, Incompatible, InvalidInput, checked_number, must_be, shown
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.gaussian import GaussianDP
@@ -69,9 +69,7 @@ class Budget:
         created = create(path, plain_text(terms.to_dict()), first_digest(terms))
         self._fill(terms, path, FileLedger(path, patience))
         if not created and (other := terms.difference(self._read().terms)):
-            raise Incompatible(
-                f"{file} is a budget with {other}. Open it with li.Budget.open, or take another file.", field="file"
-            )
+            raise Incompatible("budget_terms_differ", field="file", file=file, **other)
 
     @classmethod
     def open(cls, file: str | Path, *, read_only: bool = False, timeout: float = _PATIENCE) -> Budget:
@@ -79,7 +77,7 @@ class Budget:
         path = _checked_file(file)
         ledger = FileLedger(path, checked_number("timeout", timeout, NON_NEGATIVE), bool(read_only))
         if not path.exists():
-            raise InvalidInput(f"{file} is not there. Make it with li.Budget(epsilon, delta, file=...).", field="file")
+            raise InvalidInput("budget_missing", field="file", file=file)
         with ledger.transaction(writing=False) as connection:
             found = history_of(path, written(connection))
         budget = cls.__new__(cls)
@@ -162,7 +160,7 @@ class Budget:
                 text = plain_text(entry.to_dict())
                 append(connection, entry.number, text, next_digest(past.digest, text))
         if not allowed:
-            raise BudgetExceeded(refusal(self.terms, self._rule, past.entries, proposal))
+            raise refusal(self.terms, self._rule, past.entries, proposal)
         return entry
 
     def _entry(self, number: int, what: str, who: str, found: Spending, alone: float, cost: Cost | None) -> BudgetEntry:

@@ -15,8 +15,7 @@ from lastiterate.accounting.budget_sum import AGAIN, Filter, Rule, rule_of, tota
 from lastiterate.accounting.budget_terms import Terms
 from lastiterate.accounting.certificate import BUDGET_FORMAT, proved_by, rounded_up, verify
 from lastiterate.accounting.verdict import Verdict, rejected
-from lastiterate.digits import above
-from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, checked_number
+from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, checked_number, worded
 from lastiterate.facts import Fact, fact, fact_from_json, facts_from_json
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.dominated import gaussian_cover
@@ -30,12 +29,7 @@ class BudgetVerdict(Verdict):
     entries: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        proved = sum(grade != "stated" for grade in self.entries)
-        return (
-            f"accepted: epsilon = {above(self.epsilon, 9)} at delta = {self.delta:g}, {self.unit}, "
-            f"of {len(self.entries)} releases together, {proved} of them proved and "
-            f"{len(self.entries) - proved} stated; recomputed"
-        )
+        return worded("accepted_budget", **self._named("entries"))
 
     def to_dict(self) -> dict[str, Any]:
         return {**super().to_dict(), "entries": list(self.entries)}
@@ -59,18 +53,18 @@ def verify_budget(content: dict[str, Any]) -> Verdict:
     terms = Terms.from_dict(content["terms"])
     texts = [plain_text(entry) for entry in content["entries"]]
     if [first_digest(terms), *chained(terms, texts)][-1] != content["digest"]:
-        return rejected("its entries are not those that its digest was made of")
+        return rejected("entries_not_of_digest")
     entries = entries_of(texts)
     claim = content["claim"]
     if (fact_from_json(claim["unit"]), claim["delta"]) != (terms.unit, terms.delta):
-        return rejected("its claim has another delta or other neighbours than its terms")
+        return rejected("claim_not_of_terms")
     epsilon = checked_number("epsilon", claim["epsilon"], NON_NEGATIVE)
-    if reason := _not_the_sum(terms, entries, epsilon):
-        return rejected(reason)
+    if otherwise := _not_the_sum(terms, entries, epsilon):
+        return otherwise
     for proved in (_miscounted, _unbacked):  # certificates last: they take long
         for entry in entries:
-            if reason := proved(entry, terms):
-                return rejected(f"entry {entry.number}: {reason}")
+            if otherwise := proved(entry, terms):
+                return rejected("entry_rejected", number=entry.number, because=otherwise.rejection)
     return BudgetVerdict(
         True,
         epsilon,
@@ -86,47 +80,43 @@ def _grade(entry: BudgetEntry) -> str:
     return str(entry.certificate["grade"]) if entry.certificate else "stated"
 
 
-def _miscounted(entry: BudgetEntry, terms: Terms) -> str | None:
+def _miscounted(entry: BudgetEntry, terms: Terms) -> Verdict | None:
     """Why an entry is not what its curve says: its neighbours, its own ε, what it was charged."""
     if entry.adjacency is not terms.adjacency:
-        return f"it has other neighbouring data sets: {entry.adjacency!r}"
+        return rejected("entry_other_neighbours", adjacency=entry.adjacency)
     if not float(entry.notion.epsilon(terms.delta)) <= entry.epsilon:
-        return f"its own epsilon is not {entry.epsilon:.12g}"
+        return rejected("entry_other_epsilon", epsilon=entry.epsilon)
     if terms.adaptive:
         cost = entry.cost
         if not gaussian_cover(entry.notion, terms.delta, cost.slack) <= cost.mu:
-            return f"mu = {cost.mu:.12g} and a slack of {cost.slack:.3g} do not cover it"
+            return rejected("entry_not_covered", mu=cost.mu, slack=cost.slack)
     return None
 
 
-def _unbacked(entry: BudgetEntry, terms: Terms) -> str | None:
+def _unbacked(entry: BudgetEntry, terms: Terms) -> Verdict | None:
     """Why the certificate of its run does not prove the curve it has; what is stated has none."""
     if (certificate := entry.certificate) is None:
         return None
     verdict = verify(certificate)
     if not verdict.accepted:
-        return verdict.reason
+        return verdict
     if type(verdict) is not Verdict or verdict.unit != terms.unit:
-        return "its certificate has other neighbouring data sets, or is not about a run"
-    return (
-        None
-        if implied(entry.guarantee, proved_by(certificate), terms.delta)
-        else "its certificate does not prove its privacy curve"
-    )
+        return rejected("entry_not_of_run")
+    return None if implied(entry.guarantee, proved_by(certificate), terms.delta) else rejected("entry_curve_unproved")
 
 
-def _not_the_sum(terms: Terms, entries: tuple[BudgetEntry, ...], epsilon: float) -> str | None:
+def _not_the_sum(terms: Terms, entries: tuple[BudgetEntry, ...], epsilon: float) -> Verdict | None:
     rule = rule_of(terms)
     if not isinstance(rule, Filter):
         found = rule.epsilon(entries)
-        return None if found <= epsilon else f"it claims epsilon = {epsilon:.12g}, but its entries make {found:.12g}"
+        return None if found <= epsilon else rejected("entries_make_more", claimed=epsilon, epsilon=found)
     if epsilon < terms.epsilon:
-        return f"of an adaptive budget its own epsilon = {terms.epsilon:g} may be claimed, and no less"
+        return rejected("adaptive_claims_less", epsilon=terms.epsilon)
     if total_slack(entries) > terms.set_aside:
-        return "its entries take more than its reserve"
+        return rejected("reserve_exceeded")
     mu = total_mu(entries)
     together = float(GaussianDP(mu).delta(terms.epsilon)) + terms.set_aside if math.isfinite(mu) else 1.0
-    return None if together <= terms.delta else f"its entries make mu = {mu:.12g}, which is more than the budget"
+    return None if together <= terms.delta else rejected("entries_exceed_budget", mu=mu)
 
 
 def _assumptions(terms: Terms, entries: tuple[BudgetEntry, ...]) -> Iterator[Fact]:

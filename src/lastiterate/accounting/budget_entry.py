@@ -109,7 +109,7 @@ def entries_of(texts: Iterable[str]) -> tuple[BudgetEntry, ...]:
     """Numbered from 1 on, without a gap."""
     entries = tuple(BudgetEntry.from_dict(json.loads(text)) for text in texts)
     if [entry.number for entry in entries] != list(range(1, len(entries) + 1)):
-        raise InvalidInput("its entries are not numbered one after the other.")
+        raise InvalidInput("entries_not_numbered")
     return entries
 
 

@@ -58,7 +58,7 @@ class FileLedger(Ledger):
     @contextmanager
     def transaction(self, *, writing: bool) -> Iterator[sqlite3.Connection]:
         if writing and self.read_only:
-            raise Unavailable(f"{self.path} was opened read-only. Open it without read_only to spend.")
+            raise Unavailable("budget_read_only", file=self.path)
         with self._explained(), closing(self._connected()) as connection, _all_or_nothing(connection, writing):
             yield connection
 
@@ -76,10 +76,8 @@ class FileLedger(Ledger):
             yield
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-                raise Unavailable(
-                    f"{self.path} was in use by others for longer than timeout = {self.timeout:g} seconds. Try again."
-                ) from error
-            raise InvalidInput(f"{self.path} cannot be used as a budget: {error}.", field="file") from error
+                raise Unavailable("budget_in_use", file=self.path, timeout=self.timeout) from error
+            raise InvalidInput("budget_not_readable", field="file", file=self.path, error=str(error)) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +91,12 @@ class MemoryLedger(Ledger):
     @contextmanager
     def transaction(self, *, writing: bool) -> Iterator[sqlite3.Connection]:
         if os.getpid() != self.process:
-            raise Unavailable("a budget in memory belongs to the process that made it. Give it a file to share it.")
+            raise Unavailable("budget_of_another_process")
         with self.lock, _all_or_nothing(self.connection, writing):
             yield self.connection
 
     def __reduce__(self) -> str:
-        raise Unavailable("a budget in memory cannot be copied: both copies would be spent. Give it a file.")
+        raise Unavailable("budget_copied")
 
 
 @contextmanager
@@ -127,9 +125,7 @@ def create(path: Path, terms: str, digest: str) -> bool:
     try:
         handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except (OSError, ValueError) as error:
-        raise InvalidInput(
-            f"{path} cannot be written: {getattr(error, 'strerror', None) or error}.", field="file"
-        ) from error
+        raise _not_written(path, error) from error
     try:
         os.close(handle)
         with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
@@ -138,12 +134,15 @@ def create(path: Path, terms: str, digest: str) -> bool:
     except FileExistsError:
         return False
     except (OSError, sqlite3.Error) as error:
-        raise InvalidInput(
-            f"{path} cannot be written: {getattr(error, 'strerror', None) or error}.", field="file"
-        ) from error
+        raise _not_written(path, error) from error
     finally:
         os.unlink(draft)
     return True
+
+
+def _not_written(path: Path, error: Exception) -> InvalidInput:
+    why = getattr(error, "strerror", None) or str(error)
+    return InvalidInput("budget_not_written", field="file", file=path, error=why)
 
 
 def _filled(connection: sqlite3.Connection, terms: str, digest: str) -> None:

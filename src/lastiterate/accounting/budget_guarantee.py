@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.errors import InvalidInput, Unavailable
+from lastiterate.errors import Unavailable, must_be
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import Adjacency, Sampling
 from lastiterate.privacy.dominated import tabled
@@ -39,9 +39,7 @@ def guarantee_to_dict(notion: Notion, delta: float) -> dict[str, Any]:
             return _loss_to_dict(notion)
     table = tabled(notion, delta)
     if table is None:
-        raise Unavailable(
-            f"this guarantee has no finite epsilon at delta = {delta:g}, so no budget with that delta covers it."
-        )
+        raise Unavailable("budget_no_finite_epsilon", delta=delta)
     return {"kind": "profile", "epsilons": table[0].tolist(), "deltas": table[1].tolist()}
 
 
@@ -49,7 +47,7 @@ def guarantee_from_dict(content: dict[str, Any], adjacency: Adjacency) -> Notion
     """Back; whatever is missing or wrong raises."""
     kind = content["kind"]
     if kind not in _MADE:
-        raise InvalidInput(f"a guarantee must be of kind {', '.join(_MADE)}. Got {kind!r:.60}.")
+        raise must_be("kind", f"of kind {', '.join(_MADE)}", f"{kind!r:.60}", called="a guarantee")
     return _MADE[kind](content, adjacency)
 
 

@@ -26,19 +26,18 @@ def history_of(path: Path | None, found: Written) -> History:
     """Refused if an entry was edited, removed or put in: as far as the ledger itself can tell."""
     try:
         if (content := json.loads(found.terms)) is None:
-            raise InvalidInput("it has no terms.")
+            raise InvalidInput("budget_without_terms")
         terms = Terms.from_dict(content)
         digests = chained(terms, found.texts)
         _check_chain([first_digest(terms), *digests], found)
         return History(terms, entries_of(found.texts), found.texts, found.digest)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        where = "the budget" if path is None else str(path)
-        raise InvalidInput(f"{where} is damaged, and nothing can be spent: {error}", field="file") from error
+        raise InvalidInput("budget_damaged", field="file", file=path or "the budget", error=str(error)) from error
 
 
 def _check_chain(digests: list[str], found: Written) -> None:
     for number, (now, then) in enumerate(zip(digests[1:], found.digests, strict=True), 1):
         if now != then:
-            raise InvalidInput(f"entry {number}, or an earlier one, was changed after it was written.")
+            raise InvalidInput("entry_changed", number=number)
     if (len(found.texts), digests[-1]) != (found.count, found.digest):
-        raise InvalidInput(f"it does not hold the {found.count} entries that were written.")
+        raise InvalidInput("entries_missing", count=found.count)

@@ -13,13 +13,13 @@ from lastiterate.accounting.certificate import certificate_of
 from lastiterate.accounting.releases import checked_releases
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import Incompatible, InvalidInput, must_be, shown
+from lastiterate.errors import Incompatible, InvalidInput, shown
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.compose import checked_notions
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
-from lastiterate.theorems.own import NOT_OURS, of_the_library
+from lastiterate.theorems.own import of_the_library
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ def release_of(release: Any, terms: Terms, releases: Iterable[int]) -> Spending:
         _check_adjacency(release.adjacency, terms, run=True)
         return _of_report(account(release, terms.delta, places), terms)
     if places:
-        raise InvalidInput("releases can be given with a run only. Give them to li.account.", field="releases")
+        raise InvalidInput("releases_without_run", field="releases")
     if isinstance(release, Report):
         _check_everybody(release)
         _check_users(release.run, terms, report=True)
@@ -55,25 +55,16 @@ def release_of(release: Any, terms: Terms, releases: Iterable[int]) -> Spending:
         _check_adjacency(release.adjacency, terms, run=False)
         of_user = release.group(terms.user_records)  # what is stated without a run is for one record
         return Spending(guarantee_to_dict(of_user, terms.delta), None, terms.adjacency)
-    raise must_be(
-        "release", "a report (li.account), a run or a guarantee such as li.GaussianDP(mu=1.0)", f"{shown(release):.60}"
-    )
+    raise InvalidInput("not_a_release", field="release", got=f"{shown(release):.60}")
 
 
 def _of_report(report: Report, terms: Terms) -> Spending:
     """The guarantee with the least ε at the budget's δ, all of its curve, and the proof of it."""
     if report.caveats:
-        raise InvalidInput(
-            f"a budget cannot cover a report with a caveat. This report has: {report.caveats[0]}. Train again without it.",
-            field="release",
-        )
+        raise InvalidInput("budget_caveat", field="release", caveat=report.caveats[0])
     best = min(report.asked, key=lambda one: one.guarantee.epsilon(terms.delta)).guarantee
     if not of_the_library(best.theorem):
-        raise InvalidInput(
-            f"a budget records theorems of the library only. This report is by {best.theorem.name!r:.60}, {NOT_OURS}. "
-            "Account for the run without it, or spend report.notion, which is recorded as stated and not proved.",
-            field="release",
-        )
+        raise InvalidInput("budget_own_theorem", field="release", theorem=best.theorem.name)
     process = replace(report.run.process, releases=report.releases)
     certificate = certificate_of(report.run, process, best, terms.delta, assumptions=report.assumptions)
     return Spending(_curve(certificate, best.notion, terms), certificate, terms.adjacency)
@@ -88,34 +79,18 @@ def _curve(certificate: dict[str, Any], notion: Notion, terms: Terms) -> dict[st
 
 
 def _check_users(run: Run, terms: Terms, *, report: bool) -> None:
-    if run.user_records == terms.user_records:
-        return
-    advice = f"replace(run, user_records={terms.user_records})"
-    if report and run.user_records == 1:
-        advice = f"report.group({terms.user_records})"
-    what = "report" if report else "run"
-    raise Incompatible(
-        f"user_records must be {terms.user_records}, as in the budget. Got a {what} with {run.user_records}. Spend {advice}"
-        f"{'' if not report or run.user_records == 1 else ', accounted for again'}.",
-        field="user_records",
-    )
+    if run.user_records != terms.user_records:
+        both = terms.user_records, run.user_records
+        raise Incompatible("budget_other_users", field="user_records", budget=both[0], given=both[1], report=report)
 
 
 def _check_everybody(report: Report) -> None:
     if report.members:
-        raise InvalidInput(
-            f"a budget protects everybody. Got a report for one person ({report.unit}). Leave out group.",
-            field="release",
-        )
+        raise InvalidInput("budget_one_person", field="release", unit=report.unit)
 
 
 def _check_adjacency(adjacency: Adjacency, terms: Terms, *, run: bool) -> None:
-    if adjacency is terms.adjacency:
-        return
-    what, advice = "guarantee", f"Account for it under {terms.adjacency!r}"
-    if run:
-        group = "Spend what report.under(li.REPLACE_ONE) returns, or give"
-        what, advice = "run", f"{group if terms.adjacency.replaces else 'Give'} the run adjacency={terms.adjacency!r}"
-    raise Incompatible(
-        f"this budget is about {terms.adjacency!r}. Got a {what} about {adjacency!r}. {advice}.", field="adjacency"
-    )
+    if adjacency is not terms.adjacency:
+        raise Incompatible(
+            "budget_other_adjacency", field="adjacency", budget=terms.adjacency, given=adjacency, run=run
+        )

@@ -67,7 +67,7 @@ class Terms:
     def from_dict(cls, content: dict[str, Any]) -> Terms:
         """Back; whatever is missing or wrong raises."""
         if content["format"] != FORMAT:
-            raise InvalidInput(f"it is not a {FORMAT}: it was written by another version of this library.")
+            raise InvalidInput("budget_format", format=FORMAT)
         values = {name: content[name] for name in cls.__dataclass_fields__}
         return cls(**{**values, "adjacency": adjacency_named(content["adjacency"])})
 
@@ -76,12 +76,12 @@ class Terms:
         of = f", data set {self.dataset}" if self.dataset else ""
         return f"epsilon = {self.epsilon:g} at delta = {self.delta:g} ({self.unit}{of})"
 
-    def difference(self, other: Terms) -> str | None:
-        """The first thing in which another budget differs, in words."""
+    def difference(self, other: Terms) -> dict[str, Any]:
+        """The first thing in which another budget differs; empty if there is none."""
         for name in self.__dataclass_fields__:
-            if getattr(self, name) != getattr(other, name):
-                return f"{name} = {shown(getattr(other, name))}, not {shown(getattr(self, name))}"
-        return None
+            if (wanted := getattr(self, name)) != (found := getattr(other, name)):
+                return {"term": name, "found": found, "wanted": wanted}
+        return {}
 
 
 def adjacency_named(name: Any) -> Adjacency:

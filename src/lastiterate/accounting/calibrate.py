@@ -40,10 +40,10 @@ _MOST_TRIES, _CLOSER = 4, 1e-6  # to meet the target without room for rounding a
 class Free(PublicEnum):
     """What `calibrate` may change."""
 
-    NOISE = "the size of the noise, all steps by one factor"
-    STEPS = "the number of steps, in whole epochs for batches in passes"
-    BATCH_SIZE = "the batch size, with as many epochs"
-    STEP_SIZE = "the step size, all steps by one factor"
+    NOISE = "noise"  # all steps by one factor
+    STEPS = "steps"  # in whole epochs for batches in passes
+    BATCH_SIZE = "batch_size"  # with as many epochs
+    STEP_SIZE = "step_size"  # all steps by one factor
 
     @classmethod
     def named(cls, free: Free | str) -> Free:
@@ -99,9 +99,7 @@ def calibrate(
     free, places = Free.named(free), checked_releases(releases)
     if trials is not None:
         if theorems is not None:
-            raise InvalidInput(
-                "theorems cannot be given together with trials. Leave out one of them.", field="theorems"
-            )
+            raise InvalidInput("theorems_with_trials", field="theorems")
         return _calibrated_trial(run, target, delta, checked_trials(trials), free, most_steps, places)
     longest = most_steps if free is not STEPS else checked_count("most_steps", most_steps)
     _check_beforehand(run.user_records * run.beforehand_mu, target, delta)
@@ -114,7 +112,7 @@ def calibrate(
             if report.epsilon <= target:
                 return found
             asked *= target / report.epsilon * (1 - _CLOSER)
-    raise Unavailable(f"no run was found that accounts to epsilon = {target:g}: the nearest has {report.epsilon:.6g}.")
+    raise Unavailable("no_run_meets", epsilon=target, nearest=report.epsilon)
 
 
 def _calibrated_trial(
@@ -155,8 +153,4 @@ def _check_beforehand(mu: float, target: float, delta: float) -> None:
     """No noise makes up for what was released before training."""
     spent = GaussianDP(mu).epsilon(delta)
     if spent >= target:
-        raise Unavailable(
-            f"beforehand_mu = {mu:g} alone has epsilon = {spent:.4g} at delta = {delta:g}, so nothing of "
-            f"epsilon = {target:g} is left for training. Release less before training, or allow a larger epsilon.",
-            field="beforehand_mu",
-        )
+        raise Unavailable("spent_beforehand", field="beforehand_mu", mu=mu, spent=spent, epsilon=target, delta=delta)

@@ -12,13 +12,13 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from lastiterate.accounting.difference import differences, told
+from lastiterate.accounting.difference import differences
 from lastiterate.accounting.groups import at_their_places, checked_group
 from lastiterate.accounting.misreported import misreported
 from lastiterate.accounting.promises import promises
 from lastiterate.accounting.releases import released
 from lastiterate.accounting.replay import CHOSEN, proof_of, statement
-from lastiterate.accounting.verdict import HOW, Verdict, rejected
+from lastiterate.accounting.verdict import Verdict, rejected, told_by
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run
@@ -29,7 +29,7 @@ from lastiterate.errors import (
     LastIterateError,
     checked_count,
     checked_number,
-    shown,
+    must_be,
 )
 from lastiterate.facts import Fact, fact_from_json, facts_from_json, facts_to_json
 from lastiterate.kernel.check import Proved, check, proved
@@ -45,6 +45,7 @@ FORMAT = "lastiterate certificate 1"
 BUDGET_FORMAT = "lastiterate budget certificate 1"
 FORGETTING_FORMAT = "lastiterate forgetting certificate 1"
 SELECTION_FORMAT = "lastiterate selection certificate 1"
+GRADES = tuple(one.value for one in Grade)
 _DIGITS = 12
 _THEOREMS = {theorem.name: theorem for theorem in CATALOGUE}
 
@@ -132,11 +133,11 @@ def verified(
     except Refused as error:
         return rejected(str(error))
     except KeyError as error:
-        return rejected(f"it is not a {kind}: {error.args[0]} is missing")
+        return rejected("entry_missing", kind=kind, entry=error.args[0])
     except (LastIterateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
-        return rejected(f"it is not a {kind}: {error}")
+        return rejected("unreadable", kind=kind, because=told_by(error))
     except (RecursionError, MemoryError):
-        return rejected(f"it is not a {kind}: it is too large or too deep")
+        return rejected("too_deep", kind=kind)
 
 
 def is_page(text: str) -> bool:
@@ -160,7 +161,7 @@ def checked(
     """The verdict, or an exception that says what is missing or cannot be read."""
     if "format" not in content and "certificate" in content:  # a trained model, as `lastiterate train` writes it
         if otherwise := misreported(content.get("report"), content["certificate"]):
-            return rejected(otherwise)
+            return otherwise
         content = content["certificate"]
     if content["format"] == BUDGET_FORMAT:
         return _checked_budget(content, run)
@@ -169,48 +170,37 @@ def checked(
     if content["format"] == SELECTION_FORMAT:
         return _checked_selection(content, run, called)
     if content["format"] != FORMAT:
-        return rejected(f"it is not a {FORMAT}. Make the certificate again with this version")
+        return rejected("certificate_format", format=FORMAT)
     claim, grade = content["claim"], content["grade"]
-    if grade not in HOW:
-        return rejected(f"its grade must be one of {', '.join(HOW)}")
+    if grade not in GRADES:
+        return rejected("grade_unknown", grades=GRADES)
     if caveats := facts_from_json(content["caveats"]):
-        return rejected(str(caveats[0]))
+        return rejected(caveats[0])
     described = run_from_dict(content["run"])
     if run is not None and described != run:
-        return rejected(f"it is about another run{_which(content['run'], run, called)}")
+        return rejected("another_run", differences=differences(content["run"], run_to_dict(run)), called=called)
     members = _members(content, described)
     unit = described.adjacency.unit(described.user_records, members)
     if fact_from_json(claim["unit"]) != unit:
-        return rejected(f"its run has other neighbouring data sets: {unit}")
+        return rejected("other_neighbours", unit=unit)
     process = at_their_places(released(described.process, claim["releases"]), members)
     assumptions = facts_from_json(content["assumptions"])
-    if which := other_assumptions(assumptions, promises(described, process.releases, members)):
-        return rejected(f"its assumptions are not those of its run: {which}")
+    if otherwise := other_assumptions(assumptions, promises(described, process.releases, members)):
+        return otherwise
     given = {one.name: one for one in theorems} | _THEOREMS
     if content["theorem"] not in given:
-        return rejected(_unknown(content["theorem"]))
+        return rejected("theorem_unknown", theorem=content["theorem"])
     theorem = given[content["theorem"]]
     if own := theorem.name not in _THEOREMS:
         assumptions = tuple(dict.fromkeys([*assumptions, own_assumption(theorem)]))
     # Whether an average may be taken, or a run gone through, is the theorem's business, not the claimant's.
     if failed := next(theorem.failing(process), None):
-        return rejected(str(failed[1]))
-    if reason := (not_replayed if grade == Grade.REPLAYED.value else not_recomputed)(theorem, process, content):
-        return rejected(reason)
+        return rejected(failed[1])
+    if unproved := (not_replayed if grade == Grade.REPLAYED.value else not_recomputed)(theorem, process, content):
+        return unproved
     delta = checked_number("delta", claim["delta"], INSIDE_UNIT)
     said = unit, "" if described.released.plain else described.released.called, theorem.name if own else ""
-    return Verdict(True, claimed_epsilon(claim), delta, len(process), process.releases, "", assumptions, grade, *said)
-
-
-def _unknown(name: Any) -> str:
-    told = f"its theorem {shown(name):.60} is not part of the library"
-    return f"{told}. If you have that theorem and trust it, use li.verify(certificate, theorems=[*li.CATALOGUE, MINE])"
-
-
-def _which(described: dict[str, Any], run: Run, called: str) -> str:
-    """In which entries the run of the certificate is another one."""
-    found = told(differences(described, run_to_dict(run)), "the certificate", called)
-    return f": {found}" if found else ""
+    return Verdict(True, claimed_epsilon(claim), delta, len(process), process.releases, None, assumptions, grade, *said)
 
 
 def _members(content: dict[str, Any], run: Run) -> tuple[int, ...]:
@@ -218,19 +208,19 @@ def _members(content: dict[str, Any], run: Run) -> tuple[int, ...]:
     unit = dict(fact_from_json(content["claim"]["unit"]).values)
     members = checked_group(run, unit["records"])  # type: ignore[arg-type]
     if members and len(members) != run.user_records:
-        raise InvalidInput(f"group must be {run.user_records} records, as the run says. Got {len(members)}.")
+        raise InvalidInput("group_size", field="group", user_records=run.user_records, got=f"{len(members)}")
     return members
 
 
-def other_assumptions(stated: tuple[Fact, ...], needed: tuple[Fact, ...]) -> str:
-    """Which assumption is missing or is another one; empty if all are stated, in their order, and perhaps more.
+def other_assumptions(stated: tuple[Fact, ...], needed: tuple[Fact, ...], of: str = "run") -> Verdict | None:
+    """Which assumption is missing or is another one; None if all are stated, in their order, and perhaps more.
 
     To assume more is to claim less. Who stands for an assumption is the statement of whoever wrote the certificate.
     """
     for place, one in enumerate(needed):
         if place >= len(stated) or stated[place].stated != one:
-            return f"no. {place + 1} must be {one!r}"
-    return ""
+            return rejected("other_assumptions", of=of, number=place + 1, needed=one)
+    return None
 
 
 def proved_by(certificate: dict[str, Any]) -> Notion:
@@ -247,7 +237,7 @@ def _checked_budget(content: dict[str, Any], run: Run | None) -> Verdict:
     """Loaded here: entries of a budget have certificates of their own, which are verified by this very module."""
     from lastiterate.accounting.budget_certificate import verify_budget
 
-    return verify_budget(content) if run is None else rejected("it is about a budget, and not about one run")
+    return verify_budget(content) if run is None else rejected("budget_not_run")
 
 
 def _checked_forgetting(content: dict[str, Any], run: Run | None) -> Verdict:
@@ -269,39 +259,38 @@ def claimed_epsilon(claim: dict[str, Any]) -> float:
     return math.inf if claim["epsilon"] is None else checked_number("epsilon", claim["epsilon"], NON_NEGATIVE)
 
 
-def not_replayed(theorem: Theorem, process: Process, content: dict[str, Any]) -> str | None:
+def not_replayed(theorem: Theorem, process: Process, content: dict[str, Any]) -> Verdict | None:
     """Why the schedules do not prove the claim for this process."""
     process = theorem.seen(process)
     if theorem.places is None or process.group > 1:
-        return f"{theorem.name} has no schedules that could be replayed"
+        return rejected("nothing_to_replay", theorem=theorem.name)
     stated = statement(process, theorem.places(process), theorem.functions)
     if ("prepaid" in content["proof"]) != ("prepaid" in stated):
-        return "its facts about prepayment are not those of its theorem"
+        return rejected("prepayment_differs")
     for name, value in stated.items():
         given = content["proof"][name]
         if name == "prepaid":
             given = {fact: entry for fact, entry in given.items() if fact not in CHOSEN}
         if given != value:
-            which = told(differences(given, value, name), "the proof", "the run")
-            return f"its {name} are not those of its run: {which}"
+            return rejected("proof_differs", entry=name, differences=differences(given, value, name))
     check(content["proof"], content["claim"])
     return None
 
 
-def not_recomputed(theorem: Theorem, process: Process, content: dict[str, Any]) -> str | None:
+def not_recomputed(theorem: Theorem, process: Process, content: dict[str, Any]) -> Verdict | None:
     """Why the theorem does not say what is claimed."""
     claim = content["claim"]
     if claim["mu"] is not None:
-        return "a claim of mu has to be replayed"
+        return rejected("mu_not_replayed")
     rung = _checked_rung(content["rung"], process) if "rung" in content else None
     epsilon, claimed = float(theorem.rebuilt(process, rung).epsilon(claim["delta"])), claimed_epsilon(claim)
-    return None if epsilon <= claimed else f"it claims epsilon = {claimed:.12g}, but proves {epsilon:.12g}"
+    return None if epsilon <= claimed else rejected("claims_too_much", claimed=claimed, proved=epsilon)
 
 
 def _checked_rung(value: Any, process: Process) -> int:
     rung = checked_count("rung", value)
     if rung > len(process):
-        raise InvalidInput(f"rung must be at most steps = {len(process)}. Got {rung}.")
+        raise must_be("rung", f"at most steps = {len(process)}", f"{rung}")
     return rung
 
 

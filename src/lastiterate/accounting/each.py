@@ -18,7 +18,7 @@ from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.display import card, folded, headline, preformatted, summary
-from lastiterate.errors import INSIDE_UNIT, checked_count, checked_number, must_be, shown
+from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number, must_be, shown, worded
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.numerics.rounding import up
@@ -85,10 +85,7 @@ class RecordReport:
     def __str__(self) -> str:
         low, middle = float(self.batch_epsilons.min()), float(np.median(self.batch_epsilons))
         count = len(self.batch_epsilons)
-        return (
-            f"epsilon of a record at delta = {self.delta:g}: {low:.6g} to {self.worst:.6g}, median {middle:.6g}, "
-            f"{f'{count} batches' if count > 1 else 'the same for all records'}"
-        )
+        return worded("epsilons_of_records", delta=self.delta, least=low, most=self.worst, median=middle, batches=count)
 
 
 def account_each(run: Run, delta: float, releases: Iterable[int] = ()) -> RecordReport:
@@ -98,12 +95,7 @@ def account_each(run: Run, delta: float, releases: Iterable[int] = ()) -> Record
     holds for all. With random or shuffled batches all records have the same ε.
     """
     if checked_run(run).user_records != 1:
-        raise must_be(
-            "user_records",
-            "1, because account_each is about single records",
-            f"{run.user_records}",
-            "For the records of one person use li.account(replace(run, user_records=1), delta, group=[...]).",
-        )
+        raise InvalidInput("single_records_accounted", field="user_records", got=f"{run.user_records}")
     target = checked_number("delta", delta, INSIDE_UNIT)
     places = checked_releases(releases)
     report = account(run, target, places)

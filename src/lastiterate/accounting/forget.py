@@ -15,7 +15,6 @@ from lastiterate.accounting.releases import checked_releases
 from lastiterate.accounting.searches.by_theorem import as_executed
 from lastiterate.algorithms.named import names_arguments
 from lastiterate.algorithms.run import Run, checked_run
-from lastiterate.digits import above
 from lastiterate.errors import (
     INSIDE_UNIT,
     POSITIVE,
@@ -62,10 +61,7 @@ def forget(
     asked, most = _checked_removals(removals), checked_count("most_steps", most_steps)
     places, each = checked_releases(releases), _checked_flag("release_each", release_each)
     if _checked_flag("adaptive", adaptive) and (places or each):
-        raise InvalidInput(
-            "releases and release_each must be left out if adaptive is True: all earlier models are then taken as known.",
-            field="releases",
-        )
+        raise InvalidInput("adaptive_with_releases", field="releases")
     (check_adaptive if adaptive else check_covered)(run, Requests(asked, (), places, adaptive, each))
     found, executed = Requests((), (), places, adaptive, each), as_executed(run)
     with as_one("forgetting"):
@@ -120,17 +116,9 @@ def _next_release(run: Run, requests: Requests) -> int | None:
 def _not_enough(run: Run, steps: int, epsilon: float, goal: tuple[float, float], released: bool) -> Unavailable:
     target, delta = goal
     if released:
-        return Unavailable(
-            f"No number of further steps reaches epsilon = {target:g}, because released iterates cannot be taken back: "
-            f"epsilon stays {above(epsilon)} at delta = {delta:g}. Use more noise, or release less.",
-            field="releases",
-        )
+        return Unavailable("released_not_forgotten", field="releases", target=target, epsilon=epsilon, delta=delta)
     apart = run.process.contraction > 1
-    advice = "smaller steps or an l2 term: steps may move iterates apart" if apart else "a larger most_steps"
-    return Unavailable(
-        f"Even {steps} further steps leave epsilon = {above(epsilon)} at delta = {delta:g}. Use more noise or {advice}.",
-        field="epsilon",
-    )
+    return Unavailable("steps_not_enough", field="epsilon", steps=steps, epsilon=epsilon, delta=delta, apart=apart)
 
 
 def _checked_flag(name: str, value: Any) -> bool:
@@ -144,5 +132,5 @@ def _checked_removals(removals: Any) -> tuple[int, ...]:
         return (checked_count("removals", removals),)
     found = tuple(checked_count("removals", one) for one in removals)
     if not found:
-        raise must_be("removals", "a number of records, or one for each request", "none")
+        raise InvalidInput("no_removals", field="removals", got="none")
     return found

@@ -14,7 +14,7 @@ from lastiterate.algorithms.batches import Batches, Cyclic, Shuffled, Sizes
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.quantities import Quantities
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import Unavailable, must_be
+from lastiterate.errors import InvalidInput, Unavailable, must_be
 from lastiterate.facts import fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
@@ -95,9 +95,7 @@ def forgotten_by(process: Process) -> Guarantee:
     """What is proved of it; an error if that is nothing."""
     found = SHIFT_ENGINE.apply(process)
     if isinstance(found, Inapplicable):
-        raise Unavailable(
-            f"Nothing can be proved about forgetting in this run: {'; '.join(found.sentences)}.", field="run"
-        )
+        raise Unavailable("forgetting_unproved", field="run", reasons=found.sentences)
     return found
 
 
@@ -106,36 +104,22 @@ def check_covered(run: Run, requests: Requests) -> None:
     check_requests(run, requests)
     phases = (run.steps, *requests.steps)
     if run.batches.passes and requests.records > 1 and any(one % run.batches.per_epoch for one in phases):
-        raise Unavailable(
-            f"steps must be whole epochs of {run.batches.per_epoch} steps, before and after each request, to forget several "
-            f"records of {run.batches.called}. Got {', '.join(map(str, phases[:6]))} steps.",
-            field="steps",
-        )
+        called, every = run.batches.called, run.batches.per_epoch
+        raise Unavailable("epochs_not_whole", field="steps", batches=called, per_epoch=every, steps=phases)
 
 
 def check_requests(run: Run, requests: Requests) -> None:
     """What every claim needs."""
     removed, total = sum(requests.removals), run.steps + sum(requests.steps)
     if run.user_records != 1:
-        raise must_be(
-            "user_records",
-            "1, because forgetting counts single records",
-            f"{run.user_records}",
-            "Use replace(run, user_records=1) and let removals count all records of the user.",
-        )
+        raise InvalidInput("single_records_forgotten", field="user_records", got=f"{run.user_records}")
     if not run.process.update.plain:
-        raise Unavailable(
-            "Forgetting needs plain gradient steps whose last iterate is released: momentum and averages keep traces of a "
-            f"removed record. Got {run.process.update.described}. Train with optimizer=li.SGD() and released=li.LAST.",
-            field="optimizer" if run.released.plain else "released",
-        )
+        field = "optimizer" if run.released.plain else "released"
+        raise Unavailable("forgetting_not_plain", field=field, got=run.process.update.described)
     if not 1 <= removed <= run.batches.records:
         raise must_be("removals", f"from 1 to {run.batches.records} records in all", f"{removed}")
     if total > MOST_WORK:
-        raise Unavailable(
-            f"steps must be at most {MOST_WORK:.3g}, training and further steps together. Got {total:.3g}.",
-            field="steps",
-        )
+        raise Unavailable("too_many_steps_together", field="steps", most=MOST_WORK, steps=total)
 
 
 def _anywhere(batches: Batches) -> Batches:

@@ -45,28 +45,12 @@ def check_adaptive(run: Run, requests: Requests) -> None:
     check_requests(run, requests)
     batches, phases = run.batches, (run.steps, *requests.steps[:-1])
     if math.isinf(run.domain.diameter):
-        raise Unavailable(
-            "domain must be bounded for adaptive requests, because nothing else limits how far apart two models are. Got an "
-            "unbounded one. Train with domain=li.Ball(radius=...).",
-            field="domain",
-        )
+        raise Unavailable("adaptive_unbounded", field="domain")
     if batches.turns is Turns.ONE_ORDER:
-        raise Unavailable(
-            "batches must not keep one secret order for adaptive requests, because published models may reveal it. Got "
-            "shuffled batches with each_epoch=False. Use each_epoch=True, or li.Cyclic.",
-            field="batches",
-        )
+        raise Unavailable("adaptive_one_order", field="batches")
     if batches.reshuffled and any(one % batches.per_epoch for one in phases):
-        raise Unavailable(
-            f"steps must be whole epochs of {batches.per_epoch} steps before each adaptive request, because the rest of an "
-            f"order may be known. Got {', '.join(map(str, phases[:6]))} steps.",
-            field="steps",
-        )
+        raise Unavailable("adaptive_epochs_not_whole", field="steps", per_epoch=batches.per_epoch, steps=phases)
     if run.beforehand_mu:
-        raise Unavailable(
-            f"beforehand_mu must be 0 for adaptive requests. Got {run.beforehand_mu:g}. Leave adaptive out: then releases "
-            "before training are covered.",
-            field="beforehand_mu",
-        )
+        raise Unavailable("adaptive_beforehand", field="beforehand_mu", got=f"{run.beforehand_mu:g}")
     if requests.steps and not requests.steps[-1]:
         raise must_be("steps", "at least 1 after an adaptive request", "0")

@@ -7,6 +7,7 @@ from typing import Any
 
 from lastiterate.accounting.certificate import (
     FORGETTING_FORMAT,
+    GRADES,
     claimed_epsilon,
     found_by,
     not_recomputed,
@@ -17,11 +18,10 @@ from lastiterate.accounting.forgetting import Requests
 from lastiterate.accounting.forgetting_promises import forgetting_promises, forgotten_unit
 from lastiterate.accounting.forgetting_proofs import process_for, theorems_for
 from lastiterate.accounting.releases import checked_releases
-from lastiterate.accounting.verdict import HOW, Verdict, rejected
+from lastiterate.accounting.verdict import Verdict, rejected
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.algorithms.run import Run
-from lastiterate.digits import above
-from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number
+from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number, worded
 from lastiterate.facts import Fact, fact_from_json, facts_from_json, facts_to_json
 from lastiterate.theorems.evidence import Grade
 from lastiterate.theorems.theorem import Guarantee
@@ -38,12 +38,7 @@ class ForgettingVerdict(Verdict):
     further: int = 0
 
     def __str__(self) -> str:
-        others = f" and those after {', '.join(map(str, self.releases))} steps" if self.releases else ""
-        return (
-            f"accepted: epsilon = {above(self.epsilon, 9)} at delta = {self.delta:g}, {self.unit}, "
-            f"by {self.further} further steps after {self.steps - self.further}, the last "
-            f"iterate{others} released; {HOW[self.grade]}"
-        )
+        return worded("accepted_forgetting", **self._named("steps", "further", "releases", "grade"))
 
 
 def forgetting_certificate(
@@ -72,27 +67,27 @@ def verify_forgetting(content: dict[str, Any], run: Run | None) -> Verdict:
     """The run and the requests make the steps; the kernel replays the schedules."""
     claim, described = content["claim"], run_from_dict(content["run"])
     if caveats := facts_from_json(content["caveats"]):
-        return rejected(str(caveats[0]))
+        return rejected(caveats[0])
     if run is not None and described != run:
-        return rejected("it is about another run")
+        return rejected("another_run")
     requests, grade = _requests(claim), content["grade"]
     theorem = theorems_for(requests).get(content["theorem"])
-    if theorem is None or grade not in HOW or (grade == Grade.REPLAYED.value and theorem.places is None):
-        return rejected(f"{content['theorem']!s:.60} does not prove such a claim, or not by this grade")
+    if theorem is None or grade not in GRADES or (grade == Grade.REPLAYED.value and theorem.places is None):
+        return rejected("theorem_not_for_claim", theorem=content["theorem"])
     if len(requests.removals) != len(requests.steps):
-        return rejected("it has not one number of steps for each request")
+        return rejected("steps_not_per_request")
     if fact_from_json(claim["unit"]) != (unit := forgotten_unit(described, requests)):
-        return rejected(f"it must say: {unit}")
+        return rejected("other_unit", unit=unit)
     process = process_for(theorem, described, requests)
     if tuple(claim["releases"]) != process.releases:
-        return rejected("its releases are not all before its last step")
+        return rejected("releases_after_end")
     assumptions = facts_from_json(content["assumptions"])
-    if which := other_assumptions(assumptions, forgetting_promises(described, requests)):
-        return rejected(f"its assumptions are not those of its run: {which}")
+    if otherwise := other_assumptions(assumptions, forgetting_promises(described, requests)):
+        return otherwise
     if failed := next(theorem.failing(process), None):
-        return rejected(str(failed[1]))
-    if reason := (not_replayed if grade == Grade.REPLAYED.value else not_recomputed)(theorem, process, content):
-        return rejected(reason)
+        return rejected(failed[1])
+    if unproved := (not_replayed if grade == Grade.REPLAYED.value else not_recomputed)(theorem, process, content):
+        return unproved
     return ForgettingVerdict(
         True,
         claimed_epsilon(claim),
@@ -114,11 +109,11 @@ def _requests(claim: dict[str, Any]) -> Requests:
 
 def _flag(name: str, claim: dict[str, Any]) -> bool:
     if claim.get(name, True) is not True:
-        raise InvalidInput(f"{name} must be true, or be left out.")
+        raise InvalidInput("flag_not_true", field=name)
     return name in claim
 
 
 def _counts(name: str, given: Any, least: int) -> tuple[int, ...]:
     if not isinstance(given, list) or not 0 < len(given) <= _MOST_REQUESTS:
-        raise InvalidInput(f"{name} must be a list with an entry for each request.")
+        raise InvalidInput("not_per_request", field=name)
     return tuple(checked_count(name, one, least=least) for one in given)

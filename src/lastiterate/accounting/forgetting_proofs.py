@@ -26,7 +26,7 @@ def chance_process(run: Run, requests: Requests) -> Process:
     """For one record, there until the last request, of as many as are removed: a group."""
     check_covered(run, requests)
     if requests.adaptive:
-        raise InvalidInput(f"adaptive requests must be proved by {SHIFT_ENGINE.name}.", field="adaptive")
+        raise InvalidInput("adaptive_otherwise_proved", field="adaptive", theorem=SHIFT_ENGINE.name)
     worst = _with_sizes(run, requests, run.batches.sizes_under(run.noise.on_sum))
     if run.batches.constant_size:
         return worst
@@ -80,8 +80,8 @@ def forgotten(run: Run, requests: Requests, delta: float) -> Guarantee:
     found = [theorem.apply(process_for(theorem, run, requests)) for theorem in _tried(run, requests)]
     proved = [one for one in found if isinstance(one, Guarantee)]
     if not proved:
-        reasons = [reason for one in found if isinstance(one, Inapplicable) for reason in one.sentences]
-        raise Unavailable(f"Nothing can be proved about forgetting in this run: {'; '.join(reasons)}.", field="run")
+        reasons = tuple(reason for one in found if isinstance(one, Inapplicable) for reason in one.sentences)
+        raise Unavailable("forgetting_unproved", field="run", reasons=reasons)
     return min(proved, key=lambda one: one.epsilon(delta))
 
 

@@ -18,7 +18,7 @@ from lastiterate.algorithms.files import write_text
 from lastiterate.algorithms.run import Run
 from lastiterate.digits import above
 from lastiterate.display import alerts, card, folded, headline, preformatted, summary
-from lastiterate.errors import checked_count, must_be, shown
+from lastiterate.errors import InvalidInput, checked_count, must_be, shown, worded
 from lastiterate.facts import Fact, facts_to_json
 from lastiterate.theorems.theorem import Guarantee
 
@@ -149,16 +149,12 @@ class Forgetting:
 
     def _lines(self) -> Iterator[str]:
         yield from map(str, self.caveats)
-        count = sum(self.removals)
-        records = "1 record" if count == 1 else f"{count} records"
-        yield (
-            f"{self.steps} further steps forget {records}: epsilon = {above(self.epsilon)} at delta = {self.delta:g} "
-            f"(target {self.target:g})"
-        )
+        about = {"epsilon": self.epsilon, "delta": self.delta, "target": self.target}
+        yield worded("forgotten_after", steps=self.steps, records=sum(self.removals), **about)
         if len(self.removals) > 1:
-            yield f"{len(self.removals)} requests, one after the other, with {_listed(self.further)} steps"
+            yield worded("forgotten_one_by_one", further=self.further)
         if max(self.further) >= self.run.steps:
-            yield f"Training from scratch without these records takes {self.run.steps} steps, which is no more than this."
+            yield worded("scratch_no_longer", steps=self.run.steps)
         yield f"by {self.guarantees[-1].theorem.name}: {self.guarantees[-1].theorem.citation}"
         yield str(compared(self.run, self.requests))
         yield str(covered_models(self.run, self.requests))
@@ -176,9 +172,7 @@ class Removed:
     def __post_init__(self) -> None:
         given, planned = tuple(map(len, self.records)), self.plan.removals
         if len(given) != len(planned) or any(one > most for one, most in zip(given, planned, strict=True)):
-            raise must_be(
-                "records", f"one list for each request, of at most {_listed(planned)} records", _listed(given)
-            )
+            raise InvalidInput("records_not_as_planned", field="records", planned=planned, given=given)
         every = [one for request in self.records for one in request]
         if len(set(every)) < len(every) or max(every, default=0) >= self.plan.run.batches.records:
             raise must_be("records", f"different, from 0 to {self.plan.run.batches.records - 1}", f"{shown(every):.60}")
@@ -200,10 +194,4 @@ def _indices(records: Any) -> tuple[int, ...]:
     try:
         return tuple(checked_count("records", one, least=0) for one in records)
     except TypeError as error:
-        raise must_be(
-            "records", "a list of indices for each request, such as [3, 17]", f"{shown(records):.60}"
-        ) from error
-
-
-def _listed(counts: tuple[int, ...]) -> str:
-    return ", ".join(map(str, counts[:6])) + (", …" if len(counts) > 6 else "")
+        raise InvalidInput("records_not_listed", field="records", got=f"{shown(records):.60}") from error

@@ -21,7 +21,7 @@ def checked_group(run: Run, group: Iterable[int]) -> tuple[int, ...]:
         raise must_be("group", "a list of indices of records", f"{shown(group):.60}") from error
     members = tuple(sorted(set(given)))
     if len(members) < len(given):
-        raise InvalidInput("group must name each record once.", field="group")
+        raise InvalidInput("record_named_twice", field="group")
     if members and members[-1] >= run.batches.records:
         raise must_be("group", f"indices of records, from 0 to {run.batches.records - 1}", f"{members[-1]}")
     return members
@@ -32,11 +32,7 @@ def run_for(run: Run, group: tuple[int, ...]) -> Run:
     if not group:
         return run
     if run.user_records != 1:
-        raise InvalidInput(
-            f"group names all records of one person, but the run says that a user has up to {run.user_records} records. "
-            "Leave out one of the two.",
-            field="group",
-        )
+        raise InvalidInput("group_of_users", field="group", user_records=run.user_records)
     return replace(run, user_records=len(group))
 
 

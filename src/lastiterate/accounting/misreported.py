@@ -5,23 +5,24 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from lastiterate.accounting.difference import differences, told
+from lastiterate.accounting.difference import differences
+from lastiterate.accounting.verdict import Verdict, rejected
 
 _OF_THE_CLAIM = ("delta", "unit", "releases")
 _OF_THE_CERTIFICATE = ("theorem", "assumptions", "caveats", "run")
 
 
-def misreported(report: Any, certificate: dict[str, Any]) -> str:
+def misreported(report: Any, certificate: dict[str, Any]) -> Verdict | None:
     """Which entries differ; nothing if none does, or if there is no report."""
     if report is None:
-        return ""
+        return None
     claim = certificate["claim"]
     if not math.isclose(_finite(report["epsilon"]), _finite(claim["epsilon"]), rel_tol=1e-9):
-        return f"its report has epsilon = {report['epsilon']}, its certificate has {claim['epsilon']}"
+        return rejected("report_epsilon_differs", reported=report["epsilon"], certified=claim["epsilon"])
     said = {name: report[name] for name in (*_OF_THE_CLAIM, *_OF_THE_CERTIFICATE)}
     meant = {name: claim[name] for name in _OF_THE_CLAIM} | {name: certificate[name] for name in _OF_THE_CERTIFICATE}
-    found = told(differences(said, meant), "its report", "its certificate")
-    return f"its report is not that of its certificate: {found}" if found else ""
+    found = differences(said, meant)
+    return rejected("report_differs", differences=found) if found else None
 
 
 def _finite(epsilon: float | None) -> float:

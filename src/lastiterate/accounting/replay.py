@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lastiterate.algorithms.process import Process
+from lastiterate.errors import worded
 from lastiterate.facts import Fact
 from lastiterate.kernel.places import NewOrders, Places
 from lastiterate.kernel.prepaid import FACTS, Smooth
@@ -72,7 +73,7 @@ def statement(process: Process, places: Places, functions: int = 0) -> dict[str,
 
 def _facts(smooth: Smooth | Fact, period: int) -> dict[str, Any]:
     if isinstance(smooth, Fact):
-        raise Refused(f"nothing can be prepaid, because {smooth}")
+        raise Refused(worded("nothing_prepaid", because=smooth))
     arrays = {name: packed(getattr(smooth, name), period) for name in FACTS}
     return {**arrays, "turning": smooth.turning, "rank": smooth.rank, "start": smooth.start}
 

@@ -31,7 +31,7 @@ from lastiterate.privacy.group import of_two
 from lastiterate.privacy.notion import Notion, refuse_caveats, with_caveats
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.evidence import About
-from lastiterate.theorems.own import NOT_OURS, of_the_library, own_assumption
+from lastiterate.theorems.own import of_the_library, own_assumption
 from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
 
 _ONE_PERSON = fact("of_one_person")
@@ -44,11 +44,7 @@ if TYPE_CHECKING:
 def check_theorem_of_the_library(report: Report, what: str) -> None:
     """Others cannot tell what a theorem is worth that they do not have."""
     if not of_the_library(theorem := report.best.theorem):
-        raise InvalidInput(
-            f"{what} can be made with theorems of the library only. This report is by {theorem.name!r:.60}, {NOT_OURS}. "
-            "Use li.account without it; or print the report, and give its certificate to those who have the theorem.",
-            field="theorems",
-        )
+        raise InvalidInput("own_theorem_for_others", field="theorems", what=what, theorem=theorem.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,10 +164,7 @@ class Report:
     def as_notion(self) -> Notion:
         """The best guarantee, to be composed with others; an error for reports with a caveat or for one person alone."""
         if self.members:
-            raise InvalidInput(
-                "a report for the records of one person cannot be composed with reports for everybody. Leave out group.",
-                field="guarantees",
-            )
+            raise InvalidInput("one_person_composed", field="guarantees")
         return self.best.as_notion()
 
     def under(self, adjacency: Adjacency) -> Notion:
@@ -179,10 +172,7 @@ class Report:
         if checked_choice("adjacency", adjacency, Adjacency) is self.run.adjacency:
             return self.best.notion
         if not adjacency.replaces:
-            raise Incompatible(
-                f"a guarantee under {self.run.adjacency!r} implies none under {adjacency!r}. Give the run "
-                f"adjacency={adjacency!r}."
-            )
+            raise Incompatible("adjacency_not_implied", proved=self.run.adjacency, wanted=adjacency)
         return with_caveats(of_two(self.best._proved, adjacency), self.best.caveats)
 
     def group(self, size: int) -> Report:
@@ -193,11 +183,7 @@ class Report:
         from lastiterate.accounting.account import account
 
         if self.run.user_records != 1:
-            raise InvalidInput(
-                f"group needs a report for single records. This one is for users with up to "
-                f"{self.run.user_records} records. Give the run another user_records.",
-                field="size",
-            )
+            raise InvalidInput("group_of_group", field="size", user_records=self.run.user_records)
         run = replace(self.run, user_records=checked_count("size", size))
         found = account(run, self.delta, self.releases, theorems=self.theorems)
         return replace(found, caveats=self.caveats, also_assumed=self.also_assumed, basis=self.basis)
@@ -261,7 +247,7 @@ class Report:
         """
         from lastiterate.report.write import save
 
-        check_theorem_of_the_library(self, "a file that others sign")
+        check_theorem_of_the_library(self, "file")
         save(self, path, stated, model, data, data_key, data_is_public, curves)
 
     def label(self, stated: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -271,7 +257,7 @@ class Report:
         """
         from lastiterate.report.label import report_label
 
-        check_theorem_of_the_library(self, "a label")
+        check_theorem_of_the_library(self, "label")
         refuse_caveats(self.caveats)  # a label is read alone
         return report_label(self._certificate, stated)
 

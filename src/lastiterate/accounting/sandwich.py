@@ -12,7 +12,7 @@ from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.auditing.lower import LowerBound, named_instance, worst_instance
 from lastiterate.digits import above, below
 from lastiterate.display import summary
-from lastiterate.errors import INSIDE_UNIT, checked_number
+from lastiterate.errors import INSIDE_UNIT, checked_number, worded
 
 
 def lower_bound(run: Run, delta: float, releases: Iterable[int] = (), group: Iterable[int] = ()) -> LowerBound:
@@ -52,7 +52,5 @@ class Sandwich:
         return summary(self, f"lower={below(self.lower.epsilon)}", f"upper={above(self.upper)}", self.lower.instance)
 
     def __str__(self) -> str:
-        known = f", ratio {self.ratio:.4g}" if math.isfinite(self.ratio) else ""
-        return (
-            f"[{below(self.lower.epsilon, 6)}, {above(self.upper, 6)}]{known}; lower bound from {self.lower.instance}"
-        )
+        values = {"lower": self.lower.epsilon, "upper": self.upper, "instance": self.lower.instance}
+        return worded("sandwich", **values, ratio=self.ratio)

@@ -126,11 +126,7 @@ class Selection(Notion):
         others = [without_caveats(one) for one in self.parts if not isinstance(one, Report)]
         gaussian = [one for one in others if isinstance(one, GaussianDP)]
         if not reports or len(gaussian) < len(others):
-            raise Unavailable(
-                "certificate needs the reports of the trials. Give li.select reports of li.account; only li.GaussianDP may "
-                "be listed beside them.",
-                field="guarantees",
-            )
+            raise Unavailable("trials_without_reports", field="guarantees")
         stated = max((one.mu for one in gaussian), default=None)
         return selection_certificate(reports, stated, self.trials, self.caveats)
 

@@ -22,8 +22,7 @@ from lastiterate.accounting.certificate import (
 from lastiterate.accounting.report import Report
 from lastiterate.accounting.verdict import Verdict, rejected
 from lastiterate.algorithms.run import Run
-from lastiterate.digits import above
-from lastiterate.errors import INSIDE_UNIT, MU, NON_NEGATIVE, InvalidInput, Unavailable, checked_number
+from lastiterate.errors import INSIDE_UNIT, MU, NON_NEGATIVE, InvalidInput, Unavailable, checked_number, worded
 from lastiterate.facts import Fact, fact, fact_from_json, facts_from_json, facts_to_json
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.dominated import AGAIN
@@ -46,19 +45,10 @@ class SelectionVerdict(Verdict):
     def __str__(self) -> str:
         if not self.accepted:
             return super().__str__()
-        how = " and ".join(dict.fromkeys(self.settings))
-        return (
-            f"accepted: epsilon = {above(self.epsilon, 9)} at delta = {self.delta:g}, {self.unit}, "
-            f"only the best of a random number of trials released ({self.trials}); "
-            f"{_counted(len(self.settings))} {how}, the selection recomputed"
-        )
+        return worded("accepted_selection", **self._named("trials", "settings"))
 
     def to_dict(self) -> dict[str, Any]:
         return {**super().to_dict(), "settings": list(self.settings)}
-
-
-def _counted(settings: int) -> str:
-    return "1 setting" if settings == 1 else f"{settings} settings"
 
 
 def selection_certificate(
@@ -66,11 +56,7 @@ def selection_certificate(
 ) -> dict[str, Any]:
     """Of trials with these reports, and perhaps with a part that is stated to be mu-GDP."""
     if len({(report.delta, report.unit) for report in reports}) != 1:
-        raise InvalidInput(
-            "reports must have one delta and protect the same records to share a certificate. Account for every run at one "
-            "delta.",
-            field="guarantees",
-        )
+        raise InvalidInput("reports_not_alike", field="guarantees")
     settings: list[dict[str, Any]] = []
     notions: list[Notion] = []
     for report in reports:
@@ -82,7 +68,7 @@ def selection_certificate(
     # Raised by a part in a million, so that whoever computes it again finds no more.
     epsilon = rounded_up(up(_price([*notions, *stated], trials, delta), by=AGAIN))
     if not math.isfinite(epsilon):
-        raise Unavailable(f"certificate needs a finite epsilon at delta = {delta:g}. Use more noise in each trial.")
+        raise Unavailable("selection_not_finite", delta=delta)
     return {
         "format": SELECTION_FORMAT,
         "grade": "recomputed",
@@ -109,29 +95,30 @@ def verify_selection(content: dict[str, Any], run: Run | None, called: str) -> V
     """Each setting by its own grade, then the selection."""
     claim, settings = content["claim"], content["settings"]
     if not isinstance(settings, list) or not 0 < len(settings) <= _MOST_SETTINGS:
-        return rejected("settings must be a list of certificates, one for each setting")
+        return rejected("settings_not_listed")
     if caveats := facts_from_json(content["caveats"]):
-        return rejected(str(caveats[0]))
+        return rejected(caveats[0])
     if run is not None and len(settings) > 1:
-        return rejected(f"it is about {len(settings)} settings, not about one run")
+        return rejected("several_settings", settings=len(settings))
     epsilon, unit = checked_number("epsilon", claim["epsilon"], NON_NEGATIVE), fact_from_json(claim["unit"])
     delta, trials = checked_number("delta", claim["delta"], INSIDE_UNIT), trials_from_dict(content["trials"])
     stated = None if content["stated_mu"] is None else checked_number("stated_mu", content["stated_mu"], MU)
     assumptions = facts_from_json(content["assumptions"])
-    if which := other_assumptions(assumptions, tuple(_assumptions(trials, len(settings), stated))):
-        return rejected(f"its assumptions are not those of its selection: {which}")
+    needed = tuple(_assumptions(trials, len(settings), stated))
+    if otherwise := other_assumptions(assumptions, needed, of="selection"):
+        return otherwise
     verdicts = [_checked_setting(one, run, called) for one in settings]
     for number, verdict in enumerate(verdicts, start=1):
         if not verdict.accepted:
-            return rejected(f"setting {number}: {verdict.reason}")
+            return rejected("setting_rejected", number=number, because=verdict.rejection)
         if verdict.unit != unit:
-            return rejected(f"setting {number} protects other neighbours: {verdict.unit}")
+            return rejected("setting_other_neighbours", number=number, unit=verdict.unit)
     notions = [proved_by(one) for one in settings]
     if stated is not None:
         notions.append(GaussianDP(stated, notions[0].adjacency))
     least = _price(notions, trials, delta)
     if not least <= epsilon:
-        return rejected(f"it claims epsilon = {epsilon:.12g}, but proves {least:.12g}")
+        return rejected("claims_too_much", claimed=epsilon, proved=least)
     of_trials = (one for verdict in verdicts for one in verdict.assumptions)
     return SelectionVerdict(
         True,
@@ -148,9 +135,9 @@ def verify_selection(content: dict[str, Any], run: Run | None, called: str) -> V
 def _checked_setting(content: dict[str, Any], run: Run | None, called: str) -> Verdict:
     """A trial is one run, and its guarantee is for everybody."""
     if content["format"] != FORMAT:
-        return rejected(f"it is not a {FORMAT}")
+        return rejected("setting_format", format=FORMAT)
     if content["claim"]["unit"]["records"]:
-        return rejected("its guarantee is for one person only")
+        return rejected("one_person_only")
     return checked(content, run, called)
 
 

@@ -6,29 +6,45 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from lastiterate.digits import above
 from lastiterate.display import summary
+from lastiterate.errors import LastIterateError, worded
 from lastiterate.facts import Fact, facts_to_json
-from lastiterate.theorems.own import NOT_PART
 
-HOW = {"replayed": "proof replayed step by step", "recomputed": "recomputed from the run"}
+
+@dataclass(frozen=True)
+class Rejection:
+    """Why a certificate is rejected: a code and its values; `str` is the sentence."""
+
+    code: str
+    values: tuple[tuple[str, Any], ...] = ()
+
+    def __str__(self) -> str:
+        return worded(self.code, **dict(self.values))
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a certificate proves its claim: ε, δ, the releases and the assumptions; or the reason why it does not."""
+    """Whether a certificate proves its claim: ε, δ, the releases and the assumptions; or why it does not.
+
+    `rejection` says so by a code and its values, `reason` in a sentence.
+    """
 
     accepted: bool
     epsilon: float = math.inf
     delta: float = 1.0
     steps: int = 0
     releases: tuple[int, ...] = ()
-    reason: str = ""
+    rejection: Rejection | Fact | None = None
     assumptions: tuple[Fact, ...] = ()
     grade: str = ""
     unit: Fact | None = None
     released: str = ""
     own_theorem: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why it is rejected; "" if it is not."""
+        return "" if self.rejection is None else str(self.rejection)
 
     def __repr__(self) -> str:
         return summary(self, str(self))
@@ -36,20 +52,16 @@ class Verdict:
     def __str__(self) -> str:
         if not self.accepted:
             return f"rejected: {self.reason}"
-        others = f" and those after {', '.join(map(str, self.releases))} steps" if self.releases else " alone"
-        return (
-            f"accepted: epsilon = {above(self.epsilon, 9)} at delta = {self.delta:g}, {self.unit}, "
-            f"{self._what}{others} released; {HOW[self.grade]}"
-            + (f", assuming the theorem {self.own_theorem}, {NOT_PART}" if self.own_theorem else "")
-        )
+        return worded("accepted", **self._named("steps", "releases", "released", "grade", "own_theorem"))
 
-    @property
-    def _what(self) -> str:
-        return f"{self.released}, of {self.steps}," if self.released else f"the last of {self.steps} iterates"
+    def _named(self, *names: str) -> dict[str, Any]:
+        """The claim, and these."""
+        return {name: getattr(self, name) for name in ("epsilon", "delta", "unit", *names)}
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON could hold it."""
-        given = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        names = ("reason" if name == "rejection" else name for name in self.__dataclass_fields__)
+        given = {name: getattr(self, name) for name in names}
         lists = {"releases": list(self.releases), "assumptions": facts_to_json(self.assumptions)}
         return {**given, **lists, "unit": None if self.unit is None else self.unit.to_dict()}
 
@@ -69,16 +81,17 @@ class PageVerdict(Verdict):
     def __str__(self) -> str:
         if not self.accepted:
             return super().__str__()
-        if self.compared:
-            return f"{super().__str__()}; the page says the same"
-        return (
-            f"{super().__str__()}; the page was written by lastiterate {self.version}: its numbers agree, its words were "
-            "not compared, so rely on this line"
-        )
+        return worded("accepted_page", verdict=super().__str__(), version=self.version, compared=self.compared)
 
     def to_dict(self) -> dict[str, Any]:
         return {**super().to_dict(), "digests": dict(self.digests)}
 
 
-def rejected(reason: str) -> Verdict:
-    return Verdict(False, reason=reason)
+def rejected(code: str | Fact, **values: Any) -> Verdict:
+    """For this reason; a fact is one already."""
+    return Verdict(False, rejection=code if isinstance(code, Fact) else Rejection(code, tuple(values.items())))
+
+
+def told_by(error: Exception) -> Rejection | str:
+    """What an error says."""
+    return Rejection(error.code, tuple(error._given.items())) if isinstance(error, LastIterateError) else str(error)

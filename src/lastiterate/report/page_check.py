@@ -29,58 +29,56 @@ def checked_page(page: str, run: Run | None, called: str) -> Verdict:
     if not verdict.accepted:
         return verdict
     if type(verdict) is not Verdict:
-        return rejected("its certificate is not that of a run")
+        return rejected("page_not_of_run")
     same_version = sheet.version == version("lastiterate")
-    if reason := (_other_words(page, sheet) if same_version else _other_numbers(page, sheet)) or _beyond(sheet):
-        return rejected(reason)
+    if otherwise := (_other_words(page, sheet) if same_version else _other_numbers(page, sheet)) or _beyond(sheet):
+        return otherwise
     known = {name: value for name, value in vars(verdict).items() if name in Verdict.__dataclass_fields__}
     return PageVerdict(
         **known, written=sheet.date, version=sheet.version, digests=tuple(sheet.digests.items()), compared=same_version
     )
 
 
-def _other_words(page: str, sheet: ReportSheet) -> str:
+def _other_words(page: str, sheet: ReportSheet) -> Verdict | None:
     """What stands on the page and is not what its certificate makes."""
     said, meant = _lines(page), _lines(page_of(sheet))
     if said == meant:
-        return ""
+        return None
     entries, proved = dict(_ENTRY.findall(page)), dict(_ENTRY.findall("\n".join(meant)))
     for name, text in proved.items():
         if entries.get(name) != text:
             stands = _short(entries[name]) if name in entries else "nothing"
-            return f"the page says {name} = {stands}, its certificate proves {_short(text)}"
+            return rejected("page_entry_differs", entry=name, said=stands, proved=_short(text))
     pairs = zip_longest(said, meant, fillvalue="")
     number, one, two = next((at, *pair) for at, pair in enumerate(pairs, 1) if pair[0] != pair[1])
-    return f"line {number} of the page says “{_short(one)}”, its certificate makes “{_short(two)}”"
+    return rejected("page_line_differs", number=number, said=_short(one), proved=_short(two))
 
 
-def _other_numbers(page: str, sheet: ReportSheet) -> str:
+def _other_numbers(page: str, sheet: ReportSheet) -> Verdict | None:
     """Which number on a page of another version is not that of its certificate."""
     claimed, entries = sheet.claimed, _ENTRY.findall(page)
     for name, value in (("epsilon", claimed.epsilon), ("delta", claimed.delta)):
         shown = [text for entry, text in entries if entry == name]
         if len(shown) != 1 or not math.isclose(float(shown[0]), value, rel_tol=1e-9):
-            return (
-                f"the page says {name} = {_short(', '.join(shown)) or 'nothing'}, its certificate proves {value:.12g}"
-            )
-    return ""
+            stands = _short(", ".join(shown)) or "nothing"
+            return rejected("page_entry_differs", entry=name, said=stands, proved=f"{value:.12g}")
+    return None
 
 
-def _beyond(sheet: ReportSheet) -> str:
+def _beyond(sheet: ReportSheet) -> Verdict | None:
     """What is shown beside the claim and is not so: the lower bound and the attacker's chances are computed again."""
     claimed, given = sheet.claimed, float(sheet.shown["lower_bound"])
     found = lower_bound_for(claimed.run, claimed.delta, claimed.releases, claimed.members).epsilon
     if not math.isclose(given, found, rel_tol=SAME):
-        return f"the page says that epsilon is at least {given:.6g}, its run gives {found:.6g}"
+        return rejected("page_lower_bound_differs", said=given, found=found)
     if math.isfinite(claimed.epsilon):
         chances = np.array(sheet.shown["detected"], float), np.array(detected(claimed.proved))
         if chances[0].shape != chances[1].shape or not (chances[0] >= chances[1] * (1 - SAME)).all():
-            return "the page gives an attacker smaller chances than its certificate proves"
+            return rejected("page_chances_too_small")
     growth = sheet.shown["growth"]
     if growth is not None and not math.isclose(float(growth["hidden"][-1]), claimed.epsilon, rel_tol=SAME):
-        ends = growth["hidden"][-1]
-        return f"the curve of the page ends at epsilon = {ends}, its certificate proves {claimed.epsilon:.6g}"
-    return ""
+        return rejected("page_curve_ends_elsewhere", ends=growth["hidden"][-1], proved=claimed.epsilon)
+    return None
 
 
 def _lines(page: str) -> list[str]:

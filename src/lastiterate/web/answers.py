@@ -34,7 +34,7 @@ _QUICK = 0.1  # CPU seconds for an account: curves then have as many points as c
 def answered(question: Any) -> Iterator[Part]:
     """The parts of the answer; what is wrong with the question is an error of the library, with the field to blame."""
     if not isinstance(question, dict):
-        raise InvalidInput(f"a question must be a table. Got a {type(question).__name__}.")
+        raise must_be("question", "a table", f"a {type(question).__name__}", called="a question")
     return _chosen(QUESTIONS, "ask", question.get("ask"))(question)
 
 
@@ -124,7 +124,7 @@ def _opened(question: Mapping[str, Any]) -> Iterator[Part]:
     """A run from the text of a file."""
     name, text = _given(question, "name"), _given(question, "text")
     if not isinstance(name, str) or not isinstance(text, str):
-        raise InvalidInput("a file must have a name and a text.", field="file")
+        raise InvalidInput("file_without_text", field="file")
     yield {"part": "run", "run": as_form(run_from_text(text, name, toml=not name.endswith(".json")))}
 
 
@@ -167,7 +167,7 @@ def _run(question: Mapping[str, Any]) -> Run:
 
 def _given(question: Mapping[str, Any], name: str) -> Any:
     if question.get(name) is None:
-        raise InvalidInput(f"{name} is missing. Enter a value.", field=name)
+        raise InvalidInput("value_missing", field=name)
     return question[name]
 
 

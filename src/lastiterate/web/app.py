@@ -14,15 +14,13 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from lastiterate.errors import worded
 from lastiterate.web.guard import Guard
 from lastiterate.web.streaming import Answer
 from lastiterate.web.workers import Workers
 
 STATIC = Path(__file__).parent / "static"
 LARGEST_QUESTION = 2**20  # bytes
-_TOO_LARGE = (
-    f"A request must have at most {LARGEST_QUESTION} bytes. Use a named schedule instead of one number per step."
-)
 
 
 def application(token: str, port: int, start: dict[str, Any], workers: Workers) -> Guard:
@@ -48,9 +46,9 @@ def application(token: str, port: int, start: dict[str, Any], workers: Workers) 
         except ClientDisconnect:  # there is nobody left to be told
             return Response(status_code=400)
         if body is None:
-            return _refused(_TOO_LARGE, 413)
+            return _refused(worded("request_too_large", most=LARGEST_QUESTION), 413)
         if not _is_json(body):
-            return _refused("A request must be JSON.", 422)
+            return _refused(worded("request_not_json"), 422)
         return Answer(workers, body)
 
     routes = [

@@ -20,9 +20,9 @@ def run_to_python(run: Run, delta: float) -> str:
     if not rest and run.batches.per_epoch > 1:
         plain["steps"] = {"epochs": epochs}
     names = [*_ORDER, *(name for name in plain if name not in _ORDER and plain[name] != _USUAL.get(name))]
-    entries = "".join(f"    {name}={_entry(name, plain[name])},\n" for name in names)
-    account = f"report = li.account(run, delta={delta!r})\nprint(report)\n"
-    return f"import lastiterate as li\n\nrun = li.Run(\n{entries})\n{account}"
+    entries = (f"    {name}={_entry(name, plain[name])}," for name in names)
+    account = f"report = li.account(run, delta={delta!r})"
+    return "\n".join(["import lastiterate as li", "", "run = li.Run(", *entries, ")", account, "print(report)", ""])
 
 
 def _entry(name: str, value: Any) -> str:

@@ -12,72 +12,11 @@ from lastiterate.algorithms.kinds import SECTIONS, Kind
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import INSIDE_UNIT, checked_number
 from lastiterate.privacy.adjacency import Adjacency
+from lastiterate.report.form import ARGUMENTS, KINDS
 
 # In the order of the page. How many records a batch has is asked once for all kinds of batches.
 OFFERED = ("loss", "batches", "noise", "domain", "optimizer", "released")
 _ASKED_ELSEWHERE = {"batches": ("records", "batch_size", "rate", "batches"), "noise": ("std", "multiplier")}
-KINDS = {
-    "logistic": "logistic regression",
-    "softmax": "softmax, several classes",
-    "ridge": "squared loss (ridge)",
-    "huber": "Huber regression",
-    "smooth_hinge": "smooth hinge (SVM)",
-    "network": "neural network, clipped",
-    "general": "another loss, by its properties",
-    "full": "full batch: every record at every step",
-    "cyclic": "cyclic: one fixed order",
-    "shuffled": "shuffled",
-    "fixed_size": "random, of fixed size",
-    "poisson": "Poisson",
-    "poisson_mean": "Poisson, divided by the batch's own size",
-    "balls_and_bins": "balls and bins",
-    "on_mean_gradient": "on the mean gradient",
-    "on_gradient_sum": "on the gradient sum (DP-SGD)",
-    "on_iterate": "on the iterate",
-    "langevin": "Langevin: √(2·step size) times the noise",
-    "unbounded": "none",
-    "ball": "on a ball",
-    "box": "on a cube",
-    "convex_set": "on a convex set",
-    "sgd": "SGD",
-    "adam": "Adam",
-    "other": "another, by name",
-    "last": "the last iterate",
-    "ema": "a moving average of iterates",
-    "average": "the mean of iterates",
-}
-ARGUMENTS = {
-    "feature_norm": ("largest norm of a record’s features", "length"),
-    "l2": ("l2 regularisation", "gradient norm per length"),
-    "clip": ("clip gradients at", "gradient norm"),
-    "classes": ("classes", "count"),
-    "pull": ("cap on wrong-class probability", "share, up to 1"),
-    "residual_bound": ("largest residual", "unit of the target"),
-    "threshold": ("threshold of Huber's loss", "unit of the target"),
-    "width": ("width of the rounded corner", "margin"),
-    "smoothness": ("smoothness", "gradient norm per length"),
-    "strong_convexity": ("strong convexity", "gradient norm per length"),
-    "weak_convexity": ("weak convexity", "gradient norm per length"),
-    "gradient_sensitivity": ("gradient change if a record is replaced", "gradient norm"),
-    "gradient_norm": ("largest norm of a gradient", "gradient norm"),
-    "each_epoch": ("a new order each epoch", "yes or no"),
-    "last": ("last", "iterates to average, or what to do with leftover records"),
-    "radius": ("radius", "length"),
-    "side": ("side", "length"),
-    "diameter": ("diameter", "length"),
-    "dimension": ("parameters of the model", "count"),
-    "momentum": ("momentum", "share, below 1"),
-    "nesterov": ("Nesterov's momentum", "yes or no"),
-    "dampening": ("dampening", "share, below 1"),
-    "beta1": ("beta1", "share, below 1"),
-    "beta2": ("beta2", "share, below 1"),
-    "floor": ("floor of the denominator", "gradient norm"),
-    "decoupled": ("decoupled weight decay (AdamW)", "yes or no"),
-    "name": ("name", "text"),
-    "decay": ("decay", "share, below 1"),
-}
-
-
 _LEFT_OVER = (SMALLER, DROP)
 
 

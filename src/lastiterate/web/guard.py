@@ -8,14 +8,18 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from lastiterate.errors import worded
+
 _USUAL_PORT = 80  # which browsers leave out
 NAMES = ("127.0.0.1", "localhost")
-_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "require-trusted-types-for 'script'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
+_POLICY = {
+    "default-src": "none",
+    **dict.fromkeys(("script-src", "style-src", "img-src", "connect-src"), "self"),
+    "require-trusted-types-for": "script",
+    **dict.fromkeys(("base-uri", "form-action", "frame-ancestors"), "none"),
+}
 _HEADERS = {
-    "Content-Security-Policy": _POLICY,
+    "Content-Security-Policy": "; ".join(f"{what} '{allowed}'" for what, allowed in _POLICY.items()),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -43,17 +47,18 @@ class Guard:
                 MutableHeaders(scope=message).update(_HEADERS)
             await send(message)
 
-        reason = self._refusal(scope)
-        answer = self.app if reason is None else JSONResponse({"error": reason}, status_code=403)
+        refused = self._refusal(scope)
+        answer = self.app if refused is None else JSONResponse({"error": worded(refused)}, status_code=403)
         await answer(scope, receive, guarded)
 
     def _refusal(self, scope: Scope) -> str | None:
+        """Why nobody may ask this, by its code."""
         headers = Headers(scope=scope)
         if headers.get("host", "") not in self.hosts:
-            return "Open this page at the address that `lastiterate serve` printed; other host names are refused."
+            return "host_refused"
         origin = headers.get("origin")
         if origin is not None and origin not in [f"http://{host}" for host in self.hosts]:
-            return "Requests from other web pages are refused."
+            return "origin_refused"
         if not compare_digest(scope["path"].lstrip("/").partition("/")[0].encode(), self.token):
-            return "Open the whole address that `lastiterate serve` printed, including its token."
+            return "token_missing"
         return None

@@ -10,22 +10,21 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from lastiterate.errors import InvalidInput, must_be, worded
+
 try:
     import uvicorn
 
     from lastiterate.web.app import application
     from lastiterate.web.workers import Workers
 except ImportError as error:
-    raise ImportError(
-        "lastiterate serve needs Starlette and uvicorn. Install them with: pip install 'lastiterate[web]'."
-    ) from error
+    raise ImportError(worded("web_not_installed")) from error
 
 from lastiterate.algorithms.batches import Cyclic
 from lastiterate.algorithms.length import epochs
 from lastiterate.algorithms.losses import logistic
 from lastiterate.algorithms.noise import OnMeanGradient
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import InvalidInput, must_be
 from lastiterate.web.form import start
 
 HOST = "127.0.0.1"
@@ -102,9 +101,6 @@ def planner(run: Run | None, delta: float, port: int = 0) -> Planner:
         listening.bind((HOST, port))
     except OSError as error:
         listening.close()
-        raise InvalidInput(
-            f"port {port} cannot be used: {error.strerror}. Use another one, or --port 0 for any free port.",
-            field="port",
-        ) from error
+        raise InvalidInput("port_not_usable", field="port", port=port, error=error.strerror) from error
     listening.listen()
     return Planner(listening, secrets.token_urlsafe(_TOKEN_BYTES), begins_with)

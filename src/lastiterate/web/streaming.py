@@ -8,10 +8,10 @@ from json import dumps, loads
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from lastiterate.errors import worded
 from lastiterate.web.workers import TooBusy, Workers
 
 _HEADERS = [(b"content-type", b"application/x-ndjson"), (b"x-accel-buffering", b"no")]
-_BROKEN = dumps({"error": "The computation ended without a result. Try again with fewer steps.", "broken": True}) + "\n"
 
 
 class Answer(Response):
@@ -33,13 +33,14 @@ class Answer(Response):
     async def _sent(self, send: Send) -> None:
         try:
             async with self.workers.answer(self.question) as lines:
-                first = await anext(lines, _BROKEN.encode())
+                broken = f"{dumps({'error': worded('computation_ended'), 'broken': True})}\n".encode()
+                first = await anext(lines, broken)
                 await _begin(send, _status(first))
                 await _line(send, first)
                 async for line in lines:
                     await _line(send, line)
-                if not lines.ended and first != _BROKEN.encode():
-                    await _line(send, _BROKEN.encode())
+                if not lines.ended and first != broken:
+                    await _line(send, broken)
         except TooBusy as error:
             await _begin(send, 503)
             await _line(send, f"{dumps({'error': str(error)})}\n".encode())

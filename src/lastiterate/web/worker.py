@@ -16,7 +16,7 @@ from threading import Event, Thread
 from typing import IO, Any
 
 from lastiterate.accounting.plain import finite
-from lastiterate.errors import LastIterateError
+from lastiterate.errors import LastIterateError, worded
 from lastiterate.progress import heard
 from lastiterate.web.answers import answered
 
@@ -76,10 +76,10 @@ def work(question: str | bytes, say: Callable[[dict[str, Any]], None], stopped: 
     except LastIterateError as error:
         say({"error": str(error), "field": error.field})
     except MemoryError:
-        say({"error": "Not enough memory. Use fewer steps or records.", "field": "steps"})
+        say({"error": worded("memory_exhausted"), "field": "steps"})
     except Exception as error:
         print(f"lastiterate serve: {type(error).__name__}: {error}", file=sys.stderr)
-        say({"error": "Something went wrong inside lastiterate. The terminal shows the error.", "broken": True})
+        say({"error": worded("planner_failed"), "broken": True})
 
 
 class _Progress:

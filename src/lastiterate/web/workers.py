@@ -67,13 +67,13 @@ class Workers:
     async def _in_turn(self) -> Process:
         """A process, as soon as not too many compute."""
         if self._waiting >= _MOST_WAITING or self._closed:
-            raise TooBusy("Too many computations are waiting. Close other windows of this page, or wait.")
+            raise TooBusy("too_many_waiting")
         self._waiting += 1
         try:
             async with asyncio.timeout(_LONGEST_WAIT):
                 return await self._next()
         except TimeoutError:
-            raise TooBusy("Other computations did not end within a minute. Cancel them, and try again.") from None
+            raise TooBusy("others_did_not_end") from None
         finally:
             self._waiting -= 1
 
@@ -82,7 +82,7 @@ class Workers:
         try:
             process = await self._free.get()
             if process is None:
-                raise TooBusy("The planner was stopped in its terminal.")
+                raise TooBusy("planner_stopped")
         except BaseException:
             self._turns.release()
             raise

@@ -98,7 +98,7 @@ def least_noise(
         if (report.best.theorem, best_rung(report.best, delta)) == best:
             break
     if report.epsilon > target:
-        raise Unavailable(f"no noise up to e^{_WIDEST:.0f} times the present one meets epsilon = {target:g}.")
+        raise Unavailable("no_noise_meets", epsilon=target, widest=_WIDEST)
     return report.run
 
 

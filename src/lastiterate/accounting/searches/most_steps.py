@@ -15,12 +15,9 @@ def longest_run(run: Run, meets_target: Meets, most_steps: int) -> Run:
         return meets_target(run.first(count * unit))
 
     if longest < unit:
-        raise Unavailable(f"most_steps must be at least one epoch of {unit} steps. Got {longest}.", field="most_steps")
+        raise Unavailable("most_steps_below_epoch", field="most_steps", per_epoch=unit, got=f"{longest}")
     if not meets(1):
-        raise Unavailable(
-            f"not even {unit} step{'s' if unit > 1 else ''} meet epsilon = {meets_target.epsilon:g}. "
-            "Calibrate the noise instead."
-        )
+        raise Unavailable("no_steps_meet", steps=unit, epsilon=meets_target.epsilon)
     low, high = 1, 2
     while high * unit <= longest and meets(high):
         low, high = high, 2 * high

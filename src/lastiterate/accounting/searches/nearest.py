@@ -23,11 +23,7 @@ def run_of_nearest_batch_size(run: Run, meets: Meets) -> Run:
     """With as many epochs. Next to a noise multiplier large batches cost most; next to noise on the mean, small ones."""
     sizes = run.batches.other_sizes
     if len(sizes) < 2:
-        raise Unavailable(
-            f"{run.batches.called} of {run.batches.records} records have no batch size to change. Use li.Shuffled or "
-            "li.Poisson.",
-            field="free",
-        )
+        raise Unavailable("no_batch_size", field="free", batches=run.batches.called, records=run.batches.records)
     start = min(bisect_left(sizes, round(run.batches.divisor)), len(sizes) - 1)
     costly, cheap = (len(sizes) - 1, 0) if run.noise.on_sum else (0, len(sizes) - 1)
 
@@ -38,10 +34,7 @@ def run_of_nearest_batch_size(run: Run, meets: Meets) -> Run:
         return _of_size(run, sizes[_last_that_meets(met_at, start, costly, 1)])
     found = _first_that_meets(met_at, start, (cheap, costly), 1)
     if found is None:
-        raise Unavailable(
-            f"no batch size from {sizes[0]} to {sizes[-1]} meets epsilon = {meets.epsilon:g}. Calibrate the noise instead.",
-            field="free",
-        )
+        raise Unavailable("no_batch_size_meets", field="free", least=sizes[0], most=sizes[-1], epsilon=meets.epsilon)
     return _of_size(run, sizes[found])
 
 
@@ -57,14 +50,11 @@ def run_of_nearest_step_size(run: Run, meets: Meets) -> Run:
     if met_at(0):
         longest = _last_that_meets(met_at, 0, _FARTHEST, _FIRST_STRIDE)
         if longest == _FARTHEST:
-            raise Unavailable(
-                f"every step size meets epsilon = {meets.epsilon:g}: the noise grows with the step. Calibrate the noise.",
-                field="free",
-            )
+            raise Unavailable("every_step_size_meets", field="free", epsilon=meets.epsilon)
         return at(longest)
     found = _first_that_meets(met_at, 0, (-_FARTHEST, _FARTHEST), _FIRST_STRIDE)
     if found is None:
-        raise Unavailable(f"no step size meets epsilon = {meets.epsilon:g}. Calibrate the noise instead.", field="free")
+        raise Unavailable("no_step_size_meets", field="free", epsilon=meets.epsilon)
     return at(found)
 
 

@@ -42,11 +42,7 @@ def largest_spending(
         if not (low < spent < high and spent >= _SMALLEST):
             break
     if found is None:
-        raise Unavailable(
-            f"no epsilon of one trial was found with which the best of {trials.mean:g} trials on average meets epsilon = "
-            f"{epsilon:g} at delta = {delta:g}. Allow a larger epsilon, or fewer trials.",
-            field="epsilon",
-        )
+        raise Unavailable("no_trial_meets", field="epsilon", mean=trials.mean, epsilon=epsilon, delta=delta)
     return found
 
 
