@@ -31,7 +31,7 @@ def event_of(guarantee: Notion | Report) -> Any:
         return event
     if isinstance(guarantee, Report):
         return LastIterateDpEvent(guarantee.run, guarantee.releases)
-    raise Unavailable("guarantee_no_event")
+    raise Unavailable("exported_no_event")
 
 
 def compose_into(accountant: Any, guarantee: Notion | Report, count: int = 1) -> Any:
@@ -45,22 +45,22 @@ def compose_into(accountant: Any, guarantee: Notion | Report, count: int = 1) ->
         raise must_be("accountant", "an accountant of dp-accounting", f"{shown(accountant):.60}")
     if adjacency_of(accountant.neighboring_relation) is not adjacency:
         got = accountant.neighboring_relation.name
-        raise Incompatible("accountant_relation", relation=relation_of(adjacency), got=got)
+        raise Incompatible("dp_accountant_relation", relation=relation_of(adjacency), got=got)
     if isinstance(accountant, dp.rdp.RdpAccountant) and adjacency.replaces:
-        raise Incompatible("accountant_not_doubling")
+        raise Incompatible("dp_accountant_not_doubling")
     event = event_of(guarantee)
     if isinstance(event, LastIterateDpEvent) and not accountant.supports(event):
-        raise Unavailable("accountant_without_runs", got=type(accountant).__name__)
+        raise Unavailable("dp_accountant_without_runs", got=type(accountant).__name__)
     return accountant.compose(event, times)
 
 
 def best_notion(guarantee: Any) -> Notion:
     """The notion itself, or that of a report's best theorem; an error if it has a caveat."""
     if isinstance(guarantee, Report) and guarantee.members:
-        raise InvalidInput("guarantee_of_one_user", field="guarantee")
+        raise InvalidInput("exported_of_one_user", field="guarantee")
     notion = guarantee.best.notion if isinstance(guarantee, Report) else guarantee
     if not isinstance(notion, Notion):
-        raise InvalidInput("guarantee_kind", field="guarantee", got=f"{shown(guarantee):.60}")
+        raise InvalidInput("exported_kind", field="guarantee", got=f"{shown(guarantee):.60}")
     return notion.as_notion()
 
 

@@ -88,7 +88,7 @@ def _notion(part: Any, adjacency: Adjacency, delta: float) -> Notion:
     except UnsupportedEvent:
         raise
     except LastIterateError as error:
-        raise UnsupportedEvent("event_wrong", event=part, error=error) from error
+        raise UnsupportedEvent("dp_event_wrong", event=part, error=error) from error
 
 
 def _best_of_repeated(event: Any, adjacency: Adjacency, delta: float) -> Notion:
@@ -113,7 +113,7 @@ def _check(part: Any, adjacency: Adjacency) -> None:
         return
     if part.run.adjacency is not adjacency:
         raise UnsupportedEvent(
-            "event_relation",
+            "dp_event_relation",
             event=part,
             own=relation_of(part.run.adjacency),
             relation=relation_of(adjacency),
@@ -121,4 +121,4 @@ def _check(part: Any, adjacency: Adjacency) -> None:
         )
     process = released(part.run.process, part.releases)
     if not any(isinstance(theorem.apply(process), Guarantee) for theorem in CATALOGUE):
-        raise UnsupportedEvent("event_no_theorem", event=part)
+        raise UnsupportedEvent("dp_event_no_theorem", event=part)

@@ -9,10 +9,10 @@ import dp_accounting as dp
 from lastiterate.errors import Unavailable
 
 _REASONS = {
-    dp.SampledWithReplacementDpEvent: "event_with_replacement",
-    dp.SingleEpochTreeAggregationDpEvent: "event_shares_noise",
-    dp.TruncatedSubsampledGaussianDpEvent: "event_truncated",
-    dp.UnsupportedDpEvent: "event_of_no_mechanism",
+    dp.SampledWithReplacementDpEvent: "dp_event_with_replacement",
+    dp.SingleEpochTreeAggregationDpEvent: "dp_event_shares_noise",
+    dp.TruncatedSubsampledGaussianDpEvent: "dp_event_truncated",
+    dp.UnsupportedDpEvent: "dp_event_of_no_mechanism",
 }
 
 
@@ -26,4 +26,4 @@ class UnsupportedEvent(Unavailable):
 
 def unsupported(event: Any) -> UnsupportedEvent:
     """For a kind of event that is not in any list."""
-    return UnsupportedEvent(_REASONS.get(type(event), "event_unknown"), event=event)
+    return UnsupportedEvent(_REASONS.get(type(event), "dp_event_unknown"), event=event)

@@ -25,7 +25,7 @@ def adjacency_of(neighboring_relation: Any) -> Adjacency:
     """The adjacency for a neighboring relation of dp-accounting: REPLACE_SPECIAL is li.ZERO_OUT, other names agree."""
     if not isinstance(neighboring_relation, NeighboringRelation):
         got = f"{shown(neighboring_relation):.60}"
-        raise InvalidInput("relation_kind", field="neighboring_relation", got=got)
+        raise InvalidInput("dp_relation_kind", field="neighboring_relation", got=got)
     return _ADJACENCIES[neighboring_relation]
 
 

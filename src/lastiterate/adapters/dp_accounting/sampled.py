@@ -34,7 +34,7 @@ def _poisson(event: Any, adjacency: Adjacency) -> Notion:
     rate = checked_number("sampling_probability", event.sampling_probability, UNIT)
     inside = _inside(event, adjacency)
     if adjacency.replaces and not (len(inside) == inside[0][1] == 1 and _are_gaussian(inside)):
-        raise UnsupportedEvent("event_not_one_gaussian", event=event)
+        raise UnsupportedEvent("dp_event_not_one_gaussian", event=event)
     return _on_a_batch(inside, rate, POISSON, adjacency)
 
 
@@ -43,11 +43,11 @@ def _without_replacement(event: Any, adjacency: Adjacency) -> Notion:
     differ by is as if it were replaced.
     """
     if adjacency is ADD_OR_REMOVE_ONE:
-        raise UnsupportedEvent("event_fixed_size", event=event)
+        raise UnsupportedEvent("dp_event_fixed_size", event=event)
     records = checked_count("source_dataset_size", event.source_dataset_size)
     batch = checked_count("sample_size", event.sample_size, least=0)
     if batch > records:
-        raise UnsupportedEvent("event_sample_size", event=event, records=records, sample=batch)
+        raise UnsupportedEvent("dp_event_sample_size", event=event, records=records, sample=batch)
     rate = min(up(batch / records, 1), 1.0)
     return _on_a_batch(_inside(event, REPLACE_ONE), rate, FIXED_SIZE, REPLACE_ONE).relabelled(adjacency)
 
@@ -57,7 +57,7 @@ def _inside(event: Any, adjacency: Adjacency) -> Counted:
     parts = list(parts_of(event.event))
     for part, _ in parts:
         if type(part) not in _INSIDE:
-            raise UnsupportedEvent("event_other_noise", event=event, inside=type(part).__name__)
+            raise UnsupportedEvent("dp_event_other_noise", event=event, inside=type(part).__name__)
     return [(SINGLE[type(part)](part, adjacency), count) for part, count in parts] or [(GaussianDP(0.0, adjacency), 1)]
 
 

@@ -197,59 +197,59 @@ _OPACUS_TRUSTED: dict[str, Message] = {
 
 # Guarantees as events of dp-accounting.
 _EXPORTED: dict[str, Message] = {
-    "guarantee_kind": "{field} must be a report of li.account or a notion, such as li.GaussianDP(mu=1.0). Got {got}.",
-    "guarantee_of_one_user": (
+    "exported_kind": "{field} must be a report of li.account or a notion, such as li.GaussianDP(mu=1.0). Got {got}.",
+    "exported_of_one_user": (
         "{field} must cover every record. Got a report for the records of one user; account without group."
     ),
-    "guarantee_no_event": (
+    "exported_no_event": (
         "this guarantee cannot be expressed as an event of dp-accounting. Use privacy_loss_distribution(guarantee), or "
         "pass the report of the run instead."
     ),
-    "accountant_relation": ("accountant must have neighboring_relation={relation}, that of the guarantee. Got {got}."),
-    "accountant_not_doubling": (
+    "dp_accountant_relation": ("accountant must have neighboring_relation={relation}, that of the guarantee. Got {got}."),
+    "dp_accountant_not_doubling": (
         "dp-accounting's RdpAccountant does not double the sensitivity of a Gaussian event under REPLACE_ONE, so its "
         "epsilon is too small. Use dp_accounting.pld.PLDAccountant or LastIterateAccountant."
     ),
-    "accountant_without_runs": (
+    "dp_accountant_without_runs": (
         "accountant must be a LastIterateAccountant, because the best guarantee of this report is not an event of "
         "dp-accounting. Use one, which also composes dp-accounting's events, or compose "
         "privacy_loss_distribution(report). Got {got}."
     ),
-    "relation_kind": (
+    "dp_relation_kind": (
         "{field} must be a dp_accounting.NeighboringRelation, such as NeighboringRelation.REPLACE_ONE. Got {got}."
     ),
 }
 
 # Why an event of dp-accounting is not supported.
 _EVENTS = {
-    "event_with_replacement": (
+    "dp_event_with_replacement": (
         "a record can occur in a batch several times; use PoissonSampledDpEvent or SampledWithoutReplacementDpEvent"
     ),
-    "event_shares_noise": "its steps share noise; use dp_accounting.rdp.RdpAccountant under REPLACE_SPECIAL",
-    "event_truncated": (
+    "dp_event_shares_noise": "its steps share noise; use dp_accounting.rdp.RdpAccountant under REPLACE_SPECIAL",
+    "dp_event_truncated": (
         "large batches are truncated; use dp_accounting.pld.PLDAccountant, or PoissonSampledDpEvent without truncation"
     ),
-    "event_of_no_mechanism": "it does not describe a mechanism; use another event",
-    "event_unknown": "its type is unknown; use another accountant, or describe the mechanism by another event",
-    "event_no_theorem": "no theorem applies to its run; li.account(run, delta) lists the reasons",
-    "event_relation": (
+    "dp_event_of_no_mechanism": "it does not describe a mechanism; use another event",
+    "dp_event_unknown": "its type is unknown; use another accountant, or describe the mechanism by another event",
+    "dp_event_no_theorem": "no theorem applies to its run; li.account(run, delta) lists the reasons",
+    "dp_event_relation": (
         "its run has adjacency={event.run.adjacency!r}, which is {own.name}, but the neighboring relation is "
         "{relation.name}; use adjacency={adjacency!r} in the run, or {own.name} here"
     ),
-    "event_not_one_gaussian": (
+    "dp_event_not_one_gaussian": (
         "under REPLACE_ONE it must contain one GaussianDpEvent; use ADD_OR_REMOVE_ONE, REPLACE_SPECIAL or "
         "SampledWithoutReplacementDpEvent"
     ),
-    "event_fixed_size": (
+    "dp_event_fixed_size": (
         "adding a record changes the sampling probability of all others; use REPLACE_ONE or REPLACE_SPECIAL"
     ),
-    "event_sample_size": "its sample_size must be at most {records}, the source_dataset_size, and is {sample}",
-    "event_other_noise": "it must contain Gaussian or Laplace noise only, but it contains a {inside}",
-    "event_no_response": "a removed record gives no response; use REPLACE_ONE or REPLACE_SPECIAL",
-    "event_replaces_none": (
+    "dp_event_sample_size": "its sample_size must be at most {records}, the source_dataset_size, and is {sample}",
+    "dp_event_other_noise": "it must contain Gaussian or Laplace noise only, but it contains a {inside}",
+    "dp_event_no_response": "a removed record gives no response; use REPLACE_ONE or REPLACE_SPECIAL",
+    "dp_event_replaces_none": (
         "it describes a record that is present or absent; use ADD_OR_REMOVE_ONE or REPLACE_SPECIAL"
     ),
-    "event_weights": "its sampling_probs must sum to 1, but sum to {total:.12g}",
+    "dp_event_weights": "its sampling_probs must sum to 1, but sum to {total:.12g}",
 }
 
 MESSAGES: dict[str, Message] = {
@@ -260,5 +260,5 @@ MESSAGES: dict[str, Message] = {
     **_OPACUS_TRUSTED,
     **_EXPORTED,
     **{code: f"{{event.__class__.__name__}} is not supported: {reason}." for code, reason in _EVENTS.items()},
-    "event_wrong": _event_wrong,
+    "dp_event_wrong": _event_wrong,
 }
