@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader, default_collate
 
 import lastiterate as li
 from lastiterate.adapters.opacus.trusted import TRUSTED
+from lastiterate.errors import worded
 from lastiterate.facts import fact
 from opacus_trainings import DELTA, MULTIPLIER, QUIET, RATE, Training, a_run, registered, set_up, table
 
@@ -239,7 +240,7 @@ def test_every_entry_has_an_attack_or_a_line_in_the_report_and_is_documented() -
     assert len(set(names)) == len(names)
     assert set(ATTACKS) <= set(names)
     text = DOCUMENT.read_text()
-    assert all(f"| {one.name} | {one.needed} |" in text for one in TRUSTED)
+    assert all(f"| {one.name} | {worded(one.needed)} |" in text for one in TRUSTED)
 
 
 def test_a_ghost_optimiser_that_make_private_did_not_set_up() -> None:

@@ -11,7 +11,7 @@ __all__ = ["dp_accounting", "opacus"]
 
 def __getattr__(name: str) -> ModuleType:
     if name not in __all__:
-        raise AttributeError(f"module 'lastiterate.adapters' has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return import_module(f"lastiterate.adapters.{name}")
 
 

@@ -1,11 +1,11 @@
 """Private linear models with scikit-learn's interface: set epsilon and delta, call fit and predict, read `report_`."""
 
+from lastiterate.errors import worded
+
 try:
     import sklearn  # noqa: F401
 except ImportError as error:
-    raise ImportError(
-        "lastiterate.estimators needs scikit-learn. Install it with: pip install 'lastiterate[estimators]'."
-    ) from error
+    raise ImportError(worded("library_missing", module=__name__, library="scikit-learn", extra="estimators")) from error
 
 from lastiterate.estimators.classifiers import PrivateLinearSVC, PrivateLogisticRegression
 from lastiterate.estimators.grid_search import PrivateGridSearchCV

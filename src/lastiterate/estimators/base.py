@@ -238,10 +238,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         if not isinstance(self.batches, Batches):
             return batches_of(plan, records, self._adjacency())
         if self.batches.records != records:
-            raise InvalidInput(
-                f"batches must describe {records} records, one for each row. Got {self.batches.records}.",
-                field="batches",
-            )
+            raise InvalidInput("fit_batches_rows", field="batches", rows=records, got=f"{self.batches.records}")
         return self.batches
 
     def _adjacency(self) -> Adjacency:
@@ -262,11 +259,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         if isinstance(self.batches, Batches):
             return self.batches.per_epoch
         if not isinstance(self.batches, Integral):
-            raise must_be(
-                "batches",
-                "the number of batches per epoch, or batches such as li.FullBatch(records=1000)",
-                f"{shown(self.batches):.60}",
-            )
+            raise InvalidInput("fit_batches_kind", field="batches", got=f"{shown(self.batches):.60}")
         return checked_count("batches", self.batches)
 
     def _shape(self, size: tuple[int, ...], columns: int, norms: Floats, leaks: Leaks) -> DataShape:

@@ -46,12 +46,10 @@ class _PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ig
             return _enough(known), numbers
         known = _enough(_sorted(self.classes))
         if (known.dtype.kind in "US") != (labels.dtype.kind in "OUS"):
-            raise InvalidInput(
-                f"labels must have the type of classes = {known.tolist()}. Got {labels.dtype}.", field="labels"
-            )
+            raise InvalidInput("labels_type", field="labels", classes=known.tolist(), got=f"{labels.dtype}")
         numbers = np.searchsorted(known, labels.astype(str) if labels.dtype.kind == "O" else labels)
         if not (known[np.minimum(numbers, len(known) - 1)] == labels).all():
-            raise InvalidInput(f"y must hold only labels in classes = {known.tolist()}. It holds others.", field="y")
+            raise InvalidInput("labels_unknown", field="y", classes=known.tolist())
         return known, numbers
 
     def decision_function(self, X: Any) -> Any:
@@ -82,7 +80,7 @@ def _sorted(classes: Any) -> Any:
 
 def _enough(known: Any) -> Any:
     if len(known) < 2:
-        raise InvalidInput(f"classes must hold at least two labels. Got one class, {known.tolist()}.")
+        raise InvalidInput("classes_too_few", got=f"{known.tolist()}")
     return known
 
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lastiterate.accounting.report import Report
-from lastiterate.digits import above
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import InvalidInput, worded
 from lastiterate.estimators import PrivateLinearRegression, PrivateLinearSVC, PrivateLogisticRegression
 from lastiterate.estimators.base import PrivateLinearModel
 from lastiterate.estimators.one_class import warning_of_one_class
@@ -56,23 +55,18 @@ def _in_options(message: str) -> str:
 def _check(options: argparse.Namespace) -> None:
     regression = options.model in REGRESSIONS
     if regression and options.classes:
-        raise InvalidInput(f"--classes needs a classifier. Got --model {options.model}; remove --classes.")
+        raise InvalidInput("train_classes_unused", model=options.model)
     if not regression and options.target_bound is not None:
-        raise InvalidInput(f"--target-bound needs a regression. Got --model {options.model}; remove --target-bound.")
+        raise InvalidInput("train_bound_unused", model=options.model)
     if options.test and Path(options.test).resolve() == Path(options.data).resolve():
-        raise InvalidInput(
-            "--test must be a file of public records. Got the training data; a score on them would be another release."
-        )
+        raise InvalidInput("train_test_private")
 
 
 def _check_labels(options: argparse.Namespace, table: Table) -> None:
     """A column of measurements has as many labels as values."""
     labels = len(set(table.target)) if options.model not in REGRESSIONS and not options.classes else 0
     if labels > _MOST_LABELS:
-        raise InvalidInput(
-            f"--target {options.target} has {labels} different values, too many for a classifier. Use --model ridge for "
-            "numbers, or list all labels with --classes."
-        )
+        raise InvalidInput("train_many_labels", target=options.target, labels=labels)
 
 
 def _model(options: argparse.Namespace, scales: PublicScales) -> PrivateLinearModel:
@@ -99,7 +93,7 @@ def _test_table(table: Table, options: argparse.Namespace) -> Table | None:
         return None
     test = read_table(options.test, options.target)
     if test.names != table.names:
-        raise InvalidInput(f"{options.test} must have the columns of {options.data}, in the same order.")
+        raise InvalidInput("train_test_columns", test=options.test, data=options.data)
     return test
 
 
@@ -129,21 +123,17 @@ def _content(
 
 
 def _text(model: PrivateLinearModel, content: dict[str, Any], options: argparse.Namespace) -> str:
-    report, plan = model.report_, model.plan_
+    report = model.report_
     lines = [
         *map(str, report.caveats),
-        f"epsilon = {above(report.epsilon, 6)} at delta = {report.delta:g} ({report.unit}), "
-        f"by {report.best.theorem.name}",
-        f"releasing every iterate: epsilon = {report.composition:.4g}",
-        f"training plan: {plan}",
-        f"noise std {model.noise_:.4g} on the mean gradient; centring and scaling used {100 * _share(report):.2g}% of the "
-        "privacy budget (of mu²)",
+        worded("train_epsilon", report=report),
+        worded("train_plan", plan=model.plan_, noise=model.noise_, share=100 * _share(report)),
     ]
     if options.test:
         name = "R²" if options.model in REGRESSIONS else "accuracy"
-        lines.append(f"{name} on {options.test}: {content['score_on_test']:.4f}")
+        lines.append(worded("train_score", name=name, test=options.test, score=content["score_on_test"]))
     if not options.write:
-        lines.append("save the model with --write model.json")
+        lines.append(worded("train_unsaved"))
     return "\n".join(lines)
 
 

@@ -17,6 +17,7 @@ from lastiterate.errors import (
     checked_choice,
     checked_count,
     checked_number,
+    worded,
 )
 from lastiterate.estimators.leaks import Leaks, outside
 from lastiterate.facts import fact
@@ -52,21 +53,15 @@ def seed_of(random_state: Any, leaks: Leaks) -> int | None:
     try:
         return int(check_random_state(random_state).randint(2**31 - 1))
     except ValueError as error:
-        raise InvalidInput(
-            f"random_state must be None, an integer or a RandomState: {error}.", field="random_state"
-        ) from error
+        raise InvalidInput("random_state_kind", field="random_state", error=error) from error
 
 
 def warn_of_longer(norms: Floats, most: float) -> None:
     """Rows that are longer than this are scaled down to it."""
     count = count_longer(norms, most)
     if count:
-        warnings.warn(
-            f"{count} of {len(norms)} rows were longer than feature_norm = {most:g} and were scaled down to it. "
-            "This number is not private.",
-            PrivacyLeak,
-            stacklevel=outside(),
-        )
+        said = worded("rows_shortened", count=count, rows=len(norms), norm=most)
+        warnings.warn(said, PrivacyLeak, stacklevel=outside())
 
 
 def delta_of(delta: float | None, records: int, leaks: Leaks) -> float:

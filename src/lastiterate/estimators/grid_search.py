@@ -109,11 +109,7 @@ class PrivateGridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mi
         """With the δ of the search, if that has one; its own ε comes later."""
         model_of(self.estimator)
         if (self.epsilon is None) != (self.delta is None):
-            raise InvalidInput(
-                "epsilon and delta of a search must be given together. Give both, or neither: the estimator's are for one "
-                "trial.",
-                field="delta" if self.delta is None else "epsilon",
-            )
+            raise InvalidInput("search_half_target", field="delta" if self.delta is None else "epsilon")
         if self.epsilon is None:
             return clone(self.estimator)
         checked_number("epsilon", self.epsilon, POSITIVE)
@@ -125,9 +121,7 @@ class PrivateGridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mi
         try:
             settings = list(ParameterGrid(self.param_grid))
         except (TypeError, ValueError) as error:
-            raise InvalidInput(
-                f"param_grid must map settings to lists of values: {error}.", field="param_grid"
-            ) from error
+            raise InvalidInput("search_grid_kind", field="param_grid", error=error) from error
         decided = () if self.epsilon is None else ("epsilon",)
         for setting in settings:
             check_trial(trial_of(estimator, setting, decided))
@@ -153,15 +147,12 @@ class PrivateGridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mi
             seed = None if source.private else int(source.bits()) >> 33
             model = silent(trial_of(plan.estimator, setting), seed).fit(*training)
             if model_of(model).run_ != run:
-                raise Unavailable("a trial ran otherwise than it was accounted for, so nothing is released.")
+                raise Unavailable("search_trial_differs")
             score = plan.validation.score(model, source)
             if best is None or score > best[0]:
                 best = score, setting, model
         if best is None:
-            raise Unavailable(
-                "the number of trials that was drawn is 0, so there is no model. This does not depend on the data. Use "
-                "li.trials.Geometric, which is never 0."
-            )
+            raise Unavailable("search_no_trial")
         self.best_score_, self.best_params_, self.best_estimator_ = best
 
     @_has("predict")  # type: ignore[untyped-decorator]
@@ -212,8 +203,4 @@ class PrivateGridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mi
 def _check_upstream() -> None:
     upstream = upstream_of_this_fit()
     if upstream.private or upstream.others:
-        raise InvalidInput(
-            "PrivateGridSearchCV must not follow a step that learns from the same records: trials would not be independent. "
-            "Private estimators prepare features by themselves.",
-            field="estimator",
-        )
+        raise InvalidInput("search_after_learning", field="estimator")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from lastiterate.errors import worded
 from lastiterate.estimators.base import PrivateLinearModel
 from lastiterate.estimators.public_scales import PublicScales
 from lastiterate.numerics.arrays import Floats
@@ -19,17 +20,8 @@ def warning_of_one_class(
     answers = set(np.asarray(model.predict(rows)).tolist())
     if len(answers) > 1 or len(rows) < 2:
         return None
-    which = f"every record of {where}" if public is not None else _DRAWN[bool(scales.bounded.all())]
-    return (
-        f"the model predicts {answers.pop()!r} for {which}. Set public ranges of the columns with --bounds or --scale, "
-        "or use a larger epsilon."
-    )
-
-
-_DRAWN = {
-    True: f"each of {_ROWS} rows drawn within the bounds",
-    False: f"each of {_ROWS} rows drawn around the private centre",
-}
+    test = None if public is None else where
+    return worded("train_one_class", answer=answers.pop(), test=test, rows=_ROWS, bounded=bool(scales.bounded.all()))
 
 
 def _drawn(model: PrivateLinearModel, scales: PublicScales) -> Floats:

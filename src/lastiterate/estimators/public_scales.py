@@ -49,7 +49,7 @@ def public_scales(names: Sequence[str], bounds: Sequence[str], scales: Sequence[
     ranges = {name: _bounds(name, text) for name, text in _named("--bounds", bounds, names)}
     sizes = {name: _scale(name, text) for name, text in _named("--scale", scales, names)}
     for name in ranges.keys() & sizes.keys():
-        raise InvalidInput(f"column {name} is in both --bounds and --scale. Remove it from one of them.")
+        raise InvalidInput("train_scaled_twice", column=name)
     given = {**{name: (0.0, size) for name, size in sizes.items()}, **ranges}
     found = [given.get(name, given.get(_ALL_OTHERS, (0.0, 1.0))) for name in names]
     bounded = [name in ranges or (name not in sizes and _ALL_OTHERS in ranges) for name in names]
@@ -62,11 +62,9 @@ def _named(option: str, texts: Sequence[str], names: Sequence[str]) -> list[tupl
     for text in texts:
         name, is_there, value = text.rpartition("=")
         if not is_there:
-            raise InvalidInput(f"{option} must look like {_EXAMPLES[option]}. Got {text!r:.60}.")
+            raise InvalidInput("train_scale_form", option=option, example=_EXAMPLES[option], got=f"{text!r:.60}")
         if name not in (*names, _ALL_OTHERS):
-            raise InvalidInput(
-                f"{option} names the column {name!r}, which is not in the data. The columns are {', '.join(names)}."
-            )
+            raise InvalidInput("train_scale_column", option=option, column=name, columns=names)
         found.append((name, value))
     return found
 
@@ -78,7 +76,7 @@ def _bounds(name: str, text: str) -> _Range:
     except ValueError:
         ends = (math.nan, math.nan)
     if not is_there or not -1e100 < ends[0] < ends[1] < 1e100:
-        raise InvalidInput(f"--bounds of {name} must be LOW:HIGH, two numbers, the lower one first. Got {text!r:.60}.")
+        raise InvalidInput("train_bounds_form", column=name, got=f"{text!r:.60}")
     return (ends[0] + ends[1]) / 2, (ends[1] - ends[0]) / 2
 
 
@@ -86,5 +84,5 @@ def _scale(name: str, text: str) -> float:
     try:
         number = float(text)
     except ValueError:
-        raise InvalidInput(f"--scale of {name} must be a number. Got {text!r:.60}.") from None
+        raise InvalidInput("train_scale_number", column=name, got=f"{text!r:.60}") from None
     return checked_number(f"--scale of {name}", number, POSITIVE)

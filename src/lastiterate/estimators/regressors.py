@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 
 from lastiterate.algorithms import losses
 from lastiterate.algorithms.losses import Loss
-from lastiterate.errors import POSITIVE, PrivacyLeak, checked_number, must_be, shown
+from lastiterate.errors import POSITIVE, PrivacyLeak, checked_number, must_be, shown, worded
 from lastiterate.estimators.base import DataShape, PrivateLinearModel
 from lastiterate.estimators.leaks import Leaks, outside
 from lastiterate.estimators.prepared import ROWS_AT_ONCE
@@ -127,13 +127,8 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
 def _warn_of_larger(targets: Floats, bound: float) -> None:
     count = int((np.abs(targets) > bound * (1 + 1e-9)).sum())
     if count:
-        warnings.warn(
-            f"{count} of {len(targets)} targets were larger than target_bound = {bound:g} and were clipped to it. "
-            "This number "
-            "is not private.",
-            PrivacyLeak,
-            stacklevel=outside(),
-        )
+        said = worded("targets_clipped", count=count, targets=len(targets), bound=bound)
+        warnings.warn(said, PrivacyLeak, stacklevel=outside())
 
 
 def _pieces(targets: Floats) -> Iterator[Floats]:

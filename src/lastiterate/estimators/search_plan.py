@@ -66,7 +66,7 @@ def search_plan_within(
 
     plan = largest_spending(made, epsilon=epsilon, delta=_delta_of(estimator), trials=trials)
     if not plan.epsilon <= epsilon:
-        raise Unavailable(f"the search would spend epsilon = {plan.epsilon:.6g}, which is more than {epsilon:g}.")
+        raise Unavailable("search_overspent", epsilon=plan.epsilon, most=epsilon)
     return plan
 
 

@@ -32,7 +32,7 @@ class Table:
         found = np.array([_number(cell) for cell in self.target])
         if not np.isfinite(found).all():
             wrong = self.target[int(np.argmin(np.isfinite(found)))]
-            raise InvalidInput(f"the target column of a regression must hold numbers. Got {wrong!r}.")
+            raise InvalidInput("table_target", got=f"{wrong!r}")
         return found
 
 
@@ -46,18 +46,16 @@ def _read_parquet(path: str, target: str) -> Table:
     try:
         content = reader.read_table(path)
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"{path} cannot be read as a Parquet file: {error!s:.120}") from error
+        raise InvalidInput("table_not_parquet", path=path, error=error) from error
     header = list(content.column_names)
     _check_header(path, header, target)
     if not content.num_rows:
-        raise InvalidInput(f"{path} must hold at least one record.")
+        raise InvalidInput("table_empty", path=path, header=False)
     names = tuple(name for name in header if name != target)
     features = [_column(path, name, content.column(name).to_pylist()) for name in names]
     labels = content.column(target).to_pylist()
     if None in labels:
-        raise InvalidInput(
-            f"{path}, record {labels.index(None) + 1}: column {target} is empty. Fill it, or remove the record."
-        )
+        raise InvalidInput("table_gap", path=path, record=labels.index(None) + 1, column=target)
     return Table(names, np.stack(features, axis=1), tuple(str(one).strip() for one in labels))
 
 
@@ -65,7 +63,7 @@ def _column(path: str, name: str, values: list[Any]) -> Floats:
     """Numbers, and true and false as 1 and 0."""
     for place, one in enumerate(values):
         if not isinstance(one, int | float) or not abs(one) < _LARGEST:
-            raise InvalidInput(_not_a_number(f"{path}, record {place + 1}", name, one))
+            raise InvalidInput("table_cell", path=path, unit="record", at=place + 1, column=name, got=f"{one!r:.60}")
     return np.array(values, float)
 
 
@@ -74,9 +72,9 @@ def _read_csv(path: str, target: str) -> Table:
     try:
         rows = [(lines.line_num, [cell.strip() for cell in row]) for row in lines if row]
     except csv.Error as error:
-        raise InvalidInput(f"{path}, line {lines.line_num} is not CSV: {error}.") from error
+        raise InvalidInput("table_not_csv", path=path, line=lines.line_num, error=error) from error
     if len(rows) < 2:
-        raise InvalidInput(f"{path} must hold a header line and at least one record.")
+        raise InvalidInput("table_empty", path=path, header=True)
     header = rows[0][1]
     _check_header(path, header, target)
     place = header.index(target)
@@ -87,32 +85,26 @@ def _read_csv(path: str, target: str) -> Table:
 
 def _check_header(path: str, header: list[str], target: str) -> None:
     if target not in header:
-        hint = " Cells are separated by commas." if len(header) == 1 else ""
-        raise InvalidInput(f"{path} has no column {target!r}. It has {', '.join(header)}.{hint}")
+        raise InvalidInput("table_no_target", path=path, target=target, columns=header)
     twice = [name for name in header if not name or header.count(name) > 1]
     if twice:
-        raise InvalidInput(f"{path} must have a different name for each column. Got {twice[0]!r} twice.")
+        raise InvalidInput("table_name_twice", path=path, got=f"{twice[0]!r}")
     if len(header) < 2:
-        raise InvalidInput(f"{path} must have at least one feature column besides the target. Got {header}.")
+        raise InvalidInput("table_no_feature", path=path, got=f"{header}")
 
 
 def _numbers(path: str, line: int, header: list[str], row: list[str], place: int) -> list[float]:
     if len(row) != len(header):
-        raise InvalidInput(f"{path}, line {line} must have {len(header)} cells, one per column. Got {len(row)}.")
+        raise InvalidInput("table_row", path=path, line=line, columns=len(header), got=f"{len(row)}")
     found = []
     for column, cell in enumerate(row):
         number = _number(cell)
         if column != place and not abs(number) < _LARGEST:
-            raise InvalidInput(_not_a_number(f"{path}, line {line}", header[column], cell))
+            raise InvalidInput(
+                "table_cell", path=path, unit="line", at=line, column=header[column], got=f"{cell!r:.60}"
+            )
         found.append(number)
     return found[:place] + found[place + 1 :]
-
-
-def _not_a_number(place: str, column: str, found: Any) -> str:
-    return (
-        f"{place}: column {column} must hold numbers. Got {found!r:.60}; encode or fill it without looking at other "
-        "records, or remove the column."
-    )
 
 
 def _number(cell: str) -> float:

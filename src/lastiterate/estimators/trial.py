@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import InvalidInput, must_be, shown
+from lastiterate.errors import InvalidInput, shown
 from lastiterate.estimators.base import PrivateLinearModel
 from lastiterate.estimators.given import FLOATS, dense
 from lastiterate.estimators.preparation import PrivatePreparation
@@ -26,12 +26,7 @@ def model_of(estimator: Any) -> PrivateLinearModel:
     """The private estimator itself, or the one that a pipeline ends in."""
     *_, last = _along(estimator)
     if not isinstance(last, PrivateLinearModel):
-        raise must_be(
-            "estimator",
-            "a private estimator, such as PrivateLogisticRegression(epsilon=0.5, delta=1e-5), or a Pipeline that ends "
-            "in one",
-            type(last).__name__,
-        )
+        raise InvalidInput("search_estimator_kind", field="estimator", got=type(last).__name__)
     return last
 
 
@@ -53,10 +48,7 @@ def trial_of(estimator: Any, setting: dict[str, Any], decided: tuple[str, ...] =
     known = {name for name in trial.get_params(deep=bool(prefix)) if "__" in name or not prefix}
     for name in setting:
         if name not in known or name in {prefix + one for one in (*_OF_THE_SEARCH, *decided)}:
-            named = f", as {prefix}l2 names one of the last step" if prefix else ""
-            raise InvalidInput(
-                f"param_grid must hold settings of the estimator{named}. Got {shown(name)}.", field="param_grid"
-            )
+            raise InvalidInput("search_setting", field="param_grid", prefix=prefix, got=shown(name))
     return trial.set_params(**setting)
 
 
@@ -64,38 +56,22 @@ def check_trial(trial: Any) -> None:
     """Whatever a trial needs to know is given, and nothing is learnt or kept outside its guarantee."""
     model, upstream = model_of(trial), upstream_of(_pipelines(trial))
     if upstream.others:
-        raise InvalidInput(
-            f"estimator must not learn from the records without noise. {' and '.join(upstream.others)} does. Use "
-            "PrivatePreparation, or steps that look at each row alone, such as Normalizer.",
-            field="estimator",
-        )
+        raise InvalidInput("search_learning_step", field="estimator", steps=upstream.others)
     for one in (model, *upstream.private):
         _check_public(one)
     if any(one._adjacency() is not model._adjacency() for one in upstream.private):
-        raise InvalidInput(
-            f"adjacency must be the same in all steps. Give PrivatePreparation adjacency={model._adjacency()!r}.",
-            field="adjacency",
-        )
+        raise InvalidInput("search_adjacencies", field="adjacency", adjacency=model._adjacency())
     if any(value is not None for name, value in trial.get_params().items() if name.split("__")[-1] == "memory"):
-        raise InvalidInput(
-            "memory must be None in a pipeline that is searched: with a cache, trials would share what one of them learnt, "
-            "and would not be independent.",
-            field="memory",
-        )
+        raise InvalidInput("search_memory", field="memory")
 
 
 def _check_public(one: Any) -> None:
     given = one.get_params(deep=False)
     for name in _TO_BE_GIVEN:
         if given.get(name, name) is None:
-            raise InvalidInput(
-                f"{name} must be given to {type(one).__name__}: a trial must not learn it from the data.", field=name
-            )
+            raise InvalidInput("search_not_given", field=name, step=type(one).__name__)
     if given["random_state"] is not None:
-        raise InvalidInput(
-            "random_state must not be set in the estimator: all trials would be the same. Give it to the search, for tests.",
-            field="random_state",
-        )
+        raise InvalidInput("search_trial_seeded", field="random_state")
 
 
 def _pipelines(trial: Any) -> list[Any]:

@@ -49,11 +49,8 @@ class Upstream:
         """Of those with noise, together."""
         for one in self.private:
             if one._learnt.adjacency is not adjacency:
-                raise InvalidInput(
-                    f"PrivatePreparation in this pipeline has adjacency {one._learnt.adjacency!r}, the model has "
-                    f"{adjacency!r}. Use the same adjacency for both.",
-                    field="adjacency",
-                )
+                own = one._learnt.adjacency
+                raise InvalidInput("preparation_adjacency", field="adjacency", own=own, adjacency=adjacency)
         return mu_of_steps([one._learnt.mu for one in self.private])
 
     def say(self, leaks: Leaks) -> None:

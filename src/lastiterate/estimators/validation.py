@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 
-from lastiterate.errors import INSIDE_UNIT, POSITIVE, InvalidInput, checked_number, must_be, shown
+from lastiterate.errors import INSIDE_UNIT, POSITIVE, InvalidInput, checked_number, shown
 from lastiterate.estimators.base import PrivateLinearModel
 from lastiterate.estimators.trial import model_of
 from lastiterate.numerics.normal_gap import shift_below
@@ -107,15 +107,10 @@ def validation_of(given: Any, scoring: Any, estimator: Any, data: tuple[Any, Any
     if isinstance(given, Real) and not isinstance(given, bool):
         noisy = "accuracy" if is_classifier(estimator) else "neg_mean_absolute_error"
         if scoring not in (None, noisy):
-            raise must_be(
-                "scoring",
-                f"'{noisy}' where private records are held out: its noise is known for no other score",
-                f"{shown(scoring):.60}",
-                "For other scores give public records: validation=(X, y).",
-            )
+            raise InvalidInput("search_scoring", field="scoring", allowed=noisy, got=f"{shown(scoring):.60}")
         return _held_out(checked_number("validation", given, INSIDE_UNIT), model_of(estimator), data, source)
     if not isinstance(given, tuple) or len(given) != 2:
-        raise must_be("validation", "public records (X, y), or the share of records to hold out", f"{shown(given):.60}")
+        raise InvalidInput("search_validation_kind", field="validation", got=f"{shown(given):.60}")
     return PublicRecords(*given, check_scoring(estimator, scoring), slice(None))
 
 
@@ -124,11 +119,7 @@ def _held_out(share: float, model: PrivateLinearModel, data: tuple[Any, Any], so
     features, targets = data
     count = round(share * len(targets))
     if not 0 < count < len(targets):
-        raise InvalidInput(
-            f"validation = {share:g} of {len(targets)} records leaves no records to train on or to score. Choose "
-            "another share.",
-            field="validation",
-        )
+        raise InvalidInput("search_share", field="validation", share=share, records=len(targets))
     held: NDArray[np.bool_] = np.zeros(len(targets), bool)
     held[subset(source, len(targets), count)] = True
     found: HeldOut = HeldOut(features[held], targets[held], math.nan, ~held)

@@ -1,10 +1,12 @@
 """Runs in Google's dp-accounting, its events as notions, and notions as its events and privacy-loss distributions."""
 
+from lastiterate.errors import worded
+
 try:
     import dp_accounting  # noqa: F401
 except ImportError as error:
     raise ImportError(
-        "lastiterate.adapters.dp_accounting needs dp-accounting. Install it with: pip install 'lastiterate[dp-accounting]'."
+        worded("library_missing", module=__name__, library="dp-accounting", extra="dp-accounting")
     ) from error
 
 from lastiterate.adapters.dp_accounting.accountant import LastIterateAccountant

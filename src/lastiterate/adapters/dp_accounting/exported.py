@@ -17,15 +17,6 @@ from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.subsampled import SubsampledGaussians
 from lastiterate.theorems.usual_sizes import without_exceptions
 
-_NOT_DOUBLED = (
-    "dp-accounting's RdpAccountant does not double the sensitivity of a Gaussian event under REPLACE_ONE, so its epsilon is "
-    "too small. Use dp_accounting.pld.PLDAccountant or LastIterateAccountant."
-)
-_NO_EVENT = (
-    "accountant must be a LastIterateAccountant, because the best guarantee of this report is not an event of "
-    "dp-accounting. Use one, which also composes dp-accounting's events, or compose privacy_loss_distribution(report)."
-)
-
 
 def event_of(guarantee: Notion | Report) -> Any:
     """The guarantee as an event of dp-accounting: exact for μ-GDP and for compositions with Poisson sampling.
@@ -40,10 +31,7 @@ def event_of(guarantee: Notion | Report) -> Any:
         return event
     if isinstance(guarantee, Report):
         return LastIterateDpEvent(guarantee.run, guarantee.releases)
-    raise Unavailable(
-        "this guarantee cannot be expressed as an event of dp-accounting. Use privacy_loss_distribution(guarantee), or "
-        "pass the report of the run instead."
-    )
+    raise Unavailable("exported_no_event")
 
 
 def compose_into(accountant: Any, guarantee: Notion | Report, count: int = 1) -> Any:
@@ -56,30 +44,23 @@ def compose_into(accountant: Any, guarantee: Notion | Report, count: int = 1) ->
     if not isinstance(accountant, dp.PrivacyAccountant):
         raise must_be("accountant", "an accountant of dp-accounting", f"{shown(accountant):.60}")
     if adjacency_of(accountant.neighboring_relation) is not adjacency:
-        raise Incompatible(
-            f"accountant must have neighboring_relation={relation_of(adjacency)}, that of the guarantee. Got "
-            f"{accountant.neighboring_relation.name}."
-        )
+        got = accountant.neighboring_relation.name
+        raise Incompatible("dp_accountant_relation", relation=relation_of(adjacency), got=got)
     if isinstance(accountant, dp.rdp.RdpAccountant) and adjacency.replaces:
-        raise Incompatible(_NOT_DOUBLED)
+        raise Incompatible("dp_accountant_not_doubling")
     event = event_of(guarantee)
     if isinstance(event, LastIterateDpEvent) and not accountant.supports(event):
-        raise Unavailable(f"{_NO_EVENT} Got {type(accountant).__name__}.")
+        raise Unavailable("dp_accountant_without_runs", got=type(accountant).__name__)
     return accountant.compose(event, times)
 
 
 def best_notion(guarantee: Any) -> Notion:
     """The notion itself, or that of a report's best theorem; an error if it has a caveat."""
     if isinstance(guarantee, Report) and guarantee.members:
-        raise InvalidInput(
-            "guarantee must cover every record. Got a report for the records of one user; account without group.",
-            field="guarantee",
-        )
+        raise InvalidInput("exported_of_one_user", field="guarantee")
     notion = guarantee.best.notion if isinstance(guarantee, Report) else guarantee
     if not isinstance(notion, Notion):
-        raise must_be(
-            "guarantee", "a report of li.account or a notion, such as li.GaussianDP(mu=1.0)", f"{shown(guarantee):.60}"
-        )
+        raise InvalidInput("exported_kind", field="guarantee", got=f"{shown(guarantee):.60}")
     return notion.as_notion()
 
 

@@ -88,7 +88,7 @@ def _notion(part: Any, adjacency: Adjacency, delta: float) -> Notion:
     except UnsupportedEvent:
         raise
     except LastIterateError as error:
-        raise UnsupportedEvent(part, str(error).rstrip(".")) from error
+        raise UnsupportedEvent("dp_event_wrong", event=part, error=error) from error
 
 
 def _best_of_repeated(event: Any, adjacency: Adjacency, delta: float) -> Notion:
@@ -112,12 +112,13 @@ def _check(part: Any, adjacency: Adjacency) -> None:
         _notion(part, adjacency, 0.5)
         return
     if part.run.adjacency is not adjacency:
-        own = relation_of(part.run.adjacency).name
         raise UnsupportedEvent(
-            part,
-            f"its run has adjacency={part.run.adjacency!r}, which is {own}, but the neighboring relation is "
-            f"{relation_of(adjacency).name}; use adjacency={adjacency!r} in the run, or {own} here",
+            "dp_event_relation",
+            event=part,
+            own=relation_of(part.run.adjacency),
+            relation=relation_of(adjacency),
+            adjacency=adjacency,
         )
     process = released(part.run.process, part.releases)
     if not any(isinstance(theorem.apply(process), Guarantee) for theorem in CATALOGUE):
-        raise UnsupportedEvent(part, "no theorem applies to its run; li.account(run, delta) lists the reasons")
+        raise UnsupportedEvent("dp_event_no_theorem", event=part)

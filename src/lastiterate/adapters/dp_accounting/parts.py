@@ -31,7 +31,7 @@ def _times(event: Any) -> int:
     try:
         return checked_count("count", event.count)
     except InvalidInput as error:
-        raise UnsupportedEvent(event, str(error).rstrip(".")) from error
+        raise UnsupportedEvent("dp_event_wrong", event=event, error=error) from error
 
 
 def counted(parts: Parts) -> Parts:

@@ -11,7 +11,7 @@ from typing import Any
 
 from dp_accounting import NeighboringRelation
 
-from lastiterate.errors import checked_choice, must_be, shown
+from lastiterate.errors import InvalidInput, checked_choice, shown
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT, Adjacency
 
 _ADJACENCIES = {
@@ -24,11 +24,8 @@ _ADJACENCIES = {
 def adjacency_of(neighboring_relation: Any) -> Adjacency:
     """The adjacency for a neighboring relation of dp-accounting: REPLACE_SPECIAL is li.ZERO_OUT, other names agree."""
     if not isinstance(neighboring_relation, NeighboringRelation):
-        raise must_be(
-            "neighboring_relation",
-            "a dp_accounting.NeighboringRelation, such as NeighboringRelation.REPLACE_ONE",
-            f"{shown(neighboring_relation):.60}",
-        )
+        got = f"{shown(neighboring_relation):.60}"
+        raise InvalidInput("dp_relation_kind", field="neighboring_relation", got=got)
     return _ADJACENCIES[neighboring_relation]
 
 

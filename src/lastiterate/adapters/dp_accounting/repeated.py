@@ -15,7 +15,7 @@ def trials_of_event(event: Any) -> Trials | None:
     try:
         return _trials(event)
     except InvalidInput as error:
-        raise UnsupportedEvent(event, str(error).rstrip(".")) from error
+        raise UnsupportedEvent("dp_event_wrong", event=event, error=error) from error
 
 
 def _trials(event: Any) -> Trials | None:

@@ -28,18 +28,13 @@ from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.subsampled import subsampled_gaussian
 
 _INSIDE = (dp.GaussianDpEvent, dp.LaplaceDpEvent)
-_ONE_GAUSSIAN = (
-    "under REPLACE_ONE it must contain one GaussianDpEvent; use ADD_OR_REMOVE_ONE, REPLACE_SPECIAL or "
-    "SampledWithoutReplacementDpEvent"
-)
-_NOTHING_TO_ADD = "adding a record changes the sampling probability of all others; use REPLACE_ONE or REPLACE_SPECIAL"
 
 
 def _poisson(event: Any, adjacency: Adjacency) -> Notion:
     rate = checked_number("sampling_probability", event.sampling_probability, UNIT)
     inside = _inside(event, adjacency)
     if adjacency.replaces and not (len(inside) == inside[0][1] == 1 and _are_gaussian(inside)):
-        raise UnsupportedEvent(event, _ONE_GAUSSIAN)
+        raise UnsupportedEvent("dp_event_not_one_gaussian", event=event)
     return _on_a_batch(inside, rate, POISSON, adjacency)
 
 
@@ -48,13 +43,11 @@ def _without_replacement(event: Any, adjacency: Adjacency) -> Notion:
     differ by is as if it were replaced.
     """
     if adjacency is ADD_OR_REMOVE_ONE:
-        raise UnsupportedEvent(event, _NOTHING_TO_ADD)
+        raise UnsupportedEvent("dp_event_fixed_size", event=event)
     records = checked_count("source_dataset_size", event.source_dataset_size)
     batch = checked_count("sample_size", event.sample_size, least=0)
     if batch > records:
-        raise UnsupportedEvent(
-            event, f"its sample_size must be at most {records}, the source_dataset_size, and is {batch}"
-        )
+        raise UnsupportedEvent("dp_event_sample_size", event=event, records=records, sample=batch)
     rate = min(up(batch / records, 1), 1.0)
     return _on_a_batch(_inside(event, REPLACE_ONE), rate, FIXED_SIZE, REPLACE_ONE).relabelled(adjacency)
 
@@ -64,10 +57,7 @@ def _inside(event: Any, adjacency: Adjacency) -> Counted:
     parts = list(parts_of(event.event))
     for part, _ in parts:
         if type(part) not in _INSIDE:
-            raise UnsupportedEvent(
-                event,
-                "it must contain Gaussian or Laplace noise only, but it contains a " + type(part).__name__,
-            )
+            raise UnsupportedEvent("dp_event_other_noise", event=event, inside=type(part).__name__)
     return [(SINGLE[type(part)](part, adjacency), count) for part, count in parts] or [(GaussianDP(0.0, adjacency), 1)]
 
 

@@ -41,7 +41,7 @@ def _discrete_laplace(event: Any, adjacency: Adjacency) -> Notion:
 
 def _randomized_response(event: Any, adjacency: Adjacency) -> Notion:
     if adjacency is ADD_OR_REMOVE_ONE:
-        raise UnsupportedEvent(event, "a removed record gives no response; use REPLACE_ONE or REPLACE_SPECIAL")
+        raise UnsupportedEvent("dp_event_no_response", event=event)
     noise = checked_number("noise_parameter", event.noise_parameter, UNIT)
     buckets = checked_count("num_buckets", event.num_buckets)
     if buckets == 1:
@@ -60,16 +60,14 @@ def _concentrated(event: Any, adjacency: Adjacency) -> Notion:
 def _mixture(event: Any, adjacency: Adjacency) -> Notion:
     """The worst is that all moves point the same way, so that their signs do not matter."""
     if adjacency.replaces:
-        raise UnsupportedEvent(
-            event, "it describes a record that is present or absent; use ADD_OR_REMOVE_ONE or REPLACE_SPECIAL"
-        )
+        raise UnsupportedEvent("dp_event_replaces_none", event=event)
     deviation = checked_number("standard_deviation", event.standard_deviation, NON_NEGATIVE)
     sizes = np.abs(checked_array("sensitivities", event.sensitivities, FINITE))
     sizes, weights = checked_lists(
         ("sensitivities", sizes, NON_NEGATIVE), ("sampling_probs", event.sampling_probs, UNIT)
     )
     if abs(float(weights.sum()) - 1) > _ACCURATE:
-        raise UnsupportedEvent(event, f"its sampling_probs must sum to 1, but sum to {float(weights.sum()):.12g}")
+        raise UnsupportedEvent("dp_event_weights", event=event, total=float(weights.sum()))
     if not sizes[weights > 0].any():
         return GaussianDP(0.0, adjacency)
     if deviation == 0:

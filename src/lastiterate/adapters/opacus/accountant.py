@@ -72,7 +72,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
     def history(self, value: list[Span]) -> None:
         """Opacus sets this to try noise multipliers; executed steps stay recorded."""
         if len(self):
-            raise InvalidInput("history cannot be set once steps were executed. Use a new accountant.", field="history")
+            raise InvalidInput("opacus_history_executed", field="history")
         run = planned_run(self.described, value) if value else None
         self._planned = None if run is None else (value[0], run)
 
@@ -80,7 +80,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
     def run(self) -> Run:
         """The part of the run executed so far."""
         if not len(self):
-            raise Unavailable("no step was executed yet, so there is nothing to account for.")
+            raise Unavailable("opacus_no_step")
         return self._whole.first(len(self))
 
     @property
@@ -104,9 +104,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
     def get_epsilon(self, delta: float, *others: Any, **options: Any) -> float:
         """The smallest provable ε for the steps executed so far, and for what was released before them."""
         if others or options:
-            raise InvalidInput(
-                f"get_epsilon takes no argument except delta. Got {', '.join(options) or 'more'}.", field="delta"
-            )
+            raise InvalidInput("opacus_epsilon_arguments", field="delta", got=", ".join(options) or "more")
         if self._planned is not None:
             (multiplier, _, _), run = self._planned
             self.tried.add(multiplier)
@@ -142,12 +140,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
         Only a new accountant may: steps that were executed stay counted.
         """
         if len(self):
-            raise must_be(
-                "state_dict",
-                "loaded before the first step",
-                f"one after {len(self)} steps, which would not be counted any more",
-                "Use a new engine.",
-            )
+            raise InvalidInput("opacus_state_late", field="state_dict", steps=len(self))
         self._executed = history_from(state_dict, self.mechanism(), self.described)
         self._planned = self._optimizer = None
 
@@ -169,15 +162,9 @@ class Accountant(IAccountant):  # type: ignore[misc]
 
     def _check_goes_on(self) -> None:
         if self._planned is not None:
-            raise InvalidInput(
-                "history was set to try a noise multiplier. Use a new accountant to count steps.", field="history"
-            )
+            raise InvalidInput("opacus_history_planned", field="history")
         if len(self) >= self.described.steps:
-            raise InvalidInput(
-                f"the training must stop after the run's {self.described.steps} steps. Got one more. Describe a longer run, "
-                "and train again from the beginning.",
-                field="steps",
-            )
+            raise InvalidInput("opacus_run_over", field="steps", steps=self.described.steps)
 
     def _needed_multiplier(self, multiplier: float) -> float:
         """The noise multiplier that the next step must have: this one, if all steps may be calibrated to it."""

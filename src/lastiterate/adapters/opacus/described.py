@@ -18,7 +18,7 @@ from lastiterate.algorithms.losses import Loss, network
 from lastiterate.algorithms.noise import OnGradientSum
 from lastiterate.algorithms.per_step import checked_per_step, times
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import POSITIVE, InvalidInput, checked_count, must_be
+from lastiterate.errors import POSITIVE, InvalidInput, checked_count
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, ZERO_OUT, Adjacency
 
 
@@ -77,13 +77,11 @@ def _seen(engine: PrivacyEngine, optimizer: DPOptimizer, loader: DataLoader[Any]
         ("loader", loader, DataLoader),
     ):
         if not isinstance(value, kind):
-            raise must_be(
-                name, f"a {kind.__name__}", f"a {type(value).__name__}; pass the engine and what make_private returned"
-            )
+            raise InvalidInput("opacus_setup_kind", field=name, allowed=kind.__name__, got=type(value).__name__)
     if engine.dataset is not None and engine.dataset is not loader.dataset:
-        raise InvalidInput("loader must be the one that this engine's make_private returned.", field="loader")
+        raise InvalidInput("opacus_other_loader", field="loader")
     if len(engine.accountant):
-        raise InvalidInput("run_of must be called before the first step: later weights depend on the data.")
+        raise InvalidInput("opacus_training_begun")
     return batches_of(loader)
 
 
@@ -91,17 +89,13 @@ def _learning_rates(optimizer: DPOptimizer, learning_rate: float | None, step_si
     if step_size is not None:
         return checked_per_step("step_size", step_size, POSITIVE)
     if any("initial_lr" in group for group in optimizer.param_groups):
-        raise InvalidInput(
-            "step_size must be given, because a scheduler changes the learning rate of this optimiser. Use for example "
-            "step_size=li.cosine(0.1), or a list with one number per step.",
-            field="step_size",
-        )
+        raise InvalidInput("opacus_scheduler", field="step_size")
     return 1.0 if learning_rate is None else learning_rate  # of an optimiser that is only named, it says nothing
 
 
 def _steps(loader: DataLoader[Any], epochs: int | None, steps: int | None) -> int:
     if (epochs is None) == (steps is None):
-        raise InvalidInput("run_of needs either epochs or steps. Pass exactly one of them.", field="epochs")
+        raise InvalidInput("opacus_epochs_or_steps", field="epochs")
     if steps is not None:
         return checked_count("steps", steps)
     return checked_count("epochs", epochs) * len(dealer_of(loader))

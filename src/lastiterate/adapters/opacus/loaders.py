@@ -10,7 +10,7 @@ from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, Rando
 
 from lastiterate.adapters.opacus.steps import same
 from lastiterate.algorithms.batches import Batches, Cyclic, FullBatch, Poisson, Shuffled
-from lastiterate.errors import InvalidInput, must_be
+from lastiterate.errors import InvalidInput
 from lastiterate.torch.loaders import in_passes, lists_ahead, passes_of
 from lastiterate.torch.watched import LoaderWatch, unwatched, watch_batches
 
@@ -20,24 +20,18 @@ def batches_of(loader: DataLoader[Any]) -> Batches:
     dealer = dealer_of(loader)
     if type(dealer) is UniformWithReplacementSampler:
         if getattr(loader.collate_fn, "rand_on_empty", False):
-            raise InvalidInput(
-                "rand_on_empty must be False: a random record in an empty batch doubles the difference one record can make.",
-                field="rand_on_empty",
-            )
+            raise InvalidInput("opacus_rand_on_empty", field="rand_on_empty")
         return Poisson(dealer.num_samples, dealer.sample_rate)
     if type(dealer) is not BatchSampler:
         raise _unknown(dealer)
     sampler, size, records = dealer.sampler, dealer.batch_size, len(loader.dataset)
     if isinstance(sampler, DistributedSampler):
-        raise _distributed(sampler)
+        repeated = max(sampler.total_size - len(sampler.dataset), 0)
+        raise InvalidInput("opacus_sampler_distributed", field="loader", repeated=repeated)
     if type(sampler) not in (RandomSampler, SequentialSampler):
         raise _unknown(sampler)
     if not in_passes(sampler, records):
-        raise InvalidInput(
-            f"the sampler must use each of the {records} records once per epoch. Got {sampler.__class__.__name__} with "
-            "replacement, or over another number of records. Use DataLoader(shuffle=True).",
-            field="loader",
-        )
+        raise InvalidInput("opacus_sampler_passes", field="loader", records=records, got=type(sampler).__name__)
     if size >= records and (size == records or not dealer.drop_last):
         return FullBatch(records)
     return passes_of(dealer, records)
@@ -53,10 +47,9 @@ def check_batches(described: Batches, loader: DataLoader[Any]) -> None:
     """That this loader deals what the run describes, several of its batches to one step where gradients accumulate."""
     dealt = batches_of(loader)
     if not _deals(dealt, described):
+        poisson = isinstance(described, Poisson), isinstance(dealt, Poisson)
         raise InvalidInput(
-            f"the run and the loader must have the same batches. Got {described.described} in the run and "
-            f"{dealt.described} from the loader{_advice(dealt, described)}.",
-            field="batches",
+            "opacus_batches", field="batches", run=described.described, loader=dealt.described, poisson=poisson
         )
 
 
@@ -84,28 +77,5 @@ def _deals(dealt: Batches, described: Batches) -> bool:
     return not rest and dealt.per_epoch == together * described.per_epoch and (together > 1 or same_end)
 
 
-def _advice(dealt: Batches, described: Batches) -> str:
-    if isinstance(dealt, Poisson) and not isinstance(described, Poisson):
-        return "; use poisson_sampling=False, or li.Poisson in the run"
-    if isinstance(described, Poisson) and not isinstance(dealt, Poisson):
-        return "; use poisson_sampling=True and the loader that make_private returns"
-    return ""
-
-
-def _distributed(sampler: DistributedSampler[Any]) -> InvalidInput:
-    repeated = sampler.total_size - len(sampler.dataset)
-    why = (
-        f"it repeats {repeated} records to fill its last batches, so one record may be used twice per epoch"
-        if repeated > 0
-        else "its order comes from a public seed"
-    )
-    return InvalidInput(f"the sampler must not be a DistributedSampler: {why}. Train in one process.", field="loader")
-
-
 def _unknown(sampler: Any) -> InvalidInput:
-    return must_be(
-        "loader",
-        "DataLoader(shuffle=True or False), or the one for Poisson sampling that Opacus makes",
-        f"the sampler {type(sampler).__name__}",
-        called="the loader",
-    )
+    return InvalidInput("opacus_sampler_kind", field="loader", got=type(sampler).__name__)

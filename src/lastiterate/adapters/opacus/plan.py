@@ -9,18 +9,13 @@ from lastiterate.adapters.opacus.steps import same
 from lastiterate.algorithms.batches import Poisson
 from lastiterate.algorithms.noise import OnGradientSum
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import POSITIVE, InvalidInput, checked_number, must_be
+from lastiterate.errors import POSITIVE, InvalidInput, checked_number
 
 
 def check_rate(run: Run, rate: float) -> None:
     """That a step is one of so many in an epoch as in the run."""
     if not any(same(rate, allowed) for allowed in _rates(run)):
-        raise must_be(
-            "sample_rate",
-            f"1 / (steps per epoch), which is {_rates(run)[0]:.9g} in the run",
-            f"{rate:.9g}",
-            "Check the batch size, the number of records, and how many batches are accumulated in one step.",
-        )
+        raise InvalidInput("opacus_sample_rate", field="sample_rate", needed=_rates(run)[0], got=f"{rate:.9g}")
 
 
 def planned_run(run: Run, history: Any) -> Run:
@@ -28,17 +23,10 @@ def planned_run(run: Run, history: Any) -> Run:
     try:
         ((multiplier, rate, steps),) = history
     except (TypeError, ValueError) as error:
-        raise InvalidInput(
-            "history must be [(noise_multiplier, sample_rate, steps)], to try a noise multiplier. Use step or "
-            "load_state_dict for executed steps.",
-            field="history",
-        ) from error
+        raise InvalidInput("opacus_history_kind", field="history") from error
     check_rate(run, rate)
     if not _meant(run, rate, steps):
-        raise InvalidInput(
-            f"epochs must give the {run.steps} steps of the run. Got {steps} steps.",
-            field="epochs",
-        )
+        raise InvalidInput("opacus_epochs", field="epochs", needed=run.steps, got=f"{steps}")
     return with_multiplier(run, multiplier)
 
 
@@ -47,10 +35,7 @@ def with_multiplier(run: Run, multiplier: float) -> Run:
     checked_number("noise_multiplier", multiplier, POSITIVE)
     noise = run.noise
     if not isinstance(noise, OnGradientSum) or not isinstance(noise.multiplier, float):
-        raise InvalidInput(
-            "noise multipliers can be tried only if all steps have the same. Got a run with one per step.",
-            field="noise_multiplier",
-        )
+        raise InvalidInput("opacus_multiplier_per_step", field="noise_multiplier")
     return replace(run, noise=replace(noise, multiplier=float(multiplier)))
 
 

@@ -84,15 +84,10 @@ class Setup:
         clip = getattr(self.module, "max_grad_norm", None)
         if not same(clip, self.optimizer.max_grad_norm):
             raise InvalidInput(
-                f"the module must clip at max_grad_norm = {self.optimizer.max_grad_norm:g}, as the optimiser. Got {clip}.",
-                field="criterion",
+                "opacus_module_clip", field="criterion", needed=self.optimizer.max_grad_norm, got=f"{clip}"
             )
         for weights in self.optimizer.params:
             gradient, left = weights.grad, found.get(weights)
             untouched = left is not None and gradient is left[0] and gradient._version == left[1]
             if not untouched and gradient is not None and bool(torch.count_nonzero(gradient)):
-                raise InvalidInput(
-                    "with ghost clipping, the loss must come from the criterion that make_private returned: nothing else "
-                    "clips. Got gradients of another loss, or gradients that were changed.",
-                    field="criterion",
-                )
+                raise InvalidInput("opacus_other_gradients", field="criterion")

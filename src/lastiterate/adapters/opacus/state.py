@@ -9,7 +9,7 @@ from typing import Any
 from lastiterate.adapters.opacus.circumstances import Circumstances
 from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import POSITIVE, RATE, InvalidInput, checked_count, checked_number, must_be
+from lastiterate.errors import POSITIVE, RATE, InvalidInput, checked_count, checked_number
 
 Span = tuple[float, float, int]
 """Noise multiplier, sample rate, and so many steps: as Opacus' accountants write it."""
@@ -45,41 +45,29 @@ class StepHistory:
 def history_from(state: Any, mechanism: str, run: Run) -> StepHistory:
     """The history in such a state, if it is about this run."""
     if not isinstance(state, Mapping):
-        raise InvalidInput(f"state_dict must be what state_dict() returned. Got a {type(state).__name__}.")
+        raise InvalidInput("opacus_state_kind", got=type(state).__name__)
     for name in ("history", "mechanism", "run", "circumstances"):
         if name not in state:
-            raise InvalidInput(
-                f"state_dict must come from this accountant. Got one without the entry {name}.", field=name
-            )
+            raise InvalidInput("opacus_state_entry", field=name)
     if state["mechanism"] != mechanism:
-        raise InvalidInput(
-            f"state_dict must come from the accountant {mechanism}. Got one from {state['mechanism']}.",
-            field="mechanism",
-        )
+        raise InvalidInput("opacus_state_mechanism", field="mechanism", allowed=mechanism, got=f"{state['mechanism']}")
     if run_from_dict(state["run"]) != run:
-        raise InvalidInput("state_dict must belong to the run of this accountant. Got another run.", field="run")
+        raise InvalidInput("opacus_state_run", field="run")
     try:
         circumstances = replace(Circumstances(**state["circumstances"]), resumed=True)
         spans = tuple(_span(*one) for one in state["history"])
     except TypeError as error:
-        raise InvalidInput(
-            "state_dict must be what state_dict() returned. Got one with a malformed history."
-        ) from error
+        raise InvalidInput("opacus_state_malformed") from error
     return _continued(StepHistory(spans, sum(count for _, _, count in spans), circumstances), run)
 
 
 def _continued(history: StepHistory, run: Run) -> StepHistory:
     """A loader that starts again begins a new epoch: in the middle of one, records would be used twice."""
     if history.steps > run.steps:
-        raise InvalidInput(f"state_dict must have at most the {run.steps} steps of the run. Got {history.steps}.")
+        raise InvalidInput("opacus_state_steps", most=run.steps, got=f"{history.steps}")
     left = history.steps % run.batches.per_epoch
     if run.batches.passes and left:
-        raise must_be(
-            "history",
-            f"saved at the end of an epoch of {run.batches.per_epoch} steps, where the loader restarts",
-            f"one saved {left} steps into an epoch",
-            called="state_dict",
-        )
+        raise InvalidInput("opacus_state_mid_epoch", field="history", steps=left, per_epoch=run.batches.per_epoch)
     return history
 
 

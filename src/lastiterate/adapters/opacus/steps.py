@@ -29,34 +29,21 @@ _NINE_DIGITS = 1e-9
 def check_setup(run: Run, optimizer: DPOptimizer) -> None:
     """What does not change during a training: how gradients are clipped, and what is made of them."""
     if isinstance(optimizer, _PER_LAYER):
-        raise InvalidInput(
-            'clipping must be "flat", one clip for the whole gradient of a record. Got clipping per layer.',
-            field="clipping",
-        )
+        raise InvalidInput("opacus_clipping_per_layer", field="clipping")
     if isinstance(optimizer, AdaClipDPOptimizer) or hasattr(optimizer, "_adjusted_noise_multiplier"):
-        raise InvalidInput(
-            'clipping must be "flat": an adaptive clip depends on the data. Fix max_grad_norm before training.',
-            field="clipping",
-        )
+        raise InvalidInput("opacus_clipping_adaptive", field="clipping")
     if type(optimizer) not in _PLAIN:
-        raise must_be(
-            "optimizer",
-            "DPOptimizer, or the one for ghost clipping, in a single process",
-            type(optimizer).__name__,
-            called="the optimiser",
-        )
+        raise InvalidInput("opacus_optimizer_kind", field="optimizer", got=type(optimizer).__name__)
     if isinstance(optimizer, DPOptimizerFastGradientClipping) and not isinstance(run.clip, float):
-        raise InvalidInput(
-            "clip must be constant with ghost clipping: a schedule would change the noise but not the clip.",
-            field="clip",
-        )
+        raise InvalidInput("opacus_ghost_clip_scheduled", field="clip")
     executed = executed_by(optimizer.original_optimizer)
     if not _same_optimizer(executed, run):
-        raise must_be(
-            "optimizer",
-            f"the run's, {run.optimizer.described}",
-            f"{executed.optimizer.described}; use {as_written(executed.optimizer)} in the run",
-            called="the optimiser",
+        raise InvalidInput(
+            "opacus_optimizer",
+            field="optimizer",
+            allowed=run.optimizer.described,
+            got=executed.optimizer.described,
+            written=as_written(executed.optimizer),
         )
 
 
@@ -65,14 +52,17 @@ def check_step(run: Run, optimizer: DPOptimizer, step: int) -> None:
     check_setup(run, optimizer)
     clip = at_step(run.clip or 0.0, step)
     if not same(optimizer.max_grad_norm, clip):
-        raise _other("max_grad_norm", f"the clip of the run, {clip:g}", optimizer.max_grad_norm, step)
+        got = f"{optimizer.max_grad_norm}"
+        raise InvalidInput("opacus_clip", field="max_grad_norm", needed=clip, got=got, step=step + 1)
     _check_sizes(run, optimizer, step)
 
 
 def check_multiplier(needed: float, multiplier: Any, step: int) -> None:
     """An error unless the noise of this step, counted from 0, has the multiplier that is needed."""
     if not same(multiplier, needed):
-        raise _other("noise_multiplier", f"that of the run, {needed:g}", multiplier, step)
+        raise InvalidInput(
+            "opacus_multiplier", field="noise_multiplier", needed=needed, got=f"{multiplier}", step=step + 1
+        )
 
 
 def _check_sizes(run: Run, optimizer: DPOptimizer, step: int) -> None:
@@ -84,7 +74,10 @@ def _check_sizes(run: Run, optimizer: DPOptimizer, step: int) -> None:
     if not same(executed.learning_rate * scale, size):
         raise _other_step_size(run, optimizer, executed, size, step)
     if not same(executed.weight_decay, scale * run.decay):
-        raise _other("weight_decay", f"{run.decay * scale:g}, as in the run", executed.weight_decay, step)
+        got = f"{executed.weight_decay}"
+        raise InvalidInput(
+            "opacus_weight_decay", field="weight_decay", needed=run.decay * scale, got=got, step=step + 1
+        )
 
 
 def scale_of(run: Run, optimizer: DPOptimizer, executed: Executed) -> float:
@@ -106,21 +99,14 @@ def check_weights(run: Run, optimizer: DPOptimizer, step: int) -> None:
     """Their precision; and at the first step their norm and number, where the account uses these."""
     weights = optimizer.params
     if precision := next((one.dtype for one in weights if one.dtype not in _PRECISIONS), None):
-        raise must_be(
-            "module",
-            "in single or double precision",
-            f"{precision}, whose rounding is not negligible",
-            called="weights",
-        )
+        raise InvalidInput("opacus_precision", field="module", got=f"{precision}")
     if step:
         return
     count, dimension = sum(one.numel() for one in weights), run.domain.dimension
     if dimension is not None and dimension != count:
         raise must_be("dimension", f"the number of weights, {count}", f"{dimension}")
     if run.decay > 0 and (norm := norm_of(optimizer)) > run.start_norm:
-        raise must_be(
-            "start_norm", f"at least the norm of the weights before training, {norm:.6g}", f"{run.start_norm:g}"
-        )
+        raise InvalidInput("opacus_start_norm", field="start_norm", needed=norm, got=f"{run.start_norm:g}")
 
 
 def check_batch_size(run: Run, optimizer: DPOptimizer, step: int) -> None:
@@ -129,7 +115,7 @@ def check_batch_size(run: Run, optimizer: DPOptimizer, step: int) -> None:
     if seen is None or size is None:
         return
     if seen > size or (seen < size and not optimizer._is_last_step_skipped):
-        raise _other("the batch", f"{size} records, as in the run", seen, step)
+        raise InvalidInput("opacus_batch_size", field="the batch", needed=size, got=f"{seen}", step=step + 1)
 
 
 def seen_records(optimizer: DPOptimizer) -> int | None:
@@ -170,24 +156,14 @@ def _accumulated(optimizer: DPOptimizer) -> int:
 
 
 def _other_step_size(run: Run, optimizer: DPOptimizer, executed: Executed, size: float, step: int) -> InvalidInput:
-    rate = executed.learning_rate or 0.0
+    rate, scale = executed.learning_rate or 0.0, scale_of(run, optimizer, executed)
     if not same(rate, size) or not executed.scales:
-        said = "" if scale_of(run, optimizer, executed) == 1 else ", divided as Opacus divides"
-        return _other(
-            "lr", f"{size / scale_of(run, optimizer, executed):.9g}, the step_size of the run{said}", rate, step
-        )
-    divides = (
-        'loss_reduction="sum" divides by nothing'
-        if optimizer.loss_reduction == "sum"
-        else f"Opacus divides gradient sums by expected_batch_size = {divisor_of(optimizer):g}"
-    )
-    needed = rate * scale_of(run, optimizer, executed)
+        return InvalidInput("opacus_lr", field="lr", size=size, scale=scale, got=f"{rate}", step=step + 1)
     return InvalidInput(
-        f"{divides}, but the run divides by {run.batches.divisor:g}. For lr = {rate:g} use step_size = {needed!r} in the "
-        "run, as li.adapters.opacus.run_of does.",
+        "opacus_divisor",
         field="step_size",
+        divisor=None if optimizer.loss_reduction == "sum" else divisor_of(optimizer),
+        needed=run.batches.divisor,
+        rate=rate,
+        step_size=rate * scale,
     )
-
-
-def _other(name: str, needed: str, got: Any, step: int) -> InvalidInput:
-    return must_be(name, f"{needed}, at step {step + 1}", f"{got}")

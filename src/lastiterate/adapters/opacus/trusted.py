@@ -36,21 +36,14 @@ class SeenStep:
 def _check_optimizer(step: SeenStep) -> None:
     known = [step.first, None if step.setup is None else step.setup.optimizer]
     if any(one is not None and one is not step.optimizer for one in known):
-        raise InvalidInput(
-            "an accountant must count one training only. Got steps of two optimisers; use one engine for each.",
-            field="optimizer",
-        )
+        raise InvalidInput("opacus_two_optimizers", field="optimizer")
     check_step(step.run, step.optimizer, step.number)
 
 
 def _check_criterion(step: SeenStep) -> None:
     """Where `make_private` was seen, gradients were looked at whenever Opacus added them up."""
     if step.setup is None and isinstance(step.optimizer, DPOptimizerFastGradientClipping):
-        raise InvalidInput(
-            "ghost clipping must be set up by make_private, with this accountant in its engine: otherwise nothing shows "
-            "that gradients were clipped.",
-            field="criterion",
-        )
+        raise InvalidInput("opacus_ghost_unseen", field="criterion")
 
 
 def _check_loader(step: SeenStep) -> None:
@@ -64,69 +57,66 @@ def _check_batch(step: SeenStep) -> None:
     if step.setup is None:
         check_batch_size(step.run, step.optimizer, step.number)
     elif step.setup.added != step.setup.drawn:
-        raise InvalidInput(
-            f"step {step.number + 1} must use each of the {step.setup.drawn} records that the loader drew for it once. Got "
-            f"{step.setup.added} records. Train with the loader that make_private returns.",
-            field="batch",
-        )
+        drawn, got = step.setup.drawn, f"{step.setup.added}"
+        raise InvalidInput("opacus_batch_records", field="batch", step=step.number + 1, drawn=drawn, got=got)
 
 
 TRUSTED: tuple[Trusted, ...] = (
     Trusted(
         "sample rate",
-        "1 / (steps per epoch) of the run, for all batches of a step together",
+        "opacus_trusted_rate",
         lambda step: check_rate(step.run, step.sample_rate),
     ),
     Trusted(
         "optimiser",
-        "one DPOptimizer in one process, flat clipping; update, learning rate, weight decay and clip of the run",
+        "opacus_trusted_optimizer",
         _check_optimizer,
         ("steps_unseen",),
     ),
     Trusted(
         "weights",
-        "single or double precision; at the first step also their number and norm, where the account uses them",
+        "opacus_trusted_weights",
         lambda step: check_weights(step.run, step.optimizer, step.number),
     ),
     Trusted(
         "criterion",
-        "with ghost clipping, all gradients come from the criterion that make_private returned, and nothing changes them",
+        "opacus_trusted_criterion",
         _check_criterion,
         ("criterion_reduction",),
     ),
     Trusted(
         "loader",
-        "each step uses the next batch of the loader that make_private returned, and none is left out or used twice",
+        "opacus_trusted_loader",
         _check_loader,
         ("loader_to_model", "loader_unseen"),
     ),
     Trusted(
         "batch",
-        "gradients of as many records as the loader drew for the step, however they are split",
+        "opacus_trusted_batch",
         _check_batch,
     ),
     Trusted(
         "noise",
-        "the noise multiplier of the run, or the one that make_private_with_epsilon found",
+        "opacus_trusted_noise",
         lambda step: check_multiplier(step.multiplier, step.optimizer.noise_multiplier, step.number),
     ),
     Trusted(
         "state",
-        "loaded before the first step, with the weights and the optimiser that belong to it",
+        "opacus_trusted_state",
         None,
         ("resumed_as_saved",),
     ),
     Trusted(
         "seeds",
-        "generators seeded by the operating system, before training, and not again",
+        "opacus_trusted_seeds",
         None,
         ("generator_unpredictable",),
     ),
     Trusted(
         "collate function",
-        "what it makes of a record does not depend on the rest of the batch",
+        "opacus_trusted_collate",
         None,
         ("collate_separate",),
     ),
-    Trusted("arithmetic", "what rounding adds to gradients, sums and noise is negligible", None, ("exact_arithmetic",)),
+    Trusted("arithmetic", "opacus_trusted_arithmetic", None, ("exact_arithmetic",)),
 )
