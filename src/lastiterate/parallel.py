@@ -30,7 +30,7 @@ def in_parallel(
     try:
         from joblib import Parallel, delayed
     except ImportError as error:
-        raise Unavailable("workers > 1 needs joblib, which is not installed. Run pip install joblib.") from error
+        raise Unavailable("joblib_missing") from error
     if len(calls) < 2 or Parallel(n_jobs=workers).n_jobs == 1:
         return starmap(function, calls)
     tasks = [delayed(function)(*call) for call in calls]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lastiterate.digits import above, below
-from lastiterate.errors import InvalidInput, Unavailable, must_be, shown
+from lastiterate.errors import InvalidInput, Unavailable, must_be, shown, worded
 from lastiterate.writing import write_bytes
 
 Target = str | Path | None
@@ -76,7 +76,7 @@ def draw_frontier(
     epsilons, errors = zip(*frontier, strict=True)
     axes.plot(epsilons, errors, "-", color=_OTHER)
     axes.set(xscale="log", yscale="log", xlabel=f"ε at δ = {delta:g}", ylabel="expected error (reference problem)")
-    axes.set_title("Expected error of the best plan at each ε")
+    axes.set_title(worded("frontier_title"))
     axes.set_xticks(epsilons, labels=[f"{one:g}" for one in epsilons])
     axes.set_xticks([], minor=True)
     curves: list[Curve] = [(epsilons, errors, _OTHER, "best plan")]
@@ -128,7 +128,7 @@ def draw_audit(
     axes.axvline(threshold, color=_OTHER, linestyle="--")
     top = axes.get_xaxis_transform()
     axes.annotate(" best threshold", (threshold, 0.97), xycoords=top, color=_OTHER, ha="left", va="top")
-    title = f"Audit: ε ≥ {below(epsilon)} at δ = {delta:g}, with {100 * confidence:g}% confidence"
+    title = worded("audit_title", epsilon=epsilon, delta=delta, confidence=100 * confidence)
     axes.set(xlabel="score of the last iterate", ylabel="number of runs", title=title)
     return _finished(axes, path)
 
@@ -172,9 +172,7 @@ def blank(size: tuple[float, float]) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise Unavailable(
-            "plots need matplotlib, which is not installed. Run pip install 'lastiterate[plots]'."
-        ) from error
+        raise Unavailable("matplotlib_missing") from error
     return Figure(figsize=size, layout="constrained")
 
 
@@ -188,7 +186,7 @@ def save(figure: Any, path: str | Path) -> None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         write_bytes(Path(path), drawn.getvalue())
     except (ValueError, OSError, RuntimeError) as error:
-        raise InvalidInput(f"{path} cannot be drawn: {str(error).rstrip('.')}.", field="path") from error
+        raise InvalidInput("not_drawn", field="path", path=str(path), error=str(error).rstrip(".")) from error
 
 
 def _axes(path: Target, ax: Any) -> Any:

@@ -267,7 +267,7 @@ class Report:
             "epsilon": self.epsilon,
             "delta": self.delta,
             "mu": self.mu,
-            "lower_bound": {"epsilon": self.sandwich.lower.epsilon, "instance": self.sandwich.lower.instance},
+            "lower_bound": {"epsilon": self.sandwich.lower.epsilon, "instance": self.sandwich.lower.instance.to_dict()},
             "unit": self.unit.to_dict(),
             "theorem": self.best.theorem.name,
             "citation": self.best.theorem.citation,

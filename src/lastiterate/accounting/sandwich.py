@@ -49,7 +49,9 @@ class Sandwich:
         return self.upper / self.lower.epsilon if self.lower.epsilon > 0 else math.inf
 
     def __repr__(self) -> str:
-        return summary(self, f"lower={below(self.lower.epsilon)}", f"upper={above(self.upper)}", self.lower.instance)
+        return summary(
+            self, f"lower={below(self.lower.epsilon)}", f"upper={above(self.upper)}", str(self.lower.instance)
+        )
 
     def __str__(self) -> str:
         values = {"lower": self.lower.epsilon, "upper": self.upper, "instance": self.lower.instance}

@@ -6,6 +6,7 @@ import math
 
 from lastiterate.algorithms.per_step import extremes, spread
 from lastiterate.algorithms.run import Run
+from lastiterate.auditing.worst import WorstCase
 
 
 def allowed_hessians(run: Run) -> tuple[float, float] | None:
@@ -46,11 +47,11 @@ def clipped_flat(run: Run) -> bool:
     return least == most <= loss.gradient_sensitivity / 2
 
 
-def losses_with(run: Run, hessian: float) -> str:
-    """The losses of an instance, in words."""
+def losses_with(run: Run, hessian: float, **records: float | str) -> WorstCase:
+    """The losses of an instance, and what its records do."""
     if clipped_flat(run):
-        return "losses whose gradients are clipped everywhere the iterates reach (a supremum)"
-    return f"quadratic losses with Hessian {hessian:g}"
+        return WorstCase("clipped_losses", records)
+    return WorstCase("quadratic_losses", {"hessian": hessian, **records})
 
 
 def clipped_hessians(run: Run) -> tuple[float, float] | None:

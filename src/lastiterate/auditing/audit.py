@@ -20,7 +20,16 @@ from lastiterate.auditing.confidence import Rates, rate_above, rate_below
 from lastiterate.auditing.trainer import check_signature
 from lastiterate.digits import below
 from lastiterate.display import alerts, card, headline, lines, summary
-from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, InvalidInput, checked_count, checked_number, must_be, shown
+from lastiterate.errors import (
+    INSIDE_UNIT,
+    NON_NEGATIVE,
+    InvalidInput,
+    checked_count,
+    checked_number,
+    must_be,
+    shown,
+    worded,
+)
 from lastiterate.numerics.arrays import Floats
 from lastiterate.parallel import in_parallel
 from lastiterate.plots import draw_audit
@@ -63,10 +72,12 @@ class Audit:
         """One sentence on the claim; empty if nothing was claimed."""
         if self.claimed is None:
             return ""
-        claim = f"the claim of epsilon = {self.claimed:g} at delta = {self.delta:g} is"
-        if self.refuted:
-            return f"{claim} refuted, with {100 * self.confidence:g}% confidence"
-        return f"{claim} not refuted by these runs; this does not prove the claim"
+        return worded(
+            "audit_refuted" if self.refuted else "audit_not_refuted",
+            claimed=self.claimed,
+            delta=self.delta,
+            confidence=100 * self.confidence,
+        )
 
     @cached_property
     def epsilon_if_gaussian(self) -> float:
@@ -96,18 +107,27 @@ class Audit:
         return summary(self, f"epsilon >= {below(self.epsilon)}", f"delta={self.delta:g}", *sure, *claim)
 
     def _repr_html_(self) -> str:
-        first, *others = (line for line in str(self).splitlines() if line != self.verdict or not self.refuted)
-        return card(alerts([self.verdict] if self.refuted else []), headline(first), lines(others))
+        (first, *others), verdict = self._found, [self.verdict] if self.verdict else []
+        if self.refuted:
+            return card(alerts(verdict), headline(first), lines(others))
+        return card(headline(first), lines(others + verdict))
 
     def __str__(self) -> str:
-        sure = f"with {100 * self.confidence:g}% confidence, from {self.runs} runs on each data set"
-        if all(np.ptp(side) == 0 for side in self.scores):
-            sure += " (all runs gave the same score: check that train uses its seed)"
-        return (
-            f"epsilon is at least {below(self.epsilon)} at delta = {self.delta:g}, {sure}\n"
-            f"mu is at least {self.mu:.4g}; if the trade-off is Gaussian, epsilon is at least {self.epsilon_if_gaussian:.4g}"
-            + (f"\n{self.verdict}" if self.verdict else "")
-        )
+        return "\n".join([*self._found, *([self.verdict] if self.verdict else [])])
+
+    @property
+    def _found(self) -> list[str]:
+        """Both bounds, each in a line."""
+        return worded(
+            "audit_bounds",
+            epsilon=self.epsilon,
+            delta=self.delta,
+            confidence=100 * self.confidence,
+            runs=self.runs,
+            one_score=all(np.ptp(side) == 0 for side in self.scores),
+            mu=self.mu,
+            if_gaussian=self.epsilon_if_gaussian,
+        ).splitlines()
 
 
 def audit(
@@ -137,7 +157,7 @@ def audit(
     claim = None if claimed is None else checked_number("claimed", claimed, NON_NEGATIVE)
     check_signature(train, data)
     if count < _FEWEST:
-        raise must_be("runs", f"at least {_FEWEST}, or no bound is possible", f"{count}")
+        raise InvalidInput("audit_too_short", field="runs", got=f"{count}", least=_FEWEST)
     if count > _MOST:
         raise must_be("runs", f"at most {_MOST}", shown(count))
     if workers is not None and checked_count("workers", workers) > _MOST_WORKERS:
@@ -170,9 +190,7 @@ def _scored(one: list[Any], two: list[Any], learning: int, score: Score | None) 
         try:
             found = [np.array([float(score(iterate)) for iterate in side]) for side in (one, two)]
         except (TypeError, ValueError) as error:
-            raise InvalidInput(
-                f"score must be a function from an iterate to a number. {error}.", field="score"
-            ) from error
+            raise InvalidInput("score_failed", field="score", error=str(error)) from error
     else:
         flat = np.split(_flat(one + two), [len(one)])
         gap = flat[0][:learning].mean(axis=0) - flat[1][:learning].mean(axis=0)
@@ -180,20 +198,17 @@ def _scored(one: list[Any], two: list[Any], learning: int, score: Score | None) 
         direction = gap / np.where(spread > 0, spread, 1.0)
         found = [side @ direction for side in flat]
     if not all(np.isfinite(side).all() for side in found):
-        raise InvalidInput("train must return finite numbers, and so must score. Got NaN or infinity.", field="train")
+        raise InvalidInput("scores_not_finite", field="train")
     return found[0], found[1]
 
 
 def _flat(iterates: list[Any]) -> Floats:
     if any(iterate is None for iterate in iterates):
-        raise InvalidInput("train must return the last iterate. Got None.", field="train")
+        raise InvalidInput("train_returned_none", field="train", got="None")
     try:
         return np.stack([np.asarray(iterate, float).ravel() for iterate in iterates])
     except (TypeError, ValueError) as error:
-        raise InvalidInput(
-            f"train must return arrays of one shape. Got {shown(iterates[0]):.60}; return arrays, or pass score=.",
-            field="train",
-        ) from error
+        raise InvalidInput("iterate_shapes_differ", field="train", got=f"{shown(iterates[0]):.60}") from error
 
 
 def _judged(one: Floats, two: Floats, learning: int, delta: float, confidence: float) -> Audit:

@@ -89,20 +89,13 @@ class Chain:
         for name, within in (("noise", POSITIVE), ("hazard", UNIT)):
             object.__setattr__(self, name, _one_per_step(name, getattr(self, name), within))
         if not self.low <= self.start <= self.high or self.low == self.high:
-            raise InvalidInput(
-                f"the interval must be finite and contain start. Got [{self.low}, {self.high}] and start {self.start}."
-            )
+            raise InvalidInput("start_outside_interval", low=self.low, high=self.high, start=self.start)
         if self.which is not None and (
             len(self.which) != len(self.noise) or not all(0 <= one <= len(self.changes) for one in self.which)
         ):
-            raise InvalidInput(
-                f"which must have one integer from 0 to {len(self.changes)} per step. Got {shown(self.which):.60}.",
-                field="which",
-            )
+            raise InvalidInput("chain_which", field="which", got=f"{shown(self.which):.60}", most=len(self.changes))
         if len(self.noise) != len(self.hazard):
-            raise InvalidInput(
-                f"noise and hazard must have one entry per step. Got {len(self.noise)} and {len(self.hazard)}."
-            )
+            raise InvalidInput("chain_lengths_differ", noise=len(self.noise), hazard=len(self.hazard))
 
     def delta(self, epsilons: Floats) -> Floats:
         """δ(ε) of the last iterate, in the worse of both orders."""

@@ -17,6 +17,7 @@ from lastiterate.auditing.linear_instances import as_known, epsilon_of, orders, 
 from lastiterate.auditing.quadratic import QuadraticSteps, steps_of, weights_of
 from lastiterate.auditing.search import greatest
 from lastiterate.auditing.sums import Pushed
+from lastiterate.auditing.worst import WorstCase
 from lastiterate.numerics.arrays import Floats
 from lastiterate.shift.slopes import best_slopes
 
@@ -24,12 +25,9 @@ _MOST_STEPS = 50_000
 _MOST_ORDERED = 10_000  # of random orders, whose sums take longer
 _KEPT = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5)
 _SEARCH = 8
-_SUPREMUM = (
-    "quadratic losses whose curvature changes over time (a supremum, approached by losses with a clock coordinate)"
-)
 
 
-def best_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, str]]:
+def best_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, WorstCase]]:
     """For batches that are not random: no analysis that knows only pushes, noise and Lipschitz constants can prove less."""
     steps = _steps(run)
     if steps is None or not as_known(run.batches):
@@ -40,7 +38,10 @@ def best_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterato
     parts = [slice(*part) for part in pairwise(ends)]
     squares = [_square(pushes[at], highest.noise[at], lowest.factor[at], highest.factor[at]) for at in parts]
     # Every slope is rounded, and may be an ulp outside.
-    yield epsilon_of(run, math.sqrt(math.fsum(squares)) * (1 - 1e-12 - 1e-15 * run.steps), delta), _SUPREMUM
+    yield (
+        epsilon_of(run, math.sqrt(math.fsum(squares)) * (1 - 1e-12 - 1e-15 * run.steps), delta),
+        WorstCase("changing_curvature"),
+    )
 
 
 def _square(pushes: Floats, noise: Floats, lowest: Floats, highest: Floats) -> float:
@@ -52,7 +53,7 @@ def _square(pushes: Floats, noise: Floats, lowest: Floats, highest: Floats) -> f
     return float(np.sum(pushes * weights)) ** 2 / float(np.sum(np.square(noise * weights)))
 
 
-def last_step_apart(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, str]]:
+def last_step_apart(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, WorstCase]]:
     """For random orders: of what came before the last step, its noise too, a part is forgotten as fast as may be.
 
     With the last place out of many the record is seen as if alone, in the earlier epochs as in a sum.
@@ -68,7 +69,7 @@ def last_step_apart(run: Run, delta: float, releases: tuple[int, ...]) -> Iterat
         return Pushed(orders(weights * steps[1].push, run.batches, deviation), *split).epsilon(delta)
 
     found, kept = greatest(epsilon, _KEPT, _SEARCH)
-    yield found, f"{pushing(*split)} on {_SUPREMUM}; before the last step the iterate shrinks by a factor of {kept:.3g}"
+    yield found, WorstCase("changing_curvature", {"pushing": pushing(*split), "kept": kept})
 
 
 def _dropping(lowest: Floats, highest: Floats, kept: float) -> Floats:

@@ -23,6 +23,7 @@ from lastiterate.auditing.linear_instances import as_known, epsilon_of, pushing,
 from lastiterate.auditing.quadratic import steps_of
 from lastiterate.auditing.search import greatest
 from lastiterate.auditing.sums import Pushed
+from lastiterate.auditing.worst import WorstCase
 from lastiterate.numerics.arrays import Floats
 
 _MOST_STEPS = 20_000  # each a few operations in Python, and averages take the square of them
@@ -30,7 +31,7 @@ _GRID = 5
 _ROUNDED = 1 - 1e-9  # recursions of some thousand steps, which may oscillate
 
 
-def filtered_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, str]]:
+def filtered_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, WorstCase]]:
     """For linear optimisers with steps and batches alike, nothing projected, nothing else released."""
     hessians = allowed_hessians(run)
     if hessians is None or releases or not _exactly_known(run):
@@ -48,7 +49,7 @@ def filtered_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Ite
         pushes = sum_of_pushes(run.batches, values, deviation, counts)
         if pushes is not None:
             epsilon = Pushed(pushes, record * _ROUNDED, neighbour * _ROUNDED).epsilon(delta)
-            yield epsilon, f"{pushing(record, neighbour)} on {losses_with(run, hessian)}"
+            yield epsilon, losses_with(run, hessian, pushing=pushing(record, neighbour))
 
 
 def _exactly_known(run: Run) -> bool:

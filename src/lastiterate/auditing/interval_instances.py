@@ -20,6 +20,7 @@ from lastiterate.auditing.linear_instances import pushing
 from lastiterate.auditing.maps import Map, Shifted
 from lastiterate.auditing.quadratic import QuadraticSteps, steps_of
 from lastiterate.auditing.search import greatest
+from lastiterate.auditing.worst import WorstCase
 from lastiterate.numerics.arrays import Floats
 
 _PULLS = (0.0, 0.03, 0.1, 0.3, 0.6, 1.0, 1.7, 3.0, 5.0, 10.0)  # of the others against the record, in units of the noise
@@ -89,7 +90,7 @@ class _Pulled:
         return without, record, neighbour
 
 
-def on_an_interval(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, str]]:
+def on_an_interval(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, WorstCase]]:
     """The others pull against the record, and projection holds; without a pull, Bok et al. 2024, Theorem C.16."""
     hessians, width = allowed_hessians(run), interval_width(run)
     if hessians is None or width is None or not short_enough(run):
@@ -100,7 +101,8 @@ def on_an_interval(run: Run, delta: float, releases: tuple[int, ...]) -> Iterato
             return
         for best in _best_pulls(given, delta):
             chain = refined(replace(best, counts=_counts(run, hessian)).chain)
-            yield chain.least_epsilon(delta), f"{pushing(*split)} on an interval{_described(best)}"
+            pulls = {"beside": best.beside, "elsewhere": best.elsewhere}
+            yield chain.least_epsilon(delta), WorstCase("pulls_on_interval", {"pushing": pushing(*split), **pulls})
 
 
 def _splits(run: Run) -> tuple[tuple[float, float], ...]:
@@ -150,12 +152,3 @@ def _moved(factor: float, shifts: Floats, chances: Floats) -> Map:
         return Shifted(lambda x: factor * x, shifts, chances)
     shift = float(shifts[0])
     return lambda x: factor * x + shift
-
-
-def _described(best: _Pulled) -> str:
-    if best.elsewhere == best.beside:
-        return f", where the other records pull back by {best.beside:.3g} times the noise" if best.beside else ""
-    return (
-        f", where the other records pull back by {best.beside:.3g} times the noise in the record's batch and by "
-        f"{best.elsewhere:.3g} times in others"
-    )

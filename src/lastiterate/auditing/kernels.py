@@ -60,7 +60,7 @@ class Convolution:
         self.count = last - first + 1
         self.size = next_fast_len(cells + self.count - 1, real=True)
         if self.size > _LONGEST:
-            raise Unavailable("the maps leave the interval too far for this grid. Use fewer cells.")
+            raise Unavailable("maps_leave_interval")
         without, record, neighbour = (_split(move, first, self.count) for move in moves)
         # Both laws in a batch without the record, then both in one with it.
         self.split = csr_array(bmat([[without, None, record, None], [None, without, None, neighbour]]))

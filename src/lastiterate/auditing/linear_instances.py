@@ -26,6 +26,7 @@ from lastiterate.auditing.laws import LARGEST
 from lastiterate.auditing.quadratic import QuadraticSteps, exact_mu, exact_mu_of, steps_of, weights_of
 from lastiterate.auditing.search import greatest
 from lastiterate.auditing.sums import Pushed, RandomSum
+from lastiterate.auditing.worst import WorstCase
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.gaussian import GaussianDP
 
@@ -37,7 +38,7 @@ _TINY = 1e-300  # tails below it round to 0
 _VANISHED = 1e-18  # of the noise: far below what a cell is rounded by
 
 
-def two_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, str]]:
+def two_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, WorstCase]]:
     """For batches that are not random (Bok et al. 2024, Theorems 4.2 and C.17)."""
     hessians = allowed_hessians(run)
     if hessians is None or not as_known(run.batches) or math.isfinite(run.domain.diameter):
@@ -49,13 +50,13 @@ def two_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator
     # The factor 1 − η·hessian is rounded, once for each step that is not yet forgotten; 1 is exact.
     lost = 1 - extremes(steps_of(run, where).factor)[1]
     rounded, together = min(run.steps, 1 / lost) if lost > 0 else 0.0, _together(run)
-    who = f"{together} records of a user in one batch, on " if together > 1 else ""
-    yield epsilon_of(run, together * mu * (1 - 1e-13 - 4e-16 * rounded), delta), who + losses_with(run, where)
+    who = {"user_records": together} if together > 1 else {}
+    yield epsilon_of(run, together * mu * (1 - 1e-13 - 4e-16 * rounded), delta), losses_with(run, where, **who)
 
 
 def named_gaussians(
     run: Run, delta: float, releases: tuple[int, ...], members: tuple[int, ...]
-) -> Iterator[tuple[float, str]]:
+) -> Iterator[tuple[float, WorstCase]]:
     """For records that are named, so many at each place of an epoch, all replaced in the same direction."""
     hessians = allowed_hessians(run)
     if (
@@ -68,7 +69,7 @@ def named_gaussians(
     counts = np.resize(np.array(members, float), run.steps)
     grid = np.linspace(*hessians, _GRID).tolist() if hessians[1] > hessians[0] else hessians[:1]
     mu, where = greatest(lambda hessian: exact_mu_of(steps_of(run, hessian), counts, releases), grid)
-    yield epsilon_of(run, mu * (1 - 1e-13 - 4e-16 * run.steps), delta), f"these records, on {losses_with(run, where)}"
+    yield epsilon_of(run, mu * (1 - 1e-13 - 4e-16 * run.steps), delta), losses_with(run, where, pushing="named")
 
 
 def _together(run: Run) -> int:
@@ -77,7 +78,7 @@ def _together(run: Run) -> int:
     return min(run.user_records, size or 1)
 
 
-def clipped_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, str]]:
+def clipped_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, WorstCase]]:
     """The others' gradients are those of quadratic losses up to their bound, which iterates hardly ever reach."""
     hessians = clipped_hessians(run)
     if hessians is None or not as_known(run.batches) or math.isfinite(run.domain.diameter) or run.steps > _MOST_CLIPPED:
@@ -90,7 +91,7 @@ def clipped_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iter
         return epsilon_of(run, mu, delta + unlike) if delta + unlike < 1 else 0.0
 
     found, where = greatest(epsilon, np.linspace(*hessians, _GRID).tolist(), _SEARCH)
-    yield found, f"quadratic losses with Hessian {where:g} for all other records, up to the bound on gradients"
+    yield found, WorstCase("quadratic_up_to_bound", {"hessian": where})
 
 
 def _leaving(run: Run, hessian: float) -> float:
@@ -122,7 +123,7 @@ def epsilon_of(run: Run, mu: float, delta: float) -> float:
     return float(GaussianDP(together * (1 - 1e-15) if run.beforehand_mu else together).bracket(delta)[0])  # type: ignore[arg-type]
 
 
-def random_pushes(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, str]]:
+def random_pushes(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, WorstCase]]:
     """For random batches and random orders."""
     hessians = allowed_hessians(run)
     if hessians is None or as_known(run.batches) or math.isfinite(run.domain.diameter):
@@ -136,14 +137,14 @@ def random_pushes(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator
         pushes = _random_sum(run.batches, steps_of(run, hessian), run.steps, counts)
         if pushes is not None:
             epsilon = Pushed(pushes, record, neighbour).epsilon(delta)
-            yield epsilon, f"{pushing(record, neighbour)} on {losses_with(run, hessian)}"
+            yield epsilon, losses_with(run, hessian, pushing=pushing(record, neighbour))
 
 
 def pushing(record: float, neighbour: float) -> str:
-    """How far they push, in words."""
+    """What a worst case calls it that they push so far."""
     if (record, neighbour) == (2.0, 1.0):
-        return "a record whose gradient opposes all others, against no record,"
-    return "a record with a gradient, against one without," if neighbour == 0 else "two records with opposite gradients"
+        return "against_others"
+    return "one_sided" if neighbour == 0 else "opposite"
 
 
 def _random_sum(batches: Batches, steps: QuadraticSteps, count: int, counts: Counts) -> RandomSum | None:

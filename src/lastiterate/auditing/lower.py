@@ -20,7 +20,8 @@ from lastiterate.auditing.linear_instances import (
     two_gaussians,
 )
 from lastiterate.auditing.wells import two_wells
-from lastiterate.digits import below
+from lastiterate.auditing.worst import WorstCase
+from lastiterate.errors import worded
 from lastiterate.progress import tracked
 
 _FAMILIES = (
@@ -33,8 +34,7 @@ _FAMILIES = (
     two_wells,
 )
 _OF_OPTIMISERS = (filtered_gaussians,)  # the others are about plain steps
-_BEFOREHAND = "the release before training alone"
-_NONE = "no worst-case loss is known for such a run"
+_BEFOREHAND, _NONE = WorstCase("beforehand_alone"), WorstCase("no_worst_case")
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,10 @@ class LowerBound:
 
     epsilon: float
     delta: float
-    instance: str
+    instance: WorstCase
 
     def __str__(self) -> str:
-        return f"epsilon is at least {below(self.epsilon, 6)} at delta = {self.delta:g}: {self.instance}"
+        return worded("lower_bound_at", epsilon=self.epsilon, delta=self.delta, instance=self.instance)
 
 
 def named_instance(run: Run, delta: float, releases: tuple[int, ...], members: tuple[int, ...]) -> LowerBound:

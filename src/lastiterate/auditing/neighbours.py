@@ -20,17 +20,10 @@ def neighbours_of(data: Any, adjacency: Adjacency = REPLACE_ONE, record: int | N
     """
     checked_choice("adjacency", adjacency, Adjacency)
     if adjacency is ZERO_OUT:
-        raise Unavailable(
-            "neighbours_of does not support li.ZERO_OUT, because only your trainer knows a record that contributes nothing. "
-            "Pass both data sets to audit, the second one with such a record."
-        )
+        raise Unavailable("neighbours_of_zero_out")
     arrays = [_records(one) for one in (data if isinstance(data, tuple) else (data,))]
     if len({len(one) for one in arrays}) != 1 or not len(arrays[0]):
-        raise must_be(
-            "data",
-            "arrays with the same number of records, at least one",
-            f"{', '.join(str(len(one)) for one in arrays)}",
-        )
+        raise InvalidInput("neighbours_lengths_differ", field="data", got=", ".join(str(len(one)) for one in arrays))
     place = _longest(arrays[0]) if record is None else _checked_place(record, len(arrays[0]))
     changed = [_without(arrays, place), _with_opposite(arrays, place)][adjacency.replaces]
     return (tuple(arrays), tuple(changed)) if isinstance(data, tuple) else (arrays[0], changed[0])
@@ -42,9 +35,7 @@ def _records(value: Any) -> Any:
     except (TypeError, ValueError):
         array = np.asarray(None)
     if array.ndim == 0 or array.dtype.kind not in "iuf":
-        raise must_be(
-            "data", "an array of records, or a tuple of arrays such as (features, targets)", f"{shown(value):.60}"
-        )
+        raise InvalidInput("neighbours_not_arrays", field="data", got=f"{shown(value):.60}")
     return array
 
 
@@ -67,8 +58,5 @@ def _with_opposite(arrays: list[Any], place: int) -> list[Any]:
     first = arrays[0].astype(np.result_type(arrays[0].dtype, np.int8), copy=True)
     first[place] = -first[place]
     if np.array_equal(first, arrays[0]):
-        raise InvalidInput(
-            f"record {place} is 0 and equals its opposite. Choose another record, or pass both data sets to audit.",
-            field="record",
-        )
+        raise InvalidInput("record_is_its_opposite", field="record", record=place)
     return [first, *arrays[1:]]

@@ -57,7 +57,5 @@ def simulation(run: Run) -> Simulation:
     hessians = allowed_hessians(run)
     bounded = math.isfinite(run.domain.diameter)
     if hessians is None or run.batches.own_mean or (bounded and run.prox is not None):
-        raise Unavailable(
-            "this run cannot be simulated on quadratic losses. Audit a trainer instead: lastiterate audit train.py."
-        )
+        raise Unavailable("not_simulated")
     return Simulation(steps_of(run, hessians[0]), run.batches, run.steps, run.domain.widest_interval / 2)

@@ -36,11 +36,7 @@ def check_signature(train: Any, data: Any) -> None:
         signature.bind(data, 0)
     except TypeError as error:
         name = getattr(train, "__name__", "train")
-        raise InvalidInput(
-            f"train must take data and a seed: train(data, seed). Got {name}{signature}; {error}. Wrap it in a function of "
-            "both that draws its noise from the seed.",
-            field="train",
-        ) from error
+        raise InvalidInput("train_signature", field="train", got=f"{name}{signature}", error=str(error)) from error
 
 
 def read_trainer(path: str | Path, adjacency: Adjacency | None = None) -> Trainer:
@@ -49,20 +45,16 @@ def read_trainer(path: str | Path, adjacency: Adjacency | None = None) -> Traine
     With `adjacency` the neighbour is made of the data.
     """
     if not Path(path).is_file():
-        raise InvalidInput(f"{path} cannot be read: the file does not exist.")
+        raise InvalidInput("trainer_missing", path=str(path))
     sys.path.insert(0, str(Path(path).resolve().parent))  # as python itself does
     try:
         names = runpy.run_path(str(path))
     except Exception as error:
-        raise InvalidInput(f"{path} cannot be run: {type(error).__name__}: {error}.") from error
+        raise InvalidInput("trainer_failed", path=str(path), kind=type(error).__name__, error=str(error)) from error
     wanted = ("train", "data") if adjacency else ("train", "data", "neighbour")
     missing = [name for name in wanted if name not in names]
     if missing:
-        made = "" if adjacency else " The option --make-neighbour derives it from data."
-        raise InvalidInput(
-            f"{path} must define train(data, seed), data and neighbour. It lacks {', '.join(missing)}."
-            f"{made if missing == ['neighbour'] else ''}"
-        )
+        raise InvalidInput("trainer_lacks", path=str(path), missing=missing)
     if adjacency:
         return Trainer(names["train"], *neighbours_of(names["data"], adjacency))
     return Trainer(names["train"], names["data"], names["neighbour"])

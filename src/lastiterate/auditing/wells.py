@@ -12,13 +12,14 @@ from lastiterate.auditing.allowed import half_gradient
 from lastiterate.auditing.gridded import chain_of, interval_width, refined, short_enough
 from lastiterate.auditing.maps import Map
 from lastiterate.auditing.quadratic import steps_of
+from lastiterate.auditing.worst import WorstCase
 from lastiterate.numerics.arrays import Floats
 
 _REACH = 10.0  # standard deviations
 _MOST_NOISES = 400  # that iterates may get apart
 
 
-def two_wells(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, str]]:
+def two_wells(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, WorstCase]]:
     """The others push away from the middle, as hard as they may; the record decides to which side."""
     loss, clip = run.loss, half_gradient(run)
     if run.clip is None or loss.keeps_convexity or loss.curvature >= 0 or run.prox is not None:
@@ -45,10 +46,7 @@ def two_wells(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tup
 
     other = -1.0 if run.adjacency.replaces else 0.0
     chain = chain_of(run, (lambda x: kept * x + away(x), towards(1.0), towards(other)), half, steps.noise)
-    yield (
-        refined(chain).least_epsilon(delta),
-        "a non-convex loss with two wells, where the record decides into which one the iterates fall",
-    )
+    yield refined(chain).least_epsilon(delta), WorstCase("two_wells")
 
 
 def _half_width(run: Run, kept: float, move: float, noise: float) -> float | None:

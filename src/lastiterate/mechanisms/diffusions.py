@@ -172,7 +172,7 @@ class Diffusion:
         try:
             values = np.asarray(self.kappa(times), dtype=None)
         except (TypeError, ValueError) as error:
-            raise InvalidInput(f"kappa must take an array of times. It raised: {error}.", field="kappa") from error
+            raise InvalidInput("kappa_raised", field="kappa", error=str(error)) from error
         _check_kappa(times, values)
         widths = np.diff(times)
         tail = values[-1] * times[-1]
@@ -187,14 +187,11 @@ class Diffusion:
 def _check_kappa(times: Floats, values: Floats) -> None:
     real = np.issubdtype(values.dtype, np.floating) or np.issubdtype(values.dtype, np.integer)
     if not real or values.shape != times.shape or not np.isfinite(values).all() or (values < 0).any():
-        raise InvalidInput("kappa must return one finite number >= 0 for each time.", field="kappa")
+        raise InvalidInput("kappa_values", field="kappa")
     scaled = values * times**2
     wrong = np.flatnonzero((np.diff(scaled) > 1e-9 * scaled[:-1]) & (values[1:] > _NOTHING))
     if wrong.size:
-        raise InvalidInput(
-            f"kappa must fall at least as fast as 1/t². From t = {times[wrong[0]]:.6g} on t²·kappa grows.",
-            field="kappa",
-        )
+        raise InvalidInput("kappa_falls_slowly", field="kappa", time=float(times[wrong[0]]))
 
 
 def _checked_time(time: float) -> float:

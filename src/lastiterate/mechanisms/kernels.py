@@ -87,13 +87,11 @@ class FiniteKernel(Kernel):
         given = matrix.toarray() if issparse(matrix) and _fits(matrix.shape) else matrix
         values = checked_array("matrix", given, NON_NEGATIVE)
         if values.ndim != 2 or not values.size or not _fits(values.shape):
-            raise InvalidInput(
-                f"matrix must have rows and columns, at most 1e8 entries. Got shape {values.shape}.", field="matrix"
-            )
+            raise InvalidInput("kernel_shape", field="matrix", got=f"{values.shape}")
         sums = values.sum(axis=1)
         worst = int(np.argmax(np.abs(sums - 1)))
         if abs(float(sums[worst]) - 1) > _ROWS_SUM_TO:
-            raise InvalidInput(f"every row of matrix must sum to 1. Row {worst} sums to {sums[worst]:.9g}.")
+            raise InvalidInput("kernel_row_sum", row=worst, sum=float(sums[worst]))
         exact = bool((sums == 1).all())
         object.__setattr__(self, "matrix", values if exact else values / sums[:, None])
         left = checked_number("rounding", rounding, NON_NEGATIVE)
@@ -101,15 +99,13 @@ class FiniteKernel(Kernel):
 
     def __matmul__(self, other: FiniteKernel) -> FiniteKernel:
         if not isinstance(other, FiniteKernel) or self.matrix.shape[1] != other.matrix.shape[0]:
-            raise InvalidInput(
-                f"the second kernel must have {self.matrix.shape[1]} rows, the number of columns of the first."
-            )
+            raise InvalidInput("kernels_do_not_match", rows=self.matrix.shape[1])
         rounding = self.rounding + other.rounding + self.matrix.shape[1] * _ULP
         return FiniteKernel(self.matrix @ other.matrix, rounding)
 
     def __pow__(self, times: int) -> FiniteKernel:
         if self.matrix.shape[0] != self.matrix.shape[1]:
-            raise InvalidInput(f"a kernel must be square to be repeated. Got shape {self.matrix.shape}.")
+            raise InvalidInput("kernel_not_square", got=f"{self.matrix.shape}")
         count = checked_count("times", times)
         rounding = count * (self.rounding + len(self.matrix) * _ULP) if count > 1 else self.rounding
         return FiniteKernel(np.linalg.matrix_power(self.matrix, count), rounding)

@@ -61,7 +61,7 @@ def exponential_mechanism(
         found.append(gaussian(2 * math.sqrt(change) * math.sqrt(width)))
         found.append(BoundedRange(max(up(change * width), LEAST)))
     if not found:
-        raise InvalidInput("the exponential mechanism needs strong_convexity or diameter. Got neither.")
+        raise InvalidInput("exponential_unbounded")
     return found[0] if len(found) == 1 else best(found)
 
 
@@ -91,7 +91,7 @@ class Sample:
     def plot(self, path: Any = None, *, ax: Any = None) -> Any:
         """Plot the trace of every coordinate; for public or synthetic data only. Returns matplotlib axes."""
         if self.trace is None:
-            raise InvalidInput("there is no trace to plot. Use trace=True, on public data only.")
+            raise InvalidInput("trace_not_kept")
         return draw_trace(self.trace, path, ax)
 
 
@@ -145,12 +145,7 @@ class _Potential(Objective):
         try:
             found = np.array(self.gradient(weights.copy()), float)  # a new one, whatever the user keeps
         except (TypeError, ValueError) as error:
-            raise InvalidInput(
-                f"gradient must return numbers of shape {weights.shape}. It raised: {error}.", field="gradient"
-            ) from error
+            raise InvalidInput("gradient_raised", field="gradient", shape=weights.shape, error=str(error)) from error
         if found.shape != weights.shape or not np.isfinite(found).all():
-            raise InvalidInput(
-                f"gradient must return finite numbers of shape {weights.shape}. Got shape {found.shape}.",
-                field="gradient",
-            )
+            raise InvalidInput("gradient_shape", field="gradient", got=f"{found.shape}", shape=weights.shape)
         return found

@@ -70,7 +70,7 @@ class Keeper:
         try:
             write_bytes(self.path, content, mode=_OWNER_ONLY, draft=self._part)
         except OSError as error:
-            raise InvalidInput(f"the checkpoint {self.path} cannot be written: {error.strerror}.") from error
+            raise InvalidInput("checkpoint_not_written", path=str(self.path), error=error.strerror) from error
         self.written = time.monotonic()
 
     def found(self, start: Any) -> Any:
@@ -80,14 +80,9 @@ class Keeper:
         try:
             return self.file.read(self.path)
         except OfAnother as error:
-            raise InvalidInput(
-                f"the checkpoint {self.path} belongs to another run, other data, another start or another loss. "
-                "Use the same ones again, or remove the file."
-            ) from error
+            raise InvalidInput("checkpoint_of_another_run", path=str(self.path)) from error
         except (Damaged, OSError) as error:
-            raise InvalidInput(
-                f"{self.path} is not a checkpoint of this training, or it is damaged. Remove it, or choose another file."
-            ) from error
+            raise InvalidInput("checkpoint_damaged", path=str(self.path)) from error
 
     def remove(self) -> None:
         if self.path is not None:
@@ -105,7 +100,7 @@ def _locked(path: Path) -> int:
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), _OWNER_ONLY)
     except OSError as error:
-        raise InvalidInput(f"no checkpoint can be written in {path.parent}: {error.strerror}.") from error
+        raise InvalidInput("checkpoint_folder", folder=str(path.parent), error=error.strerror) from error
     if fcntl is not None:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -114,7 +109,5 @@ def _locked(path: Path) -> int:
             alone = False
         if not alone:
             os.close(handle)
-            raise InvalidInput(
-                f"another training uses the checkpoint {path.with_suffix('')}. Use a different file for each training."
-            )
+            raise InvalidInput("checkpoint_in_use", path=str(path.with_suffix("")))
     return handle

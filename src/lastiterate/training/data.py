@@ -79,7 +79,7 @@ def pair_of(data: Any) -> tuple[Any, Any]:
     try:
         features, targets = data
     except (TypeError, ValueError) as error:
-        raise InvalidInput("data must be a pair, features and targets.", field="data") from error
+        raise InvalidInput("data_not_pair", field="data") from error
     return features, targets
 
 
@@ -89,7 +89,7 @@ def linear_data(data: Any, records: int, feature_norm: float | None, dtype: Any)
     rows = _numbers("features", features, dtype)
     labels = _numbers("targets", targets, np.float64)
     if rows.ndim != 2 or labels.ndim != 1 or len(rows) != len(labels):
-        raise must_be("data", "features and targets with one row per record", f"shapes {rows.shape} and {labels.shape}")
+        raise InvalidInput("data_shapes_differ", field="data", features=rows.shape, targets=labels.shape)
     check_count(len(rows), records)
     norms = row_norms_above(rows)
     check_finite(norms, labels)
@@ -99,11 +99,7 @@ def linear_data(data: Any, records: int, feature_norm: float | None, dtype: Any)
 
 def check_finite(norms: Floats, labels: Floats) -> None:
     if not ((norms < _LONGEST).all() and np.isfinite(labels).all()):
-        raise must_be(
-            "data",
-            f"finite, with rows of norm below {_LONGEST:g}",
-            "NaN, infinity or huge numbers; drop or fill such records without looking at others",
-        )
+        raise InvalidInput("data_not_finite", field="data", norm=_LONGEST)
 
 
 def any_data(data: Any, records: int) -> InMemory:
@@ -112,9 +108,7 @@ def any_data(data: Any, records: int) -> InMemory:
     if "O" in (features.dtype.kind, targets.dtype.kind):
         raise must_be("data", "arrays of numbers, or of strings", "objects")
     if not features.ndim or not targets.ndim or len(features) != len(targets):
-        raise must_be(
-            "data", "features and targets with one row per record", f"shapes {features.shape} and {targets.shape}"
-        )
+        raise InvalidInput("data_shapes_differ", field="data", features=features.shape, targets=targets.shape)
     check_count(len(features), records)
     return InMemory(Records(features, targets, np.broadcast_to(1.0, len(targets)), None))
 
@@ -133,9 +127,7 @@ def _numbers(name: str, values: Any, dtype: Any) -> Floats:
 def check_unmasked(values: Any) -> None:
     """What lies under a mask would be trained on."""
     if np.ma.is_masked(values):
-        raise InvalidInput(
-            "data must have no masked entries. Fill them without looking at other records.", field="data"
-        )
+        raise InvalidInput("data_masked", field="data")
 
 
 def _unmasked(values: Any) -> np.ndarray:
@@ -143,7 +135,7 @@ def _unmasked(values: Any) -> np.ndarray:
     try:
         return np.asarray(values)
     except ValueError as error:
-        raise InvalidInput(f"data must be arrays: {error}.", field="data") from error
+        raise InvalidInput("data_not_arrays", field="data", error=str(error)) from error
 
 
 def float_type(given: Any, dtype: Any) -> Any:
@@ -168,16 +160,13 @@ def check_range(labels: Floats, precision: Any) -> None:
     """Products are computed in this precision, and a target that is infinite there is so at every step."""
     largest = float(np.finfo(precision).max)
     if (np.abs(labels) > largest).any():
-        raise must_be(
-            "targets",
-            f"at most {largest:.3g} in size, the largest number of {precision}",
-            f"{np.abs(labels).max():.3g}; scale them by a public number, or use dtype=numpy.float64",
-        )
+        got = f"{np.abs(labels).max():.3g}"
+        raise InvalidInput("targets_too_large", field="targets", got=got, largest=largest, dtype=str(precision))
 
 
 def check_count(rows: int, records: int) -> None:
     if rows != records:
-        raise InvalidInput(f"data must have as many records as the run, {records}. Got {rows}.", field="data")
+        raise InvalidInput("records_not_as_run", field="data", got=f"{rows}", records=records)
 
 
 def shortened_rows(rows: Floats, norms: Floats, most: float) -> Floats:

@@ -44,7 +44,7 @@ class ArrayDigest:
 
     def __init__(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
         if dtype.hasobject:
-            raise InvalidInput(f"a checkpoint needs arrays of numbers, dates or strings of fixed length. Got {dtype}.")
+            raise InvalidInput("checkpoint_of_objects", got=f"{dtype}")
         self._dtype, self._shape, self._digest = dtype, shape, hashlib.sha256()
 
     def add(self, rows: np.ndarray) -> None:

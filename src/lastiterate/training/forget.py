@@ -20,26 +20,17 @@ from lastiterate.training.sources import RecordSource, on_disk
 def run_to_forget(run: Run, forget: Any, loss: Any, checkpoint: Any, releases: Iterable[int]) -> Run:
     """Training and further steps as one run; or why that is not what can be executed."""
     if not isinstance(forget, Removed):
-        raise must_be("forget", "such as li.forget(run, epsilon=1, delta=1e-5).of([17])", f"{shown(forget):.60}")
+        raise InvalidInput("not_removed_records", field="forget", got=f"{shown(forget):.60}")
     if forget.plan.run != run:
         raise must_be("forget", "planned for this very run", "a plan for another one")
     if run.adjacency.replaces:
-        raise InvalidInput(
-            "forget leaves records out, so the run must have adjacency=li.ZERO_OUT. Got li.REPLACE_ONE; plan it for "
-            "replace(run, adjacency=li.ZERO_OUT).",
-            field="adjacency",
-        )
+        raise InvalidInput("forget_not_zero_out", field="adjacency", got="li.REPLACE_ONE")
     if loss is not None or checkpoint is not None:
-        raise Unavailable(
-            "forget is for the losses that the library knows, and for a training without checkpoint. Leave "
-            f"{'checkpoint' if loss is None else 'loss'} out.",
-            field="forget",
-        )
+        raise Unavailable("forget_not_with", field="forget", argument="checkpoint" if loss is None else "loss")
     if not _allowed(forget.plan, set(releases)):
-        raise must_be(
-            "releases",
-            f"among those that forget is planned with: {list(forget.plan.releases)}",
-            f"{shown(list(releases)):.60}",
+        planned = list(forget.plan.releases)
+        raise InvalidInput(
+            "releases_not_planned", field="releases", got=f"{shown(list(releases)):.60}", planned=planned
         )
     return forget.plan.whole
 
@@ -66,7 +57,7 @@ def phases(forget: Removed | None, data: Any, begun: int) -> Iterator[tuple[int,
 def _without(data: Any, records: tuple[int, ...]) -> tuple[Any, Any]:
     """These rows are 0: a linear model's gradient is 0 there, and every other record keeps its place in all sums."""
     if isinstance(data, RecordSource) or on_disk(pair_of(data)[0]):
-        raise Unavailable("forget needs features in memory. Got records on disk; load them first.", field="data")
+        raise Unavailable("forget_on_disk", field="data")
     features, targets = pair_of(data)
     kept = np.array(features)
     kept[list(records)] = 0

@@ -26,41 +26,27 @@ def checked_earlier(trained: Any, forget: Removed | None, start: Any, releases: 
     if not isinstance(trained, Trained):
         raise must_be("trained", "a model that li.train returned", f"{shown(trained):.60}")
     if forget is None or not forget.plan.adaptive:
-        raise InvalidInput(
-            "trained needs a plan for adaptive requests, because the model that was trained earlier is known. Plan it with "
-            "li.forget(run, epsilon=1, delta=1e-5, adaptive=True).",
-            field="trained",
-        )
+        raise InvalidInput("trained_not_adaptive", field="trained")
     if start is not None:
-        raise InvalidInput("start must be left out with trained, which is where it goes on.", field="start")
+        raise InvalidInput("start_with_trained", field="start")
     _check_run(trained, forget.plan)
     _check_records(trained, forget)
     if any(place <= trained.run.steps for place in releases):
-        raise InvalidInput(
-            f"releases must come after the {trained.run.steps} steps of trained. Got {shown(list(releases)):.60}.",
-            field="releases",
-        )
+        steps, got = trained.run.steps, f"{shown(list(releases)):.60}"
+        raise InvalidInput("releases_before_trained", field="releases", got=got, steps=steps)
     return trained
 
 
 def _check_run(trained: Trained, plan: Forgetting) -> None:
     more = trained.run.steps - plan.run.steps
     if trained.run.steps not in _begins(plan) or _settings(trained.run) != _settings(plan.run.continued(more)):
-        raise must_be(
-            "trained",
-            "the model of the run that forget is planned for, before one of its requests",
-            "the model of another run",
-        )
+        raise InvalidInput("trained_of_another_run", field="trained")
 
 
 def _check_records(trained: Trained, forget: Removed) -> None:
     gone = forget.until(_begins(forget.plan).index(trained.run.steps))
     if set(trained.removed) != set(gone):
-        raise InvalidInput(
-            f"forget must name first the records that trained has already forgotten: {list(trained.removed)}. Got "
-            f"{list(gone)}.",
-            field="forget",
-        )
+        raise InvalidInput("forgotten_not_named", field="forget", got=f"{list(gone)}", forgotten=list(trained.removed))
 
 
 def _begins(plan: Forgetting) -> tuple[int, ...]:
@@ -78,10 +64,7 @@ def first_state(earlier: Trained | None, run: Run, start: Floats, source: Source
     if earlier is None:
         return State(0, start, randomness=source.state())
     if earlier.weights.shape != start.shape:
-        raise InvalidInput(
-            f"trained must have weights of shape {start.shape}, as the data say. Got {earlier.weights.shape}.",
-            field="trained",
-        )
+        raise InvalidInput("trained_shape", field="trained", got=f"{earlier.weights.shape}", shape=start.shape)
     weights = run.domain.projected(np.asarray(earlier.weights, np.float64))
     return State(earlier.run.steps, weights, randomness=source.state())
 

@@ -36,10 +36,7 @@ def leaves(
     if near:
         return nearest_multiples(value, public_grid(scale, finer), noises, source, factor)
     if source.private:
-        raise InvalidInput(
-            f"noise of {scale:.3g} is lost beside a value of {float(np.abs(value).max()):.3g}: double precision has too few "
-            "digits for both. Subtract a public constant, or use more noise."
-        )
+        raise InvalidInput("noise_lost_beside_value", noise=scale, value=float(np.abs(value).max()))
     for _ in noises:
         source.bits(value.shape)
     return np.asarray(value * factor)  # from a seed, and marked as not private

@@ -20,7 +20,7 @@ from lastiterate.algorithms.arithmetic import (
 )
 from lastiterate.algorithms.losses.model import Model
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import InvalidInput, must_be
+from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.norms import row_norms_above
 from lastiterate.training.data import Data
@@ -122,22 +122,17 @@ class EachRecord(Objective):
     def _rows(self, weights: Floats, records: Records | Unmeasured) -> Floats:
         found = _as_numbers(self.gradients(weights.copy(), records.features, records.targets))
         if found.shape != (len(records), *weights.shape):
-            raise InvalidInput(
-                f"loss must return one gradient per record, in shape {(len(records), *weights.shape)}. Got {found.shape}.",
-                field="loss",
-            )
+            shape = len(records), *weights.shape
+            raise InvalidInput("gradients_shape", field="loss", got=f"{found.shape}", shape=shape)
         if not np.isfinite(found).all():
-            raise InvalidInput("loss must return finite gradients. Got NaN or infinity.", field="loss")
+            raise InvalidInput("gradients_not_finite", field="loss")
         return found.reshape(len(records), -1)
 
     def _check_rounding(self, lengths: float, records: int) -> None:
         """Of gradients without a bound: the rounding of their sum is small beside the sensitivity, or nothing is claimed."""
         rounding = (_RECORDS_AT_ONCE + records / _RECORDS_AT_ONCE) * 2.0**-53 * lengths
         if not 2 * rounding <= (UNBOUNDED.factor - 1) * self.sensitivity:
-            raise InvalidInput(
-                "gradients are so large that rounding of their sum is not small compared with gradient_sensitivity. Clip "
-                "them."
-            )
+            raise InvalidInput("gradients_too_large")
 
 
 def _least(declared: float, clip: float | None) -> float:
@@ -165,11 +160,8 @@ def acceptable_arithmetic(run: Run, sums: Sums, lost: float = 0.0) -> Arithmetic
     longest = bound_of_gradients(run)
     factor = 1 + beyond * (max(1.0, 2 * longest / run.loss.gradient_sensitivity) if run.adjacency.replaces else 2.0)
     if not factor <= MOST_FACTOR:
-        raise must_be(
-            "batches",
-            f"so small that rounding raises the sensitivity of their sum by a factor of at most {MOST_FACTOR}",
-            f"{factor:.6g} for {run.batches.largest} records; use numpy.float64 or smaller batches",
-        )
+        most, size = MOST_FACTOR, run.batches.largest
+        raise InvalidInput("batches_round_too_much", field="batches", got=f"{factor:.6g}", most=most, size=size)
     return Arithmetic(factor, STRAYING)
 
 
@@ -194,7 +186,4 @@ def _as_numbers(found: Any) -> Floats:
             raise TypeError
         return array.astype(np.float64)
     except (TypeError, ValueError, RuntimeError) as error:  # text, None, ragged lists, tensors on another device
-        raise InvalidInput(
-            f"loss must return an array of numbers, one gradient per record. Got {type(found).__name__}.",
-            field="loss",
-        ) from error
+        raise InvalidInput("gradients_not_numbers", field="loss", got=type(found).__name__) from error

@@ -125,10 +125,7 @@ class OptimisedStep(TrainingStep):
         """The rounding of an average is that of all its terms; where nothing hides by it, none is charged."""
         charged = not isinstance(self.run.process.update.curvature, Fact) and self.source.private
         if charged and not ROUNDING * lengths <= self.vectors.straying / 8 * noise:
-            raise InvalidInput(
-                f"noise of {noise:.3g} on what is released is lost in the rounding of iterates of length {lengths:.3g}. "
-                "Average fewer iterates, or use more noise."
-            )
+            raise InvalidInput("noise_lost_in_average", noise=noise, length=lengths)
 
     def _apart(self) -> float:
         """A rounding of an iterate is felt in the next two steps, and in the average, whose own noise is smaller."""

@@ -10,7 +10,8 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from lastiterate.errors import InvalidInput, checked_count
+from lastiterate.display import summary
+from lastiterate.errors import InvalidInput, checked_count, worded
 from lastiterate.numerics.arrays import Indices
 from lastiterate.training.data import checked_float_type
 from lastiterate.training.parquet_files import Block, RowGroup, columns_of, files_of, row_groups_of
@@ -54,7 +55,8 @@ class ParquetRecords:
         return {**vars(self), "_kept": {}, "_used": 0, "_idle": []}
 
     def __repr__(self) -> str:
-        return f"ParquetRecords({self._count} records, {self.shape[1]} features, target {self._columns.target!r})"
+        parts = f"{self._count} records", f"{self.shape[1]} features", f"target {self._columns.target!r}"
+        return summary(self, *parts)
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -87,7 +89,7 @@ class ParquetRecords:
         """Features and targets of these records, in this order."""
         chosen = np.asarray(places, np.intp).reshape(-1)
         if ((chosen < -self._count) | (chosen >= self._count)).any():
-            raise IndexError(f"records must be positions below {self._count}, the number of records.")
+            raise IndexError(worded("records_beyond_count", records=self._count))
         chosen = np.where(chosen < 0, chosen + self._count, chosen)
         rows = np.empty((len(chosen), self.shape[1]), self.dtype)
         targets = np.empty(len(chosen), self._columns.target_dtype)
@@ -124,10 +126,7 @@ class ParquetRecords:
         names = [place / name for name in ("features.npy", "targets.npy")]
         for name in names:
             if name.exists():
-                raise InvalidInput(
-                    f"{name} already exists. Open it with numpy.load(..., mmap_mode='r'), or choose another folder.",
-                    field="folder",
-                )
+                raise InvalidInput("memmap_exists", field="folder", path=str(name))
         place.mkdir(parents=True, exist_ok=True)
         parts = [name.with_suffix(".part") for name in names]
         self._write(parts)

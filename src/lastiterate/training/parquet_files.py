@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.errors import InvalidInput, Unavailable, must_be, shown
+from lastiterate.errors import InvalidInput, Unavailable, shown
 
 BLOCK = 1 << 16  # rows that are decoded at once
 _TURNED = 1 << 13  # rows that are made of columns at once, so that both lie in the cache of the processor
@@ -25,7 +25,7 @@ def parquet() -> Any:
     try:
         import pyarrow.parquet
     except ImportError as error:
-        raise Unavailable("Parquet files need pyarrow. Run pip install 'lastiterate[arrow]'.") from error
+        raise Unavailable("pyarrow_missing") from error
     return pyarrow.parquet
 
 
@@ -34,14 +34,14 @@ def files_of(path: Any) -> tuple[Path, ...]:
     if isinstance(path, list | tuple):
         return tuple(file for one in path for file in files_of(one))
     if not isinstance(path, str | os.PathLike):
-        raise InvalidInput(f"path must name a file, a folder or a pattern. Got {shown(path):.60}.", field="path")
+        raise InvalidInput("parquet_path", field="path", got=f"{shown(path):.60}")
     place = Path(path)
     if place.is_file():
         return (place,)
     found = place.glob("*.parquet") if place.is_dir() else (Path(one) for one in glob.glob(str(path)))
     files = tuple(sorted(file for file in found if file.is_file()))
     if not files:
-        raise InvalidInput(f"path must name Parquet files. Found none at {shown(str(path)):.120}.", field="path")
+        raise InvalidInput("parquet_not_found", field="path", got=f"{shown(str(path)):.120}")
     return files
 
 
@@ -82,9 +82,7 @@ class RowGroup:
     def blocks(self, columns: Columns) -> Iterator[Block]:
         """Its records, a block at a time."""
         if _stamp(self.path) != self.stamp:
-            raise InvalidInput(
-                f"{self.path} has changed since it was opened. Create a new ParquetRecords, and do not change its files."
-            )
+            raise InvalidInput("parquet_changed", path=str(self.path))
         names = [*columns.features, columns.target]
         with _opened(self.path) as file:
             for batch in file.iter_batches(BLOCK, row_groups=[self.number], columns=names):
@@ -125,30 +123,26 @@ def _opened(path: Path) -> Any:
     try:
         return module.ParquetFile(path)
     except (OSError, pyarrow.ArrowException) as error:
-        raise InvalidInput(f"{path} cannot be read as a Parquet file: {error}.", field="path") from error
+        raise InvalidInput("parquet_not_read", field="path", path=str(path), error=str(error)) from error
 
 
 def _stamp(path: Path) -> tuple[int, int]:
     try:
         found = path.stat()
     except OSError as error:
-        raise InvalidInput(f"{path} cannot be read: {error.strerror}.", field="path") from error
+        raise InvalidInput("parquet_gone", field="path", path=str(path), error=error.strerror) from error
     return found.st_size, found.st_mtime_ns
 
 
 def _checked_names(there: list[str], features: Sequence[str] | None, target: str, path: Path) -> tuple[str, ...]:
     if isinstance(features, str):
-        raise InvalidInput(f"features must be a list of columns. Got {features!r}; write [{features!r}].")
+        raise InvalidInput("columns_not_list", got=f"{features!r}")
     names = tuple(name for name in there if name != target) if features is None else tuple(features)
     for field, name in [("target", target), *(("features", name) for name in names)]:
         if there.count(name) != 1:
-            raise InvalidInput(
-                f"{field} must name columns that occur once in {path}. Got {shown(name)}; the columns are "
-                f"{', '.join(there)}.",
-                field=field,
-            )
+            raise InvalidInput("column_not_once", field=field, got=shown(name), path=str(path), columns=there)
     if not names or target in names or len(set(names)) < len(names):
-        raise must_be("features", "columns other than the target, each once", f"{', '.join(names) or 'none'}")
+        raise InvalidInput("columns_repeated", field="features", got=", ".join(names) or "none")
     return names
 
 
@@ -158,11 +152,7 @@ def _check_types(schema: Any, names: tuple[str, ...], path: Path) -> None:
     for name in names:
         kind = schema.field(name).type
         if not (types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind)):
-            raise InvalidInput(
-                f"columns must hold numbers. Got {name} of type {kind} in {path}; encode it without looking at other "
-                "records, or remove it from features.",
-                field="features",
-            )
+            raise InvalidInput("column_not_numeric", field="features", column=name, dtype=str(kind), path=str(path))
 
 
 def _check_schema(schema: Any, columns: Columns, path: Path) -> None:
@@ -172,17 +162,11 @@ def _check_schema(schema: Any, columns: Columns, path: Path) -> None:
     _check_types(schema, names, path)
     kind = np.dtype(schema.field(columns.target).type.to_pandas_dtype())
     if kind != columns.target_dtype:
-        raise InvalidInput(
-            f"the target must have one type in all files. Got {kind} in {path}, but {columns.target_dtype} in the first.",
-            field="target",
-        )
+        first = str(columns.target_dtype)
+        raise InvalidInput("target_types_differ", field="target", got=str(kind), path=str(path), first=first)
 
 
 def _numbers(column: Any, name: str, path: Path) -> np.ndarray:
     if column.null_count:
-        raise must_be(
-            "data",
-            "finite",
-            f"missing values in column {name} of {path}; drop or fill such records without looking at others",
-        )
+        raise InvalidInput("column_has_missing", field="data", column=name, path=str(path))
     return np.asarray(column.to_numpy(zero_copy_only=False))

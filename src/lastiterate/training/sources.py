@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from lastiterate.errors import must_be
+from lastiterate.errors import InvalidInput, must_be
 from lastiterate.numerics.arrays import Indices
 from lastiterate.training.data import check_unmasked
 from lastiterate.training.records import parts_of
@@ -74,7 +74,7 @@ def mapped_pair(features: np.ndarray, targets: Any) -> ArrayRecords:
     check_unmasked(targets)
     rows, labels = np.asarray(features), np.asarray(targets)
     if rows.ndim != 2 or labels.ndim != 1 or len(rows) != len(labels):
-        raise must_be("data", "features and targets with one row per record", f"shapes {rows.shape} and {labels.shape}")
+        raise InvalidInput("data_shapes_differ", field="data", features=rows.shape, targets=labels.shape)
     for name, array in (("features", rows), ("targets", labels)):
         if array.dtype.kind not in "biuf":
             raise must_be(name, "real numbers", f"{array.dtype}")

@@ -100,19 +100,13 @@ def read_pieces(
         rows, labels = np.asarray(features).astype(dtype, copy=False), np.asarray(targets).astype(float, copy=False)
         due = min(most, left)
         if rows.shape != (due, width) or labels.shape != (due,) or not due:
-            _refuse_piece(rows, labels, (due, width))
+            raise InvalidInput(
+                "pieces_shapes", field="data", shape=(due, width), features=rows.shape, targets=labels.shape
+            )
         left -= due
         yield rows, labels
     if left:
-        raise InvalidInput(f"data must return all records that a step uses. {left} of them are missing.", field="data")
-
-
-def _refuse_piece(rows: Floats, labels: Floats, due: tuple[int, int]) -> None:
-    raise InvalidInput(
-        f"pieces of data must hold the requested records: features of shape {due} and as many targets. "
-        f"Got shapes {rows.shape} and {labels.shape}.",
-        field="data",
-    )
+        raise InvalidInput("pieces_missing", field="data", missing=left)
 
 
 def _digests(source: RecordSource | ArrayRecords, dtype: Any) -> tuple[ArrayDigest, ArrayDigest]:

@@ -123,19 +123,15 @@ def _linear(run: Run, model: Model, data: Any, dtype: Any, fingerprinted: bool) 
 
 def _model(loss: Loss, classes: int | None) -> Model:
     if loss.model is None:
-        *others, last = (kind.name for kind in LOSSES if kind.example.linear)
-        raise InvalidInput(
-            f"a run with a loss of kind {loss.kind!r} needs loss=, a function that returns one gradient per record. "
-            f"Pass it, or use li.losses.{', '.join(others)} or {last}.",
-            field="loss",
-        )
+        known = [kind.name for kind in LOSSES if kind.example.linear]
+        raise InvalidInput("loss_not_given", field="loss", kind=loss.kind, known=known)
     return loss.model.with_classes(classes)
 
 
 def _check_dimension(run: Run, parameters: int) -> None:
     declared = run.domain.dimension
     if declared is not None and declared != parameters:
-        raise InvalidInput(f"the run's domain must have one dimension per weight, {parameters}. Got {declared}.")
+        raise InvalidInput("domain_dimension", got=f"{declared}", weights=parameters)
 
 
 def _start_norm(run: Run, weights: Floats) -> float:
@@ -147,11 +143,9 @@ def _start(run: Run, objective: Objective, start: Any) -> Floats:
     """In the domain: the facts of a loss hold there only."""
     shape = objective.shape if isinstance(objective, LinearModel) else None
     if start is None and shape is None:
-        raise InvalidInput(
-            "start must be given together with loss=: it defines the shape of the weights.", field="start"
-        )
+        raise InvalidInput("start_not_given", field="start")
     weights = np.zeros(shape or ()) if start is None else checked_array("start", start, FINITE)
     if shape is not None and weights.shape != shape:
-        raise InvalidInput(f"start must have shape {shape}. Got {weights.shape}.", field="start")
+        raise InvalidInput("start_shape", field="start", got=f"{weights.shape}", shape=shape)
     _check_dimension(run, weights.size)
     return run.domain.projected(weights)

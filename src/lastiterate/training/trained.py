@@ -11,6 +11,7 @@ from lastiterate.accounting.report import Report
 from lastiterate.algorithms.run import Run
 from lastiterate.algorithms.shown import run_rows
 from lastiterate.display import alerts, card, folded, headline, lines, summary, table
+from lastiterate.errors import worded
 from lastiterate.facts import Basis, Fact, fact
 from lastiterate.numerics.arrays import Floats
 
@@ -50,11 +51,10 @@ class Trained:
         return summary(self, *map(str, self._caveats), f"weights of shape {self.weights.shape}", repr(self.run))
 
     def _repr_html_(self) -> str:
-        count = f"{self.weights.size} weights of shape {self.weights.shape}, after {self.run.steps} steps"
-        released = (
-            f"Also released: the iterates after {', '.join(map(str, self.released))} steps" if self.released else ""
-        )
-        parts = lines([released] if released else []), folded("Run", table(run_rows(self.run)))
+        size, shape = self.weights.size, self.weights.shape
+        count = worded("trained_weights", size=size, shape=shape, steps=self.run.steps)
+        released = [worded("trained_released", steps=[*self.released])] if self.released else []
+        parts = lines(released), folded("Run", table(run_rows(self.run)))
         return card(alerts(map(str, self._caveats)), headline(count), *parts)
 
     @property

@@ -111,10 +111,7 @@ class TrainingStep:
         apart, (least, most) = self._apart(), extremes(self.noises)
         finer = self.vectors.grid_of_hidden(apart, (least, most), math.sqrt(self.run.steps * parameters))
         if finer > self.vectors.finest and self.source.private:
-            raise InvalidInput(
-                f"steps with a Lipschitz constant of {apart:.3g} and noise from {least:.3g} to {most:.3g} amplify "
-                "rounding errors too much. Use a smaller step_size, or remove the smoothness of the loss."
-            )
+            raise InvalidInput("rounding_amplified", lipschitz=apart, least=least, most=most)
         return min(finer, self.vectors.finest)
 
     def _apart(self) -> float:
@@ -129,13 +126,9 @@ class TrainingStep:
 
     def _check_range(self, lengths: float) -> None:
         if not math.isfinite(lengths):
-            raise InvalidInput("the iterates overflowed. Use a smaller step_size or a smaller l2 term.")
+            raise InvalidInput("iterates_overflowed")
 
     def _check_heard(self, noise: float, lengths: float) -> None:
         """The rounding of a step is nothing beside its noise. Seeds are for tests, and never private."""
         if self.source.private and not lengths <= self.farthest * noise:
-            raise InvalidInput(
-                f"noise of {noise:.3g} on the iterate is lost in the rounding of iterates of length {lengths / 2:.3g}: it "
-                f"must be at least {2 / self.farthest:.2g} times their length. Use more noise, a smaller step_size, "
-                "or a domain."
-            )
+            raise InvalidInput("noise_lost_in_rounding", noise=noise, length=lengths / 2, least=2 / self.farthest)

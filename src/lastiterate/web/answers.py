@@ -110,7 +110,7 @@ def _planned(question: Mapping[str, Any]) -> Iterator[Part]:
         passes=_given(question, "passes"),
     )
     plain = found.to_dict()
-    more = [{"called": one.settings.way.called, "run": as_form(one.run)} for one in found]
+    more = [{"way": one.way, "called": one.settings.way.called, "run": as_form(one.run)} for one in found]
     plans = [{**one, **other} for one, other in zip(plain["plans"], more, strict=True)]
     yield {"part": "plans", **plain, "plans": plans}
 

@@ -9,7 +9,7 @@ from lastiterate.accounting.calibrate import calibrate
 from lastiterate.algorithms.batches import FixedSize
 from lastiterate.algorithms.batches.same_rate import drawn_otherwise
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import LastIterateError
+from lastiterate.errors import LastIterateError, worded
 from lastiterate.training.plans.choose import chosen_plan
 from lastiterate.training.plans.goal import Goal
 from lastiterate.training.plans.plan import Plan
@@ -36,8 +36,8 @@ def _drawn_otherwise(goal: Goal, place: int, run: Run) -> Iterator[str]:
             continue
         change = float(changed.process.noise[0] / run.process.noise[0]) - 1
         if change < -_WORTH_A_LINE:
-            instead = f"{batches.called} instead of {run.batches.called}"
-            yield f"Plan {place} with {instead} would reduce the noise by {_percent(change)}."
+            drawn = {"batches": batches.called, "instead_of": run.batches.called}
+            yield worded("plan_batches_otherwise", plan=place, **drawn, percent=-100 * change)
 
 
 def _more_of_something(goal: Goal) -> Iterator[str]:
@@ -45,15 +45,12 @@ def _more_of_something(goal: Goal) -> Iterator[str]:
     before = chosen_plan(goal.problem, goal.wishes).error
     wishes = goal.wishes
     more = {
-        "Twice as many records": replace(goal, records=2 * goal.records),
-        f"Up to {2 * wishes.most_epochs} passes": replace(goal, wishes=replace(wishes, passes=2 * wishes.most_epochs)),
-        f"Epsilon = {2 * goal.epsilon:g}": replace(goal, epsilon=2 * goal.epsilon),
+        "records": replace(goal, records=2 * goal.records),
+        "passes": replace(goal, wishes=replace(wishes, passes=2 * wishes.most_epochs)),
+        "epsilon": replace(goal, epsilon=2 * goal.epsilon),
     }
     for what, other in more.items():
         change = chosen_plan(other.problem, other.wishes).error / before - 1
         if change < -_WORTH_A_LINE:
-            yield f"{what} would reduce the expected error by {_percent(change)}."
-
-
-def _percent(change: float) -> str:
-    return f"{-100 * change:.0f}%"
+            now = {"passes": other.wishes.most_epochs, "epsilon": other.epsilon}
+            yield worded("plan_with_more", of=what, **now, percent=-100 * change)

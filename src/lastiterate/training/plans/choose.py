@@ -53,9 +53,7 @@ def steadiness(problem: Problem, plan: Plan, factor: float) -> float:
 def _of_every_way(problem: Problem, wishes: Wishes) -> list[Plan]:
     plans = [plan for way in _WAYS if (plan := way(problem, wishes)) is not None]
     if not plans:
-        raise Unavailable(
-            "no plan meets these settings. Remove batches, epochs, step_size or passes to let plan choose."
-        )
+        raise Unavailable("no_plan")
     return plans
 
 

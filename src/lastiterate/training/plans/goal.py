@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lastiterate.algorithms.losses import Loss
+from lastiterate.errors import worded
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.training.plans.guesses import clip_of, columns_of, guess_of
@@ -52,12 +53,12 @@ class Goal:
 
     @property
     def described(self) -> str:
-        return (
-            f"{self.records} records of {self.features} features, epsilon = {self.epsilon:g} at delta = {self.delta:g}, "
-            f"{self._protected}, at most {self.wishes.most_epochs} passes over the data"
+        return worded(
+            "plan_goal",
+            records=self.records,
+            features=self.features,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            unit=self.adjacency.unit(self.user_records),
+            passes=self.wishes.most_epochs,
         )
-
-    @property
-    def _protected(self) -> str:
-        """Of a user by what happens to all records."""
-        return str(self.adjacency.unit(self.user_records))

@@ -57,11 +57,7 @@ def _of_facts(loss: Loss) -> Guess:
     """As for the logistic loss, in units of its smoothness and its longest gradient; steps stay short of 2/smoothness."""
     longest = min(loss.gradient_bound, loss.gradient_sensitivity, clip_of(loss))
     if not (math.isfinite(loss.smoothness) and loss.smoothness > 0 and math.isfinite(longest)):
-        raise Unavailable(
-            f"loss must have a known smoothness and a clip or gradient bound to be planned. Got {loss.kind} without. Set "
-            "them, or describe a run and use li.calibrate with free='noise' or free='batch_size'.",
-            field="loss",
-        )
+        raise Unavailable("loss_not_planned", field="loss", kind=loss.kind)
     length = longest / loss.smoothness
     return Guess(0.4 * loss.smoothness, length, 0.45 * length, 20 / loss.smoothness)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from lastiterate.display import card, lines, summary
+from lastiterate.errors import worded
 
 MOST_PASSES = 250
 
@@ -13,9 +14,12 @@ MOST_PASSES = 250
 class Way(Enum):
     """How records come to the steps, and what is paid for."""
 
-    FULL = "full batches with momentum"
-    PASSES = "smaller batches without momentum, only the last iterate released"
-    SAMPLED = "random batches with momentum"
+    FULL = "full_batches"
+    PASSES = "hidden_passes"
+    SAMPLED = "random_batches"
+
+    def __str__(self) -> str:
+        return worded("plan_way", way=self.value)
 
     @property
     def called(self) -> str:
@@ -73,7 +77,8 @@ class Plan:
         return card(lines([str(self)]))
 
     def __str__(self) -> str:
-        return f"{self.way.value}; {self.length}, step size {self.step_size:.4g}, l2 {self.l2:g}. {self.why}"
+        settings = {"length": self.length, "step_size": self.step_size, "l2": self.l2}
+        return worded("plan_settings", way=self.way, **settings, why=self.why)
 
     @property
     def length(self) -> str:
@@ -84,6 +89,5 @@ class Plan:
     def why(self) -> str:
         """In one sentence."""
         if not self.others:
-            return "Your settings allow no other way to train."
-        compared = "; ".join(f"{error:.3g} for {way.value}" for way, error in self.others)
-        return f"Expected excess loss on the reference problem: {self.error:.3g}, compared with {compared}."
+            return worded("plan_only_way")
+        return worded("plan_compared", error=self.error, others=self.others)

@@ -9,7 +9,16 @@ from lastiterate.accounting.account import account
 from lastiterate.accounting.calibrate import calibrate
 from lastiterate.algorithms.losses import Loss
 from lastiterate.algorithms.named import names_arguments
-from lastiterate.errors import INSIDE_UNIT, POSITIVE, checked_choice, checked_count, checked_number, must_be, shown
+from lastiterate.errors import (
+    INSIDE_UNIT,
+    POSITIVE,
+    InvalidInput,
+    checked_choice,
+    checked_count,
+    checked_number,
+    must_be,
+    shown,
+)
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.progress import tracked
 from lastiterate.training.plans.choose import error_with, preference, several_plans, steadiness
@@ -45,7 +54,7 @@ def plan(
     With `user_records`, the target is for a whole user, who has at most this many records.
     """
     if not isinstance(loss, Loss):
-        raise must_be("loss", "a loss, such as li.losses.logistic(feature_norm=1.0)", f"{shown(loss):.60}")
+        raise InvalidInput("plan_without_loss", field="loss", got=f"{shown(loss):.60}")
     goal = Goal(
         loss=loss,
         records=checked_count("records", records),

@@ -13,7 +13,7 @@ from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.algorithms.run import Run
 from lastiterate.digits import above
 from lastiterate.display import bullets, card, folded, headline, lines, summary, table
-from lastiterate.errors import POSITIVE, checked_number
+from lastiterate.errors import POSITIVE, checked_number, worded
 from lastiterate.plots import draw_frontier
 from lastiterate.training.plans.advice import advice
 from lastiterate.training.plans.choose import chosen_plan
@@ -41,7 +41,7 @@ class PlannedRun:
 
     @property
     def way(self) -> str:
-        return self.settings.way.value
+        return str(self.settings.way)
 
     @property
     def expected_error(self) -> float:
@@ -73,7 +73,7 @@ class PlannedRun:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "way": self.way,
+            "way": self.settings.way.value,
             "batches": self.settings.batches,
             "epochs": self.settings.epochs,
             "step_size": self.settings.step_size,
@@ -151,7 +151,12 @@ class Plans(Sequence[PlannedRun]):
     def _repr_html_(self) -> str:
         rows = table([_row(place, one) for place, one in enumerate(self.planned, 1)], _HEADS)
         helps = (folded("What would help", bullets(self.advice)),) if self.advice else ()
-        return card(headline(f"Plans for {self.goal.described}"), rows, lines([" ".join(_LEGEND)]), *helps)
+        return card(
+            headline(f"Plans for {self.goal.described}"),
+            rows,
+            lines([worded("plans_legend").replace("\n", " ")]),
+            *helps,
+        )
 
     def __str__(self) -> str:
         helps = ["", "What would help:", *(f"  {line}" for line in self.advice)] if self.advice else []
@@ -170,18 +175,13 @@ _HEADS = (
     "all released",
     "time",
 )
-_LEGEND = (
-    "Expected error: excess loss on a reference problem, to compare plans. ½, 2 × step: the factor on this error with half",
-    "and with twice the step size. All released: epsilon if every iterate were released. Time: approximate, on one core.",
-    "Hidden passes: SGD without momentum, in which only the last iterate is released.",
-)
 
 
 def _table(planned: Sequence[PlannedRun]) -> list[str]:
     rows = [_HEADS, *(_row(place, one) for place, one in enumerate(planned, 1))]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     told = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return [*told, "", *_LEGEND]
+    return [*told, "", worded("plans_legend")]
 
 
 def _row(place: int, one: PlannedRun) -> tuple[str, ...]:

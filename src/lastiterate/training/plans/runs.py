@@ -13,7 +13,7 @@ from lastiterate.algorithms.noise import Noise, OnGradientSum, OnMeanGradient
 from lastiterate.algorithms.optimizers import SGD
 from lastiterate.algorithms.released import AVERAGE, LAST
 from lastiterate.algorithms.run import Run
-from lastiterate.errors import must_be
+from lastiterate.errors import InvalidInput
 from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, Adjacency
 from lastiterate.training.plans.guesses import PULL, clip_of
 from lastiterate.training.plans.plan import Plan, Way
@@ -57,7 +57,7 @@ def batches_of(plan: Plan, records: int, adjacency: Adjacency) -> Batches:
     """Of equal size where they are dealt in an order: the last few records are left out where they do not divide."""
     count = plan.batches
     if count > records:
-        raise must_be("batches", f"at most the number of records, {records}", f"{count}")
+        raise InvalidInput("batches_beyond_records", field="batches", got=f"{count}", records=records)
     if (plan.way is Way.SAMPLED and adjacency.replaces) or (count == 1 and adjacency is ADD_OR_REMOVE_ONE):
         return Poisson(records, 1 / count)
     if plan.way is Way.SAMPLED or adjacency is ADD_OR_REMOVE_ONE:
