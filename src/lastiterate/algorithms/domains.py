@@ -113,4 +113,4 @@ class ConvexSet(Domain):
         object.__setattr__(self, "diameter", checked_number("diameter", self.diameter, POSITIVE))
 
     def projected(self, point: Floats) -> Floats:
-        raise InvalidInput(f"no projection is known on {self!r}. Use li.Ball or li.Box.", field="domain")
+        raise InvalidInput("no_projection", field="domain", domain=self)

@@ -16,7 +16,7 @@ from lastiterate.algorithms.optimizers import PLAIN
 from lastiterate.algorithms.released import LAST
 from lastiterate.algorithms.run import Run
 from lastiterate.algorithms.schedules import Scheduled
-from lastiterate.errors import InvalidInput, shown
+from lastiterate.errors import InvalidInput, must_be, shown
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 
 _REQUIRED = ("loss", "batches", "step_size", "noise", "steps")
@@ -27,9 +27,14 @@ _KNOWN = (*_REQUIRED, *_OPTIONAL, "beforehand_mu", "user_records")
 class BadEntry(InvalidInput):
     """An entry of a dictionary is wrong; `path` says which."""
 
-    def __init__(self, path: tuple[str, ...], message: str, *, field: str | None = None) -> None:
-        super().__init__(message, field=field or (path[-1] if path else None))
-        self.path = path
+    def __init__(self, code: str, *, path: tuple[str, ...] = (), **values: Any) -> None:
+        super().__init__(code, **values)
+        self.path, self.field = path, self.field or (path[-1] if path else None)
+
+    @classmethod
+    def of(cls, error: InvalidInput, path: tuple[str, ...]) -> BadEntry:
+        """The same error, with the place of its entry."""
+        return cls(error.code, path=path, **error._given)
 
 
 def run_to_dict(run: Run) -> dict[str, Any]:
@@ -62,13 +67,15 @@ def run_to_dict(run: Run) -> dict[str, Any]:
 def run_from_dict(plain: Any) -> Run:
     """The run that such a dictionary describes; an unknown, missing or wrong entry raises `BadEntry` with its path."""
     if not isinstance(plain, dict):
-        raise BadEntry((), f"a run must be a table with entries such as step_size. Got a {type(plain).__name__}.")
+        raise BadEntry("run_not_table", got=type(plain).__name__)
     for name in plain:
         if name not in _KNOWN:
-            raise BadEntry((name,), f"{name} is not an entry of a run{hint(name, _KNOWN)}. It has {', '.join(_KNOWN)}.")
+            raise BadEntry(
+                "unknown_entry", path=(name,), field=name, of="a run", known=", ".join(_KNOWN), **hint(name, _KNOWN)
+            )
     for name in _REQUIRED:
         if name not in plain:
-            raise BadEntry((), f"{name} is missing. A run needs {', '.join(_REQUIRED)}.", field=name)
+            raise BadEntry("entry_missing", field=name, needed=", ".join(_REQUIRED))
     values = {name: _section(name, value) if _is_section(name, value) else value for name, value in plain.items()}
     values["steps"] = _steps(values["steps"])
     values["step_size"] = _per_step(("step_size",), values["step_size"])
@@ -79,7 +86,7 @@ def run_from_dict(plain: Any) -> Run:
     try:
         return Run(**values)
     except InvalidInput as error:
-        raise BadEntry(_blamed(error, plain), str(error), field=error.field) from error
+        raise BadEntry.of(error, _blamed(error, plain)) from error
 
 
 def _is_section(name: str, value: Any) -> bool:
@@ -91,30 +98,34 @@ def _section(section: str, entries: Any) -> Any:
     listed = [kind.name for kind in SECTIONS[section]]
     names = ", ".join(listed)
     if not isinstance(entries, dict) or not isinstance(entries.get("kind"), str):
-        raise BadEntry((section,), f"{section} must be a table with a kind, one of {names}. Got {shown(entries):.60}.")
+        raise BadEntry("no_kind", path=(section,), field=section, known=names, got=f"{shown(entries):.60}")
     kind = entries["kind"]
     found = kind_named(section, kind)
     if found is None:
-        raise BadEntry(
-            (section, "kind"), f"kind of {section} must be one of {names}. Got {shown(kind)}{closest(kind, listed)}."
-        )
+        path = (section, "kind")
+        raise BadEntry("unknown_kind", path=path, of=section, known=names, got=shown(kind), meant=closest(kind, listed))
     arguments = {name: value for name, value in entries.items() if name != "kind"}
-    _check_entries((section,), f"{section} of kind {kind}", arguments, _arguments_of(found.make))
+    _check_entries((section,), kind, arguments, _arguments_of(found.make))
     arguments = {name: _per_step((section, name), value) for name, value in arguments.items()}
     try:
         return found.make(**arguments)
     except InvalidInput as error:
-        raise BadEntry((section, *_blamed(error, arguments)), str(error), field=error.field) from error
+        raise BadEntry.of(error, (section, *_blamed(error, arguments))) from error
     except TypeError as error:
-        missing = str(error).split("argument")[-1].lstrip("s: ")
-        raise BadEntry((section,), f"{section} of kind {kind} lacks {missing}.") from error
+        raise _lacking((section,), kind, error) from error
 
 
-def _check_entries(path: tuple[str, ...], of: str, entries: dict[str, Any], known: tuple[str, ...]) -> None:
+def _check_entries(path: tuple[str, ...], kind: str, entries: dict[str, Any], known: tuple[str, ...]) -> None:
     for name in entries:
         if name not in known:
-            message = f"{name} is not an entry of {of}{closest(name, known)}. It has {', '.join(known)}."
-            raise BadEntry((*path, name), message)
+            named = {"of": f"{path[-1]} of kind {kind}", "known": ", ".join(known), "meant": closest(name, known)}
+            raise BadEntry("unknown_entry", path=(*path, name), field=name, **named)
+
+
+def _lacking(path: tuple[str, ...], kind: str, error: TypeError) -> BadEntry:
+    """Python's own error names the arguments that are missing."""
+    missing = str(error).split("argument")[-1].lstrip("s: ")
+    return BadEntry("entries_lacking", path=path, of=path[-1], kind=kind, missing=missing)
 
 
 def _per_step(path: tuple[str, ...], value: Any) -> Any:
@@ -124,49 +135,44 @@ def _per_step(path: tuple[str, ...], value: Any) -> Any:
     kind = next((one for one in SCHEDULES if one.name == value.get("kind")), None)
     if kind is None:
         listed = ", ".join(one.name for one in SCHEDULES)
-        message = (
-            f"{path[-1]} must be a number, a list, or a table with a kind, one of {listed}. Got {shown(value):.60}."
-        )
-        raise BadEntry(path, message)
+        raise BadEntry("no_schedule_kind", path=path, field=path[-1], known=listed, got=f"{shown(value):.60}")
     entries = {name: entry for name, entry in value.items() if name != "kind"}
-    _check_entries(path, f"{path[-1]} of kind {kind.name}", entries, _arguments_of(kind.make))
+    _check_entries(path, kind.name, entries, _arguments_of(kind.make))
     try:
         return kind.make(**entries)
     except InvalidInput as error:
-        raise BadEntry((*path, *_blamed(error, entries)), str(error), field=error.field) from error
+        raise BadEntry.of(error, (*path, *_blamed(error, entries))) from error
     except TypeError as error:
-        missing = str(error).split("argument")[-1].lstrip("s: ")
-        raise BadEntry(path, f"{path[-1]} of kind {kind.name} lacks {missing}.") from error
+        raise _lacking(path, kind.name, error) from error
 
 
 def _steps(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if set(value) != {"epochs"}:
-        raise BadEntry(("steps",), f"steps must be an integer, or {{ epochs = … }}. Got {shown(value):.60}.")
+        raise BadEntry("steps_entry", path=("steps",), field="steps", got=f"{shown(value):.60}")
     try:
         return Epochs(value["epochs"])
     except InvalidInput as error:
-        raise BadEntry(("steps", "epochs"), str(error)) from error
+        raise BadEntry.of(error, ("steps", "epochs")) from error
 
 
 def _adjacency(value: Any) -> Adjacency:
     named = {one.name.lower(): one for one in Adjacency}
     if not isinstance(value, str) or value not in named:
-        raise BadEntry(("adjacency",), f"adjacency must be one of {', '.join(named)}. Got {shown(value):.60}.")
+        raise BadEntry.of(must_be("adjacency", f"one of {', '.join(named)}", f"{shown(value):.60}"), ("adjacency",))
     return named[value]
 
 
 def _arithmetic(entries: Any) -> Arithmetic:
     known = _arguments_of(Arithmetic)
     if not isinstance(entries, dict) or set(entries) - set(known):
-        raise BadEntry(
-            ("arithmetic",), f"arithmetic must be a table with {' and '.join(known)}. Got {shown(entries):.60}."
-        )
+        wrong = must_be("arithmetic", f"a table with {' and '.join(known)}", f"{shown(entries):.60}")
+        raise BadEntry.of(wrong, ("arithmetic",))
     try:
         return Arithmetic(**entries)
     except InvalidInput as error:
-        raise BadEntry(("arithmetic", *_blamed(error, entries)), str(error), field=error.field) from error
+        raise BadEntry.of(error, ("arithmetic", *_blamed(error, entries))) from error
 
 
 def _blamed(error: InvalidInput, entries: dict[str, Any]) -> tuple[str, ...]:
@@ -182,7 +188,7 @@ def _loss_to_dict(loss: Loss) -> dict[str, Any]:
     given = loss.arguments if loss.clip is None else {**loss.arguments, "clip": loss.clip}
     listed = kind_named("loss", loss.kind)
     if listed is None or not set(given) <= set(_arguments_of(listed.make)) or _made(listed, given) != loss:
-        raise _not_listed("loss", loss.kind)
+        raise InvalidInput("kind_not_listed", field="loss", kind=loss.kind)
     return {"kind": loss.kind, **{name: _plain(value) for name, value in given.items()}}
 
 
@@ -193,18 +199,10 @@ def _made(kind: Kind, given: dict[str, Any]) -> Any:
         return None
 
 
-def _not_listed(section: str, name: str) -> InvalidInput:
-    return InvalidInput(
-        f"{section} of type {name} cannot be written to a file or a certificate: it is not listed among the kinds of "
-        "lastiterate (CONTRIBUTING.md says how to list one).",
-        field=section,
-    )
-
-
 def _section_to_dict(section: str, value: Any) -> dict[str, Any]:
     kind = getattr(type(value), "kind", None)
     if kind is None or (listed := kind_named(section, kind)) is None or listed.make is not type(value):
-        raise _not_listed(section, type(value).__name__)
+        raise InvalidInput("kind_not_listed", field=section, kind=type(value).__name__)
     given = {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
     return {"kind": kind, **{name: entry for name, entry in given.items() if entry is not None}}
 

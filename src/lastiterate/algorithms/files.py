@@ -36,13 +36,11 @@ def read_text(path: str | Path) -> str:
     try:
         with file.open("rb") as opened:
             content = opened.read(_MOST_BYTES + 1)
-        if len(content) > _MOST_BYTES:  # or a device without an end
-            raise ValueError(f"it is longer than {_MOST_BYTES >> 20} megabytes")
-        return content.decode("utf-8-sig")
+        if len(content) <= _MOST_BYTES:
+            return content.decode("utf-8-sig")
     except (OSError, ValueError) as error:  # ValueError: a name with NUL, or a text that is not UTF-8
-        raise InvalidInput(
-            f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.", field="path"
-        ) from error
+        raise InvalidInput("file_unreadable", field="path", file=str(path), error=_said(error)) from error
+    raise InvalidInput("file_too_long", field="path", file=str(path), megabytes=_MOST_BYTES >> 20)
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -52,9 +50,12 @@ def write_text(path: str | Path, text: str) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(file, text.encode("utf-8"))
     except (OSError, ValueError) as error:
-        raise InvalidInput(
-            f"{path} cannot be written: {getattr(error, 'strerror', None) or error}.", field="path"
-        ) from error
+        raise InvalidInput("file_unwritable", field="path", file=str(path), error=_said(error)) from error
+
+
+def _said(error: Exception) -> str:
+    """What the system says."""
+    return getattr(error, "strerror", None) or str(error)
 
 
 def read_plain(path: str | Path) -> Any:
@@ -67,11 +68,11 @@ def _plain_in(text: str, name: str, *, toml: bool) -> Any:
     try:
         return tomllib.loads(text) if toml else json.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InvalidInput(f"{name} is not TOML: {error}.") from error
+        raise InvalidInput("file_not_toml", file=name, error=str(error)) from error
     except json.JSONDecodeError as error:
-        raise InvalidInput(f"{name}, line {error.lineno} is not JSON: {error.msg}.") from error
+        raise InvalidInput("file_not_json", file=name, line=error.lineno, error=error.msg) from error
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"{name} cannot be read: {error}.") from error
+        raise InvalidInput("file_unreadable", file=name, error=str(error)) from error
 
 
 def run_from_text(text: str, name: str = "run", *, toml: bool) -> Run:
@@ -79,7 +80,8 @@ def run_from_text(text: str, name: str = "run", *, toml: bool) -> Run:
     try:
         return run_from_dict(_plain_in(text, name, toml=toml))
     except BadEntry as error:
-        raise InvalidInput(f"{name}, line {_line_of(text, error.path, toml)}: {error}", field=error.field) from error
+        line = _line_of(text, error.path, toml)
+        raise InvalidInput("wrong_at_line", field=error.field, file=name, line=line, error=error) from error
 
 
 def run_to_json(run: Run) -> str:
@@ -110,7 +112,7 @@ def check_ending(path: str | Path) -> None:
 
 def _is_toml(file: Path) -> bool:
     if file.suffix not in (".toml", ".json"):
-        raise InvalidInput(f"{file} must end in .toml or .json. Got {file.suffix or 'no ending'!r}.", field="path")
+        raise InvalidInput("file_ending", field="path", file=str(file), got=repr(file.suffix or "no ending"))
     return file.suffix == ".toml"
 
 

@@ -5,12 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-_OPTIMIZER = "; write optimizer=li.SGD(momentum=0.9), optimizer=li.Adam() or optimizer='the name of another'"
-_WORDS = {
-    "epochs": "; write steps = { epochs = … }, or steps=li.epochs(…) in Python",
-    "ema": "; write released=li.EMA(decay=0.999)",
-    "average": "; write released=li.AVERAGE(last=100)",
-}
 _OF_OPTIMISERS = ("momentum", "nesterov", "dampening", "optimiser", "adam", "betas", "beta1", "beta2")
 # Words of PyTorch, Opacus and dp-accounting, and ours.
 _MEANING = {
@@ -26,28 +20,27 @@ _MEANING = {
     "target_delta": "delta",
     "target_epsilon": "epsilon",
 }
+_OTHERWISE = ("epochs", "ema", "average")
 _OF_RUNS = ("step_size", "weight_decay", "steps", "released", "adjacency", "domain")
 
 
-def hint(name: str, known: Iterable[str]) -> str:
-    """A clause for the end of a refusal; empty where nothing comes to mind."""
+def hint(name: str, known: Iterable[str]) -> dict[str, str]:
+    """What a refusal adds: the name that was `meant`, one `of_run`, or what to `write` instead; `meant` may be empty."""
     names, word = list(known), str(name).lower()
     if "beta1" in names and word == "betas":
-        return "; write beta1=0.9, beta2=0.999"
+        return {"write": "betas"}
     if "rate" in names and word == "batch_size":
-        return "; write rate=batch_size/records"
+        return {"write": "rate"}
     if "optimizer" in names and word in _OF_OPTIMISERS:
-        return _OPTIMIZER
-    if "steps" in names and word in _WORDS:
-        return _WORDS[word]
+        return {"write": "optimizer"}
+    if "steps" in names and word in _OTHERWISE:
+        return {"write": word}
     meant = _MEANING.get(word, word)
-    if meant in names:
-        return f"; did you mean {meant}"
-    if meant in _OF_RUNS:
-        return f"; use {meant} of the run: li.Run({meant}=…)"
-    return closest(name, names)
+    if meant not in names and meant in _OF_RUNS:
+        return {"of_run": meant}
+    return {"meant": meant if meant in names else closest(name, names)}
 
 
 def closest(name: str, known: Iterable[str]) -> str:
-    found = get_close_matches(str(name), list(known), n=1)
-    return f"; did you mean {found[0]}" if found else ""
+    """The known name that is most like this one; empty where none is."""
+    return next(iter(get_close_matches(str(name), list(known), n=1)), "")

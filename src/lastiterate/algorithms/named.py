@@ -17,22 +17,21 @@ class UnknownArgument(InvalidInput, TypeError):
     """An argument that is not there: a `TypeError`, as Python raises, that says what to write instead."""
 
 
-def names_arguments(made: Named, what: str | None = None) -> Named:
-    """Decorates a function, or a class that has its `__init__` already; `what` its arguments are called."""
+def names_arguments(made: Named, code: str = "unknown_argument") -> Named:
+    """Decorates a function, or a class that has its `__init__` already; `code` of the refusal."""
     inner = made.__init__ if inspect.isclass(made) else made
     names = [name for name in inspect.signature(inner).parameters if name != "self"]
     by_name = all(one.kind is one.KEYWORD_ONLY for one in inspect.signature(made).parameters.values())
-    known = what or f"an argument of {made.__name__}, which takes {', '.join(names)}"
     first = 1 if inspect.isclass(made) else 0
 
     @functools.wraps(inner)
     def checked(*given: Any, **named: Any) -> Any:
         for name in named:
             if name not in names:
-                raise UnknownArgument(f"{name} is not {known}{hint(name, names)}.", field=name)
+                raise UnknownArgument(code, field=name, of=made.__name__, known=", ".join(names), **hint(name, names))
         if by_name and len(given) > first:
             raise UnknownArgument(
-                f"{made.__name__} takes {', '.join(names)}, each by its name. Got {given[first]!r:.60} without one."
+                "argument_unnamed", of=made.__name__, known=", ".join(names), got=f"{given[first]!r:.60}"
             )
         return inner(*given, **named)
 

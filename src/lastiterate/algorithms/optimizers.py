@@ -122,16 +122,10 @@ class SGD(Optimizer):
         if not isinstance(self.nesterov, bool):
             raise must_be("nesterov", "True or False", f"{shown(self.nesterov):.60}")
         if self.nesterov and (not self.momentum or self.dampening):
-            raise InvalidInput(
-                f"nesterov needs a momentum above 0 and no dampening. Got momentum = {self.momentum:g} and dampening = "
-                f"{self.dampening:g}.",
-                field="nesterov",
-            )
+            given = {"momentum": self.momentum, "dampening": self.dampening}
+            raise InvalidInput("nesterov_needs_momentum", field="nesterov", **given)
         if self.dampening and not self.momentum:
-            raise InvalidInput(
-                f"dampening needs a momentum above 0. Got dampening = {self.dampening:g} and no momentum.",
-                field="dampening",
-            )
+            raise InvalidInput("dampening_needs_momentum", field="dampening", dampening=self.dampening)
 
     @property
     def plain(self) -> bool:
@@ -231,10 +225,7 @@ class OtherOptimizer(Optimizer):
         return fact("optimizer_named", name=self.name)
 
     def settled(self, x: Floats, noised: Floats, memory: Memory, at: At) -> tuple[Floats, Memory]:
-        raise InvalidInput(
-            f"the update of {self.name} is unknown, so li.train cannot run it. Use li.SGD or li.Adam.",
-            field="optimizer",
-        )
+        raise InvalidInput("update_unknown", field="optimizer", name=self.name)
 
 
 PLAIN = SGD()
@@ -251,7 +242,5 @@ def optimizer_of(value: Any) -> Optimizer:
             return Adam(decoupled=True)
         return OtherOptimizer(value) if known is None else known()
     if not isinstance(value, Optimizer):
-        raise must_be(
-            "optimizer", "an optimiser, such as li.SGD(momentum=0.9), or the name of one", f"{shown(value):.60}"
-        )
+        raise InvalidInput("not_an_optimizer", field="optimizer", got=f"{shown(value):.60}")
     return value

@@ -22,7 +22,7 @@ def checked_per_step(name: str, value: Any, within: Interval) -> PerStep:
     if array.ndim == 0:
         return float(array)
     if array.ndim != 1 or array.size == 0:
-        raise must_be(name, "a float, or a list with one float per step", f"shape {array.shape}")
+        raise InvalidInput("not_per_step", field=name, shape=array.shape)
     return tuple(array.tolist())
 
 
@@ -42,7 +42,7 @@ def spread(name: str, value: PerStep, steps: int) -> Floats:
     if isinstance(value, float):
         return np.broadcast_to(np.float64(value), steps)
     if len(value) != steps:
-        raise must_be(name, f"one float, or one per step: {steps} of them", f"{len(value)}")
+        raise InvalidInput("wrong_length", field=name, steps=steps, got=f"{len(value)}")
     return np.array(value)
 
 

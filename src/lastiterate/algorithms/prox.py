@@ -86,7 +86,7 @@ class NuclearNorm(Prox):
 
     def mapped(self, x: Floats, step_size: float) -> Floats:
         if x.ndim > 2:
-            raise InvalidInput(f"a nuclear norm is one of matrices. Got weights with {x.ndim} axes.")
+            raise InvalidInput("not_a_matrix", axes=x.ndim)
         left, values, right = np.linalg.svd(np.atleast_2d(x), full_matrices=False)
         return np.asarray((left * _soft(values, step_size * self.weight)) @ right).reshape(x.shape)
 
@@ -107,10 +107,10 @@ class ConvexTerm(Prox):
         return self.modulus
 
     def value(self, x: Floats) -> float:
-        raise InvalidInput(f"{self!r} has no formula, only a modulus.", field="prox")
+        raise InvalidInput("prox_without_formula", field="prox", prox=self)
 
     def mapped(self, x: Floats, step_size: float) -> Floats:
-        raise InvalidInput(f"no proximal map is known for {self!r}.", field="prox")
+        raise InvalidInput("no_proximal_map", field="prox", prox=self)
 
 
 def _soft(values: Floats, threshold: float) -> Floats:

@@ -51,7 +51,7 @@ _LEAST, _MOST = 1e-100, 1e100
 _BEFOREHAND = Interval(0.0, _MOST, low_included=True, high_included=True)
 
 
-@partial(names_arguments, what="an entry of a run")
+@partial(names_arguments, code="not_of_run")
 @dataclass(frozen=True, init=False)
 class Run:
     """x ← Π(prox((1 − step_size·weight_decay)·x − step_size·(mean gradient of the batch) + noise)), `steps` times.
@@ -263,33 +263,19 @@ class Run:
     def _check_clip(self) -> None:
         implied = self.noise.implied_clip
         if implied is not None and self.loss.clip not in (None, implied):
-            raise must_be(
-                "clip",
-                "the same in the loss and in the noise",
-                f"{self.loss.clip} and {implied}",
-                "Leave it out of the loss.",
-            )
+            raise InvalidInput("two_clips", field="clip", in_loss=self.loss.clip, in_noise=implied)
 
     def _check_mean(self) -> None:
         if self.noise.on_sum and self.batches.own_mean:
-            raise InvalidInput(
-                "noise on a gradient sum needs a fixed divisor: divided by the batch size, it would shrink with the batch. "
-                f"Got {type(self.noise).__name__} and {type(self.batches).__name__}. Use li.Poisson, or li.OnMeanGradient.",
-                field="noise",
-            )
+            kinds = {"noise": type(self.noise).__name__, "batches": type(self.batches).__name__}
+            raise InvalidInput("no_fixed_divisor", field="noise", **kinds)
 
     def _check_adjacency(self) -> None:
         if self.adjacency not in self.batches.adjacencies:
-            raise InvalidInput(
-                f"{self.batches.called} do not support {self.adjacency!r}: {self.batches.other_neighbours}.",
-                field="adjacency",
-            )
+            code, batches = self.batches.other_neighbours, self.batches.called
+            raise InvalidInput(code, field="adjacency", batches=batches, adjacency=self.adjacency)
         if not self.adjacency.replaces and self.clip is None and math.isinf(self.loss.gradient_bound):
-            raise InvalidInput(
-                f"under {self.adjacency!r} each record's gradient needs a bound. Clip it, or give li.losses.general its "
-                "gradient_norm.",
-                field="adjacency",
-            )
+            raise InvalidInput("no_gradient_norm", field="adjacency", adjacency=self.adjacency)
 
     def _check_user(self) -> None:
         if self.user_records > self.batches.records:
@@ -301,7 +287,7 @@ def _length(steps: int | Epochs | None, before: Length | None, per_epoch: int) -
     if steps is not None:
         return length_of(steps, per_epoch)
     if before is None:
-        raise InvalidInput("steps is missing: give a number of steps, or li.epochs(10).", field="steps")
+        raise InvalidInput("steps_missing", field="steps")
     return before.with_batches(per_epoch)
 
 
@@ -309,9 +295,7 @@ def _checked_range(name: str, values: Floats) -> None:
     """Far outside, products and squares leave the range of floats; any units of length will do."""
     low, high = extremes(values)
     if not _LEAST <= low <= high <= _MOST:
-        raise must_be(
-            name, f"from {_LEAST:g} to {_MOST:g}, in some unit", f"{low:g} to {high:g}", called=f"{name} on the iterate"
-        )
+        raise InvalidInput("unit_of_length", field=name, least=_LEAST, most=_MOST, got=f"{low:g} to {high:g}")
 
 
 def _checked_kind(name: str, value: Any, kind: type, example: str) -> None:
@@ -321,5 +305,5 @@ def _checked_kind(name: str, value: Any, kind: type, example: str) -> None:
 
 def checked_run(run: Any) -> Run:
     if not isinstance(run, Run):
-        raise must_be("run", "a Run, such as li.Run(...) or li.read_run('run.toml') returns", f"{shown(run):.60}")
+        raise InvalidInput("not_a_run", field="run", got=f"{shown(run):.60}")
     return run

@@ -37,7 +37,7 @@ class NamedSchedule(ABC):
     def __post_init__(self) -> None:
         object.__setattr__(self, "warmup", checked_count("warmup", self.warmup, least=0))
         if self.unit not in (EPOCHS, STEPS):
-            raise InvalidInput(f'unit must be "{EPOCHS}" or "{STEPS}". Got {shown(self.unit)}.', field="unit")
+            raise must_be("unit", f'"{EPOCHS}" or "{STEPS}"', shown(self.unit))
         if self.over is not None:
             object.__setattr__(self, "over", checked_count("over", self.over))
 
@@ -58,11 +58,8 @@ class NamedSchedule(ABC):
         """One number for each step of a run."""
         span, unit = self.over or steps, per_epoch if self.unit == EPOCHS else 1
         if steps > min(span, _MOST_STEPS):
-            raise InvalidInput(
-                f"a schedule must span all steps of its run, and at most {_MOST_STEPS:g}. Got {shown(steps)} steps"
-                + (f" and over={self.over}." if self.over else "."),
-                field="over" if self.over else "steps",
-            )
+            field = "over" if self.over else "steps"
+            raise InvalidInput("schedule_too_short", field=field, most=_MOST_STEPS, steps=shown(steps), over=self.over)
         warm = self.warmup * unit
         if warm >= span:
             raise must_be("warmup", f"shorter than the schedule of {span} steps", f"{warm}")

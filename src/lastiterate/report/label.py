@@ -15,6 +15,7 @@ from lastiterate.algorithms.hints import closest
 from lastiterate.digits import above
 from lastiterate.errors import InvalidInput, must_be, shown
 from lastiterate.report.claimed import Claimed
+from lastiterate.report.messages.runs import did_you_mean
 
 FORMAT = "lastiterate label 1"
 NOT_STATED = "not stated"
@@ -194,8 +195,9 @@ def _entries(name: str, table: Any, known: Any) -> list[tuple[str, Any]]:
         raise must_be("stated", f"a table with {', '.join(known)}", f"{shown(table):.60}", called=f"{name}")
     for entry in table:
         if entry not in known:
+            meant = did_you_mean(closest(str(entry), known))
             raise InvalidInput(
-                f"{shown(entry):.60} is not a field of {name}{closest(str(entry), known)}. It has {', '.join(known)}.",
+                f"{shown(entry):.60} is not a field of {name}{meant}. It has {', '.join(known)}.",
                 field="stated",
             )
     return list(table.items())

@@ -9,7 +9,7 @@ import numpy as np
 
 from lastiterate.algorithms.batches.base import Batches, Sizes, Turns, always, checked_records
 from lastiterate.algorithms.named import names_arguments
-from lastiterate.errors import checked_count, must_be
+from lastiterate.errors import checked_count, must_be, worded
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.randomness import Source, choices
 from lastiterate.numerics.tails import binomial_range
@@ -39,7 +39,7 @@ class BallsAndBins(Batches):
 
     @property
     def described(self) -> str:
-        return f"{self.records} records, each in one of {self.batches} batches at random in each epoch"
+        return worded("balls_and_bins_described", records=self.records, batches=self.batches)
 
     @property
     def turns(self) -> Turns:

@@ -163,10 +163,8 @@ class Batches(ABC):
     adjacencies: ClassVar[tuple[Adjacency, ...]] = (REPLACE_ONE, ZERO_OUT)
     """Which neighbours there can be, if the batches of all other records are to stay as they are."""
 
-    other_neighbours: ClassVar[str] = (
-        "adding or removing a record would move records between batches. Use li.ZERO_OUT, li.Poisson or li.BallsAndBins"
-    )
-    """Why there are no others, and what to do."""
+    other_neighbours: ClassVar[str] = "records_would_move"
+    """The code of the error that says why there are no others, and what to do."""
 
     sampling: ClassVar[Sampling] = FIXED_SIZE
     """Of turns that are FRESH: what a batch with the record is compared with, without it or with another in its place."""

@@ -11,7 +11,7 @@ import numpy as np
 from lastiterate.algorithms.batches.base import Sizes, Turns
 from lastiterate.algorithms.batches.sized import Sized
 from lastiterate.algorithms.named import names_arguments
-from lastiterate.errors import InvalidInput, must_be, shown
+from lastiterate.errors import InvalidInput, must_be, shown, worded
 from lastiterate.facts import Fact, fact
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.divisors import divisors
@@ -28,14 +28,10 @@ class _Passes(Sized):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.last not in (None, SMALLER, DROP):
-            raise InvalidInput(f'last must be "{SMALLER}" or "{DROP}". Got {shown(self.last)}.', field="last")
+            raise must_be("last", f'"{SMALLER}" or "{DROP}"', shown(self.last))
         if self.left_over and self.last is None:
-            raise InvalidInput(
-                f"batch_size must divide records, or last must be given for the {self.left_over} records left over: "
-                f'last="{SMALLER}" for a smaller batch at the end of each epoch, last="{DROP}" to leave them '
-                f"out, as DataLoader(drop_last=True) does. Got {self.batch_size} and {self.records}.",
-                field="batch_size",
-            )
+            numbers = {"size": self.batch_size, "records": self.records, "left_over": self.left_over}
+            raise InvalidInput("records_left_over", field="batch_size", **numbers)
 
     @property
     def left_over(self) -> int:
@@ -64,11 +60,9 @@ class _Passes(Sized):
         divided_by = self.batch_size if on_sum else self.last_size
         return (fact("smaller_batch_divisor", divided_by=divided_by, own_size=not on_sum),)
 
-    @property
-    def _last_described(self) -> str:
-        if not self.left_over:
-            return ""
-        return f", the last of each epoch of {self.left_over}" if self.uneven else f", {self.left_over} left out"
+    def _described(self, order: str) -> str:
+        numbers = {"size": self.batch_size, "records": self.records, "left_over": self.left_over}
+        return worded("passes_described", order=order, uneven=self.uneven, **numbers)
 
     def divisor_of(self, count: int) -> float:
         return float(count)
@@ -100,7 +94,7 @@ class Cyclic(_Passes):
 
     @property
     def described(self) -> str:
-        return f"batches of {self.batch_size} of {self.records} records in a fixed order{self._last_described}"
+        return self._described("fixed")
 
     @property
     def turns(self) -> Turns:
@@ -145,8 +139,7 @@ class Shuffled(_Passes):
 
     @property
     def described(self) -> str:
-        how = "a new random order each epoch" if self.each_epoch else "one random order"
-        return f"batches of {self.batch_size} of {self.records} records in {how}{self._last_described}"
+        return self._described("new" if self.each_epoch else "one")
 
     @property
     def turns(self) -> Turns:

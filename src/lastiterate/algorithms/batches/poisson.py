@@ -65,7 +65,7 @@ class Poisson(_Independent):
 
     @property
     def described(self) -> str:
-        return f"Poisson batches at rate {self.rate:g} of {self.records} records"
+        return worded("poisson_described", rate=self.rate, records=self.records)
 
     @property
     def divisor(self) -> float:
@@ -94,13 +94,11 @@ class PoissonMean(_Independent):
     kind: ClassVar[str] = "poisson_mean"
     own_mean: ClassVar[bool] = True
     adjacencies: ClassVar[tuple[Adjacency, ...]] = (REPLACE_ONE,)
-    other_neighbours: ClassVar[str] = (
-        "a missing record would change the divisor of its batch. Use li.Poisson or li.REPLACE_ONE"
-    )
+    other_neighbours: ClassVar[str] = "divisor_would_change"
 
     @property
     def described(self) -> str:
-        return f"Poisson batches at rate {self.rate:g} of {self.records} records, averaged over their own size"
+        return worded("poisson_mean_described", rate=self.rate, records=self.records)
 
     @property
     def divisor(self) -> float:

@@ -29,15 +29,9 @@ def general(
     clip.
     """
     if strong_convexity is not None and weak_convexity is not None:
-        raise InvalidInput(
-            "general needs strong_convexity or weak_convexity, not both. Give the one that holds.",
-            field="weak_convexity",
-        )
+        raise InvalidInput("two_convexities", field="weak_convexity")
     if gradient_sensitivity is None and gradient_norm is None and clip is None:
-        raise InvalidInput(
-            "general needs gradient_sensitivity, gradient_norm or clip. No privacy can be proved without a gradient bound.",
-            field="clip",
-        )
+        raise InvalidInput("general_unbounded", field="clip")
     top = math.inf if smoothness is None else checked_number("smoothness", smoothness, NON_NEGATIVE)
     bottom = -top
     if strong_convexity is not None:
@@ -76,7 +70,7 @@ def network(*, clip: PerStep, smoothness: float | None = None, l2: float = 0.0) 
     """A neural network with per-record clipping: not convex, and of unknown smoothness unless given."""
     top = math.inf if smoothness is None else checked_number("smoothness", smoothness, NON_NEGATIVE)
     if clip is None:
-        raise InvalidInput("network needs clip: the gradients of a network are not bounded otherwise.", field="clip")
+        raise InvalidInput("network_unbounded", field="clip")
     return made(
         "network",
         {"smoothness": None if smoothness is None else top},

@@ -32,9 +32,7 @@ def ridge(
     """
     norm = checked_number("feature_norm", feature_norm, POSITIVE)
     if residual_bound is None and clip is None:
-        raise InvalidInput(
-            "ridge needs clip or residual_bound: the gradients of a squared loss are not bounded.", field="clip"
-        )
+        raise InvalidInput("ridge_unbounded", field="clip")
     if residual_bound is None:
         return of_a_score(
             "ridge", {"feature_norm": norm}, _Residual(math.inf), first=math.inf, second=1.0, clip=clip, l2=l2

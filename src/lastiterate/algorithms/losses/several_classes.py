@@ -57,7 +57,7 @@ def softmax(
 
 def _limit(pull: float, classes: int | None, clip: PerStep | None) -> PullLimit:
     if classes is None or clip is not None:
-        raise InvalidInput("pull needs classes and no clip: it replaces clipping.", field="pull")
+        raise InvalidInput("pull_and_clip", field="pull")
     return PullLimit(checked_number("pull", pull, RATE), classes)
 
 
@@ -76,10 +76,7 @@ class _Softmax(Classes):
         if self.classes is not None:
             return super().with_classes(classes)
         if classes is None:
-            raise InvalidInput(
-                "a softmax loss needs classes=, the number of classes: counting them would use the data.",
-                field="classes",
-            )
+            raise InvalidInput("classes_missing", field="classes")
         return replace(self, classes=checked_count("classes", classes, least=2))
 
     def values(self, scores: Floats, targets: Floats) -> Floats:
