@@ -44,11 +44,11 @@ ALLOWED = {
     "training": "accounting algorithms digits display errors facts numerics plots privacy progress writing",
     "torch": "accounting algorithms display errors facts numerics progress theorems training",  # theorems: of every iterate
     "mechanisms": "accounting algorithms display errors facts numerics plots privacy training",
-    "estimators": "accounting algorithms digits errors facts numerics privacy progress report training",
+    "estimators": "accounting algorithms errors facts numerics privacy progress report training",
     "reproduction": "accounting algorithms auditing errors kernel mechanisms numerics parallel plots privacy progress shift "
     "theorems training",
     "web": "accounting algorithms digits errors privacy progress report theorems training",  # privacy: the adjacency
-    "cli": "accounting algorithms auditing digits errors estimators privacy progress report reproduction theorems training "
+    "cli": "accounting algorithms auditing errors estimators privacy progress report reproduction theorems training "
     "web",
     "__main__": "cli",
 }

@@ -400,7 +400,7 @@ MISUSES: dict[str, Misuse] = {
     "a batch used twice": (lambda: epochs_of(twice=True), "batch_not_next", "loader", {}),
     "batches of another loader": (lambda: epochs_of(other=True), "batch_not_next", "loader", {}),
     "one step too many": (one_step_too_many, "all_steps_taken", None, {"steps": 12}),
-    "an early end": (ended_early, "steps_missing", None, {"steps": 12, "taken": 3}),
+    "an early end": (ended_early, "steps_not_taken", None, {"steps": 12, "taken": 3}),
 }
 
 

@@ -75,7 +75,7 @@ def run_from_dict(plain: Any) -> Run:
             )
     for name in _REQUIRED:
         if name not in plain:
-            raise BadEntry("entry_missing", field=name, needed=", ".join(_REQUIRED))
+            raise BadEntry("run_entry_missing", field=name, needed=", ".join(_REQUIRED))
     values = {name: _section(name, value) if _is_section(name, value) else value for name, value in plain.items()}
     values["steps"] = _steps(values["steps"])
     values["step_size"] = _per_step(("step_size",), values["step_size"])

@@ -122,8 +122,8 @@ class SGD(Optimizer):
         if not isinstance(self.nesterov, bool):
             raise must_be("nesterov", "True or False", f"{shown(self.nesterov):.60}")
         if self.nesterov and (not self.momentum or self.dampening):
-            given = {"momentum": self.momentum, "dampening": self.dampening}
-            raise InvalidInput("nesterov_needs_momentum", field="nesterov", **given)
+            momentum, dampening = self.momentum, self.dampening
+            raise InvalidInput("nesterov_needs_momentum", field="nesterov", momentum=momentum, dampening=dampening)
         if self.dampening and not self.momentum:
             raise InvalidInput("dampening_needs_momentum", field="dampening", dampening=self.dampening)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lastiterate.algorithms.schedules import NamedSchedule, Scheduled
-from lastiterate.errors import Interval, checked_array, must_be
+from lastiterate.errors import Interval, InvalidInput, checked_array, must_be
 from lastiterate.numerics.arrays import Floats
 
 PerStep = float | tuple[float, ...]

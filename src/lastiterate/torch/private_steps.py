@@ -169,7 +169,7 @@ class PrivateSteps:
         """The trained model. `stopped=True` allows fewer steps than the run, if that was decided without the data."""
         self._check_whole()
         if self.taken < self.run.steps and not stopped:
-            raise InvalidInput("steps_missing", steps=self.run.steps, taken=self.taken)
+            raise InvalidInput("steps_not_taken", steps=self.run.steps, taken=self.taken)
         if not self.taken:
             raise InvalidInput("no_step_taken")
         self._finished = True

@@ -30,8 +30,8 @@ class _Passes(Sized):
         if self.last not in (None, SMALLER, DROP):
             raise must_be("last", f'"{SMALLER}" or "{DROP}"', shown(self.last))
         if self.left_over and self.last is None:
-            numbers = {"size": self.batch_size, "records": self.records, "left_over": self.left_over}
-            raise InvalidInput("records_left_over", field="batch_size", **numbers)
+            size, records, left = self.batch_size, self.records, self.left_over
+            raise InvalidInput("records_left_over", field="batch_size", size=size, records=records, left_over=left)
 
     @property
     def left_over(self) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from lastiterate.algorithms.batches.base import Batches, Sizes, Turns, always, checked_records
 from lastiterate.algorithms.named import names_arguments
 from lastiterate.algorithms.per_step import each
-from lastiterate.errors import Interval, checked_number
+from lastiterate.errors import Interval, checked_number, worded
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.randomness import Source, coins
 from lastiterate.numerics.tails import binomial_levels, binomial_range

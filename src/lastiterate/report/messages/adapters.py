@@ -205,7 +205,9 @@ _EXPORTED: dict[str, Message] = {
         "this guarantee cannot be expressed as an event of dp-accounting. Use privacy_loss_distribution(guarantee), or "
         "pass the report of the run instead."
     ),
-    "dp_accountant_relation": ("accountant must have neighboring_relation={relation}, that of the guarantee. Got {got}."),
+    "dp_accountant_relation": (
+        "accountant must have neighboring_relation={relation}, that of the guarantee. Got {got}."
+    ),
     "dp_accountant_not_doubling": (
         "dp-accounting's RdpAccountant does not double the sensitivity of a Gaussian event under REPLACE_ONE, so its "
         "epsilon is too small. Use dp_accounting.pld.PLDAccountant or LastIterateAccountant."

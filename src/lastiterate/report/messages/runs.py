@@ -66,7 +66,7 @@ MESSAGES: dict[str, Message] = {
     # Entries and arguments.
     "run_not_table": "a run must be a table with entries such as step_size. Got a {got}.",
     "unknown_entry": _unknown_entry,
-    "entry_missing": "{field} is missing. A run needs {needed}.",
+    "run_entry_missing": "{field} is missing. A run needs {needed}.",
     "entries_lacking": "{of} of kind {kind} lacks {missing}.",
     "no_kind": "{field} must be a table with a kind, one of {known}. Got {got}.",
     "no_schedule_kind": "{field} must be a number, a list, or a table with a kind, one of {known}. Got {got}.",
@@ -82,7 +82,9 @@ MESSAGES: dict[str, Message] = {
     # Runs.
     "not_a_run": "{field} must be a Run, such as li.Run(...) or li.read_run('run.toml') returns. Got {got}.",
     "steps_missing": "steps is missing: give a number of steps, or li.epochs(10).",
-    "two_clips": "clip must be the same in the loss and in the noise. Got {in_loss} and {in_noise}. Leave it out of the loss.",
+    "two_clips": (
+        "clip must be the same in the loss and in the noise. Got {in_loss} and {in_noise}. Leave it out of the loss."
+    ),
     "no_fixed_divisor": (
         "noise on a gradient sum needs a fixed divisor: divided by the batch size, it would shrink with the batch. "
         "Got {noise} and {batches}. Use li.Poisson, or li.OnMeanGradient."

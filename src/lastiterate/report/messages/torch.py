@@ -178,7 +178,7 @@ _TRAININGS: dict[str, Message] = {
     "depend on the records. Describe a longer run, and start again with a new model.",
     "epsilon_without_delta": "epsilon and delta must be given together, or neither.",
     "checkpoint_needs_new_loader": "checkpoint= needs a new li.torch.loader(dataset, run) and no seed.",
-    "steps_missing": "finish needs all {steps} steps of the run. Got {taken}. Take all steps or, if you decided to stop "
+    "steps_not_taken": "finish needs all {steps} steps of the run. Got {taken}. Take all steps or, if you decided to stop "
     "here without looking at the data, call finish(stopped=True).",
     "no_step_taken": "no step was taken, so there is nothing to release.",
     "step_failed": "a step has failed, so this training no longer matches the run. Start again with the initial parameters, "
