@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from lastiterate.errors import InvalidInput, must_be, shown
+from lastiterate.errors import must_be, shown
 
 _LONGEST = 400  # characters of a text in a file
 
@@ -171,7 +171,7 @@ KINDS: dict[str, FactKind] = {
     "best_of_trials": _kind(),
     "of_one_person": _kind(),
     # Why a theorem does not apply.
-    "own": _kind(text="needs at least 500 steps; this run has 20"),
+    "own": _kind(text="needs at least 500 steps"),
     "no_finite_bound": _kind(because=_BECAUSE),
     "lacks": _kind(what="bounded_domain"),
     "not_covered": _kind(feature="full_batches"),
@@ -282,20 +282,18 @@ def facts_to_json(facts: Iterable[Fact]) -> list[dict[str, Any]]:
 def fact_from_json(content: Any) -> Fact:
     """A fact that was read; an error where it is of no known kind, or its values are not those of its kind."""
     if not isinstance(content, dict) or content.get("code") not in KINDS:
-        raise InvalidInput(f"a fact must have one of the known codes. Got {shown(content):.60}.", field="facts")
+        raise must_be("facts", "of known codes", f"{shown(content):.60}")
     kind, given = (
         KINDS[content["code"]],
         {name: value for name, value in content.items() if name not in ("code", "basis")},
     )
     values = {name: _read(value) for name, value in given.items()}
     if set(values) != set(kind.values) or not all(_like(values[name], kind.values[name]) for name in values):
-        raise InvalidInput(
-            f"{content['code']} must have the values {', '.join(kind.values) or 'none'}. Got {shown(given):.60}.",
-            field="facts",
-        )
+        values_of = f"with the values {', '.join(kind.values) or 'none'}"
+        raise must_be("facts", values_of, f"{shown(given):.60}", called=content["code"])
     basis = Basis(content.get("basis", Basis.PROMISED.value))
     if _STRENGTH.index(basis) > _STRENGTH.index(kind.most):
-        raise InvalidInput(f"{content['code']} cannot be {basis.value}.", field="facts")
+        raise must_be("facts", f"at most {kind.most.value}", basis.value, called=content["code"])
     found = fact(content["code"], **values).on(basis)
     try:
         str(found)
@@ -304,10 +302,7 @@ def fact_from_json(content: Any) -> Fact:
         TypeError,
         ValueError,
     ) as error:  # a text that is none of those of its kind, or a list of others
-        raise InvalidInput(
-            f"{content['code']} cannot have the values {shown(given):.60}.",
-            field="facts",
-        ) from error
+        raise must_be("facts", "of values of its kind", f"{shown(given):.60}", called=content["code"]) from error
     return found
 
 

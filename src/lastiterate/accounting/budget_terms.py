@@ -95,5 +95,5 @@ def adjacency_named(name: Any) -> Adjacency:
 def checked_line(name: str, value: Any, least: int = 0) -> str:
     """A text of one bearable line."""
     if not isinstance(value, str) or not least <= len(value) <= _LONGEST or not (value.isprintable() or not value):
-        raise must_be(name, f"one line of {least} to {_LONGEST} characters", f"{shown(value):.60}")
+        raise must_be(name, f"{least} to {_LONGEST} printable characters", f"{shown(value):.60}")
     return value

@@ -22,7 +22,7 @@ from lastiterate.algorithms.files import write_text
 from lastiterate.algorithms.run import Run
 from lastiterate.digits import above
 from lastiterate.display import summary
-from lastiterate.errors import Incompatible, InvalidInput, checked_choice, checked_count
+from lastiterate.errors import Incompatible, InvalidInput, checked_choice, checked_count, worded
 from lastiterate.facts import Basis, Fact, fact, facts_to_json
 from lastiterate.plots import draw_comparison, draw_growth
 from lastiterate.privacy.adjacency import Adjacency
@@ -300,11 +300,7 @@ class Report:
 
         found = growth(self.run, self.delta, self.releases, group=self.members, theorems=self.theorems)
         along, name = found.along(self.run.batches.per_epoch)
-        what = (
-            f"the last iterate and {len(self.releases)} more released"
-            if self.releases
-            else "only the last iterate released"
-        )
+        what = worded("curve_of_releases", more=len(self.releases))
         curves = along, found.released, found.hidden, name
         return draw_growth(*curves, self.delta, what, self.sandwich.lower.epsilon, path, ax)
 

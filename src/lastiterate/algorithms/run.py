@@ -114,7 +114,7 @@ class Run:
         _checked_kind("domain", domain, Domain, "li.Ball(radius=1.0)")
         if prox is not None:
             _checked_kind("prox", prox, Prox, "li.L1(weight=0.1)")
-        _checked_kind("arithmetic", arithmetic, Arithmetic, "what li.train states in the run that it returns")
+        _checked_kind("arithmetic", arithmetic, Arithmetic, "that of a run of li.train")
         _checked_kind("released", released, Released, "li.LAST or li.EMA(decay=0.99)")
         length = _length(steps, length, batches.per_epoch)
         sizes, span = checked_per_step("step_size", step_size, POSITIVE), (length.steps, batches.per_epoch)

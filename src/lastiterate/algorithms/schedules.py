@@ -62,7 +62,7 @@ class NamedSchedule(ABC):
             raise InvalidInput("schedule_too_short", field=field, most=_MOST_STEPS, steps=shown(steps), over=self.over)
         warm = self.warmup * unit
         if warm >= span:
-            raise must_be("warmup", f"shorter than the schedule of {span} steps", f"{warm}")
+            raise must_be("warmup", f"shorter than all {span} steps", f"{warm}")
         at = np.arange(steps, dtype=float)
         rising = self.first * (at + 1) / (warm + 1)
         values = np.where(at < warm, rising, self._after(np.maximum(at - warm, 0.0), span - warm, unit))

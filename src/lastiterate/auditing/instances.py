@@ -82,7 +82,7 @@ def random_instance(source: np.random.Generator, most_steps: int = 120, adjacenc
     )
     process = _process(batches, steps, push, shape, diameter, adjacency)
     if not adjacency.replaces and _reach(process, max(map(abs, pushes))) > _WIDE / 2:
-        process = replace(process, smooth=own("iterates may get to the ends of the grid"))
+        process = replace(process, smooth=own("iterates may leave the grid"))
     return Instance(process, chain)
 
 

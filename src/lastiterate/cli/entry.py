@@ -30,7 +30,9 @@ def _written(arguments: Sequence[str]) -> int:
     try:
         return _answered(_parsed(arguments))
     except MemoryError:
-        return said("not enough memory. Use fewer steps or records.", BAD_INPUT)
+        from lastiterate.errors import worded
+
+        return said(worded("not_enough_memory"), BAD_INPUT)
     except BrokenPipeError:
         return dropped(0)
     except OSError as error:

@@ -44,8 +44,5 @@ def common_adjacency(adjacencies: Iterable[Adjacency]) -> Adjacency:
     first, *others = adjacencies
     for other in others:
         if other is not first:
-            raise Incompatible(
-                f"guarantees with different adjacencies cannot be combined. Got {first!r} and {other!r}. "
-                "Account for every part under one adjacency first."
-            )
+            raise Incompatible("adjacencies_differ", first=first, other=other)
     return first

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lastiterate.errors import NON_NEGATIVE, UNIT, InvalidInput, checked_choice, checked_lists
+from lastiterate.errors import NON_NEGATIVE, UNIT, checked_choice, checked_lists, must_be
 from lastiterate.numerics.arrays import ROUNDOFF, Floats
 from lastiterate.numerics.normal_gap import log_gap_above
 from lastiterate.numerics.rounding import up
@@ -33,14 +33,14 @@ class AveragedGaussianDP(Notion):
         checked_choice("adjacency", adjacency, Adjacency)
         mu_array, weight_array = checked_lists(("mus", mus, NON_NEGATIVE), ("weights", weights, UNIT))
         if abs(float(weight_array.sum()) - 1) > 1e-9:
-            raise InvalidInput(f"weights must sum to 1. Got {float(weight_array.sum()):.6g}.", field="weights")
+            raise must_be("weights", "of sum 1", f"{float(weight_array.sum()):.6g}")
         kept = (weight_array > 0) & (mu_array > 0)
         object.__setattr__(self, "mus", tuple(mu_array[kept].tolist()))
         object.__setattr__(self, "weights", tuple(weight_array[kept].tolist()))
         object.__setattr__(self, "adjacency", adjacency)
 
     def _said(self) -> str:
-        return f"{len(self.mus)} values of mu up to {max(self.mus, default=0.0):.4g}"
+        return f"{len(self.mus)} mus up to {max(self.mus, default=0.0):.4g}"
 
     def _log_delta(self, epsilons: Floats) -> Floats:
         if not self.mus:

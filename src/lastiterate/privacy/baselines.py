@@ -67,16 +67,14 @@ def sampled_gaussian_rdp_closed_form(*, mu: float, inclusion: float, order: floa
     first = 0.5 * noise * noise * log_term - 2 * math.log(noise)
     denominator = log_term + math.log(rate * order) + 0.5 * mu * mu
     second = (0.5 * noise * noise * log_term**2 - math.log(5) - 2 * math.log(noise)) / denominator
-    for holds, requirement in (
-        (rate <= 0.2, f"inclusion <= 1/5, but it is {rate:g}"),
-        (noise >= 4, f"mu <= 1/4, but it is {mu:g}"),
-        (order <= first, f"order <= {first:.6g}, but it is {order:g}"),
-        (denominator > 0 and order <= second, f"order <= {second:.6g} (its second condition), but it is {order:g}"),
+    for holds, name, value, most in (
+        (rate <= 0.2, "inclusion", rate, 0.2),
+        (noise >= 4, "mu", mu, 0.25),
+        (order <= first, "order", order, first),
+        (denominator > 0 and order <= second, "order", order, second),
     ):
         if not holds:
-            raise Unavailable(
-                f"the closed form needs {requirement}. Use sampled_gaussian_rdp, which has no such range."
-            )
+            raise Unavailable("closed_form_range", field=name, value=value, most=most)
     return up(2 * rate**2 * order * mu * mu, operations=5)
 
 
@@ -99,9 +97,7 @@ def classical_gaussian_noise(*, epsilon: float, delta: float, sensitivity: float
         checked_number("epsilon", epsilon, POSITIVE),
     )
     if epsilon >= 1:
-        raise Unavailable(
-            f"the classical Gaussian mechanism needs epsilon < 1, but it is {epsilon:g}. Use analytic_gaussian_noise."
-        )
+        raise Unavailable("classical_noise_epsilon", field="epsilon", epsilon=epsilon)
     return up(math.sqrt(2 * math.log(1.25 / delta)) * sensitivity / epsilon, operations=5)
 
 

@@ -80,8 +80,5 @@ def _least_log_noise(composed: Callable[[float], SubsampledGaussians], epsilon: 
         return log_noise
     found = decreasing_crossing(excess, _LOWEST, _HIGHEST, log_noise, 0.01, _CLOSENESS)
     if not excess(found) <= 0:
-        raise Unavailable(
-            f"no noise is known to meet epsilon = {epsilon:g} at delta = {math.exp(log_delta):g}: the bounds on sampled "
-            "steps do not reach that far. Take a larger epsilon or delta."
-        )
+        raise Unavailable("no_noise_known", epsilon=epsilon, delta=math.exp(log_delta))
     return found

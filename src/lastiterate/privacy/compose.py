@@ -53,16 +53,10 @@ def checked_notions(name: str, guarantees: Iterable[Notion]) -> list[Notion]:
     except TypeError:
         listed = []
     if not listed:
-        raise InvalidInput(
-            f"{name} needs a list of at least one guarantee. Got {shown(guarantees):.60}.", field="guarantees"
-        )
+        raise InvalidInput("no_guarantees", field="guarantees", function=name, got=f"{shown(guarantees):.60}")
     for guarantee in listed:
         if not isinstance(guarantee, Notion):
-            raise InvalidInput(
-                f"{name} needs guarantees, such as li.GaussianDP(mu=1.0), or reports of li.account. Got "
-                f"{shown(guarantee):.60}.",
-                field="guarantees",
-            )
+            raise InvalidInput("not_a_guarantee", field="guarantees", function=name, got=f"{shown(guarantee):.60}")
     return listed
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
-from lastiterate.errors import NON_NEGATIVE, UNIT, InvalidInput, checked_array, checked_choice, checked_lists
+from lastiterate.errors import NON_NEGATIVE, UNIT, checked_array, checked_choice, checked_lists, must_be
 from lastiterate.numerics.arrays import ROUNDOFF, Floats
 from lastiterate.numerics.normal_gap import log_gap_above
 from lastiterate.numerics.roots import decreasing_root
@@ -55,9 +55,9 @@ class HiddenPlaceDP(Notion):
         own, chances = checked_lists(("mus", mus, NON_NEGATIVE), ("weights", weights, UNIT))
         pairs = checked_array("pair_mus", pair_mus, NON_NEGATIVE)
         if abs(float(chances.sum()) - 1) > 1e-9:
-            raise InvalidInput(f"weights must sum to 1. Got {float(chances.sum()):.6g}.", field="weights")
+            raise must_be("weights", "of sum 1", f"{float(chances.sum()):.6g}")
         if pairs.shape != (len(own), len(own)):
-            raise InvalidInput(f"pair_mus must have {len(own)} rows and columns. Got {pairs.shape}.", field="pair_mus")
+            raise must_be("pair_mus", f"of shape {(len(own), len(own))}", f"{pairs.shape}")
         object.__setattr__(self, "mus", own)
         object.__setattr__(self, "pair_mus", np.maximum(pairs, pairs.T))
         object.__setattr__(self, "weights", chances)

@@ -57,17 +57,12 @@ class PrivacyLoss(Notion):
             raise must_be("masses", "a list of floats", f"an array of shape {mass_array.shape}")
         total = math.fsum(mass_array) + infinite
         if abs(total - 1) > 1e-9:
-            raise InvalidInput(f"masses and infinite must add up to 1. Got {total:.12g}.", field="masses")
+            raise must_be("masses", "of sum 1", f"{total:.12g}", called="masses with infinite")
         points = first + spacing * np.arange(mass_array.size)
         with np.errstate(over="ignore"):
             mirrored = float((mass_array * np.exp(-points)).sum())
         if mirrored > 1 + 1e-9:
-            raise must_be(
-                "masses",
-                "the law of log dP/dQ under P, under which the mean of e^-loss is at most 1",
-                f"{mirrored:.6g}",
-                "Was the law taken under Q, or the sign of the loss flipped?",
-            )
+            raise InvalidInput("not_a_privacy_loss", field="masses", got=f"{mirrored:.6g}")
         self._fill(LatticeSum((Masses(first, spacing, mass_array, infinite),), (1,)), adjacency)
 
     def _fill(self, total: LatticeSum, adjacency: Adjacency) -> None:

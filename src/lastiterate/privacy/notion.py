@@ -74,7 +74,7 @@ class Notion(ABC):
         return np.nan
 
     def _rdp(self, orders: Floats) -> Floats:
-        raise Unavailable(f"{type(self).__name__} gives no Rényi divergences. Use epsilon, delta or tradeoff.")
+        raise Unavailable("no_renyi_divergences", of=type(self).__name__)
 
     def epsilon(self, delta: ArrayLike) -> Any:
         """The least ε for which the guarantee implies (ε, δ)-differential privacy."""
@@ -151,10 +151,7 @@ class Notion(ABC):
 def refuse_caveats(caveats: tuple[Fact, ...]) -> None:
     """Raise if a guarantee has caveats: it does not hold, and nothing follows from it."""
     if caveats:
-        raise InvalidInput(
-            f"nothing follows from a guarantee with a caveat. This one has: {caveats[0]}. Do it again without that.",
-            field="guarantees",
-        )
+        raise InvalidInput("guarantee_with_caveat", field="guarantees", caveat=caveats[0])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

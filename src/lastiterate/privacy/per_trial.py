@@ -40,15 +40,11 @@ def largest_mu_per_trial(*, epsilon: float, delta: float, trials: Trials) -> flo
 
     mu = mu_at(decreasing_crossing(excess, -_EITHER_WAY, _FARTHEST, 0.3, 0.2, _CLOSENESS)) if alone > 0 else 0.0
     if not (mu > 0 and float(best_of_trials(GaussianDP(mu), trials).epsilon(delta)) <= epsilon):
-        raise Unavailable(
-            f"no trial is private enough for epsilon = {epsilon:g} at delta = {delta:g} and {trials.mean:g} trials on "
-            "average. Allow a larger epsilon, or fewer trials.",
-            field="epsilon",
-        )
+        raise Unavailable("no_trial_private_enough", field="epsilon", epsilon=epsilon, delta=delta, trials=trials.mean)
     return mu
 
 
 def checked_trials(trials: Any) -> Trials:
     if not isinstance(trials, Trials):
-        raise must_be("trials", "a distribution such as li.trials.Geometric(mean=10)", f"{shown(trials):.60}")
+        raise must_be("trials", "such as li.trials.Geometric(mean=10)", f"{shown(trials):.60}")
     return trials

@@ -30,7 +30,7 @@ def present_or_absent(
 ) -> Profile:
     """The worse of both orders. Weights are probabilities to a part of 1e-9, and `lost` bounds that of all other k."""
     if adjacency.replaces:
-        raise InvalidInput(f"present_or_absent compares data with and without a record. Got {adjacency!r}.")
+        raise InvalidInput("present_or_absent_adjacency", field="adjacency", adjacency=adjacency)
     mus, weights = few_weighted(mus, weights, MOST_LEVELS)
     return worse_of(present_against_absent(mus, weights, lost), absent_against_present(mus, weights), adjacency)
 

@@ -44,9 +44,9 @@ class Profile(Notion):
     ) -> None:
         checked_choice("adjacency", adjacency, Adjacency)
         if (function is None) == (epsilons is None or deltas is None):
-            raise InvalidInput("Profile needs either a function, or epsilons and deltas. Give exactly one of the two.")
+            raise InvalidInput("function_or_points", of="Profile", points="epsilons and deltas")
         if function is not None and not callable(function):
-            raise must_be("function", "callable, from an array of epsilons to deltas", shown(function))
+            raise must_be("function", "callable, from epsilons to deltas", shown(function))
         object.__setattr__(self, "adjacency", adjacency)
         object.__setattr__(self, "_function", function)
         object.__setattr__(self, "_points", None if function else _checked_points(epsilons, deltas))
@@ -97,14 +97,10 @@ class Profile(Notion):
         try:
             deltas = np.asarray(self._function(epsilons), float)
         except (TypeError, ValueError) as error:
-            raise InvalidInput(
-                f"the function of a Profile must take an array of epsilons and return deltas in [0, 1]. It raised: {error}."
-            ) from error
+            raise InvalidInput("profile_function_raised", field="function", error=error) from error
         if deltas.shape != epsilons.shape or not UNIT.holds(deltas).all():
-            raise InvalidInput(
-                "the function of a Profile must return deltas in [0, 1], one for each epsilon. "
-                f"Got {shown(deltas)} for epsilon = {shown(epsilons)}."
-            )
+            given = {"got": shown(deltas), "epsilons": shown(epsilons)}
+            raise InvalidInput("profile_function_returned", field="function", **given)
         return deltas
 
     @cached_property

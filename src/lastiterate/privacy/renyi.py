@@ -51,7 +51,7 @@ class RenyiDP(Notion):
     ) -> None:
         checked_choice("adjacency", adjacency, Adjacency)
         if (rho is None) == (orders is None or divergences is None):
-            raise InvalidInput("RenyiDP needs either rho, or orders and divergences. Give exactly one of the two.")
+            raise InvalidInput("rho_or_divergences")
         rho = None if rho is None else checked_number("rho", rho, NON_NEGATIVE)
         object.__setattr__(self, "rho", rho)
         object.__setattr__(self, "adjacency", adjacency)
@@ -67,9 +67,7 @@ class RenyiDP(Notion):
             return up(self.rho * orders, operations=500)
         known = np.array(self.orders)
         if (orders > known[-1]).any():
-            raise Unavailable(
-                f"this RenyiDP is known up to order {known[-1]:g}. Got order {orders.max():g}. Ask for a smaller order."
-            )
+            raise Unavailable("order_not_known", field="order", most=known[-1], order=orders.max())
         return np.array(self.divergences)[np.searchsorted(known, orders)]
 
     def _after(self, mu: float) -> RenyiDP:

@@ -59,10 +59,6 @@ _LARGEST_VARIANCE = 1e12
 _MOST_ANSWERED = 64  # questions that are remembered
 _FEW_QUESTIONS = 3  # are answered one by one, each by what is sharpest for it
 _FAR = 12.0  # standard deviations: δ is within 1e-32 of 1, and no float tells that from 1
-_NO_FIXED_SIZE = (
-    "adding or removing a record from batches of fixed size would change every inclusion probability. Got "
-    "adjacency=li.ADD_OR_REMOVE_ONE. Use li.REPLACE_ONE or li.ZERO_OUT, or sampling=li.notions.POISSON."
-)
 # So many are answered from a curve where a sensitivity is drawn, and each would take long; down to so small a δ it is sharp.
 _MANY_QUESTIONS, _LOG_DEEP = 40, -45.0
 _LOG_SMALLEST = -800.0  # far below the log of the smallest float
@@ -79,7 +75,7 @@ class SubsampledGaussians(Notion):
         object.__setattr__(self, "steps", _checked_steps(self.steps))
         checked_choice("adjacency", self.adjacency, Adjacency)
         if self.adjacency is ADD_OR_REMOVE_ONE and any(step.sampling is FIXED_SIZE for step, _ in self.steps):
-            raise InvalidInput(_NO_FIXED_SIZE)
+            raise InvalidInput("fixed_size_add_or_remove", field="adjacency")
 
     def _said(self) -> str:
         return f"{sum(count for _, count in self.steps)} steps"
@@ -88,7 +84,7 @@ class SubsampledGaussians(Notion):
         """Only where the law of sampling stays the same: it depends on what the neighbour has instead of the record."""
         sampled = any(step.inclusion < 1 and step.sampling is POISSON for step, _ in self.steps)
         if sampled and adjacency.replaces != self.adjacency.replaces:
-            raise Incompatible(f"a sampled step under {self.adjacency!r} implies nothing under {adjacency!r}.")
+            raise Incompatible("sampled_adjacencies_differ", first=self.adjacency, other=adjacency)
         return replace(self, adjacency=adjacency)
 
     @cached_property
@@ -314,7 +310,7 @@ def subsampled_gaussian(
     step = SampledStep(mu, inclusion, sampling)
     checked_choice("adjacency", adjacency, Adjacency)
     if sampling is FIXED_SIZE and adjacency is ADD_OR_REMOVE_ONE:
-        raise InvalidInput(_NO_FIXED_SIZE)
+        raise InvalidInput("fixed_size_add_or_remove", field="adjacency")
     return GaussianDP(step.mu, adjacency) if step.inclusion == 1 else SubsampledGaussians(((step, 1),), adjacency)
 
 
@@ -322,9 +318,9 @@ def _checked_steps(steps: Any) -> tuple[tuple[SampledStep, int], ...]:
     try:
         pairs = tuple((step, checked_count("count", count)) for step, count in steps)
     except (TypeError, ValueError) as error:
-        raise must_be("steps", "pairs of a step and how often it is taken", f"{shown(steps):.60}") from error
+        raise must_be("steps", "pairs of a step and its count", f"{shown(steps):.60}") from error
     if not pairs or not all(isinstance(step, SampledStep) for step, _ in pairs):
-        raise must_be("steps", "made by li.notions.subsampled_gaussian(mu=..., inclusion=...)", f"{shown(steps):.60}")
+        raise must_be("steps", "steps of li.notions.subsampled_gaussian", f"{shown(steps):.60}")
     return pairs
 
 

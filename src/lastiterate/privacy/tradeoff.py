@@ -44,12 +44,10 @@ class TradeOff(Notion):
     ) -> None:
         checked_choice("adjacency", adjacency, Adjacency)
         if (function is None) == (type_i_errors is None or type_ii_errors is None):
-            raise InvalidInput(
-                "TradeOff needs either a function, or type_i_errors and type_ii_errors. Give exactly one of the two."
-            )
+            raise InvalidInput("function_or_points", of="TradeOff", points="type_i_errors and type_ii_errors")
         if function is not None:
             if not callable(function):
-                raise must_be("function", "callable, from an array of type I errors", shown(function))
+                raise must_be("function", "callable, of type I errors", shown(function))
             type_i_errors, type_ii_errors = _GRID, _evaluated(function)
         alphas, betas = _checked_curve(type_i_errors, type_ii_errors)
         if function is not None:
@@ -75,20 +73,14 @@ def _evaluated(function: Callable[[Floats], ArrayLike]) -> ArrayLike:
     try:
         return function(_GRID)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(
-            f"the function of a TradeOff must take an array of type I errors and return as many errors. It raised: {error}."
-        ) from error
+        raise InvalidInput("tradeoff_function_raised", field="function", error=error) from error
 
 
 def _checked_curve(type_i_errors: ArrayLike | None, type_ii_errors: ArrayLike | None) -> tuple[Floats, Floats]:
     alphas, betas = checked_lists(("type_i_errors", type_i_errors, UNIT), ("type_ii_errors", type_ii_errors, UNIT))
     if (alphas + betas > 1 + 1e-12).any():
         worst = int(np.argmax(alphas + betas))
-        raise InvalidInput(
-            "a trade-off function lies below 1 − type_i_error, which guessing attains. "
-            f"Got type_ii_error {betas[worst]:g} at type_i_error {alphas[worst]:g}.",
-            field="type_ii_errors",
-        )
+        raise InvalidInput("tradeoff_above_guessing", field="type_ii_errors", alpha=alphas[worst], beta=betas[worst])
     ranking = np.argsort(alphas, kind="stable")
     # A larger value further right holds here too, because the function decreases.
     return alphas[ranking], np.maximum.accumulate(betas[ranking][::-1])[::-1]

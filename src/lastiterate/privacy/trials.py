@@ -142,10 +142,7 @@ def trials_to_dict(trials: Trials) -> dict[str, Any]:
     """As JSON could hold it."""
     law = next((name for name, kind in LAWS.items() if type(trials) is kind), None)
     if law is None:
-        raise Unavailable(
-            f"trials must be one of the distributions in li.trials to be written down. Got {shown(trials):.60}.",
-            field="trials",
-        )
+        raise Unavailable("trials_not_written", field="trials", got=f"{shown(trials):.60}")
     shape = {"shape": trials.shape} if type(trials) is NegativeBinomial else {}
     return {"law": law, "mean": trials.mean, **shape}
 
@@ -157,9 +154,7 @@ def trials_from_dict(content: dict[str, Any]) -> Trials:
         raise must_be("law", f"one of {', '.join(LAWS)}", f"{shown(law):.60}")
     wanted = {"law", "mean", *(("shape",) if law == "negative-binomial" else ())}
     if set(content) != wanted:
-        raise InvalidInput(
-            f"trials of the {law} law must have the entries {', '.join(sorted(wanted))}.", field="trials"
-        )
+        raise InvalidInput("trials_entries", field="trials", law=law, entries=", ".join(sorted(wanted)))
     made: Trials = LAWS[law](**{name: value for name, value in content.items() if name != "law"})
     return made
 

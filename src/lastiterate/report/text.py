@@ -16,11 +16,12 @@ from lastiterate.digits import above, below
 from lastiterate.facts import Basis, Fact
 from lastiterate.privacy.subsampled import subsampled_gaussian
 from lastiterate.report import english
+from lastiterate.report.messages.accounting import NOT_OURS
 from lastiterate.report.run_text import described
 from lastiterate.theorems.assumptions import ONE_PASS
 from lastiterate.theorems.features import Feature
 from lastiterate.theorems.linear_optimiser import LINEAR
-from lastiterate.theorems.own import NOT_OURS, of_the_library
+from lastiterate.theorems.own import of_the_library
 from lastiterate.theorems.theorem import Inapplicable
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ def _bound(process: Process) -> Evidence:
     distances, exceeded = distances_before(process, used)
     mus = remaining_mus(last_maps(process, len(process) - used).without_record(), distances)
     if not np.isfinite(mus).all():
-        raise NoFiniteBound("no number of steps hides the largest distance.")
+        raise NoFiniteBound("distance_not_hidden")
     return Evidence(AveragedGaussianDP(mus=mus, weights=_masses(exceeded)))
 
 

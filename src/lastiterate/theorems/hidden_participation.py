@@ -56,7 +56,7 @@ def _bound(process: Process) -> Evidence:
     Reference: hidden participation (docs/proofs.md).
     """
     if not math.isfinite(extremes(process.sampled)[1]):
-        raise NoFiniteBound("a record's gradient has no bound.")
+        raise NoFiniteBound("gradient_not_bounded")
     most = min(max(last - first for first, last in process.stretches), longest_window(process))
     longer = rungs(most, _RATIO, _SHORTEST)
     ladder = Ladder(longer if longer[0] == 1 else (1, *longer), partial(windows_of, process))

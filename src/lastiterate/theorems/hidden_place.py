@@ -85,7 +85,7 @@ def _pairs(places: Places, most: int) -> tuple[PairSchedules, ...]:
 def _notion(places: Places, own: tuple[RecordSchedules, ...], pairs: tuple[PairSchedules, ...]) -> HiddenPlaceDP:
     mus = {one.place: one.mu for one in own}
     if not all(map(math.isfinite, mus.values())):
-        raise NoFiniteBound("the shift engine finds no finite bound.")
+        raise NoFiniteBound("no_finite_schedule")
     found = np.minimum(pair_mus(places, mus, {pair.places: pair.mu for pair in pairs}), _NOT_COMPARED)
     return HiddenPlaceDP(mus=list(mus.values()), pair_mus=found, weights=[one.weight for one in own])
 

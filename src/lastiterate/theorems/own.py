@@ -11,8 +11,6 @@ from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.theorem import Theorem
 
 _LONGEST = 100  # characters of a name
-NOT_PART = "which is not part of the library"
-NOT_OURS = f"a theorem of yours, {NOT_PART}"
 
 
 def of_the_library(theorem: Theorem) -> bool:
@@ -27,12 +25,12 @@ def checked_theorems(theorems: Any) -> tuple[Theorem, ...]:
     found = tuple(theorems) if isinstance(theorems, Iterable) and not isinstance(theorems, str) else ()
     wrong = next((one for one in found if not isinstance(one, Theorem)), None if found else theorems)
     if wrong is not None:
-        raise must_be("theorems", "a list of li.theorems.Theorem, such as [*li.CATALOGUE, MINE]", f"{shown(wrong):.60}")
+        raise must_be("theorems", "a list such as [*li.CATALOGUE, MINE]", f"{shown(wrong):.60}")
     for one in found:
         _check_name(one)
     names = [one.name for one in found]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise InvalidInput(f"theorems must have different names. Got {twice!r} twice.", field="theorems")
+        raise must_be("theorems", "of different names", f"{twice!r} twice")
     return found
 
 
@@ -43,10 +41,7 @@ def _check_name(theorem: Theorem) -> None:
             "theorems", f"one line of 1 to {_LONGEST} characters", f"{shown(name):.60}", called="the name of a theorem"
         )
     if not of_the_library(theorem) and any(name == one.name for one in CATALOGUE):
-        raise InvalidInput(
-            f"{name!r} is the name of a theorem of the library, and this is another one. Give it a name of its own.",
-            field="theorems",
-        )
+        raise InvalidInput("name_of_another_theorem", field="theorems", name=name)
 
 
 def own_assumption(theorem: Theorem) -> Fact:

@@ -50,7 +50,7 @@ def _ratios(process: Process, first: int) -> Floats:
 
 def _epochs(process: Process, mu: float, count: int) -> BallsAndBinsDP:
     if not math.isfinite(mu):
-        raise NoFiniteBound("a record's gradient has no bound.")
+        raise NoFiniteBound("gradient_not_bounded")
     return BallsAndBinsDP(up(mu), process.batches.per_epoch, count, process.adjacency)
 
 
@@ -59,7 +59,7 @@ def hidden_in_the_last_epoch(process: Process) -> Notion:
     places = places_of(process, averaged=True)
     found = schedules_of(places, places.wanted)
     if not all(math.isfinite(record.mu) for record in found):
-        raise NoFiniteBound("no schedule has a finite cost.")
+        raise NoFiniteBound("no_finite_schedule")
     return _hidden_among(found, process.adjacency)
 
 

@@ -99,7 +99,7 @@ def prepaid_stretches(
             return found, Prepaying(functions, slack, largest)
         except TooLarge:
             continue
-    raise Unavailable("prepayment finds no finite bound.")
+    raise Unavailable("prepayment_not_finite")
 
 
 def _stretches(

@@ -53,7 +53,7 @@ def shift_evidence(process: Process, averaged: bool) -> Evidence:
     found = schedules_of(places, places.wanted)
     mus = [record.mu for record in found]
     if not all(map(math.isfinite, mus)):
-        raise NoFiniteBound("the shift engine finds no finite bound.")
+        raise NoFiniteBound("no_finite_schedule")
     weights = [record.weight for record in found]
     notion = AveragedGaussianDP(mus=mus, weights=weights) if averaged else GaussianDP(max(mus))
     return Evidence(notion, schedules=found)
@@ -80,14 +80,11 @@ def own_evidence(process: Process) -> Evidence:
     """For a record of each batch of a fixed order; nothing is paid where the run ends before the record's turn."""
     places = places_of(process, averaged=False)
     if (needed := work_of_turns(places, places.every)) > MOST_WORK:
-        raise InvalidInput(
-            f"steps times batches per epoch must be at most {MOST_WORK:.3g} to account for every record. Got {needed:.3g}. "
-            "Use fewer steps or larger batches."
-        )
+        raise InvalidInput("too_much_work", field="steps", most=MOST_WORK, needed=needed)
     found = schedules_of(places, dict.fromkeys(range(places.every), 0.0))
     worst = max(record.mu for record in found)
     if not math.isfinite(worst):
-        raise NoFiniteBound(f"the shift engine finds no finite bound: {process.reason}.")
+        raise NoFiniteBound("shift_engine_not_finite", reason=process.reason)
     return Evidence(GaussianDP(worst), schedules=found, about=About.EACH_RECORD)
 
 

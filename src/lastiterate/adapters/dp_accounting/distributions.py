@@ -42,7 +42,7 @@ def privacy_loss_distribution(
     if largest / interval > _MOST_CELLS:
         raise must_be(
             "value_discretization_interval",
-            f"at least {largest / _MOST_CELLS:.3g} for losses up to {largest:.3g}",
+            f"at least {largest / _MOST_CELLS:.3g}",
             f"{interval:g}",
         )
     return distributions.PrivacyLossDistribution(_pmf(profile_to_masses(quick, interval), interval))

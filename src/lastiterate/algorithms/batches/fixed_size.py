@@ -8,6 +8,7 @@ from typing import ClassVar
 from lastiterate.algorithms.batches.base import Turns, always
 from lastiterate.algorithms.batches.sized import Sized
 from lastiterate.algorithms.named import names_arguments
+from lastiterate.errors import worded
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.randomness import Source, subset
 
@@ -22,7 +23,7 @@ class FixedSize(Sized):
 
     @property
     def described(self) -> str:
-        return f"random batches of {self.batch_size} of {self.records} records"
+        return worded("fixed_size_described", size=self.batch_size, records=self.records)
 
     @property
     def turns(self) -> Turns:

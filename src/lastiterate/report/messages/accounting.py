@@ -9,13 +9,13 @@ from lastiterate.digits import above, below
 from lastiterate.errors import one_line, shown
 from lastiterate.report.messages import Message
 
-_NOT_OURS = "a theorem of yours, which is not part of the library"
+NOT_OURS = "a theorem of yours, which is not part of the library"
 
 
 def _own_theorem_for_others(field: str, what: str, theorem: str) -> str:
     made = {"file": "a file that others sign", "label": "a label"}[what]
     return (
-        f"{made} can be made with theorems of the library only. This report is by {theorem!r:.60}, {_NOT_OURS}. Use "
+        f"{made} can be made with theorems of the library only. This report is by {theorem!r:.60}, {NOT_OURS}. Use "
         "li.account without it; or print the report, and give its certificate to those who have the theorem."
     )
 
@@ -34,7 +34,12 @@ def _no_steps_meet(steps: int, epsilon: float) -> str:
     return f"not even {steps} step{'s' if steps > 1 else ''} meet epsilon = {epsilon:g}. Calibrate the noise instead."
 
 
+def _curve_of_releases(more: int) -> str:
+    return f"the last iterate and {more} more released" if more else "only the last iterate released"
+
+
 _ACCOUNTS: dict[str, Message] = {
+    "curve_of_releases": _curve_of_releases,
     "no_theorem_applies": "no theorem applies to this run. The most frequent reason, for {count} of {tried} theorems: each "
     "{reason}.",
     "theorem_false": "{theorem} is false for this run: it says epsilon = {epsilon:.6g}, and an allowed loss has "
@@ -291,7 +296,7 @@ _BUDGETS: dict[str, Message] = {
     "budget_one_person": "a budget protects everybody. Got a report for one person ({unit}). Leave out group.",
     "budget_caveat": "a budget cannot cover a report with a caveat. This report has: {caveat}. Train again without it.",
     "budget_own_theorem": "a budget records theorems of the library only. This report is by {theorem!r:.60}, "
-    f"{_NOT_OURS}. Account for the run without it, or spend report.notion, which is recorded as stated and not proved.",
+    f"{NOT_OURS}. Account for the run without it, or spend report.notion, which is recorded as stated and not proved.",
     # Its file.
     "budget_missing": "{file} is not there. Make it with li.Budget(epsilon, delta, file=...).",
     "budget_terms_differ": _budget_terms_differ,

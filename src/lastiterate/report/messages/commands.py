@@ -63,6 +63,7 @@ def _selected_trial(path: str, epsilon: float, theorem: str) -> str:
 
 
 MESSAGES: dict[str, Message] = {
+    "not_enough_memory": "not enough memory. Use fewer steps or records.",
     # What was typed
     "not_understood": _not_understood,
     "command_not_loaded": "{reason}",

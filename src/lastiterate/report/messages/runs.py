@@ -111,6 +111,7 @@ MESSAGES: dict[str, Message] = {
     # Batches.
     "poisson_described": "Poisson batches at rate {rate:g} of {records} records",
     "poisson_mean_described": "Poisson batches at rate {rate:g} of {records} records, averaged over their own size",
+    "fixed_size_described": "random batches of {size} of {records} records",
     "balls_and_bins_described": "{records} records, each in one of {batches} batches at random in each epoch",
     "passes_described": _passes,
     "records_left_over": (
@@ -134,4 +135,73 @@ MESSAGES: dict[str, Message] = {
         "nesterov needs a momentum above 0 and no dampening. Got momentum = {momentum:g} and dampening = {dampening:g}."
     ),
     "dampening_needs_momentum": "dampening needs a momentum above 0. Got dampening = {dampening:g} and no momentum.",
+    # Guarantees as curves.
+    "adjacencies_differ": (
+        "guarantees with different adjacencies cannot be combined. Got {first!r} and {other!r}. Account for every part "
+        "under one adjacency first."
+    ),
+    "classical_noise_epsilon": (
+        "the classical Gaussian mechanism needs epsilon < 1, but it is {epsilon:g}. Use analytic_gaussian_noise."
+    ),
+    "closed_form_range": (
+        "the closed form needs {field} <= {most:.6g}, but it is {value:g}. Use sampled_gaussian_rdp, which has "
+        "no such range."
+    ),
+    "fixed_size_add_or_remove": (
+        "adding or removing a record from batches of fixed size would change every inclusion probability. Got "
+        "adjacency=li.ADD_OR_REMOVE_ONE. Use li.REPLACE_ONE or li.ZERO_OUT, or sampling=li.notions.POISSON."
+    ),
+    "function_or_points": "{of} needs either a function, or {points}. Give exactly one of the two.",
+    "guarantee_with_caveat": (
+        "nothing follows from a guarantee with a caveat. This one has: {caveat}. Do it again without that."
+    ),
+    "no_guarantees": "{function} needs a list of at least one guarantee. Got {got}.",
+    "no_noise_known": (
+        "no noise is known to meet epsilon = {epsilon:g} at delta = {delta:g}: the bounds on sampled steps do not reach "
+        "that far. Take a larger epsilon or delta."
+    ),
+    "no_renyi_divergences": "{of} gives no Rényi divergences. Use epsilon, delta or tradeoff.",
+    "no_trial_private_enough": (
+        "no trial is private enough for epsilon = {epsilon:g} at delta = {delta:g} and {trials:g} trials on average. Allow "
+        "a larger epsilon, or fewer trials."
+    ),
+    "not_a_guarantee": (
+        "{function} needs guarantees, such as li.GaussianDP(mu=1.0), or reports of li.account. Got {got}."
+    ),
+    "not_a_privacy_loss": (
+        "masses must be the law of log dP/dQ under P, under which the mean of e^-loss is at most 1. Got {got}. Was the law "
+        "taken under Q, or the sign of the loss flipped?"
+    ),
+    "order_not_known": "this RenyiDP is known up to order {most:g}. Got order {order:g}. Ask for a smaller order.",
+    "present_or_absent_adjacency": "present_or_absent compares data with and without a record. Got {adjacency!r}.",
+    "profile_function_raised": (
+        "the function of a Profile must take an array of epsilons and return deltas in [0, 1]. It raised: {error}."
+    ),
+    "profile_function_returned": (
+        "the function of a Profile must return deltas in [0, 1], one for each epsilon. Got {got} for epsilon = {epsilons}."
+    ),
+    "rho_or_divergences": "RenyiDP needs either rho, or orders and divergences. Give exactly one of the two.",
+    "sampled_adjacencies_differ": "a sampled step under {first!r} implies nothing under {other!r}.",
+    "tradeoff_above_guessing": (
+        "a trade-off function lies below 1 − type_i_error, which guessing attains. Got type_ii_error {beta:g} at "
+        "type_i_error {alpha:g}."
+    ),
+    "tradeoff_function_raised": (
+        "the function of a TradeOff must take an array of type I errors and return as many errors. It raised: {error}."
+    ),
+    "trials_entries": "trials of the {law} law must have the entries {entries}.",
+    "trials_not_written": "trials must be one of the distributions in li.trials to be written down. Got {got}.",
+    # Theorems.
+    "name_of_another_theorem": (
+        "{name!r} is the name of a theorem of the library, and this is another one. Give it a name of its own."
+    ),
+    "distance_not_hidden": "no number of steps hides the largest distance.",
+    "gradient_not_bounded": "a record's gradient has no bound.",
+    "no_finite_schedule": "no schedule has a finite cost.",
+    "prepayment_not_finite": "prepayment finds no finite bound.",
+    "shift_engine_not_finite": "the shift engine finds no finite bound: {reason}.",
+    "too_much_work": (
+        "steps times batches per epoch must be at most {most:.3g} to account for every record. Got {needed:.3g}. Use fewer "
+        "steps or larger batches."
+    ),
 }
