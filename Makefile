@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # MNIST and Adult, which are not ours to give away: each in a folder of its name in the folder that this names.
 export LASTITERATE_DATA ?= $(abspath $(firstword $(wildcard data ../*/data) data))
 
-.PHONY: demo notebooks house test lint check quick bench bench-engine tables random-batches earlier-noise chain pairs lower sandwich extremal mechanisms mutate attack mutation-study sharpness audits accuracy accuracy-held-out tried passes mnist speed papers study docs comparison unlearning as-people-train balls-and-bins clean bench-random bench-serve batch-sizes out-of-core pictures
+.PHONY: demo notebooks house test lint check quick bench bench-engine tables random-batches earlier-noise chain pairs lower sandwich extremal mechanisms mutate attack mutation-study sharpness audits accuracy accuracy-held-out tried passes mnist speed papers study golden docs comparison unlearning as-people-train balls-and-bins clean bench-random bench-serve batch-sizes out-of-core pictures
 
 demo: $(VENV)/.demo-ready  ## the MNIST run of Bok et al. 2024: account, verify, calibrate, plot; then a private model
 	$(BIN)/lastiterate account examples/mnist.toml --delta 1e-5 --certificate out/mnist-certificate.json --plot out/mnist.png
@@ -31,6 +31,9 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+golden: $(READY)  ## after a change of words: the pages as their readers see them, to read in the difference
+	PYTHONPATH=tests $(BIN)/python tests/golden.py
 
 study: $(READY)  ## the long studies, left out of `make test`
 	$(BIN)/python -m pytest -m study
@@ -146,7 +149,10 @@ attack: $(READY)  ## every attack that once showed more than was claimed, and a 
 sharpness: $(READY)  ## how close exact instances come to the bound of each theorem
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.sharpness
 
-mutation-study: $(READY)  ## off-the-shelf mutants of what has to be believed (hours; goes on where it was)
+mutation-golden: $(READY)  ## after a change of words: the pages as their readers see them, to read in the difference
+	PYTHONPATH=tests $(BIN)/python tests/golden.py
+
+study: $(READY)  ## off-the-shelf mutants of what has to be believed (hours; goes on where it was)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mutation]'
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/mutation/study.py $(STUDY)
 

@@ -111,7 +111,7 @@ def test_what_a_run_lacks_is_told_in_one_sentence(reasons: list[Fact], said: str
         ({}, "step_size 0.5 and a Hessian between 0 and 1 give a Lipschitz constant of 1.5"),
         (
             {"clipping": True},
-            "step_size 0.5, a Hessian between 0 and 1 and clipping, which loses convexity, give a Lipschitz constant of 1.5",
+            "step_size 0.5, a Hessian between 0 and 1 and clipping (which loses convexity) give a Lipschitz constant of 1.5",
         ),
         (
             {"decay": 0.1, "largest_share": 1.9, "unusual_apart": True, "step_size_below": 0.25},

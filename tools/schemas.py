@@ -128,13 +128,21 @@ def report() -> dict[str, Any]:
                 "epsilon": EPSILON,
                 "delta": DELTA,
                 "mu": {"type": ["number", "null"]},
-                "lower_bound": table({"epsilon": {"type": "number", "minimum": 0}, "instance": TEXT}),
+                "lower_bound": table(
+                    {
+                        "epsilon": {"type": "number", "minimum": 0},
+                        "instance": {"type": "object", "properties": {"code": TEXT}, "required": ["code"]},
+                    }
+                ),
                 "unit": FACT,
                 "theorem": TEXT,
                 "citation": TEXT,
                 "releases": COUNTS,
                 "guarantees": {"type": "array", "items": guarantee},
-                "alternatives": {"type": "array", "items": {"type": "object"}},
+                "alternatives": {
+                    "type": "array",
+                    "items": table({"change": TEXT, "epsilon": EPSILON, "theorem": TEXT, "run": RUN}),
+                },
                 "inapplicable": {"type": "array", "items": table({"theorem": TEXT, "reasons": LISTED})},
                 "assumptions": LISTED,
                 "caveats": LISTED,

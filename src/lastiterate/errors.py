@@ -77,7 +77,14 @@ class BudgetExceeded(LastIterateError, ValueError):
 
 
 class PrivacyLeak(UserWarning):
-    """Something was learnt from the data outside the mechanism, or its noise can be reproduced."""
+    """Something was learnt from the data outside the mechanism, or its noise can be reproduced.
+
+    `leak` is the fact, where the report has it as a caveat.
+    """
+
+    def __init__(self, text: str, leak: Any = None) -> None:
+        super().__init__(text)
+        self.leak = leak
 
 
 @dataclass(frozen=True)

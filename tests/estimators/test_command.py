@@ -74,7 +74,7 @@ def test_the_adjacency_is_an_option(adjacency: str, sides: str, capsys: pytest.C
 def test_what_leaks_is_said(sides: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", sides, "--target", "y", "--epsilon", "1", "--seed", "3"]) == 0
     printed = capsys.readouterr()
-    for said in ("classes was not given", "delta was not given", "feature_norm was not given", "--seed is set"):
+    for said in ("classes was not given", "delta was not given", "feature_norm was not given", "Leave --seed out"):
         assert said in printed.err
     assert "DO NOT RELEASE" in printed.out
     assert "NOT ACCOUNTED FOR: feature_norm" in printed.out
@@ -133,7 +133,7 @@ def test_warnings_name_the_options_of_the_command_line(sides: str, capsys: pytes
         "Set --classes to all possible labels.",
         "Set --delta.",
         "Set --feature-norm to a bound",
-        "--seed is set: anyone who knows it",
-        "under add-or-remove-one it is not public. Use --adjacency zero-out,",
+        "Leave --seed out before you release a model.",
+        "it is not where records are added or removed. Use --adjacency zero-out,",
     ):
         assert advice in said

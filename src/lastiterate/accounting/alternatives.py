@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lastiterate.accounting.account import account_by
 from lastiterate.algorithms.batches import RARE, Batches
@@ -41,14 +41,15 @@ _SHORTER_STEPS = (1.0, 0.25, 1 / 16, 1 / 64)
 _DECAYS = (1e-3, 1e-2, 1e-1)  # of the smoothness
 _RADII = (10.0, 3.0, 1.0)  # times the length over which a gradient can change by as much as it is long
 
-Change = tuple[str, Run]
+Change = tuple[str, dict[str, Any], Run]  # its code, the values of its sentence, and the changed run
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """A run that differs in one `change`, and its `epsilon` for the same neighbours, δ and releases."""
+    """A run that differs in one `change` (a code), and its `epsilon` for the same neighbours, δ and releases."""
 
     change: str
+    values: dict[str, Any]
     run: Run
     epsilon: float
     theorem: str
@@ -57,7 +58,7 @@ class Alternative:
         return summary(self, repr(self.change), f"epsilon={above(self.epsilon)}", f"by {self.theorem!r}")
 
     def __str__(self) -> str:
-        return f"{self.change}: ε = {above(self.epsilon)} ({self.theorem})"
+        return f"{worded(self.change, **self.values)}: ε = {above(self.epsilon)} ({self.theorem})"
 
 
 def cheaper(report: Report) -> tuple[Alternative, ...]:
@@ -72,23 +73,23 @@ def cheaper(report: Report) -> tuple[Alternative, ...]:
 
 def _mildest(report: Report, changes: Iterator[Change], end: float) -> Alternative | None:
     """Of changes that go farther and farther, the first that is worth it."""
-    for change, run in changes:
+    for change in changes:
         if time.thread_time() > end:
             return None
-        alternative = _priced(report, change, run)
+        alternative = _priced(report, *change)
         if alternative is not None and alternative.epsilon <= _WORTH_IT * report.epsilon:
             return alternative
     return None
 
 
-def _priced(report: Report, change: str, run: Run) -> Alternative | None:
+def _priced(report: Report, change: str, values: dict[str, Any], run: Run) -> Alternative | None:
     """None where no theorem applies."""
     try:
         asked = [one for one in _quick(run, report.run) if one in report.theorems]
         found = account_by(asked, run, report.delta, report.releases) if asked else None
     except LastIterateError:
         return None
-    return None if found is None else Alternative(change, run, found.epsilon, found.best.theorem.name)
+    return None if found is None else Alternative(change, values, run, found.epsilon, found.best.theorem.name)
 
 
 def _quick(run: Run, before: Run) -> tuple[Theorem, ...]:
@@ -109,13 +110,13 @@ def _drawn(run: Run, batches: Batches) -> Iterator[Change]:
         changed = replace(run, batches=batches, steps=run.steps)
     except LastIterateError:  # no such neighbours, or no such noise
         return
-    yield worded("with_batches", batches=changed.batches.described), changed
+    yield "with_batches", {"batches": changed.batches.described}, changed
 
 
 def _without_optimizer(run: Run) -> Iterator[Change]:
     """Momentum keeps theorems on hidden states away, or makes them weaker."""
     if not run.optimizer.plain:
-        yield worded("with_plain_steps", optimizer=run.optimizer.described), replace(run, optimizer=PLAIN)
+        yield "with_plain_steps", {"optimizer": run.optimizer.described}, replace(run, optimizer=PLAIN)
 
 
 def _shorter_steps(run: Run) -> Iterator[Change]:
@@ -129,7 +130,7 @@ def _shorter_steps(run: Run) -> Iterator[Change]:
     for factor in _SHORTER_STEPS:
         if first * factor < 1:
             changed = _with_step_sizes(run, _rounded(times(run.step_size, first * factor)))
-            yield worded("with_step_size", step_size=per_step_shown(changed.step_size)), changed
+            yield "with_step_size", {"step_size": per_step_shown(changed.step_size)}, changed
 
 
 def _rounded(step_size: PerStep) -> PerStep:
@@ -158,7 +159,7 @@ def _clipped(run: Run) -> Iterator[Change]:
         clipped = kind.make(**run.loss.arguments, clip=longest / 2)
     except (LastIterateError, TypeError):  # it cannot be clipped
         return
-    yield worded("with_clipping", clip=longest / 2), replace(run, loss=clipped)
+    yield "with_clipping", {"clip": longest / 2}, replace(run, loss=clipped)
 
 
 def _decaying(run: Run) -> Iterator[Change]:
@@ -168,7 +169,7 @@ def _decaying(run: Run) -> Iterator[Change]:
     for part in _DECAYS:
         decay = part * run.loss.smoothness
         if decay > 0:
-            yield worded("with_weight_decay", decay=decay), replace(run, weight_decay=decay)
+            yield "with_weight_decay", {"decay": decay}, replace(run, weight_decay=decay)
 
 
 def _bounded(run: Run) -> Iterator[Change]:
@@ -180,7 +181,7 @@ def _bounded(run: Run) -> Iterator[Change]:
     for factor in _RADII:
         if math.isfinite(scale):
             radius = factor * scale
-            yield worded("with_projection", radius=radius), replace(run, domain=Ball(radius))
+            yield "with_projection", {"radius": radius}, replace(run, domain=Ball(radius))
 
 
 _WAYS = (_without_optimizer, _shorter_steps, _clipped, _decaying, _bounded)

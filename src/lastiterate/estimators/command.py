@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 import sys
 import warnings
 from pathlib import Path
@@ -20,6 +19,7 @@ from lastiterate.estimators.regressors import REGRESSIONS
 from lastiterate.estimators.table import Table, read_table
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.privacy.adjacency import Adjacency
+from lastiterate.report.english import warning
 
 _MOST_LABELS = 100  # that are taken for classes without being told
 _SHARED = ("epsilon", "delta", "feature_norm", "l2", "batches", "epochs", "step_size")
@@ -36,20 +36,14 @@ def train_table(options: argparse.Namespace) -> tuple[dict[str, Any], str, Repor
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         model.fit(scales.cut_rows(table.features), _targets(options, table))
-    for warning in said:
-        print(f"warning: {_in_options(str(warning.message))}", file=sys.stderr)
+    for one in said:
+        leak = getattr(one.message, "leak", None)
+        print(f"warning: {one.message if leak is None else warning(leak, options=True)}", file=sys.stderr)
     content = _content(model, table, scales, options)
     if test is not None:
         content["score_on_test"] = float(model.score(scales.rows(test.features), _targets(options, test)))
     _say_if_one_class(model, scales, test, options)
     return content, _text(model, content, options), model.report_
-
-
-def _in_options(message: str) -> str:
-    """Settings of Python by their names on the command line: `--feature-norm` for `feature_norm=`."""
-    plain = re.sub(r"\bli\.([A-Z_]+)", lambda found: found[1].lower().replace("_", "-"), message)
-    plain = plain.replace("random_state is set", "--seed is set")
-    return re.sub(r"\b([a-z_]+)=(\b)?", lambda found: "--" + found[1].replace("_", "-") + " " * (found[2] == ""), plain)
 
 
 def _check(options: argparse.Namespace) -> None:

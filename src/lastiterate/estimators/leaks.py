@@ -36,7 +36,7 @@ class Leaks:
     def say(self, leak: Fact) -> None:
         """Warn of what was learnt, with advice, and keep it for the report."""
         self.found.append(leak)
-        warnings.warn(warning(leak.code, dict(leak.values)), PrivacyLeak, stacklevel=outside())
+        warnings.warn(PrivacyLeak(warning(leak), leak), stacklevel=outside())
 
     def say_if_repeated(self) -> None:
         """Say aloud that something else than a pipeline calls this fit: a search, an ensemble, a chain, an unknown object.

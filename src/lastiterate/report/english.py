@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lastiterate.digits import above, below
+
+if TYPE_CHECKING:
+    from lastiterate.facts import Fact
 
 Sentence = Callable[..., str]
 _SHOWN = 6  # numbers of a list; the rest is "…"
@@ -709,19 +712,29 @@ def _stopped_early(taken: int, planned: int) -> str:
 _always("trace_kept", f"{_DO_NOT}the trace of the iterates was kept, and epsilon covers the last iterate only")
 _always("of_one_person", "it is for the records of one person alone")
 _NOT_COUNTED = "NOT ACCOUNTED FOR: "
-_WARNINGS: dict[str, Sentence] = {}
+_WARNINGS: dict[str, tuple[Sentence, str]] = {}
+_SETTINGS = {  # in Python, and on the command line
+    "classes": ("classes=", "--classes"),
+    "delta": ("delta=", "--delta"),
+    "feature_norm": ("feature_norm=", "--feature-norm"),
+    "seed": ("random_state=", "--seed"),
+    "target_bound": ("target_bound=", "--target-bound"),
+    "zero_out": ("adjacency=li.ZERO_OUT", "--adjacency zero-out"),
+}
 
 
-def warning(code: str, values: dict[str, Any]) -> str:
-    """A leak, and what to do about it."""
-    return _WARNINGS[code](**values)
+def warning(leak: Fact, options: bool = False) -> str:
+    """A leak, and what to do about it; `options`: with the names that settings have on the command line."""
+    made, what_to_do = _WARNINGS[leak.code]
+    named = {name: ways[options] for name, ways in _SETTINGS.items()}
+    return f"{made(**dict(leak.values))} {what_to_do.format(**named)}"
 
 
 def _leak(code: str, what_to_do: str) -> Callable[[Sentence], Sentence]:
-    """Register the sentence of a leak, and what to do about it."""
+    """Register the sentence of a leak, and what to do about it: a text with names of `_SETTINGS`."""
 
     def register(made: Sentence) -> Sentence:
-        _WARNINGS[code] = lambda **values: f"{made(**values)} {what_to_do}"
+        _WARNINGS[code] = made, what_to_do
         _SENTENCES[code] = lambda **values: f"{_NOT_COUNTED}{made(**values)}"
         return made
 
@@ -751,13 +764,13 @@ def _learnt_before(steps: str) -> str:
     )
 
 
-@_leak("classes_read", "Set classes= to all possible labels.")
+@_leak("classes_read", "Set {classes} to all possible labels.")
 def _classes_read(count: int) -> str:
     return f"classes was not given: the {count} labels were read from the data, which reveals that each occurs."
 
 
 @_leak(
-    "target_bound_read", "Set target_bound= to a bound that you know without the data; targets beyond it are clipped."
+    "target_bound_read", "Set {target_bound} to a bound that you know without the data; targets beyond it are clipped."
 )
 def _target_bound_read(bound: float) -> str:
     return f"target_bound was not given: the largest |y|, {bound:.4g}, was read from the data."
@@ -765,7 +778,7 @@ def _target_bound_read(bound: float) -> str:
 
 @_leak(
     "feature_norm_read",
-    "Set feature_norm= to a bound that you know without the data; longer rows are scaled down to it.",
+    "Set {feature_norm} to a bound that you know without the data; longer rows are scaled down to it.",
 )
 def _feature_norm_read(norm: float) -> str:
     return (
@@ -774,24 +787,24 @@ def _feature_norm_read(norm: float) -> str:
     )
 
 
-@_leak("random_state_set", "Remove it before you release a model.")
+@_leak("random_state_set", "Leave {seed} out before you release a model.")
 def _random_state_set() -> str:
     return "random_state is set: anyone who knows it can subtract the noise, so this model is not private."
 
 
-@_leak("delta_from_records", "Set delta=.")
+@_leak("delta_from_records", "Set {delta}.")
 def _delta_from_records(records: int, delta: float) -> str:
     return f"delta was not given: 1/(10·{records}) = {delta:.3g} was used, which reveals the number of records."
 
 
 @_leak(
     "records_counted",
-    "Use adjacency=li.ZERO_OUT, which needs the same noise and keeps the number of records public.",
+    "Use {zero_out}, which needs the same noise and keeps the number of records public.",
 )
 def _records_counted(records: int) -> str:
     return (
-        f"the number of records, {records}, was treated as public: noise and step sizes depend on it, but under "
-        "li.ADD_OR_REMOVE_ONE it is not public."
+        f"the number of records, {records}, was treated as public: noise and step sizes depend on it, but it is "
+        "not where records are added or removed."
     )
 
 

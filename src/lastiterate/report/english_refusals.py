@@ -337,7 +337,7 @@ def _lipschitz_constant(
     """Where the largest Lipschitz constant of a step comes from, with advice."""
     causes = [f"step_size {step_size:g}", f"a Hessian between {curvature:g} and {smoothness:g}"]
     if clipping:
-        causes.append("clipping, which loses convexity,")
+        causes.append("clipping (which loses convexity)")
     if decay > 0:
         causes.append(f"l2 or weight_decay {decay:g}")
     if largest_share > 1:
