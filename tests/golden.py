@@ -18,10 +18,10 @@ _PLANNED, _EXECUTED = "average", "trained"
 def seen(page: str) -> str:
     """The text of an HTML page, one element in a line; what differs from day to day or by version has a name instead."""
     body = re.sub(r"<(script|style|svg|title)\b.*?</\1>", "", page, flags=re.DOTALL)
-    lines = (html.unescape(one).strip() for one in re.sub(r"<[^>]*>", "\n", body).splitlines())
+    lines = (html.unescape(one).rstrip() for one in re.sub(r"<[^>]*>", "\n", body).splitlines())
     text = "\n".join(one for one in lines if one)
-    text = re.sub(r"[0-9a-f]{64}", "DIGEST", text)
-    text = re.sub(r"\d{4}-\d\d-\d\d", "DATE", text)
+    text = re.sub(r"\b[0-9a-f]{16}([0-9a-f]{48})?\b", "DIGEST", text)
+    text = re.sub(r"\d{4}-\d\d-\d\d(T[\d:]+)?", "DATE", text)
     text = re.sub(
         r"\d+\.\d{7,}", lambda found: f"{float(found[0]):.6g}", text
     )  # the last digits are those of a machine
@@ -31,7 +31,7 @@ def seen(page: str) -> str:
 def _budget() -> str:
     budget = li.Budget(epsilon=30.0, delta=1e-5)
     budget.spend(REPORTS["replayed"], what="first model")
-    return str(budget)
+    return seen(str(budget))
 
 
 def _selection() -> str:

@@ -25,6 +25,7 @@ from bad_values import (
     NOT_PROBABILITIES,
     Bad,
 )
+from raising import raises
 from strategies import deltas, epsilons
 
 HOW_MANY = 3000
@@ -286,5 +287,5 @@ def test_nothing_returns_nan(notion: Any, delta: float, epsilon: float, error: f
 
 def test_a_profile_function_that_returns_nonsense_is_caught() -> None:
     for nonsense in (lambda e: e * np.nan, lambda e: e + 2.0, lambda e: np.zeros(7)):
-        with pytest.raises(li.InvalidInput, match="deltas in"):
+        with raises("profile_function_returned", "function", kind=li.InvalidInput):
             li.notions.Profile(function=nonsense).delta(0.5)

@@ -15,6 +15,7 @@ from lastiterate.numerics.levels import few_levels
 from lastiterate.numerics.randomness import Source
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.shift.schedule import chunk_starts
+from raising import raises
 
 SOURCE = Path(li.__file__).parent
 WIDER = {"int64", "int32", "int_", "longlong"}
@@ -58,7 +59,7 @@ def test_widths_are_seen(source: str, found: set[str]) -> None:
 def test_runs_are_no_longer_than_arrays_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a 32-bit platform, where this is less than 10¹²."""
     monkeypatch.setattr("lastiterate.algorithms.length._MOST_STEPS", 2**31 // 8)
-    with pytest.raises(li.InvalidInput, match=r"steps must be at most 2.68435e\+08"):
+    with raises("must_be", "steps", kind=li.InvalidInput, allowed="at most 2.68435e+08"):
         li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(records=4), 0.1, li.OnIterate(std=1.0), 10**9)
 
 

@@ -17,6 +17,7 @@ import lastiterate as li
 from lastiterate.digits import above
 from lastiterate.display import bullets, card, folded, headline, table
 from lastiterate.facts import fact
+from raising import raises
 
 LOSS = li.losses.logistic(feature_norm=1.0, l2=0.01)
 RUN = li.Run(LOSS, li.Cyclic(records=200, batch_size=20), 0.1, li.OnMeanGradient(std=0.1), li.epochs(3))
@@ -216,7 +217,7 @@ def test_plots_take_axes_and_return_them(name: str, tmp_path: Path) -> None:
         assert shown.figure in map(pyplot.figure, pyplot.get_fignums())  # which a notebook shows
     finally:
         pyplot.close("all")
-    with pytest.raises(li.InvalidInput, match="ax must be the axes of a matplotlib figure"):
+    with raises("must_be", "ax", kind=li.InvalidInput, allowed="the axes of a matplotlib figure"):
         draw(ax="axes")
 
 

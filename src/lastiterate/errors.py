@@ -128,7 +128,7 @@ POSITIVE_MU = Interval(0.0, 1e150, high_included=True)
 
 def checked_array(name: str, values: ArrayLike, within: Interval) -> NDArray[np.float64]:
     """`values` as float64, every entry inside `within` (NaN never is)."""
-    array = _as_floats(name, values, f"floats in {within}")
+    array = _as_floats(name, values, f"a float, or floats, in {within}")
     outside = ~within.holds(array)
     if outside.any():
         raise must_be(name, f"in {within}", _shown(array[outside].flat[0]))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from lastiterate.errors import must_be, shown
+from lastiterate.errors import InvalidInput, must_be, shown
 
 _LONGEST = 400  # characters of a text in a file
 
@@ -282,18 +282,18 @@ def facts_to_json(facts: Iterable[Fact]) -> list[dict[str, Any]]:
 def fact_from_json(content: Any) -> Fact:
     """A fact that was read; an error where it is of no known kind, or its values are not those of its kind."""
     if not isinstance(content, dict) or content.get("code") not in KINDS:
-        raise must_be("facts", "of known codes", f"{shown(content):.60}")
+        raise InvalidInput("fact_unknown", field="facts", got=f"{shown(content):.60}")
     kind, given = (
         KINDS[content["code"]],
         {name: value for name, value in content.items() if name not in ("code", "basis")},
     )
     values = {name: _read(value) for name, value in given.items()}
     if set(values) != set(kind.values) or not all(_like(values[name], kind.values[name]) for name in values):
-        values_of = f"with the values {', '.join(kind.values) or 'none'}"
-        raise must_be("facts", values_of, f"{shown(given):.60}", called=content["code"])
+        wanted = ", ".join(kind.values) or "none"
+        raise InvalidInput("fact_values", field="facts", of=content["code"], wanted=wanted, got=f"{shown(given):.60}")
     basis = Basis(content.get("basis", Basis.PROMISED.value))
     if _STRENGTH.index(basis) > _STRENGTH.index(kind.most):
-        raise must_be("facts", f"at most {kind.most.value}", basis.value, called=content["code"])
+        raise InvalidInput("fact_basis", field="facts", of=content["code"], basis=basis.value)
     found = fact(content["code"], **values).on(basis)
     try:
         str(found)
@@ -302,7 +302,7 @@ def fact_from_json(content: Any) -> Fact:
         TypeError,
         ValueError,
     ) as error:  # a text that is none of those of its kind, or a list of others
-        raise must_be("facts", "of values of its kind", f"{shown(given):.60}", called=content["code"]) from error
+        raise InvalidInput("fact_not_of_kind", field="facts", of=content["code"], got=f"{shown(given):.60}") from error
     return found
 
 

@@ -14,6 +14,7 @@ import lastiterate as li
 from lastiterate.facts import fact, fact_from_json, facts_from_json
 from lastiterate.report import english
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE
+from raising import raises
 
 
 def convex_run(**changes: object) -> li.Run:
@@ -175,7 +176,7 @@ def test_every_record_has_its_own_epsilon() -> None:
     assert each.epsilon_of(0) < each.worst
     assert (np.diff(each.batch_epsilons) >= 0).all()
     assert "10 batches" in str(each)
-    with pytest.raises(li.InvalidInput, match="record must be from 0 to 999"):
+    with raises("must_be", "record", kind=li.InvalidInput, allowed="from 0 to 999"):
         each.epsilon_of(1000)
 
 

@@ -15,6 +15,7 @@ from alone import by_theorem
 from lastiterate.accounting.growth import growth
 from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.facts import fact
+from raising import raises
 
 DELTA = 1e-5
 LOSS = li.losses.logistic(feature_norm=1.0, l2=0.01)
@@ -58,7 +59,7 @@ def test_more_before_costs_more(run: li.Run) -> None:
 
 @pytest.mark.parametrize("wrong", [-0.1, math.nan, math.inf, "a lot", None, 1e101])
 def test_it_is_a_number_of_at_least_0(wrong: object) -> None:
-    with pytest.raises(li.InvalidInput, match="beforehand_mu") as caught:
+    with raises("must_be", "beforehand_mu", kind=li.InvalidInput) as caught:
         after(FULL, wrong)  # type: ignore[arg-type]
     assert caught.value.field == "beforehand_mu"
 
@@ -79,7 +80,7 @@ def test_noise_is_found_for_both_together(run: li.Run, mu: float) -> None:
 
 def test_where_nothing_is_left_for_training_one_sentence_says_so() -> None:
     for free in (li.NOISE, li.STEPS):
-        with pytest.raises(li.LastIterateError, match=r"beforehand_mu = 0\.6 alone has epsilon = 2\.44") as caught:
+        with raises("spent_beforehand", "beforehand_mu", mu=0.6, epsilon=2.0) as caught:
             li.calibrate(after(FULL, 0.6), epsilon=2.0, delta=DELTA, free=free)
         assert str(caught.value).count(". ") == 1
 
@@ -110,7 +111,7 @@ def test_the_lower_bound_has_it_as_well() -> None:
     assert li.account(after(FULL), DELTA).sandwich.ratio == pytest.approx(1.0, rel=1e-6)
     alone = li.lower_bound(after(replace(SHUFFLED, noise=li.OnMeanGradient(std=1e3))), DELTA)
     assert alone.epsilon == pytest.approx(li.GaussianDP(0.3).epsilon(DELTA), rel=1e-9)
-    assert "before training" in alone.instance
+    assert alone.instance.code == "beforehand_alone"
     for run in (CYCLIC, SHUFFLED, FIXED):
         report = li.account(after(run), DELTA)
         assert li.lower_bound(run, DELTA).epsilon <= report.sandwich.lower.epsilon <= report.epsilon * (1 + 1e-9)

@@ -16,6 +16,7 @@ from lastiterate.accounting.budget_entry import chained, plain_text
 from lastiterate.accounting.budget_terms import Terms
 from lastiterate.cli import main
 from lastiterate.facts import fact
+from raising import raises
 
 DELTA = 1e-5
 
@@ -121,7 +122,7 @@ def test_a_file_remembers_its_users(run: li.Run, tmp_path: Path, capsys: pytest.
     assert main(["budget", path, "--spend", described, "--what", "a model"]) == 0
     assert "replace up to 3 records of one user" in capsys.readouterr().out
     assert li.Budget.open(path).terms.user_records == 3
-    with pytest.raises(li.Incompatible, match="user_records = 3, not 1"):
+    with raises("budget_terms_differ", "file", kind=li.Incompatible, term="user_records", found=3, wanted=1):
         li.Budget(6.0, DELTA, file=path)
     assert main(["budget", path, "--user-records", "2"]) == 2
     assert "--user-records is fixed when a budget is created" in capsys.readouterr().err

@@ -9,6 +9,7 @@ import pytest
 
 import lastiterate as li
 from lastiterate.accounting import calibrate
+from raising import raises
 
 ALL_BATCHES = (
     li.FullBatch(records=1000),
@@ -79,7 +80,7 @@ def test_lists_cannot_be_made_longer() -> None:
 
 
 def test_what_cannot_be_met_is_said() -> None:
-    with pytest.raises(li.Unavailable, match="not even 10 steps meet epsilon"):
+    with raises("no_steps_meet", kind=li.Unavailable, steps=10):
         li.calibrate(run_with(ALL_BATCHES[1]), epsilon=1e-6, delta=1e-5, free=li.STEPS)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 import lastiterate as li
+from raising import raises
 
 DELTA = 1e-5
 ON_SUM, ON_MEAN = li.OnGradientSum(multiplier=4.0, clip=0.5), li.OnMeanGradient(std=0.05)
@@ -68,9 +69,9 @@ def test_a_run_in_steps_keeps_its_passes_too() -> None:
 
 
 def test_where_no_batch_size_does() -> None:
-    with pytest.raises(li.Unavailable, match="full batches of 240 records have no batch size to change"):
+    with raises("no_batch_size", "free", kind=li.Unavailable, batches="full batches", records=240):
         li.calibrate(run_with(li.FullBatch(records=240)), epsilon=1.0, delta=DELTA, free=li.BATCH_SIZE)
-    with pytest.raises(li.Unavailable, match="no batch size from 1 to 240 meets epsilon = 1e-06"):
+    with raises("no_batch_size_meets", "free", kind=li.Unavailable, least=1, most=240, epsilon=1e-06):
         li.calibrate(run_with(KINDS[0]), epsilon=1e-6, delta=DELTA, free=li.BATCH_SIZE)
 
 
@@ -89,9 +90,9 @@ def test_the_nearest_step_size(noise: object, factor: float) -> None:
 def test_where_the_step_size_does_not_matter() -> None:
     run = run_with(KINDS[4], loss=li.losses.network(clip=0.5), noise=li.OnGradientSum(multiplier=4.0, clip=0.5))
     epsilon = epsilon_of(run)
-    with pytest.raises(li.Unavailable, match="every step size meets epsilon"):
+    with raises("every_step_size_meets", "free", kind=li.Unavailable):
         li.calibrate(run, epsilon=2 * epsilon, delta=DELTA, free=li.STEP_SIZE)
-    with pytest.raises(li.Unavailable, match="no step size meets epsilon"):
+    with raises("no_step_size_meets", "free", kind=li.Unavailable):
         li.calibrate(run, epsilon=epsilon / 2, delta=DELTA, free=li.STEP_SIZE)
 
 
@@ -101,5 +102,5 @@ def test_by_name_or_constant() -> None:
         assert li.calibrate(run, epsilon=2.0, delta=DELTA, free=free.name.lower(), most_steps=100) == li.calibrate(
             run, epsilon=2.0, delta=DELTA, free=free, most_steps=100
         )
-    with pytest.raises(li.InvalidInput, match="free must be one of noise, steps, batch_size, step_size"):
+    with raises("must_be", "free", kind=li.InvalidInput, allowed="one of noise, steps, batch_size, step_size"):
         li.calibrate(run, epsilon=2.0, delta=DELTA, free="clip")

@@ -14,6 +14,7 @@ import pytest
 import lastiterate as li
 from lastiterate.accounting.forgetting import Requests, forgetting_process, forgotten_by
 from lastiterate.facts import fact
+from raising import raises
 
 DELTA = 1e-5
 SEEDED = fact("noise_seeded", generator="lastiterate")
@@ -111,7 +112,7 @@ def test_certificates_are_replayed_for_every_request(plan: li.accounting.Forgett
         assert verdict.further == sum(plan.further[:count])
     assert "3 records forgotten (left out)" in str(li.verify(plan.certificate))
     assert not li.verify(plan.certificate, run.first(50)).accepted
-    with pytest.raises(li.InvalidInput, match="requests must be at most 2"):
+    with raises("must_be", "requests", kind=li.InvalidInput, allowed="at most 2"):
         plan.certificate_after(3)
 
 
@@ -263,7 +264,7 @@ def test_what_is_not_covered_is_refused_in_one_sentence(name: str, run: li.Run) 
 
 def test_growing_distances_are_not_forgotten_by_any_number_of_steps(run: li.Run) -> None:
     loss = li.losses.general(smoothness=1.0, weak_convexity=0.5, gradient_sensitivity=2.0, gradient_norm=1.0)
-    with pytest.raises(li.Unavailable, match="further steps leave epsilon"):
+    with raises("steps_not_enough", "epsilon", kind=li.Unavailable):
         li.forget(replace(run, loss=loss, steps=5), epsilon=0.05, delta=DELTA, most_steps=2000)
 
 

@@ -20,6 +20,7 @@ from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.cli.entry import main
 from lastiterate.facts import fact
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE, own_mus
+from raising import raises
 from second_checker import checker
 
 DELTA = 1e-5
@@ -224,7 +225,7 @@ def test_groups_that_are_none(group: object, words: str) -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(li.InvalidInput, match="names all records") as caught:
+    with raises("group_of_users", "group", kind=li.InvalidInput) as caught:
         li.account(of_users(CYCLIC), DELTA, group=[0, 1])
     assert caught.value.field == "group"
     for wrong in (0, 1001, 1.5, "many"):
@@ -237,14 +238,14 @@ def test_refusals() -> None:
     with pytest.raises(li.InvalidInput) as caught:
         li.account_each(of_users(CYCLIC), DELTA)
     assert caught.value.field == "user_records"
-    with pytest.raises(li.InvalidInput, match="single records") as caught:
+    with raises("single_records_forgotten", "user_records", kind=li.InvalidInput) as caught:
         li.forget(of_users(FULL), epsilon=1.0, delta=DELTA)
     assert caught.value.field == "user_records"
     named = engine(CYCLIC, [3])
-    with pytest.raises(li.InvalidInput, match="one person"):
+    with raises("one_person_composed", "guarantees", kind=li.InvalidInput):
         li.compose([named])
     budget = li.Budget(epsilon=10.0, delta=1e-4)
-    with pytest.raises(li.InvalidInput, match="one person"):
+    with raises("budget_one_person", "release", kind=li.InvalidInput):
         budget.spend(named, "a model")
-    with pytest.raises(li.Incompatible, match="user_records must be 1, as in the budget"):
+    with raises("budget_other_users", "user_records", kind=li.Incompatible, budget=1):
         budget.spend(of_users(FULL), "a model")

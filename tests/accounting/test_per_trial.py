@@ -13,6 +13,7 @@ import lastiterate as li
 from lastiterate.accounting.searches.per_trial import largest_spending
 from lastiterate.errors import InvalidInput, Unavailable
 from lastiterate.privacy.trials import Trials
+from raising import raises
 from selections import delta_of_gaussian_trials
 
 TEN = li.trials.Geometric(mean=10)
@@ -86,7 +87,7 @@ def test_bad_targets_are_refused_with_their_field(changes: dict[str, Any], field
 
 def test_targets_out_of_reach_are_unavailable() -> None:
     many = li.trials.NegativeBinomial(1e6, 50.0)
-    with pytest.raises(Unavailable, match="no trial is private enough") as refused:
+    with raises("no_trial_private_enough", "epsilon", kind=Unavailable) as refused:
         li.trials.largest_mu(epsilon=0.01, delta=1e-5, trials=many)
     assert refused.value.field == "epsilon"
 
@@ -103,9 +104,9 @@ def test_the_spending_is_checked_and_never_assumed(steep: float) -> None:
 
 
 def test_a_total_that_never_falls_below_the_target_is_unavailable() -> None:
-    with pytest.raises(Unavailable, match="no epsilon of one trial was found"):
+    with raises("no_trial_meets", "epsilon", kind=Unavailable):
         largest_spending(lambda spent: (spent, 1.0001), epsilon=1.0, delta=1e-5, trials=TEN)
-    with pytest.raises(Unavailable, match="no epsilon of one trial was found"):
+    with raises("no_trial_meets", "epsilon", kind=Unavailable):
         largest_spending(lambda spent: (spent, math.inf), epsilon=1.0, delta=1e-5, trials=TEN)
 
 

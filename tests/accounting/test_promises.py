@@ -17,6 +17,7 @@ import lastiterate as li
 from lastiterate import cli
 from lastiterate.algorithms import kinds
 from lastiterate.facts import KINDS, Basis, Fact, fact, fact_from_json, facts_from_json, facts_to_json
+from raising import raises
 from when_asked import WhenAsked
 
 DELTA = 1e-5
@@ -265,7 +266,7 @@ def test_the_strongest_basis_of_every_kind_is_read_and_a_stronger_one_is_not() -
                 assert fact_from_json(content) == one.on(basis)
                 assert fact_from_json(content).stated == one
             else:
-                with pytest.raises(li.InvalidInput, match=f"{code} cannot be {basis.value}"):
+                with raises("fact_basis", "facts", kind=li.InvalidInput, of=code, basis=basis.value):
                     fact_from_json(content)
 
 

@@ -20,6 +20,7 @@ from lastiterate.adapters.dp_accounting import (
     relation_of,
 )
 from lastiterate.adapters.dp_accounting.orders import ByOrder, OnSample
+from raising import raises
 
 Relation = dp.NeighboringRelation
 ADD, ONE, SPECIAL = Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_ONE, Relation.REPLACE_SPECIAL
@@ -294,7 +295,7 @@ def test_an_event_of_somebody_else_and_subclasses_are_refused() -> None:
 
     for event in (Mine(1.0), Other()):
         assert not LastIterateAccountant(ADD).supports(event)
-    with pytest.raises(UnsupportedEvent, match="str is not supported: its type is unknown"):
+    with raises("dp_event_unknown", "event", kind=UnsupportedEvent):
         notion_of(dp.ComposedDpEvent(["gaussian"]), ADD)
 
 
@@ -302,9 +303,11 @@ def test_relations_are_those_of_dp_accounting() -> None:
     assert [adjacency_of(one) for one in Relation] == [li.ADD_OR_REMOVE_ONE, li.REPLACE_ONE, li.ZERO_OUT]
     assert [adjacency_of(relation_of(one)) for one in li.notions.Adjacency] == list(li.notions.Adjacency)
     for wrong in ("REPLACE_ONE", li.REPLACE_ONE, None):
-        with pytest.raises(li.InvalidInput, match="neighboring_relation must be a dp_accounting"):
+        with raises("dp_relation_kind", "neighboring_relation", kind=li.InvalidInput):
             adjacency_of(wrong)
-        with pytest.raises(li.InvalidInput, match="neighboring_relation"):
+        with raises("dp_relation_kind", "neighboring_relation", kind=li.InvalidInput):
             LastIterateAccountant(wrong)
-    with pytest.raises(li.InvalidInput, match="adjacency must be one of"):
+    with raises(
+        "must_be", "adjacency", kind=li.InvalidInput, allowed="one of li.REPLACE_ONE, li.ZERO_OUT, li.ADD_OR_REMOVE_ONE"
+    ):
         relation_of("replace")  # type: ignore[arg-type]

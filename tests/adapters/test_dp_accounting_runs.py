@@ -19,6 +19,7 @@ from lastiterate.adapters.dp_accounting import (
     notion_of,
     privacy_loss_distribution,
 )
+from raising import raises
 
 Relation = dp.NeighboringRelation
 ADD, ONE, SPECIAL = Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_ONE, Relation.REPLACE_SPECIAL
@@ -78,9 +79,9 @@ def test_runs_compose_with_each_other_and_with_events() -> None:
 def test_no_event_costs_nothing() -> None:
     accountant = LastIterateAccountant(ONE).compose(dp.NoOpDpEvent())
     assert (accountant.get_epsilon(1e-5), accountant.get_delta(0.0)) == (0.0, 0.0)
-    with pytest.raises(li.InvalidInput, match=r"target_delta must be a float in \(0, 1\). Got 0"):
+    with raises("must_be", "target_delta", kind=li.InvalidInput, got="0", allowed="a float in (0, 1)"):
         accountant.get_epsilon(0.0)
-    with pytest.raises(li.InvalidInput, match="target_epsilon must be a float"):
+    with raises("must_be", "target_epsilon", kind=li.InvalidInput, allowed="a float in [0, inf)"):
         accountant.get_delta(-1.0)
 
 
@@ -226,7 +227,7 @@ def test_every_other_report_is_an_event_that_carries_its_run(
     assert event_of(report) == LastIterateDpEvent(run, releases)
     composed = compose_into(LastIterateAccountant(relation), report)
     assert composed.get_epsilon(1e-5) == report.epsilon
-    with pytest.raises(li.Unavailable, match="accountant must be a LastIterateAccountant") as refusal:
+    with raises("dp_accountant_without_runs", kind=li.Unavailable) as refusal:
         compose_into(dp.pld.PLDAccountant(relation), report)
     assert not any(name in str(refusal.value) for name in ("Usual", "Slack", "Displaced", "Ladder"))
 
@@ -266,7 +267,7 @@ def test_their_renyi_accountant_forgets_the_factor_two_under_replace_one_and_get
     assert renyi == pytest.approx(4.729, abs=1e-3)
     assert losses == pytest.approx(9.997, abs=1e-3)
     assert renyi < li.GaussianDP(2.0).bracket(1e-5)[0]  # type: ignore[operator]
-    with pytest.raises(li.Incompatible, match="RdpAccountant does not double the sensitivity") as refusal:
+    with raises("dp_accountant_not_doubling", kind=li.Incompatible) as refusal:
         compose_into(dp.rdp.RdpAccountant(neighboring_relation=ONE), li.GaussianDP(2.0))
     assert "…" not in str(refusal.value)
     right = compose_into(dp.rdp.RdpAccountant(neighboring_relation=SPECIAL), li.GaussianDP(1.0, li.ZERO_OUT))

@@ -10,6 +10,7 @@ from opacus.utils.batch_memory_manager import BatchMemoryManager
 
 import lastiterate as li
 from opacus_trainings import DELTA, MULTIPLIER, QUIET, Training, a_run, registered, set_up
+from raising import raises
 
 pytestmark = QUIET
 LEFT = "a pass was stopped early"
@@ -87,7 +88,7 @@ def test_a_batch_that_no_step_has_used() -> None:
         batches = iter(training.loader)
         training.one_step(*next(batches))
         next(batches)
-        with pytest.raises(li.InvalidInput, match="a batch was skipped"):
+        with raises("batch_not_next", "loader", kind=li.InvalidInput):
             training.one_step(*next(batches))
 
 

@@ -16,6 +16,7 @@ import lastiterate as li
 from lastiterate.adapters.opacus.loaders import batches_of
 from lastiterate.adapters.opacus.steps import check_setup
 from opacus_trainings import DELTA, MULTIPLIER, QUIET, RATE, a_run, linear, registered, set_up, table
+from raising import raises
 
 pytestmark = QUIET
 
@@ -181,7 +182,7 @@ def test_low_precision() -> None:
     with registered(a_run()):
         training = set_up(model=linear().bfloat16())
         features, targets = next(iter(training.loader))
-        with pytest.raises(li.InvalidInput, match=r"single or double precision. Got torch.bfloat16"):
+        with raises("opacus_precision", "module", kind=li.InvalidInput, got="torch.bfloat16"):
             training.one_step(features.bfloat16(), targets.bfloat16())
 
 
@@ -207,7 +208,7 @@ def test_gradients_of_several_batches_in_one_step() -> None:
         training = set_up()
         for features, targets in list(training.loader)[:2]:
             training.criterion(training.model(features), targets).backward()
-        with pytest.raises(li.InvalidInput, match=r"0\.25 in the run\. Got 0\.5\. .* how many batches are accumulated"):
+        with raises("opacus_sample_rate", "sample_rate", kind=li.InvalidInput, needed=0.25, got="0.5"):
             training.optimizer.step()
 
 
@@ -229,7 +230,7 @@ def test_steps_of_two_optimisers() -> None:
     with registered(a_run()):
         training, other = set_up().epochs(1), set_up()
         other.optimizer.attach_step_hook(training.accountant.get_optimizer_hook_fn(0.25))
-        with pytest.raises(li.InvalidInput, match="Got steps of two optimisers"):
+        with raises("opacus_two_optimizers", "optimizer", kind=li.InvalidInput):
             other.epochs(1)
 
 
@@ -249,7 +250,7 @@ def test_optimisers_of_several_processes_and_adapted_noise(kind: Any, said: str)
 def test_a_schedule_of_clips_that_ghost_clipping_does_not_follow() -> None:
     optimizer = DPOptimizerFastGradientClipping.__new__(DPOptimizerFastGradientClipping)
     run = a_run(loss=li.losses.network(clip=[1.0, 0.5]), noise=li.OnGradientSum(MULTIPLIER, [1.0, 0.5]), steps=2)
-    with pytest.raises(li.InvalidInput, match="would change the noise but not the clip"):
+    with raises("opacus_ghost_clip_scheduled", "clip", kind=li.InvalidInput):
         check_setup(run, optimizer)
 
 
@@ -304,16 +305,16 @@ def test_plans_and_steps_are_kept_apart() -> None:
     kind = li.adapters.opacus.accountant_for(a_run())
     planned = kind()
     planned.history = [(3.0, 0.25, 8)]
-    with pytest.raises(li.InvalidInput, match="history was set to try a noise multiplier"):
+    with raises("opacus_history_planned", "history", kind=li.InvalidInput):
         planned.step(noise_multiplier=3.0, sample_rate=0.25)
-    with pytest.raises(li.InvalidInput, match=r"noise_multiplier must be that of the run, 1.2"):
+    with raises("opacus_multiplier", "noise_multiplier", kind=li.InvalidInput, needed=1.2, step=1):
         kind().step(noise_multiplier=3.0, sample_rate=0.25)  # set, and never asked for
     planned.get_epsilon(DELTA)
     calibrated = kind()
     calibrated.step(noise_multiplier=3.0, sample_rate=0.25)
-    with pytest.raises(li.InvalidInput, match=r"noise_multiplier must be that of the run, 3, at step 2. Got 1.2"):
+    with raises("opacus_multiplier", "noise_multiplier", kind=li.InvalidInput, needed=3.0, step=2, got="1.2"):
         calibrated.step(noise_multiplier=MULTIPLIER, sample_rate=0.25)
-    with pytest.raises(li.InvalidInput, match="history cannot be set once steps were executed"):
+    with raises("opacus_history_executed", "history", kind=li.InvalidInput):
         calibrated.history = [(3.0, 0.25, 8)]
 
 

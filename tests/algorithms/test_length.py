@@ -5,9 +5,8 @@ from __future__ import annotations
 import pickle
 from dataclasses import replace
 
-import pytest
-
 import lastiterate as li
+from raising import raises
 
 SMALL, LARGE = li.Cyclic(records=600, batch_size=15), li.Cyclic(records=600, batch_size=60)
 
@@ -51,6 +50,6 @@ def test_as_many_steps_are_the_same_run() -> None:
 
 
 def test_a_length_is_needed() -> None:
-    with pytest.raises(li.InvalidInput, match="steps is missing") as caught:
+    with raises("steps_missing", "steps", kind=li.InvalidInput) as caught:
         li.Run(run_of(1).loss, SMALL, 0.1, li.OnMeanGradient(std=0.1))
     assert caught.value.field == "steps"

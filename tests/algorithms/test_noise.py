@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
+from raising import raises
 
 SIZES = np.array([0.5, 0.2, 0.1])
 KINDS = {
@@ -69,5 +70,5 @@ def test_sizes_are_positive_numbers(wrong: object) -> None:
 
 @pytest.mark.parametrize("noise", [li.OnIterate(std=[0.1, 0.2]), li.OnGradientSum(multiplier=[1.0, 2.0], clip=1.0)])
 def test_the_first_steps_are_a_number_of_them(noise: li.OnIterate | li.OnGradientSum) -> None:
-    with pytest.raises(li.InvalidInput, match="steps must be an integer"):
+    with raises("must_be", "steps", kind=li.InvalidInput, allowed="an integer >= 1"):
         noise.first(float("nan"))  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ import pytest
 import lastiterate as li
 from lastiterate.algorithms.batches.base import Turns
 from lastiterate.algorithms.files import run_from_text, run_to_json, run_to_toml
+from raising import raises
 
 LOSS = li.losses.general(smoothness=1.0, strong_convexity=0.0, gradient_sensitivity=4.0)
 
@@ -77,7 +78,7 @@ def test_noise_on_the_sum_clips() -> None:
     softmax = li.Run(li.losses.softmax(feature_norm=1.0), batches, 0.1, noise, 4)
     assert not softmax.convex
     assert softmax.process.lipschitz[0] > 1
-    with pytest.raises(li.InvalidInput, match="clip must be the same"):
+    with raises("two_clips", "clip", kind=li.InvalidInput):
         li.Run(li.losses.logistic(feature_norm=1.0, clip=1.0), batches, 0.1, noise, 4)
 
 
@@ -191,19 +192,19 @@ def test_what_is_wrong_in_a_file_is_named_with_its_line(old: str, new: str, line
 def test_lines_of_json_are_named_too() -> None:
     text = run_to_json(RUNS[0]).replace('"std"', '"sigma"')
     place = next(index for index, line in enumerate(text.splitlines(), 1) if "sigma" in line)
-    with pytest.raises(li.InvalidInput, match=f"line {place}: sigma is not"):
+    with raises("wrong_at_line", "sigma", kind=li.InvalidInput, line=place):
         run_from_text(text, "run.json", toml=False)
-    with pytest.raises(li.InvalidInput, match="line 1 is not JSON"):
+    with raises("file_not_json", kind=li.InvalidInput, line=1):
         run_from_text("{", "run.json", toml=False)
-    with pytest.raises(li.InvalidInput, match="is not TOML"):
+    with raises("file_not_toml", kind=li.InvalidInput):
         run_from_text("step_size =", "run.toml", toml=True)
 
 
 def test_a_missing_file_or_ending(tmp_path: Path) -> None:
-    with pytest.raises(li.InvalidInput, match="cannot be read"):
+    with raises("file_unreadable", "path", kind=li.InvalidInput):
         li.read_run(tmp_path / "run.toml")
     (tmp_path / "run.yaml").write_text("")
-    with pytest.raises(li.InvalidInput, match="must end in"):
+    with raises("file_ending", "path", kind=li.InvalidInput):
         li.read_run(tmp_path / "run.yaml")
 
 

@@ -15,6 +15,7 @@ import lastiterate as li
 from lastiterate.algorithms.files import run_from_text, run_to_json, run_to_toml
 from lastiterate.algorithms.kinds import SCHEDULES
 from lastiterate.algorithms.run import Run
+from raising import raises
 
 BATCHES = li.Cyclic(records=20, batch_size=5)
 
@@ -92,7 +93,7 @@ def test_the_first_steps_have_the_first_numbers_and_are_written_by_name() -> Non
     assert run_from_text(run_to_toml(first), toml=True) == first
     assert first.first(3).step_size == run.step_size[:3]  # type: ignore[index]
     assert run.first(12) == run
-    with pytest.raises(li.InvalidInput, match="must span all steps"):
+    with raises("schedule_too_short", "over", kind=li.InvalidInput):
         run.first(13)
     longer = replace(run, steps=24)  # another run, which its schedule spans
     assert longer.step_size == run_with(li.cosine(0.2, warmup=1), steps=24).step_size

@@ -16,6 +16,7 @@ from lastiterate.auditing.confidence import Rates, rate_above, rate_below
 from lastiterate.auditing.quadratic import exact_mu, steps_of, weights_of
 from lastiterate.auditing.simulate import OPPOSITE, PUSHES, simulation
 from lastiterate.cli import main
+from raising import raises
 
 DELTA = 1e-5
 
@@ -164,5 +165,5 @@ def test_a_trainer_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_a_score_that_is_no_number_is_refused_in_a_sentence() -> None:
-    with pytest.raises(li.InvalidInput, match="score must be a function from an iterate to a number"):
+    with raises("score_failed", "score", kind=li.InvalidInput):
         li.audit(lambda data, seed: "x", data=0.0, neighbour=1.0, delta=1e-5, runs=60, score=float)

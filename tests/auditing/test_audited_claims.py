@@ -14,6 +14,7 @@ import pytest
 import lastiterate as li
 from lastiterate.auditing import neighbours_of
 from lastiterate.cli import main
+from raising import raises
 
 DELTA = 1e-5
 BODY = "import numpy as np\ndata = np.zeros(9)\ndata[3] = 2.0\n"
@@ -56,7 +57,7 @@ def test_true_claims_are_hardly_ever_refuted() -> None:
 
 @pytest.mark.parametrize("claimed", [-1.0, math.nan, math.inf, "1", True])
 def test_bad_claims(claimed: Any) -> None:
-    with pytest.raises(li.InvalidInput, match="claimed must be a float"):
+    with raises("must_be", "claimed", kind=li.InvalidInput, allowed="a float in [0, inf)"):
         li.audit(mean, 1.0, 0.0, delta=DELTA, claimed=claimed, runs=40)
 
 

@@ -19,6 +19,7 @@ from lastiterate.parallel import every_core, in_parallel
 from lastiterate.reproduction import reproduce
 from lastiterate.reproduction.catalogue import EXHIBITS
 from lastiterate.reproduction.exhibit import Setting
+from raising import raises
 
 RUNS = 60
 
@@ -121,5 +122,5 @@ def test_without_joblib_everything_is_done_here(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(builtins, "__import__", no_joblib)
     assert same(audited(), found)
     assert every_core() is None
-    with pytest.raises(li.Unavailable, match="workers > 1 needs joblib"):
+    with raises("joblib_missing", kind=li.Unavailable):
         audited(workers=2)

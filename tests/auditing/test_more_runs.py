@@ -159,7 +159,7 @@ def test_clipped_quadratic_losses_cost_what_a_chain_with_clipped_gradients_does(
     """Four batches of ten, three epochs; the others' gradients are Hessian·x up to the clip."""
     loss = li.losses.huber(feature_norm=1.0, threshold=clip)
     lower = li.lower_bound(run(loss, li.Cyclic(records=40, batch_size=10), 12), DELTA)
-    hessian = float(lower.instance.split("Hessian ")[1].split()[0])
+    hessian = float(f"{lower.instance.values['hessian']:g}")
 
     def step(others: float, own: float) -> object:
         return lambda x: x - others * np.clip(hessian / others * x, -clip, clip) + own

@@ -24,6 +24,7 @@ from lastiterate.estimators.given import warn_of_longer
 from lastiterate.estimators.prepared import PreparedRecords, ShortRows
 from lastiterate.facts import fact, facts_to_json
 from lastiterate.training.preparation import only_scaled
+from raising import raises
 
 ALL = (PrivateLogisticRegression, PrivateLinearSVC, PrivateLinearRegression)
 SOURCE = np.random.default_rng(0)
@@ -114,9 +115,11 @@ def test_records_that_are_added_or_removed_are_dealt_by_themselves() -> None:
     assert passes.run_.batches == li.BallsAndBins(900, 5)
     model = PrivateLogisticRegression(batches=li.Poisson(900, 0.1), epochs=3, **given).fit(FEATURES, SIDES)
     assert 0.99 < model.report_.epsilon <= 1.0
-    with pytest.raises(li.InvalidInput, match="would move records between batches"):
+    with raises("records_would_move", "adjacency", kind=li.InvalidInput):
         PrivateLogisticRegression(batches=li.Shuffled(900, 100), **given).fit(FEATURES, SIDES)
-    with pytest.raises(li.InvalidInput, match="adjacency must be one of"):
+    with raises(
+        "must_be", "adjacency", kind=li.InvalidInput, allowed="one of li.REPLACE_ONE, li.ZERO_OUT, li.ADD_OR_REMOVE_ONE"
+    ):
         PrivateLogisticRegression(**{**given, "adjacency": "zero_out"}).fit(FEATURES, SIDES)
 
 
@@ -270,7 +273,7 @@ def test_bad_data(features: np.ndarray, labels: np.ndarray, said: str | None) ->
 
 @pytest.mark.filterwarnings("ignore::lastiterate.PrivacyLeak")
 def test_one_class_that_is_learnt_from_the_data_is_an_error() -> None:
-    with pytest.raises(li.InvalidInput, match="one class"):
+    with raises("classes_too_few", kind=li.InvalidInput):
         PrivateLogisticRegression(**KNOWN).fit(FEATURES, np.full(900, "yes"))
 
 
@@ -293,7 +296,7 @@ def test_constant_features_and_few_records() -> None:
     assert np.isfinite(model.fit(np.ones((900, 2)) / 2, SIDES).coef_).all()
     assert np.isfinite(model.fit(np.zeros((900, 2)), SIDES).coef_).all()
     assert np.isfinite(model.fit(FEATURES[:1], SIDES[:1]).coef_).all()
-    with pytest.raises(li.InvalidInput, match="batches must be at most the number of records, 5"):
+    with raises("batches_beyond_records", "batches", kind=li.InvalidInput, records=5):
         model.set_params(batches=8).fit(FEATURES[:5], SIDES[:5])
 
 
@@ -332,7 +335,7 @@ def test_bad_settings(wrong: dict[str, object], said: str) -> None:
 def test_masked_entries_are_refused() -> None:
     masked = np.ma.masked_greater(FEATURES, 0.5)
     for model in (PrivateLogisticRegression(classes=["no", "yes"], **KNOWN), PrivateLinearRegression(**KNOWN)):
-        with pytest.raises(li.InvalidInput, match="masked"):
+        with raises("data_masked", "data", kind=li.InvalidInput):
             model.fit(masked, SIDES if hasattr(model, "classes") else SCORES)
 
 

@@ -24,6 +24,7 @@ from lastiterate.facts import fact
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.randomness import Source
 from lastiterate.privacy.trials import Trials
+from raising import raises
 
 SOURCE = np.random.default_rng(3)
 FEATURES = SOURCE.uniform(-0.5, 0.5, size=(1000, 3))
@@ -98,7 +99,7 @@ def _of(count: int) -> Trials:
 def test_the_best_model_alone_does_not_pass_for_one_trial(found: PrivateGridSearchCV) -> None:
     report = found.best_estimator_.report_
     assert report.caveats[0] == fact("best_of_trials")
-    with pytest.raises(InvalidInput, match="nothing follows from a guarantee with a caveat"):
+    with raises("guarantee_with_caveat", "guarantees", kind=InvalidInput):
         li.compose([report])
     assert li.compose([found.guarantee_, li.GaussianDP(mu=0.1)]).epsilon(1e-5) > found.epsilon_
 
@@ -147,14 +148,14 @@ def test_the_noise_of_a_score_is_that_of_its_mu() -> None:
 
 
 def test_no_trial_no_model() -> None:
-    with pytest.raises(Unavailable, match="number of trials that was drawn is 0"):
+    with raises("search_no_trial", kind=Unavailable):
         search(trials=_of(0)).fit(FEATURES, SIDES)
 
 
 def test_a_pipeline_may_end_in_it_if_no_step_before_learns() -> None:
     one = search(param_grid={"l2": [0.1]}, trials=_of(1))
     assert make_pipeline(Normalizer(), one).fit(FEATURES, SIDES)[-1].private_
-    with pytest.raises(InvalidInput, match="must not follow a step that learns") as refused:
+    with raises("search_after_learning", "estimator", kind=InvalidInput) as refused:
         make_pipeline(StandardScaler(), one).fit(FEATURES, SIDES)
     assert refused.value.field == "estimator"
 

@@ -12,6 +12,7 @@ import pytest
 import lastiterate as li
 from lastiterate.cli import main
 from lastiterate.estimators.table import read_table
+from raising import raises
 
 pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 parquet_files = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
@@ -67,5 +68,5 @@ def test_bad_files_are_refused_in_a_sentence(tmp_path: Path) -> None:
 def test_without_pyarrow_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path / "data.parquet", a=[1.0], y=["no"])
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(li.Unavailable, match=r"pip install 'lastiterate\[arrow\]'"):
+    with raises("pyarrow_missing", kind=li.Unavailable):
         read_table(path, "y")

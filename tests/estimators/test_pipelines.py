@@ -31,6 +31,7 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 import lastiterate as li
 from lastiterate.estimators import EachRow, PrivateLinearRegression, PrivateLogisticRegression, PrivatePreparation
 from lastiterate.facts import fact
+from raising import raises
 
 SOURCE = np.random.default_rng(2)
 FEATURES = SOURCE.normal(size=(400, 3))
@@ -248,12 +249,12 @@ def test_a_regression_counts_it_too() -> None:
 
 
 def test_preparation_that_leaves_nothing_is_refused() -> None:
-    with pytest.raises(li.Unavailable, match="so nothing of epsilon = 1 is left for training"):
+    with raises("spent_beforehand", "beforehand_mu", kind=li.Unavailable, epsilon=1.0):
         make_pipeline(preparation(2.0), model(preparation=None)).fit(FEATURES, SIDES)
 
 
 def test_another_adjacency_is_refused() -> None:
-    with pytest.raises(li.InvalidInput, match="Use the same adjacency for both"):
+    with raises("preparation_adjacency", "adjacency", kind=li.InvalidInput):
         make_pipeline(preparation(adjacency=li.ZERO_OUT), model()).fit(FEATURES, SIDES)
 
 

@@ -17,6 +17,7 @@ from lastiterate.facts import fact
 from lastiterate.numerics.randomness import Source
 from lastiterate.training.linear import summed_in_blocks
 from lastiterate.training.preparation import Preparation, PrivateRows, Spent
+from raising import raises
 
 SOURCE = np.random.default_rng(0)
 FEATURES = 0.05 * SOURCE.normal(size=(1500, 4)).clip(-2, 2) + 0.39
@@ -118,7 +119,7 @@ def test_without_preparation_nothing_is_spent_on_it() -> None:
     model = PrivateLogisticRegression(classes=["no", "yes"], preparation=None, **KNOWN).fit(FEATURES, SIDES)
     assert model.run_.beforehand_mu == 0
     assert (model.preparation_.center == 0).all()
-    with pytest.raises(li.InvalidInput, match="preparation must be 'auto' or None"):
+    with raises("must_be", "preparation", kind=li.InvalidInput, allowed="'auto' or None"):
         model.set_params(preparation="whiten").fit(FEATURES, SIDES)
 
 

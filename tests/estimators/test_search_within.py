@@ -23,6 +23,7 @@ from lastiterate.estimators.trial import planned_run, trial_of
 from lastiterate.estimators.validation import HeldOutErrors
 from lastiterate.facts import fact
 from lastiterate.numerics.randomness import Source
+from raising import raises
 
 SOURCE = np.random.default_rng(3)
 FEATURES = SOURCE.uniform(-0.5, 0.5, size=(1000, 3))
@@ -73,7 +74,7 @@ def test_the_certificate_of_a_search_that_leaked_is_rejected() -> None:
     assert not verdict.accepted
     assert "random_state is set" in verdict.reason
     for composed in (li.compose, lambda parts: li.Budget(9.0, 1e-5, dataset="people").spend(parts[0], what="search")):
-        with pytest.raises(InvalidInput, match="nothing follows from a guarantee with a caveat"):
+        with raises("guarantee_with_caveat", "guarantees", kind=InvalidInput):
             composed([seeded.guarantee_])
 
 
@@ -198,7 +199,7 @@ def test_a_regression_is_scored_on_records_that_it_was_not_trained_on() -> None:
     assert -4.5 < found.best_score_ < 0.5
     assert found.private_
     assert li.verify(found.guarantee_.certificate).accepted
-    with pytest.raises(InvalidInput, match="scoring must be 'neg_mean_absolute_error'"):
+    with raises("search_scoring", "scoring", kind=InvalidInput, allowed="neg_mean_absolute_error"):
         search(REGRESSION, scoring="r2").fit(FEATURES, SCORES)
 
 

@@ -17,6 +17,7 @@ from lastiterate.auditing.quadratic import steps_of
 from lastiterate.facts import fact
 from lastiterate.theorems.forgotten_by_chance import FORGOTTEN_BY_CHANCE
 from lastiterate.theorems.theorem import Guarantee
+from raising import raises
 
 
 def made(batches: object, steps: int) -> li.Run:
@@ -67,7 +68,7 @@ def test_every_order_of_two_records_stays_below(batches: object) -> None:
         present = np.zeros(6)
         np.add.at(present, [place + 2 * (index // 2) for index, place in enumerate(places)], 1)
         assert exact_mu(run, 4, present) <= claimed * (1 + 1e-12)
-    with pytest.raises(li.Unavailable, match="whole epochs of 2 steps"):
+    with raises("epochs_not_whole", "steps", kind=li.Unavailable, per_epoch=2):
         claimed_mu(run, (2,), (3,))
 
 

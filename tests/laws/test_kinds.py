@@ -22,6 +22,7 @@ from lastiterate.numerics.randomness import Source
 from lastiterate.training.data import linear_data
 from lastiterate.training.linear import clipped_gradient_sum
 from lastiterate.training.samplers import Sampler
+from raising import raises
 
 EVERY = {f"{section}: {kind.name}": (section, kind) for section, kinds in SECTIONS.items() for kind in kinds}
 ALL_BATCHES = [*BATCHES, *UNEVEN]
@@ -68,7 +69,7 @@ def test_names_in_files_are_unique() -> None:
 def test_the_account_is_above_exact_instances(batches: Kind, noise: Kind) -> None:
     parts = (FACTS, batches.example, 0.5, noise.example, 9, li.Ball(0.5))
     if batches.example.own_mean and noise.example.on_sum:
-        with pytest.raises(li.InvalidInput, match="would shrink with the batch"):
+        with raises("no_fixed_divisor", "noise", kind=li.InvalidInput):
             li.Run(*parts)
         return
     run = li.Run(*parts)
@@ -235,10 +236,10 @@ def known(kinds: tuple[Kind, ...], way: str, *others: float) -> list[Kind]:
 def test_what_is_not_known_is_refused_in_training() -> None:
     unknown = [kind for kind in DOMAINS if kind not in known(DOMAINS, "projected")]
     for kind in unknown:
-        with pytest.raises(li.InvalidInput, match="no projection is known"):
+        with raises("no_projection", "domain", kind=li.InvalidInput):
             kind.example.projected(np.ones(3))
     for kind in (kind for kind in PROXES if kind not in known(PROXES, "mapped", 0.5)):
-        with pytest.raises(li.InvalidInput, match="no proximal map is known"):
+        with raises("no_proximal_map", "prox", kind=li.InvalidInput):
             kind.example.mapped(np.ones(3), 0.5)
     assert len(unknown) < len(DOMAINS)
 

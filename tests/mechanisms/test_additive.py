@@ -9,6 +9,7 @@ import pytest
 from scipy.integrate import quad
 
 import lastiterate as li
+from raising import raises
 
 SCALES = [(1.0, 1.0), (1.0, 0.999999), (2.0, 0.5), (0.3, 1.7)]
 
@@ -104,13 +105,13 @@ def test_tiny_is_not_nothing() -> None:
 
 
 def test_bad_values() -> None:
-    with pytest.raises(li.InvalidInput, match="one number"):
+    with raises("must_be", "value", kind=li.InvalidInput, allowed="one number"):
         li.mechanisms.LaplaceAfterLaplace(1.0, 1.0, 1.0).release([1.0, 2.0])
-    with pytest.raises(li.InvalidInput, match="first"):
+    with raises("must_be", "first", kind=li.InvalidInput):
         li.mechanisms.GaussianAfterGaussian(1.0, 0.0, 1.0)
-    with pytest.raises(li.InvalidInput, match="value"):
+    with raises("must_be", "value", kind=li.InvalidInput):
         li.mechanisms.GaussianAfterGaussian(1.0, 1.0, 1.0).release([math.nan])
-    with pytest.raises(li.InvalidInput, match="map"):
+    with raises("must_be", "map", kind=li.InvalidInput):
         li.mechanisms.LipschitzThenGaussian(1.0, 1.0, 1.0).release([0.0])
-    with pytest.raises(li.InvalidInput, match="seed"):
+    with raises("must_be", "seed", kind=li.InvalidInput):
         li.mechanisms.GaussianAfterGaussian(1.0, 1.0, 1.0).release([0.0], seed=-1)

@@ -10,6 +10,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import lastiterate as li
+from raising import raises
 
 
 def random_kernel(source: np.random.Generator, rows: int, columns: int) -> li.mechanisms.FiniteKernel:
@@ -235,5 +236,5 @@ def test_what_does_not_fit_together() -> None:
     for wrong in (lambda: wide @ wide, lambda: wide**2, lambda: wide.sample([5]), lambda: wide.amplify("good")):
         with pytest.raises(li.InvalidInput):
             wrong()
-    with pytest.raises(li.InvalidInput, match="map"):
+    with raises("must_be", "map", kind=li.InvalidInput):
         li.mechanisms.LipschitzGaussianKernel(noise=1.0, diameter=1.0).sample([0.0])

@@ -1760,8 +1760,8 @@ MUTANTS = (
     Mutant(
         "a budget for users takes runs for single records",
         "accounting/budget_spending.py",
-        "if run.user_records == terms.user_records:",
-        "if run.user_records <= terms.user_records:",
+        "if run.user_records != terms.user_records:",
+        "if run.user_records > terms.user_records:",
         "tests/accounting/test_budget_users.py",
     ),
     Mutant(

@@ -25,6 +25,7 @@ from lastiterate.numerics.exact_noise import (
 )
 from lastiterate.numerics.randomness import Source
 from lastiterate.training.leaving import leaves, leaves_with_normal_noise
+from raising import raises
 
 NEVER = 1e-9  # a test at this level does not fail by chance
 
@@ -164,9 +165,9 @@ def _trailing_zeros(x: float) -> int:
 
 
 def test_noise_that_the_value_swallows_is_refused() -> None:
-    with pytest.raises(li.InvalidInput, match="is lost beside a value"):
+    with raises("noise_lost_beside_value", kind=li.InvalidInput):
         li.mechanisms.Brownian(1.0).release(1e15, 1e-10)
-    with pytest.raises(li.InvalidInput, match="at least"):
+    with raises("must_be", "noise", kind=li.InvalidInput, allowed="at least 1e-290"):
         li.mechanisms.GaussianAfterGaussian(1.0, 1e-300, 1e-300).release(0.0)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.randomness import Source, coins, permutation, subset
+from raising import raises
 
 
 def given_bits(monkeypatch: pytest.MonkeyPatch, *rows: list[int]) -> Source:
@@ -52,5 +53,5 @@ def test_only_a_seeded_source_can_be_continued() -> None:
 def test_a_source_shows_its_seed_alone_and_refuses_a_negative_one() -> None:
     assert repr(Source(3)) == "Source(seed=3)"
     assert Source(0).bits(1).tolist() == Source(0).bits(1).tolist()
-    with pytest.raises(InvalidInput, match="seed"):
+    with raises("must_be", "seed", kind=InvalidInput):
         Source(-1)

@@ -18,6 +18,7 @@ from lastiterate.privacy.hidden_place import HiddenPlaceDP
 from lastiterate.privacy.ladder import Ladder
 from lastiterate.privacy.slack import NearlyAlways, Slackened
 from lastiterate.theorems.evidence import Evidence
+from raising import raises
 
 EPSILONS = np.array([0.0, 1e-3, 0.3, 1.0, 3.0])
 DELTA = 1e-5
@@ -135,7 +136,7 @@ def test_twice_before_is_once_before_both() -> None:
 
 @pytest.mark.parametrize("wrong", [-0.1, math.nan, math.inf, "a"])
 def test_a_mu_that_makes_no_sense_is_refused(wrong: object) -> None:
-    with pytest.raises(li.InvalidInput, match="mu"):
+    with raises("must_be", "mu", kind=li.InvalidInput):
         li.GaussianDP(1.0).after(wrong)  # type: ignore[arg-type]
 
 

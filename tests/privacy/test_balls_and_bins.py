@@ -15,6 +15,7 @@ from lastiterate.numerics.octaves import Side
 from lastiterate.numerics.ratio_law import loss_from_above, loss_from_below, opposite_from_above
 from lastiterate.privacy.loss import PrivacyLoss
 from lastiterate.privacy.present_or_absent import present_or_absent
+from raising import raises
 
 BINS = li.notions.BallsAndBinsDP
 EPSILONS = np.array([0.1, 0.5, 1.0, 2.0, 4.0])
@@ -146,7 +147,7 @@ def test_a_hidden_place_is_the_mixture_in_both_orders() -> None:
             present = float((density * np.maximum(ratio - math.exp(epsilon), 0.0)).sum())
             absent = float((density * np.maximum(1 - math.exp(epsilon) * ratio, 0.0)).sum())
             assert max(present, absent) * (1 - 1e-7) <= delta <= max(present, absent) * 1.03 + 1e-15
-    with pytest.raises(li.InvalidInput, match="with and without a record"):
+    with raises("present_or_absent_adjacency", "adjacency", kind=li.InvalidInput):
         present_or_absent(mus, weights, adjacency=li.REPLACE_ONE)
 
 
@@ -155,7 +156,7 @@ def test_extremes_are_answered() -> None:
     assert BINS(1e-9, 10).epsilon(1e-5) <= 1e-5
     assert BINS(20.0, 10).epsilon(1e-5) == pytest.approx(li.GaussianDP(20.0).epsilon(1e-5), rel=1e-9)
     assert BINS(0.5, 10**9).epsilon(1e-5) <= BINS(0.5, 10**6).epsilon(1e-5) * (1 + 1e-9)
-    with pytest.raises(li.InvalidInput, match="batches"):
+    with raises("must_be", "batches", kind=li.InvalidInput):
         BINS(1.0, 0)
 
 

@@ -12,6 +12,7 @@ import lastiterate as li
 from lastiterate.notions import Profile
 from lastiterate.privacy.group import GroupDP, of_group
 from lastiterate.privacy.notion import Notion
+from raising import raises
 
 EPSILONS = np.linspace(0.0, 12.0, 61)
 
@@ -116,6 +117,6 @@ def test_what_says_nothing_says_nothing_of_more() -> None:
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, "two", None])
 def test_sizes_are_counts(wrong: object) -> None:
-    with pytest.raises(li.InvalidInput, match="size") as caught:
+    with raises("must_be", "size", kind=li.InvalidInput) as caught:
         li.GaussianDP(1.0).group(wrong)  # type: ignore[arg-type]
     assert caught.value.field == "size"

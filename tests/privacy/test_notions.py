@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import lastiterate as li
 from lastiterate.privacy.notion import Notion
+from raising import raises
 from references import BOK2024_FIG_1_COMPOSITION, BOK2024_RDP, BOK2024_TABLE_1_CGD
 from strategies import deltas, epsilons, mus
 
@@ -72,7 +73,7 @@ def test_renyi_conversion_never_beats_the_gaussian_it_came_from(mu: float, epsil
 def test_a_curve_holds_between_its_orders_with_the_larger_value() -> None:
     curve = li.notions.RenyiDP(orders=[2.0, 8.0], divergences=[0.1, 0.7])
     assert curve.rdp([1.5, 2.0, 3.0, 8.0]).tolist() == [0.1, 0.1, 0.7, 0.7]
-    with pytest.raises(li.Unavailable, match="up to order 8"):
+    with raises("order_not_known", "order", kind=li.Unavailable, most=8.0):
         curve.rdp(9.0)
 
 
@@ -144,7 +145,7 @@ def test_tradeoff_points_claim_only_what_they_say() -> None:
     """Between two points the function is its value at the next one: linear interpolation would claim more."""
     curve = li.notions.TradeOff(type_i_errors=[0.1, 0.5], type_ii_errors=[0.6, 0.2])
     assert curve.tradeoff([0.05, 0.1, 0.3, 0.5, 0.7]).tolist() == [0.6, 0.6, 0.2, 0.2, 0.0]
-    with pytest.raises(li.InvalidInput, match="guessing attains"):
+    with raises("tradeoff_above_guessing", "type_ii_errors", kind=li.InvalidInput):
         li.notions.TradeOff(type_i_errors=[0.5], type_ii_errors=[0.6])
 
 
@@ -211,7 +212,7 @@ def test_adjacency_travels_and_mixing_raises() -> None:
     here, there = li.GaussianDP(1.0), li.GaussianDP(1.0, li.ADD_OR_REMOVE_ONE)
     assert there.compose(3).adjacency is li.ADD_OR_REMOVE_ONE
     for combine in (li.compose, li.notions.best):
-        with pytest.raises(li.Incompatible, match="different adjacencies"):
+        with raises("adjacencies_differ", kind=li.Incompatible):
             combine([here, there])
 
 
@@ -273,7 +274,7 @@ def test_dp_sgd_composes_with_zero_concentrated_dp() -> None:
 
 
 def test_an_impossible_loss_is_refused() -> None:
-    with pytest.raises(li.InvalidInput, match="under Q"):
+    with raises("not_a_privacy_loss", "masses", kind=li.InvalidInput):
         li.notions.PrivacyLoss(first=-1.0, spacing=2.0, masses=[0.5, 0.5])
 
 

@@ -15,6 +15,7 @@ from lastiterate.privacy.select import SelectedByTables
 from lastiterate.privacy.selected import Selected
 from lastiterate.privacy.selected_renyi import selected_renyi
 from lastiterate.privacy.trials import Trials
+from raising import raises
 
 LAWS = [
     (li.trials.Poisson(mean=1.0), math.inf),
@@ -130,14 +131,16 @@ def test_a_report_counts_as_its_best_guarantee_and_a_list_as_the_worst() -> None
 
 
 def test_what_cannot_be_selected_from_is_refused_with_its_field() -> None:
-    with pytest.raises(InvalidInput, match=r"li.trials.Geometric\(mean=10\)") as refused:
+    with raises(
+        "must_be", "trials", kind=InvalidInput, got="10", allowed="such as li.trials.Geometric(mean=10)"
+    ) as refused:
         li.select(li.GaussianDP(mu=1.0), trials=10)  # type: ignore[arg-type]
     assert refused.value.field == "trials"
     for nothing in ([], 3, "run.toml", None):
         with pytest.raises(InvalidInput, match="select needs") as refused:
             li.select(nothing, trials=TEN)
         assert refused.value.field == "guarantees"
-    with pytest.raises(Incompatible, match="different adjacencies"):
+    with raises("adjacencies_differ", kind=Incompatible):
         li.select([li.GaussianDP(mu=1.0), li.GaussianDP(mu=1.0, adjacency=li.ZERO_OUT)], trials=TEN)
 
 

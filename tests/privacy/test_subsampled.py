@@ -12,6 +12,7 @@ from scipy.special import ndtr
 
 import lastiterate as li
 from lastiterate.numerics.normal_gap import log_gap
+from raising import raises
 from reference_by_mpmath import REMOVE, Instance
 from references import (
     BOK2024_TABLE_1_SGD,
@@ -223,7 +224,7 @@ def test_rdp_implies_no_smaller_epsilon_than_the_loss_itself() -> None:
 
 
 def test_fixed_size_under_add_or_remove_is_refused() -> None:
-    with pytest.raises(li.InvalidInput, match="would change every inclusion probability"):
+    with raises("fixed_size_add_or_remove", "adjacency", kind=li.InvalidInput):
         li.notions.subsampled_gaussian(
             mu=1.0, inclusion=0.1, sampling=li.notions.FIXED_SIZE, adjacency=li.ADD_OR_REMOVE_ONE
         )
@@ -284,7 +285,7 @@ def test_a_whole_curve_is_above_every_lower_end_and_nearly_as_sharp(
 @pytest.mark.parametrize(("delta", "inclusion", "times"), [(1e-30, 0.5, 3), (1e-9, 0.01, 1), (1e-300, 0.3, 100)])
 def test_a_mu_that_is_not_known_to_meet_the_target_is_not_returned(delta: float, inclusion: float, times: int) -> None:
     """At epsilon = 0 bounds on sampled steps have a floor, which no noise gets below."""
-    with pytest.raises(li.Unavailable, match="no noise is known to meet epsilon = 0"):
+    with raises("no_noise_known", kind=li.Unavailable, epsilon=0.0):
         li.notions.largest_mu(epsilon=0.0, delta=delta, inclusion=inclusion, times=times)
 
 

@@ -17,6 +17,7 @@ from lastiterate.reproduction.errata import ERRATA
 from lastiterate.reproduction.exhibit import Outcome, Setting
 from lastiterate.reproduction.pictures import Panel, Role
 from lastiterate.reproduction.reproduce import PAPERS, Shown, reproduce
+from raising import raises
 
 CORRECTED = {
     "asoodeh2023-fig-2": ("E0.1", "E0.2"),
@@ -159,7 +160,12 @@ def test_bad_input_ends_in_one_sentence(wrong: list[str], capsys: pytest.Capture
 
 
 def test_unknown_papers_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(li.InvalidInput, match="papers must be among"):
+    with raises(
+        "must_be",
+        "papers",
+        kind=li.InvalidInput,
+        allowed="among asoodeh2023, boninsegna2023, kong2025, balle2019, bok2024",
+    ):
         reproduce(["nobody1999"], tmp_path)
 
 

@@ -20,6 +20,7 @@ from reports import DELTA, PAGES, REPORTS, SEEDED, run_of, saved
 import lastiterate as li
 from lastiterate.cli import main
 from lastiterate.report.digests import digest_of
+from raising import raises
 
 
 def test_json_holds_report_certificate_and_label() -> None:
@@ -106,7 +107,9 @@ def test_models_may_be_files_bytes_or_arrays(tmp_path: Path) -> None:
     of_array = json.loads(saved(report, "json", model=weights))["written"]["digests"]
     assert of_file == of_array
     for wrong in (object(), {"a": 1}, [object()]):
-        with pytest.raises(li.InvalidInput, match="model must be the name of a file, bytes, or arrays of numbers"):
+        with raises(
+            "must_be", "model", kind=li.InvalidInput, allowed="the name of a file, bytes, or arrays of numbers"
+        ):
             saved(report, model=wrong)
     with pytest.raises(li.InvalidInput, match="cannot be read: No such file"):
         saved(report, model=tmp_path / "none.bin")
@@ -282,5 +285,5 @@ def test_links_stay_links_and_devices_devices(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there are no devices without an end")
 def test_a_file_without_an_end_is_not_read_to_it(tmp_path: Path) -> None:
     (tmp_path / "run.toml").symlink_to("/dev/zero")
-    with pytest.raises(li.InvalidInput, match="longer than 64 megabytes"):
+    with raises("file_too_long", "path", kind=li.InvalidInput, megabytes=64):
         li.read_run(tmp_path / "run.toml")

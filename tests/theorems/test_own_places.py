@@ -17,6 +17,7 @@ from lastiterate.numerics.randomness import Source
 from lastiterate.testing.beside import beside
 from lastiterate.theorems.balls_and_bins import BALLS_AND_BINS, HIDDEN_ALLOCATION, PREPAID_ALLOCATION, WINDOW_OF_EPOCHS
 from processes import process
+from raising import raises
 
 LOGISTIC = li.losses.logistic(feature_norm=1.0)
 
@@ -121,7 +122,7 @@ def test_batches_say_what_they_are() -> None:
     assert batches.divisor == pytest.approx(100 / 7)
     usual, worst = batches.usual_sizes(math.log(1e-9)), batches.sizes
     assert 0 <= usual.smallest_share < 1 < usual.largest_share < worst.largest_share == 7
-    with pytest.raises(li.InvalidInput, match="at most the number of records"):
+    with raises("must_be", "batches", kind=li.InvalidInput, allowed="at most the number of records"):
         li.BallsAndBins(records=3, batches=4)
     assert not batches.allows_order(np.full(100, 7))
 

@@ -15,6 +15,7 @@ from lastiterate.privacy.compose import compose
 from lastiterate.theorems.bok2024_random import RANDOM_BOUNDED, RANDOM_COMPOSITION, RANDOM_CONTRACTING
 from lastiterate.theorems.window_tail import WINDOW_TAIL, window_of
 from processes import process, reasons
+from raising import raises
 
 BATCHES = li.FixedSize(records=1000, batch_size=10)
 DELTA = 1e-6
@@ -207,7 +208,7 @@ def test_assumptions_are_asked_of_batches_that_occur() -> None:
 
 
 def test_noise_on_a_sum_that_is_divided_by_the_actual_size_is_refused() -> None:
-    with pytest.raises(li.InvalidInput, match="would shrink with the batch"):
+    with raises("no_fixed_divisor", "noise", kind=li.InvalidInput):
         li.Run(
             li.losses.network(clip=1.0),
             li.PoissonMean(records=100, rate=0.1),

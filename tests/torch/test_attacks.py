@@ -458,7 +458,7 @@ def test_files_that_no_training_has_written(tmp_path: Path) -> None:
         {"released": (torch.zeros(15, dtype=torch.float64),)},
     ):
         file.write_bytes(forged(content, **changes))
-        with pytest.raises(li.InvalidInput, match="damaged"):
+        with raises("checkpoint_damaged", kind=li.InvalidInput):
             trainer.fit(file, 0.0)
     file.write_bytes(content)
     trainer.dataset = DATA

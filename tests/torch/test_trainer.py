@@ -319,7 +319,7 @@ def test_a_training_that_was_killed_goes_on(optimizer: Any, tmp_path: Path) -> N
         PrivateTrainer(parts, cross_entropy, run, KillsAfter(5 * 8 + 3), seed=0, releases=[2]).fit(file, 0.0)
     assert file.stat().st_mode & 0o777 == 0o600
     other = PrivateTrainer(a_model(), cross_entropy, run.with_noise(1.1), KillsAfter(math.inf), seed=0, releases=[2])
-    with pytest.raises(li.InvalidInput, match="belongs to another run"):
+    with raises("checkpoint_of_another_run", kind=li.InvalidInput):
         other.fit(file, 0.0)
     rest = KillsAfter(7 * 8)
     again = a_model()
@@ -356,7 +356,7 @@ def test_other_records_of_the_same_number_are_refused(tmp_path: Path) -> None:
         resumed(Changed(left=4 * RECORDS), file)
     key = torch.load(io.BytesIO(file.read_bytes()[len(_FORMAT) + 32 :]), weights_only=True)
     assert key["data"] == data_identity(Changed(), key["key"]) != data_identity(Changed(), "ab" * 32)
-    with pytest.raises(li.InvalidInput, match="other data"):
+    with raises("checkpoint_of_another_run", kind=li.InvalidInput):
         resumed(Changed(added=1e-3), file)
     resumed(Changed(), file)
     assert not file.exists()
@@ -378,7 +378,7 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
     content[-100] ^= 1
     for wrong in (bytes(content), content[:50], b""):
         file.write_bytes(wrong)
-        with pytest.raises(li.InvalidInput, match="damaged"):
+        with raises("checkpoint_damaged", kind=li.InvalidInput):
             PrivateTrainer(a_model(), cross_entropy, run, KillsAfter(math.inf)).fit(file, 0.0)
 
 

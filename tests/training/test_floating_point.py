@@ -20,6 +20,7 @@ from lastiterate.training.data import any_data, linear_data
 from lastiterate.training.linear import _surely_short
 from lastiterate.training.objectives import EachRecord, LinearModel, linear_arithmetic
 from lastiterate.training.walk import TrainingStep
+from raising import raises
 
 
 def test_a_start_outside_the_domain_is_projected() -> None:
@@ -117,7 +118,7 @@ def test_limits_below_the_range_of_normal_numbers_are_rounded_down() -> None:
     rows = np.full((1, 1), 1e36, np.float32)
     moved = _sum(run, rows, np.array([1.0]), np.zeros(1), slice(None))
     assert abs(float(moved[0])) <= 1.05e-9
-    with pytest.raises(li.InvalidInput, match="smaller batches"):
+    with raises("batches_round_too_much", "batches", kind=li.InvalidInput):
         linear_arithmetic(run, np.float32, 1)
 
 
@@ -149,7 +150,7 @@ def test_a_small_sensitivity_is_compared_with_the_rounding_of_long_gradients() -
     loss = li.losses.general(smoothness=1.0, strong_convexity=0.0, gradient_sensitivity=1e-13, clip=1.0)
     run = li.Run(loss, li.FullBatch(1024), 1.0, li.OnIterate(1.0), 1)
     objective = EachRecord(lambda w, x, y: x, linear_data((np.ones((1024, 1)), np.zeros(1024)), 1024, None, None))
-    with pytest.raises(li.InvalidInput, match="smaller batches"):
+    with raises("batches_round_too_much", "batches", kind=li.InvalidInput):
         objective.arithmetic(run, 1)
 
 
@@ -178,7 +179,7 @@ def test_hidden_iterates_stray_by_no_more_than_is_charged() -> None:
         assert np.sqrt(steps * parameters) * 2.0**-finer / 2 <= STRAYING / 2
     steep = li.losses.general(smoothness=1e12, weak_convexity=1e12, gradient_sensitivity=1.0)
     run = li.Run(steep, li.FullBatch(1), 1.0, li.OnIterate(1.0), 5)
-    with pytest.raises(li.InvalidInput, match="a smaller step_size"):
+    with raises("rounding_amplified", kind=li.InvalidInput):
         li.train(run, ([[0.0]], [0.0]), loss=lambda w, x, y: x, start=[0.0])
 
 
@@ -258,7 +259,7 @@ def test_every_records_own_epsilon_includes_the_straying_of_iterates() -> None:
 
 def test_sums_that_double_precision_cannot_hold_are_refused() -> None:
     run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(10**11), 0.5, li.OnMeanGradient(0.1), 1)
-    with pytest.raises(li.InvalidInput, match="smaller batches"):
+    with raises("batches_round_too_much", "batches", kind=li.InvalidInput):
         linear_arithmetic(run, np.float64, 3)
     assert IN_SINGLE_PRECISION.factor(10**6, random=False) < 1.001 < IN_SINGLE_PRECISION.factor(10**10, random=False)
     assert IN_DOUBLE_PRECISION.factor(10**6, random=True) < 1.001 < IN_SINGLE_PRECISION.factor(10**6, random=True)
@@ -299,9 +300,9 @@ def test_noise_that_the_iterate_swallows_is_refused(noise: float) -> None:
     """At 10¹⁵ doubles lie 0.125 apart, so that noise of 0.0075 changes nothing."""
     run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(4), 0.5, li.OnIterate(std=noise), 3)
     data = (np.eye(4), [1, -1, 1, -1])
-    with pytest.raises(li.InvalidInput, match="is lost in the rounding"):
+    with raises("noise_lost_in_rounding", kind=li.InvalidInput):
         li.train(run, data, start=np.full(4, 1e15))
-    with pytest.raises(li.InvalidInput, match="is lost in the rounding"):
+    with raises("noise_lost_in_rounding", kind=li.InvalidInput):
         li.train(run, data, start=np.full(4, noise * 1e8))
     assert li.train(run, data, start=np.full(4, noise * 1e5)).private
 
@@ -317,7 +318,7 @@ def test_a_gradient_beyond_what_the_loss_declares_is_cut() -> None:
 def test_gradients_without_a_bound_are_held_to_their_sensitivity() -> None:
     loss = li.losses.general(smoothness=1.0, strong_convexity=0.0, gradient_sensitivity=1e-6)
     run = li.Run(loss, li.FullBatch(1), 1.0, li.OnIterate(1.0), 1)
-    with pytest.raises(li.InvalidInput, match="gradient_sensitivity"):
+    with raises("gradients_too_large", kind=li.InvalidInput):
         li.train(run, ([[1.0]], [0]), loss=lambda w, x, y: 1e6 * x, start=[0.0])
     objective = EachRecord(lambda w, x, y: x, linear_data(([[1.0]], [0]), 1, None, None), sensitivity=1e-6)
     assert objective.arithmetic(run, 1).factor <= 1.001

@@ -17,6 +17,7 @@ from lastiterate.training.data import any_data
 from lastiterate.training.objectives import EachRecord
 from lastiterate.training.optimised import OptimisedStep
 from lastiterate.training.state import State
+from raising import raises
 from training_stops import Killed, stop_after
 
 torch = pytest.importorskip("torch")
@@ -136,7 +137,7 @@ def test_a_state_without_its_memory_is_refused(tmp_path: Path, monkeypatch: pyte
     stop_after(monkeypatch, 5)
     with pytest.raises(Killed):
         li.train(a_run(None, noise=0.1), DATA, seed=1, checkpoint=file, checkpoint_every=0)
-    with pytest.raises(li.InvalidInput, match="belongs to another run"):
+    with raises("checkpoint_of_another_run", kind=li.InvalidInput):
         li.train(a_run(li.SGD(momentum=0.9), noise=0.1), DATA, seed=1, checkpoint=file)
 
 
@@ -149,7 +150,7 @@ def test_projections_and_proximal_maps_follow_every_step() -> None:
 
 
 def test_an_optimiser_without_an_update_is_not_trained() -> None:
-    with pytest.raises(li.InvalidInput, match="update of lion is unknown"):
+    with raises("update_unknown", "optimizer", kind=li.InvalidInput, name="lion"):
         li.train(a_run("lion", noise=0.1), DATA)
 
 
@@ -166,5 +167,5 @@ def test_rounding_is_nothing_beside_the_noise() -> None:
         grid, weight = 2.0**-step.finer / 2 * math.sqrt(50), released.weight(299, 300)
         assert grid * max(math.sqrt(300) * felt, 1 / weight) <= STRAYING / 4
     far = a_run(li.SGD(), li.AVERAGE(), 1e-6, steps=12)
-    with pytest.raises(li.InvalidInput, match="lost in the rounding"):
+    with raises("noise_lost_in_rounding", kind=li.InvalidInput):
         li.train(far, DATA, start=[1e4, 0.0, 0.0, 0.0])

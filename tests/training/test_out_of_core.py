@@ -21,6 +21,7 @@ from lastiterate.algorithms.kinds import BATCHES, UNEVEN, Kind
 from lastiterate.estimators import PrivateLinearRegression, PrivateLogisticRegression
 from lastiterate.training import ParquetRecords, RecordSource
 from lastiterate.training.train import _objective
+from raising import raises
 from training_stops import Killed, stop_after
 
 TIMES, MOST, WIDTH = 1500, 21_000, 4  # pieces have 8192 records: batches of these kinds have one, two and three of them
@@ -162,7 +163,7 @@ def test_a_checkpoint_knows_the_data_wherever_they_lie(tmp_path: Path, monkeypat
         with pytest.raises(Killed):
             li.train(run, (ROWS, SIDES), seed=1, checkpoint=file, checkpoint_every=0)
         other = mapped(tmp_path, np.where(np.arange(MOST)[:, None] == 20_000, ROWS / 2, ROWS), "other")
-        with pytest.raises(li.InvalidInput, match="other data"):
+        with raises("checkpoint_of_another_run", kind=li.InvalidInput):
             li.train(run, (other, SIDES), seed=1, checkpoint=file)
         again = li.train(run, data, seed=1, checkpoint=file)
         assert np.array_equal(again.weights, expected.weights)
@@ -196,7 +197,7 @@ def test_sources_of_ones_own_are_read_once_before_training(tmp_path: Path) -> No
     assert np.array_equal(found.weights, li.train(run, (ROWS, SIDES), seed=1).weights)
     assert own.read == MOST + 5 * 7000
     for wrong in (1, -1):
-        with pytest.raises(li.InvalidInput, match="pieces of data must hold the requested records"):
+        with raises("pieces_shapes", "data", kind=li.InvalidInput):
             li.train(run, OfOnesOwn(wrong))
 
 
@@ -277,21 +278,21 @@ def test_columns_that_are_not_there_are_refused(arguments: Any, said: str, tmp_p
 
 
 def test_files_that_are_missing_damaged_changed_or_have_gaps_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(li.InvalidInput, match="Found none at"):
+    with raises("parquet_not_found", "path", kind=li.InvalidInput):
         ParquetRecords(tmp_path / "*.parquet", target="y")
     file = tmp_path / "one.parquet"
     file.write_bytes(b"text")
-    with pytest.raises(li.InvalidInput, match="cannot be read as a Parquet file"):
+    with raises("parquet_not_read", "path", kind=li.InvalidInput):
         ParquetRecords(file, target="y")
     pq.write_table(pa.table({"x": [1.0, None], "y": [1, 0]}), file)
-    with pytest.raises(li.InvalidInput, match="missing values in column x"):
+    with raises("column_has_missing", "data", kind=li.InvalidInput, column="x"):
         ParquetRecords(file, target="y").take([0])
     source = ParquetRecords(file, target="y")
     os.utime(file, ns=(1, 1))
-    with pytest.raises(li.InvalidInput, match="has changed since it was opened"):
+    with raises("parquet_changed", kind=li.InvalidInput):
         source.take([0])
     pq.write_table(pa.table({"x": [1.0], "y": [0.5]}), tmp_path / "two.parquet")
-    with pytest.raises(li.InvalidInput, match="the target must have one type"):
+    with raises("target_types_differ", "target", kind=li.InvalidInput):
         ParquetRecords(tmp_path, target="y")
 
 
@@ -301,7 +302,7 @@ def test_a_copy_on_disk_replaces_nothing(tmp_path: Path) -> None:
     assert isinstance(rows, np.memmap)
     assert np.array_equal(rows, ROWS)
     assert np.array_equal(sides, SIDES)
-    with pytest.raises(li.InvalidInput, match="already exists"):
+    with raises("memmap_exists", "folder", kind=li.InvalidInput):
         source.to_memmap(tmp_path / "copy")
 
 

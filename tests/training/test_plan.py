@@ -11,6 +11,7 @@ import pytest
 
 import lastiterate as li
 from lastiterate.training.plans import chosen_plan
+from raising import raises
 
 LOGISTIC = li.losses.logistic(feature_norm=1.0)
 
@@ -61,7 +62,7 @@ def test_for_users_with_several_records(plans: li.training.Plans) -> None:
     assert ", replace up to 3 records of one user, " in str(found)
     assert "one user" not in str(plans)
     assert found.best.expected_error > plans.best.expected_error
-    with pytest.raises(li.InvalidInput, match="user_records must be at most records = 2000"):
+    with raises("must_be", "user_records", kind=li.InvalidInput, allowed="at most records = 2000"):
         planned(user_records=2001)
 
 

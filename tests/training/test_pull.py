@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 import lastiterate as li
 from lastiterate.algorithms.losses import PullLimit
 from lastiterate.algorithms.losses.pull import limited
+from raising import raises
 
 CLASSES = (2, 3, 5, 10)
 PULLS = (0.3, 0.7, 1.0)
@@ -81,5 +82,5 @@ def test_runs_with_a_limit_are_convex_and_can_be_written_down(tmp_path: object) 
     li.write_run(run, tmp_path / "run.toml")  # type: ignore[operator]
     assert li.read_run(tmp_path / "run.toml") == run  # type: ignore[operator]
     for wrong in ({"pull": 0.7}, {"pull": 0.7, "classes": 10, "clip": 1.0}):
-        with pytest.raises(li.InvalidInput, match="pull needs classes and no clip"):
+        with raises("pull_and_clip", "pull", kind=li.InvalidInput):
             li.losses.softmax(feature_norm=1.0, **wrong)  # type: ignore[arg-type]

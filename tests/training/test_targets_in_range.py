@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
+from raising import raises
 
 LOSSES = (li.losses.ridge(feature_norm=1.0, clip=1.0), li.losses.huber(feature_norm=1.0))
 FEATURES = np.full((4, 2), 0.5)
@@ -21,9 +22,7 @@ def trained(loss: li.Loss, target: float, **precision: object) -> np.ndarray:
 @pytest.mark.parametrize("precision", [{"features": np.float32}, {"dtype": np.float32}], ids=str)
 @pytest.mark.parametrize("target", [1e39, -1e39, 1e300])
 def test_infinite_in_single_precision(loss: li.Loss, precision: dict[str, object], target: float) -> None:
-    with pytest.raises(
-        li.InvalidInput, match=r"targets must be at most 3.4e\+38 in size, the largest number of float32"
-    ):
+    with raises("targets_too_large", "targets", kind=li.InvalidInput, dtype="float32"):
         trained(loss, target, **precision)
 
 

@@ -13,6 +13,7 @@ import lastiterate as li
 from lastiterate.numerics.randomness import Source
 from lastiterate.training.data import linear_data
 from lastiterate.training.samplers import Sampler
+from raising import raises
 
 RECORDS = 24
 SOURCE = np.random.default_rng(3)
@@ -120,7 +121,7 @@ def test_softmax() -> None:
         gradient = np.outer(x, np.full(3, 1 / 3) - np.eye(3)[label])
         expected -= gradient * min(1.0, 0.4 / np.linalg.norm(gradient)) / RECORDS
     assert found == pytest.approx(expected, abs=1e-12)
-    with pytest.raises(li.InvalidInput, match="classes"):
+    with raises("classes_missing", "classes", kind=li.InvalidInput):
         li.train(run, (FEATURES, labels))
 
 
@@ -179,13 +180,13 @@ def test_bad_data(data: object, said: str) -> None:
 
 def test_what_cannot_be_trained() -> None:
     network = li.Run(li.losses.network(clip=1.0), li.FullBatch(RECORDS), 0.5, SILENT, 1)
-    with pytest.raises(li.InvalidInput, match="needs loss=, a function"):
+    with raises("loss_not_given", "loss", kind=li.InvalidInput):
         li.train(network, (FEATURES, LABELS))
     convex_set = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(RECORDS), 0.5, SILENT, 1, li.ConvexSet(1.0))
-    with pytest.raises(li.InvalidInput, match="no projection"):
+    with raises("no_projection", "domain", kind=li.InvalidInput):
         li.train(convex_set, (FEATURES, LABELS))
     run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(RECORDS), 0.5, SILENT, 1)
-    with pytest.raises(li.InvalidInput, match="start must have shape"):
+    with raises("start_shape", "start", kind=li.InvalidInput):
         li.train(run, (FEATURES, LABELS), start=[0.0])
 
 
@@ -199,7 +200,7 @@ def test_released_iterates_are_returned_and_charged() -> None:
     assert found.report(1e-5).epsilon > 1.05 * li.account(run, 1e-5).epsilon
     again = li.train(run.first(4), (FEATURES, LABELS), seed=2).weights
     assert li.train(run, (FEATURES, LABELS), releases=[4], seed=2).released[4] == pytest.approx(again)
-    with pytest.raises(li.InvalidInput, match="at most steps = 12"):
+    with raises("must_be", "releases", kind=li.InvalidInput, allowed="at most steps = 12"):
         li.train(run, (FEATURES, LABELS), releases=[13])
 
 
@@ -216,13 +217,13 @@ def test_a_gradient_of_ones_own_is_clipped_record_by_record() -> None:
     one = li.train(runs[0], (FEATURES, LABELS), seed=1).weights
     two = li.train(runs[1], (FEATURES, LABELS), loss=gradients, start=np.zeros(3), seed=1).weights
     assert one == pytest.approx(two, abs=1e-12)
-    with pytest.raises(li.InvalidInput, match="start must be given"):
+    with raises("start_not_given", "start", kind=li.InvalidInput):
         li.train(runs[1], (FEATURES, LABELS), loss=gradients)
-    with pytest.raises(li.InvalidInput, match="one gradient per record"):
+    with raises("gradients_shape", "loss", kind=li.InvalidInput):
         li.train(runs[1], (FEATURES, LABELS), loss=lambda *_: np.zeros(3), start=np.zeros(3))
-    with pytest.raises(li.InvalidInput, match="finite gradients"):
+    with raises("gradients_not_finite", "loss", kind=li.InvalidInput):
         li.train(runs[1], (FEATURES, LABELS), loss=lambda *_: np.full((8, 3), np.nan), start=np.zeros(3))
-    with pytest.raises(li.InvalidInput, match="must be a function"):
+    with raises("must_be", "loss", kind=li.InvalidInput, allowed="a function of weights, features and targets"):
         li.train(runs[1], (FEATURES, LABELS), loss=3, start=np.zeros(3))  # type: ignore[arg-type]
 
 
@@ -284,7 +285,7 @@ def test_a_row_of_absurd_length_is_one_of_the_declared_length(length: float, dty
 def test_the_domain_is_that_of_the_weights() -> None:
     for domain in (li.Box(side=0.05, dimension=2), li.Unbounded(dimension=1)):
         run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(RECORDS), 0.5, li.OnIterate(0.1), 3, domain)
-        with pytest.raises(li.InvalidInput, match="one dimension per weight, 3"):
+        with raises("domain_dimension", kind=li.InvalidInput, weights=3):
             li.train(run, (FEATURES, LABELS))
 
 

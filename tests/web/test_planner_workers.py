@@ -19,6 +19,7 @@ from lastiterate.web.form import as_form
 from lastiterate.web.serve import example
 from lastiterate.web.streaming import Answer
 from lastiterate.web.workers import TooBusy, Workers
+from raising import raises
 
 on_linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="CPU time is read from /proc")
 
@@ -141,7 +142,7 @@ def test_questions_wait_for_each_other_and_too_many_are_refused(monkeypatch: pyt
         found = await asyncio.gather(*(answered(workers) for _ in range(4)))
         assert len({one["epsilon"] for one in found}) == 1
         monkeypatch.setattr(module, "_MOST_WAITING", 0)
-        with pytest.raises(TooBusy, match="Too many computations"):
+        with raises("too_many_waiting", kind=TooBusy):
             await answered(workers)
 
     run(work)
@@ -150,7 +151,7 @@ def test_questions_wait_for_each_other_and_too_many_are_refused(monkeypatch: pyt
 def test_whoever_waits_too_long_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work(workers: Workers) -> None:
         monkeypatch.setattr(module, "_LONGEST_WAIT", 0.01)
-        with pytest.raises(TooBusy, match="did not end"):
+        with raises("others_did_not_end", kind=TooBusy):
             await answered(workers)  # nothing is ready so soon
 
     run(work)

@@ -17,7 +17,7 @@ import numpy as np
 from lastiterate.algorithms.batches import Turns
 from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
-from lastiterate.errors import must_be
+from lastiterate.errors import InvalidInput
 from lastiterate.facts import Fact, fact
 from lastiterate.mixing.blocks import mixed_profile
 from lastiterate.mixing.ends import Ends
@@ -63,7 +63,7 @@ def blocks_of(process: Process, length: int) -> Notion:
 def blocks_of_alike(process: Process, length: int) -> Notion:
     """The same for steps that are all alike."""
     if length > (most := _most_rounds(process)):  # a small file must not ask for hours
-        raise must_be("length", f"at most {most} rounds", f"{length}", called="a block")
+        raise InvalidInput("blocks_too_long", most=most, got=f"{length}")
     ends = ends_of(process, length)
     blocks = -(-len(process) // (length * _round(process)))
     return mixed_profile(ends.common_delta, ends.apart_delta, blocks)

@@ -135,6 +135,11 @@ MESSAGES: dict[str, Message] = {
         "nesterov needs a momentum above 0 and no dampening. Got momentum = {momentum:g} and dampening = {dampening:g}."
     ),
     "dampening_needs_momentum": "dampening needs a momentum above 0. Got dampening = {dampening:g} and no momentum.",
+    # Facts that are read.
+    "fact_basis": "{of} cannot be {basis}.",
+    "fact_not_of_kind": "{of} cannot have the values {got}.",
+    "fact_unknown": "a fact must have one of the known codes. Got {got}.",
+    "fact_values": "{of} must have the values {wanted}. Got {got}.",
     # Guarantees as curves.
     "adjacencies_differ": (
         "guarantees with different adjacencies cannot be combined. Got {first!r} and {other!r}. Account for every part "
@@ -195,6 +200,7 @@ MESSAGES: dict[str, Message] = {
     "name_of_another_theorem": (
         "{name!r} is the name of a theorem of the library, and this is another one. Give it a name of its own."
     ),
+    "blocks_too_long": "blocks must have at most {most} rounds. Got {got}.",
     "distance_not_hidden": "no number of steps hides the largest distance.",
     "gradient_not_bounded": "a record's gradient has no bound.",
     "no_finite_schedule": "no schedule has a finite cost.",
