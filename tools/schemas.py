@@ -139,10 +139,6 @@ def report() -> dict[str, Any]:
                 "citation": TEXT,
                 "releases": COUNTS,
                 "guarantees": {"type": "array", "items": guarantee},
-                "alternatives": {
-                    "type": "array",
-                    "items": table({"change": TEXT, "epsilon": EPSILON, "theorem": TEXT, "run": RUN}),
-                },
                 "inapplicable": {"type": "array", "items": table({"theorem": TEXT, "reasons": LISTED})},
                 "assumptions": LISTED,
                 "caveats": LISTED,

@@ -189,7 +189,7 @@ def measured(setting: Setting) -> Row:
     lower = sandwich.lower
     ratio = sandwich.upper / lower.epsilon if lower.epsilon > 0 else None
     theorem = report.best.theorem.name
-    return Row(setting.name, sandwich.upper, lower.epsilon, ratio, theorem, lower.instance, seconds)
+    return Row(setting.name, sandwich.upper, lower.epsilon, ratio, theorem, str(lower.instance), seconds)
 
 
 def blamed(row: Row) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 import lastiterate as li
 from lastiterate.accounting import alternatives
 from lastiterate.algorithms import kinds
-from lastiterate.algorithms.encode import run_from_dict
+from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.algorithms.losses import Loss
 from lastiterate.digits import above
 
@@ -42,9 +41,7 @@ def test_each_is_another_run_that_costs_less(name: str) -> None:
     """
     run, releases = RUNS[name], [30] if name == "checkpoints" else []
     report = li.account(run, 1e-5, releases)
-    start = time.thread_time()
     found = report.alternatives
-    assert time.thread_time() - start < 3.0  # a second, and what was begun
     assert [one.epsilon for one in found] == sorted(one.epsilon for one in found)
     for one in found:
         assert one.run.adjacency is run.adjacency
@@ -75,22 +72,22 @@ def test_each_is_another_run_that_costs_less(name: str) -> None:
 def test_the_page_says_it_with_numbers(name: str, said: list[str]) -> None:
     report = li.account(RUNS[name], 1e-5)
     page = report.details()
-    section = " ".join(page.split("Changes that lower ε")[1].split("Assumptions you must guarantee")[0].split())
+    section = " ".join(page.split("Changes that lower ε")[1].split())
     for one in report.alternatives:
         assert f": ε = {above(one.epsilon)} ({one.theorem})" in str(one)
         assert str(one) in section
     for words in said:
         assert words in section
     assert max(map(len, page.splitlines())) <= 110
-    assert " ".join(str(report.alternatives[0]).split()) in " ".join(str(report).split())  # the best of them, in short
-    assert [one["change"] for one in report.to_dict()["alternatives"]] == [one.change for one in report.alternatives]
+    assert "report.alternatives" in str(report)
 
 
 @pytest.mark.parametrize("loss", [kind.example for kind in kinds.LOSSES], ids=lambda loss: loss.kind)
 def test_what_is_offered_can_be_written_down(loss: Loss) -> None:
     report = li.account(li.Run(loss, li.FullBatch(100), 0.1, li.OnMeanGradient(0.1), 500), 1e-5)
-    for one in report.to_dict()["alternatives"]:
-        assert run_from_dict(one["run"]).adjacency is li.REPLACE_ONE
+    for one in report.alternatives:
+        assert run_from_dict(run_to_dict(one.run)) == one.run
+        assert one.run.adjacency is li.REPLACE_ONE
 
 
 def test_nothing_is_said_where_hiding_the_iterates_helps() -> None:
@@ -98,7 +95,7 @@ def test_nothing_is_said_where_hiding_the_iterates_helps() -> None:
     assert report.composition > 2 * report.epsilon
     assert report.alternatives == ()
     assert "Changes that lower ε" not in report.details()
-    assert "smaller ε" not in str(report)
+    assert "report.alternatives" not in str(report)
     once = li.Run(NETWORK, li.FullBatch(1000), 0.1, li.OnGradientSum(1.1, 1.0), 1)
     assert li.account(once, 1e-5).alternatives == ()
 
@@ -117,6 +114,9 @@ def test_a_run_with_adam_is_offered_plain_steps() -> None:
     assert any(one.change == "with_plain_steps" for one in li.account(run, 1e-5).alternatives)
 
 
-def test_no_time_means_no_alternatives(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alternatives, "_PATIENCE", -1.0)
-    assert li.account(SHUFFLED, 1e-5).alternatives == ()
+def test_they_are_computed_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alternatives, "cheaper", lambda _: pytest.fail("nobody asked"))
+    report = li.account(SHUFFLED, 1e-5)
+    assert str(report)
+    assert report._repr_html_()
+    assert report.to_json()

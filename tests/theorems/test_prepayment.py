@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from lastiterate.kernel.prepaid import Kept, Smooth, kept, longest, price, walke
 from lastiterate.kernel.steps import Refused, Steps
 from lastiterate.shift.prepay import best_path
 from lastiterate.shift.slopes import best_slopes
+from lastiterate.theorems.bok2024 import PASSES_COMPOSITION
 from lastiterate.theorems.hidden_place import HIDDEN_PLACE, PREPAID_HIDDEN_PLACE
 from lastiterate.theorems.prepayment import PREPAID_ORDER, PREPAYMENT
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE
@@ -342,3 +344,12 @@ def test_a_hidden_place_has_three_pushes() -> None:
     both, prepaid, hidden = (theorem.notion(run.process).epsilon(DELTA) for theorem in theorems)
     assert both < prepaid * 1.002
     assert both < hidden
+
+
+def test_steps_without_a_lipschitz_constant_leave_other_theorems_in_peace() -> None:
+    """Nothing is proved then, and nothing fails."""
+    process = logistic_run(EACH, 0.1, 2).process
+    unknown = replace(process, lipschitz=np.full(len(process), math.inf))
+    for theorem in (PREPAYMENT, PREPAID_ORDER, PREPAID_HIDDEN_PLACE):
+        assert theorem.notion(unknown).epsilon(DELTA) == math.inf
+    assert math.isfinite(PASSES_COMPOSITION.notion(unknown).epsilon(DELTA))

@@ -256,7 +256,8 @@ def test_the_loss_is_part_of_the_identity() -> None:
 
 def test_the_identity_is_the_same_in_another_process() -> None:
     """Sets come in another order there, and everything lies elsewhere in memory."""
-    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import test_checkpoint_file as t; "
+    folders = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+    code = f"import sys; sys.path[:0] = {folders!r}; import test_checkpoint_file as t; "
     code += "print(*(t.a_training(loss=one).identity for one in t.LOSSES.values()))"
     environment = {**os.environ, "PYTHONHASHSEED": "7"}
     child = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)

@@ -30,8 +30,17 @@ Table = dict[str, Any]
 def test_an_account_comes_in_parts_the_claim_first(ask: Ask, run: Table) -> None:
     status, parts = ask(ask="account", run=run, delta=1e-5)
     assert status == 200
-    assert [one["part"] for one in parts] == ["answer", "lower", "attack", "report", "curves", "curves", "curves"]
-    claim, lower, attack, report, ours, papers, lowers = parts
+    assert [one["part"] for one in parts] == [
+        "answer",
+        "lower",
+        "attack",
+        "report",
+        "alternatives",
+        "curves",
+        "curves",
+        "curves",
+    ]
+    claim, lower, attack, report, _, ours, papers, lowers = parts
     assert claim["epsilon"] == report["epsilon"] == li.account(example(), 1e-5).epsilon
     assert ours["ours"][-1] == pytest.approx(claim["epsilon"], rel=1e-9)
     assert ours["composition"][-1] == claim["composition"]

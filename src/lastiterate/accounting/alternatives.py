@@ -7,7 +7,6 @@ Another adjacency is another claim, and no alternative.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
 _LITTLE_BETTER = 1.25  # composition over ε: up to here hiding the iterates brings little
 _WORTH_IT = 0.8  # of ε, at most, is left of it by what is worth a line
-_PATIENCE = 1.0  # CPU seconds: what has not begun by then is left out
 _MANY_STEPS, _MUCH_WORK = 50_000, 5_000_000  # steps, and steps times places: beyond, only compositions are quick
 _SLOW = (REFLECTION, BLOCK_MIXING, HIDDEN_PARTICIPATION)
 _SHORTER_STEPS = (1.0, 0.25, 1 / 16, 1 / 64)
@@ -61,21 +59,23 @@ class Alternative:
         return f"{worded(self.change, **self.values)}: ε = {above(self.epsilon)} ({self.theorem})"
 
 
+def hiding_helps_little(report: Report) -> bool:
+    """Whether ε is nearly that of releasing every iterate; not asked for the records of one person."""
+    return not report.members and report.composition <= _LITTLE_BETTER * report.epsilon
+
+
 def cheaper(report: Report) -> tuple[Alternative, ...]:
     """The smallest ε first; none where releasing only the last iterate already helps."""
-    if report.composition > _LITTLE_BETTER * report.epsilon:
+    if not hiding_helps_little(report):
         return ()
-    end = time.thread_time() + _PATIENCE
     ways = [*_other_batches(report.run), *(changes(report.run) for changes in _WAYS)]
-    found = [_mildest(report, changes, end) for changes in ways]
+    found = [_mildest(report, changes) for changes in ways]
     return tuple(sorted((one for one in found if one is not None), key=lambda one: one.epsilon))
 
 
-def _mildest(report: Report, changes: Iterator[Change], end: float) -> Alternative | None:
+def _mildest(report: Report, changes: Iterator[Change]) -> Alternative | None:
     """Of changes that go farther and farther, the first that is worth it."""
     for change in changes:
-        if time.thread_time() > end:
-            return None
         alternative = _priced(report, *change)
         if alternative is not None and alternative.epsilon <= _WORTH_IT * report.epsilon:
             return alternative

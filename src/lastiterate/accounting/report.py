@@ -140,11 +140,9 @@ class Report:
     def alternatives(self) -> tuple[Alternative, ...]:
         """Runs that differ in one respect and have a smaller ε, smallest first; none if hiding iterates already helps.
 
-        Each keeps the neighbours, the number of steps and the noise per step. Computed on first use, in about a second; none
-        for the records of one person, because other batches would change when they are used.
+        Each keeps the neighbours, the number of steps and the noise per step. Computed on first use; none for the
+        records of one person, because other batches would change when they are used.
         """
-        if self.members:
-            return ()
         from lastiterate.accounting.alternatives import cheaper
 
         return cheaper(self)
@@ -275,10 +273,6 @@ class Report:
             "guarantees": [
                 {"theorem": one.theorem.name, "citation": one.theorem.citation, "epsilon": epsilon}
                 for one, epsilon in zip(self.guarantees, self.epsilons, strict=True)
-            ],
-            "alternatives": [
-                {"change": one.change, "epsilon": one.epsilon, "theorem": one.theorem, "run": run_to_dict(one.run)}
-                for one in self.alternatives
             ],
             "inapplicable": [
                 {"theorem": one.theorem.name, "reasons": facts_to_json(one.reasons)} for one in self.inapplicable

@@ -153,9 +153,12 @@ def latest_turns(steps: Steps, ends: Counts) -> Floats:
         chosen = np.flatnonzero(lengths == length)
         at = ends[chosen[:1] if steps.alike else chosen] - length
         carried = np.zeros(len(at))
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             for _ in range(length):
                 at = at + 1
-                carried = np.maximum(carried * steps.lipschitz[at], steps.sensitivity[at])
+                stretched = np.where(
+                    carried > 0, carried * steps.lipschitz[at], 0.0
+                )  # where nothing is apart, 0·∞ is 0
+                carried = np.maximum(stretched, steps.sensitivity[at])
         pushes[chosen] = carried * (1 + length * 2.0**-52)
     return pushes

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from lastiterate.errors import Unavailable
 from lastiterate.numerics.arrays import Floats
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.notion import Notion
+from lastiterate.privacy.profile import Profile
 from lastiterate.privacy.slack import with_slack
 
 # Below δ, as powers of ten: what is left out costs little there, and a guarantee gets only slowly worse with them.
@@ -73,7 +75,10 @@ class ChosenSlack(ForEachDepth):
     def member(self, power: int) -> Notion:
         if power not in self._known:
             exception = self.exception(power)
-            self._known[power] = with_slack(self.with_exception(exception), exception)
+            try:
+                self._known[power] = with_slack(self.with_exception(exception), exception)
+            except Unavailable:
+                self._known[power] = Profile(epsilons=[0.0], deltas=[1.0])  # nothing is proved
         return self._known[power]
 
     def _after(self, mu: float) -> ChosenSlack:

@@ -1,4 +1,4 @@
-"""A report as a notebook renders it: the claim in full, everything else folded. It says what `report.details()` says."""
+"""A report as a notebook renders it: the claim in full, all else of `report.details()` folded, without alternatives."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lastiterate.accounting.alternatives import hiding_helps_little
 from lastiterate.accounting.detection import FALSE_POSITIVE_RATE, detection_rates
 from lastiterate.algorithms.per_step import each, extremes
 from lastiterate.digits import above, below
@@ -51,6 +52,8 @@ def details_text(report: Report) -> Iterator[str]:
         yield from textwrap.wrap(line, _WIDTH, subsequent_indent="  ")
     for title, entries in sections(report):
         yield from _section(title, entries)
+    if changed := list(_alternatives(report)):
+        yield from _section("Changes that lower ε", changed)
 
 
 def claim(report: Report) -> Iterator[str]:
@@ -79,9 +82,9 @@ def attack_sentence(report: Report) -> str:
 
 
 def _in_short(report: Report) -> Iterator[str]:
-    """Yield what would lower ε most, and the assumptions in few words, by who stands for them."""
-    if report.alternatives:
-        yield f"A different run with a smaller ε: {report.alternatives[0]}"
+    """Yield where to look for a smaller ε, and the assumptions in few words, by who stands for them."""
+    if hiding_helps_little(report):
+        yield "Hiding the iterates helps little here: report.alternatives has changes of the run that lower ε."
     for basis, title in ((Basis.ENFORCED, "Enforced"), (Basis.CHECKED, "Checked"), (Basis.PROMISED, "You promise")):
         if facts := [one for one in report.assumptions if one.basis is basis]:
             yield f"{title}: {'; '.join(english.short(one.code, dict(one.values)) for one in facts)}."
@@ -93,7 +96,6 @@ def sections(report: Report) -> Iterator[tuple[str, Entries]]:
     titled: dict[str, Iterable[str] | Iterable[tuple[str, str]]] = {
         "Run": described(report.run),
         "Interpretation": [*meaning(report), *_advice(report), _neighbours(report), _worst_case(report)],
-        "Changes that lower ε": _alternatives(report),
         **by_basis,
         "All guarantees, smallest ε first": _table(report),
         "Theorems that do not apply": refusals(report.inapplicable, report.run.process.update.plain),

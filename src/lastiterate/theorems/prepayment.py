@@ -13,7 +13,6 @@ from functools import lru_cache, partial
 import numpy as np
 
 from lastiterate.algorithms.process import Process
-from lastiterate.errors import Unavailable
 from lastiterate.facts import Fact, fact
 from lastiterate.kernel.places import Places
 from lastiterate.kernel.prepaid import (
@@ -35,6 +34,7 @@ from lastiterate.progress import tracked
 from lastiterate.shift.prepay import best_path, paid_at_once
 from lastiterate.theorems.evidence import (
     Evidence,
+    NoFiniteBound,
     Path,
     Prepaying,
     RecordSchedules,
@@ -82,6 +82,8 @@ def prepaid_evidence(process: Process, averaged: bool, slack: float) -> Evidence
     stretches, prepaying = prepaid_stretches(process, places, [(place,) for place in wanted], slack, functions=1)
     found = tuple(RecordSchedules(place, weight, stretches[(place,)]) for place, weight in wanted.items())
     mus, weights = [record.mu for record in found], [record.weight for record in found]
+    if not all(map(math.isfinite, mus)):
+        raise NoFiniteBound("prepayment_not_finite")
     notion = AveragedGaussianDP(mus=mus, weights=weights) if averaged else GaussianDP(max(mus))
     return Evidence(notion, schedules=found, prepaying=prepaying)
 
@@ -99,7 +101,7 @@ def prepaid_stretches(
             return found, Prepaying(functions, slack, largest)
         except TooLarge:
             continue
-    raise Unavailable("prepayment_not_finite")
+    raise NoFiniteBound("prepayment_not_finite")
 
 
 def _stretches(

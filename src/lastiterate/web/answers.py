@@ -91,6 +91,10 @@ def _whole(report: Report, _: bool) -> Iterator[Part]:
     yield {**report.to_dict(), **words, "described": described(report.run)}
 
 
+def _alternatives(report: Report, _: bool) -> Iterator[Part]:
+    yield {"sentences": list(map(str, report.alternatives))}
+
+
 def _calibrated(question: Mapping[str, Any]) -> Iterator[Part]:
     free, before, epsilon = Free.named(_given(question, "free")), _run(question), _given(question, "epsilon")
     run = calibrate(before, epsilon=epsilon, delta=_given(question, "delta"), free=free)
@@ -110,7 +114,7 @@ def _planned(question: Mapping[str, Any]) -> Iterator[Part]:
         passes=_given(question, "passes"),
     )
     plain = found.to_dict()
-    more = [{"way": one.way, "called": one.settings.way.called, "run": as_form(one.run)} for one in found]
+    more = [{"described": one.way, "called": one.settings.way.called, "run": as_form(one.run)} for one in found]
     plans = [{**one, **other} for one, other in zip(plain["plans"], more, strict=True)]
     yield {"part": "plans", **plain, "plans": plans}
 
@@ -198,5 +202,6 @@ PARTS: Mapping[str, Callable[[Report, bool], Iterator[Part]]] = {
     "lower": _lower,
     "attack": _attack,
     "report": _whole,
+    "alternatives": _alternatives,
     "curves": curves,
 }

@@ -46,10 +46,8 @@ class Workers:
         self._closed = True
         for _ in range(self._waiting):
             self._free.put_nowait(None)
-        for task in self._starting:
-            task.cancel()
-        await asyncio.gather(*self._starting, return_exceptions=True)
         await asyncio.gather(*(self._end(process) for process in list(self._all)))
+        await asyncio.gather(*self._starting)
 
     @asynccontextmanager
     async def answer(self, question: bytes) -> AsyncIterator[AnswerLines]:
@@ -110,7 +108,9 @@ class Workers:
         process = await create_subprocess_exec(*_COMMAND, stdin=PIPE, stdout=PIPE, limit=_LONGEST_LINE)
         self._all.add(process)
         assert process.stdout is not None
-        if await process.stdout.readline() == _READY:
+        if self._closed:
+            await self._end(process)
+        elif await process.stdout.readline() == _READY:
             self._free.put_nowait(process)
 
     async def _end(self, process: Process) -> None:

@@ -4,13 +4,13 @@ import { Asking } from "./asking.js";
 import { Controls } from "./controls.js";
 import { blame, forgive } from "./fields.js";
 import { Plans } from "./plans.js";
-import { showAnswer, showAttack, showGrowth, showLower, showReport, showTrouble, stale } from "./results.js";
+import { showAlternatives, showAnswer, showAttack, showGrowth, showLower, showReport, showTrouble, stale } from "./results.js";
 
 const at = (id) => document.getElementById(id);
 const PAUSE = 60; // milliseconds without a change before a question is asked
 const BAR = 300; // milliseconds before a bar is shown
-const STAGES = ["answer", "lower", "attack", "report", "curves", "curves", "curves"];
-const SHOW = { answer: showAnswer, lower: showLower, attack: showAttack, report: showReport, curves: showGrowth };
+const STAGES = ["answer", "lower", "attack", "report", "alternatives", "curves", "curves", "curves"];
+const SHOW = { answer: showAnswer, lower: showLower, attack: showAttack, report: showReport, alternatives: showAlternatives, curves: showGrowth };
 const USUAL_TARGET = 1;
 
 const accounting = new Asking();

@@ -66,6 +66,6 @@ export class Plans {
     const noise = `${one.noise_is === "std" ? "std" : "multiplier"} ${shown(typed(one.noise, 4))}`;
     const seconds = `${shown(typed(one.seconds, 2))} s`;
     const cells = [one.batches, one.epochs, shown(typed(one.step_size)), shown(typed(one.l2, 2)), noise, shown(typed(one.expected_error, 2)), upper(one.composed_epsilon, 3), seconds];
-    return [element("td", { title: one.way }, one.called), ...cells.map((cell) => element("td", { className: "number" }, String(cell))), element("td", {}, button)];
+    return [element("td", { title: one.described }, one.called), ...cells.map((cell) => element("td", { className: "number" }, String(cell))), element("td", {}, button)];
   }
 }

@@ -51,10 +51,11 @@ export function showReport(report) {
   list("described", report.described);
   list("refused", report.refused);
   at("refused-title").textContent = `${report.refused.length} theorems that do not apply`;
-  at("cheaper").hidden = report.alternatives.length === 0;
-  at("cheaper").querySelector("ul").replaceChildren(
-    ...report.alternatives.map((one) => element("li", {}, `ε = ${upper(one.epsilon)} ${one.change}, by ${one.theorem}`)),
-  );
+}
+
+export function showAlternatives({ sentences }) {
+  at("cheaper").hidden = sentences.length === 0;
+  at("cheaper").querySelector("ul").replaceChildren(...sentences.map((one) => element("li", {}, one)));
 }
 
 const times = (epsilon, best) => (epsilon === best ? "1" : epsilon === null ? "∞" : best > 0 ? (epsilon / best).toPrecision(3) : "∞");
