@@ -349,7 +349,7 @@ def test_a_hidden_place_has_three_pushes() -> None:
 def test_steps_without_a_lipschitz_constant_leave_other_theorems_in_peace() -> None:
     """Nothing is proved then, and nothing fails."""
     process = logistic_run(EACH, 0.1, 2).process
-    unknown = replace(process, lipschitz=np.full(len(process), math.inf))
+    unknown = replace(process, lipschitz=np.broadcast_to(math.inf, len(process)))
     for theorem in (PREPAYMENT, PREPAID_ORDER, PREPAID_HIDDEN_PLACE):
         assert theorem.notion(unknown).epsilon(DELTA) == math.inf
     assert math.isfinite(PASSES_COMPOSITION.notion(unknown).epsilon(DELTA))
