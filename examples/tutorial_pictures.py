@@ -44,10 +44,10 @@ def engineer() -> None:
     run, passes = names_of("engineer")["run"], whole(1, 100, 14)
     reports = [li.account(replace(run, steps=li.epochs(count)), delta=1e-6) for count in passes]
     figure, axes = picture("Only the last iterate is released: ε stops growing")
-    curve(axes, passes, [one.composition for one in reports], "every iterate\nreleased", GREY)
+    curve(axes, passes, [one.epsilon_all_released for one in reports], "every iterate\nreleased", GREY)
     last = [one.epsilon for one in reports]
     curve(axes, passes, last, "last iterate only", RED, above=3)
-    lower = [one.sandwich.lower.epsilon for one in reports]
+    lower = [one.lower_bound.epsilon for one in reports]
     curve(axes, passes, lower, "lower bound", BLACK, ":", above=-3)
     axes.set(xscale="log", xlim=(1, 340), yscale="log", ylim=(0.2, 45), xlabel="epochs", ylabel="ε at δ = 1e-6")
     axes.set_yticks([0.3, 1, 3, 10, 30], ["0.3", "1", "3", "10", "30"])
@@ -120,7 +120,7 @@ def opacus() -> None:
     reports = [li.account(replace(run, steps=li.epochs(count)), delta=1e-5) for count in passes]
     step = li.notions.subsampled_gaussian(mu=1 / 1.5, inclusion=1 / 12)
     figure, axes = picture("Logistic regression with Opacus and a shuffled loader: which ε holds?")
-    curve(axes, passes, [one.composition for one in reports], "holds: every\niterate released", GREY)
+    curve(axes, passes, [one.epsilon_all_released for one in reports], "holds: every\niterate released", GREY)
     curve(axes, passes, [one.epsilon for one in reports], "holds: last iterate\nonly", RED, above=-10)
     printed = [step.compose(12 * count).epsilon(1e-5) for count in passes]
     curve(axes, passes, printed, "printed by Opacus,\nfor Poisson batches", YELLOW, "--", above=10)
@@ -136,7 +136,7 @@ def releases() -> None:
     reports = [li.account(run, delta=1e-5, releases=steps[count]) for count in counts]
     figure, axes = picture("60 steps: every checkpoint that is released raises ε")
     axes.plot(counts, [one.epsilon for one in reports], "o-", color=RED, linewidth=2.2, markersize=4)
-    every = reports[0].composition
+    every = reports[0].epsilon_all_released
     axes.axhline(every, linestyle=":", color=GREY, linewidth=1.6)
     name(axes, 0, every, f"every iterate released: {every:.2f}", GREY, above=8)
     name(axes, 0, reports[0].epsilon, f"last iterate only: {reports[0].epsilon:.2f}", BLACK, above=-6)
@@ -154,7 +154,7 @@ def privacy_officer() -> None:
     axes.plot(100 * alarms, 100 * (1 - every.notion.tradeoff(alarms)), color=GREY, linewidth=1.6)
     axes.plot(100 * alarms, 100 * (1 - report.tradeoff(alarms)), color=RED, linewidth=2.2)
     axes.plot([0, 100], [0, 100], ":", color=BLACK, linewidth=1.6)
-    name(axes, 15, 76, f"every iterate released: ε = {report.composition:.1f}", GREY)
+    name(axes, 15, 76, f"every iterate released: ε = {report.epsilon_all_released:.1f}", GREY)
     name(axes, 22, 58, f"this claim: ε = {report.epsilon:.2f}", RED)
     name(axes, 62, 52, "guessing", BLACK)
     axes.set(xlim=(0, 100), ylim=(0, 100), xlabel="false positives, % of unchanged data sets")
@@ -173,7 +173,7 @@ def researcher() -> None:
     }
     figure, axes = picture("Upper bounds by theorem, and the lower bound of an exact instance")
     processes = [replace(run, steps=count).process for count in steps]
-    theorems = {one.name: one for one in li.CATALOGUE}
+    theorems = {one.name: one for one in li.theorems.CATALOGUE}
     for theorem, (text, colour) in shown.items():
         curve(axes, steps, [theorems[theorem].apply(one).epsilon(1e-6) for one in processes], text, colour)
     lower = [li.lower_bound(replace(run, steps=count), delta=1e-6).epsilon for count in steps]
@@ -200,6 +200,6 @@ PICTURES: dict[str, Callable[[], None]] = {
 }
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", li.PrivacyLeak)  # models of a picture have seeds, and are not released
+    warnings.simplefilter("ignore", li.errors.PrivacyLeak)  # models of a picture have seeds, and are not released
     for chosen in sys.argv[1:] or PICTURES:
         PICTURES[chosen]()

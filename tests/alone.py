@@ -12,7 +12,7 @@ from lastiterate.accounting.ranked import Ranked
 
 def by_theorem(name: str, run: li.Run, delta: float, releases: Iterable[int] = ()) -> li.accounting.Report:
     """Only this theorem is asked."""
-    return account_by([next(one for one in li.CATALOGUE if one.name == name)], run, delta, releases)
+    return account_by([next(one for one in li.theorems.CATALOGUE if one.name == name)], run, delta, releases)
 
 
 def alone(report: li.accounting.Report, guarantee: li.theorems.Guarantee) -> li.accounting.Report:

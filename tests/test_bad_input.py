@@ -30,7 +30,7 @@ from strategies import deltas, epsilons
 
 HOW_MANY = 3000
 
-GAUSSIAN = li.GaussianDP(mu=1.0)
+GAUSSIAN = li.notions.GaussianDP(mu=1.0)
 STEP = li.notions.subsampled_gaussian(mu=1.0, inclusion=0.1)
 CURVE = li.notions.RenyiDP(rho=0.1)
 PROFILE = li.notions.Profile(epsilons=[0.0, 1.0], deltas=[0.1, 1e-6])
@@ -109,8 +109,8 @@ NOT_RELEASES = Bad(
 
 # (function, arguments that are good, the one that is bad, values that are bad)
 CASES: list[tuple[Callable[..., Any], dict[str, Any], str, Bad]] = [
-    (li.GaussianDP, {"mu": 1.0}, "mu", NOT_AN_EPSILON),
-    (li.GaussianDP, {"mu": 1.0}, "adjacency", NOT_A_CHOICE),
+    (li.notions.GaussianDP, {"mu": 1.0}, "mu", NOT_AN_EPSILON),
+    (li.notions.GaussianDP, {"mu": 1.0}, "adjacency", NOT_A_CHOICE),
     (li.notions.RenyiDP, {}, "rho", NOT_AN_EPSILON),
     (li.notions.RenyiDP, {"divergences": [0.1, 0.2]}, "orders", Bad(([1.0, 2.0], [2.0], [math.nan, 2.0], "x", [[2, 3]],))),
     (li.notions.RenyiDP, {"orders": [2.0, 3.0]}, "divergences", Bad(([-0.1, 1.0], [0.1], [math.inf, 1.0], None,))),
@@ -201,21 +201,21 @@ CASES: list[tuple[Callable[..., Any], dict[str, Any], str, Bad]] = [
     (li.FullBatch, {}, "records", NOT_A_COUNT),
     (li.Poisson, {"rate": 0.1}, "records", NOT_A_COUNT),
     (li.Poisson, {"records": 9}, "rate", NOT_A_RATE),
-    (li.PoissonMean, {"rate": 0.1}, "records", NOT_A_COUNT),
-    (li.PoissonMean, {"records": 9}, "rate", NOT_A_RATE),
+    (li.parts.PoissonMean, {"rate": 0.1}, "records", NOT_A_COUNT),
+    (li.parts.PoissonMean, {"records": 9}, "rate", NOT_A_RATE),
     (li.Ball, {}, "radius", NOT_POSITIVE),
-    (li.Box, {"dimension": 2}, "side", NOT_POSITIVE),
-    (li.Box, {"side": 2.0}, "dimension", NOT_A_COUNT),
-    (li.ConvexSet, {}, "diameter", NOT_POSITIVE),
-    (li.L1, {}, "weight", NOT_AN_EPSILON),
-    (li.NuclearNorm, {}, "weight", NOT_AN_EPSILON),
-    (li.ElasticNet, {"l2": 1.0}, "l1", NOT_AN_EPSILON),
-    (li.ElasticNet, {"l1": 1.0}, "l2", NOT_AN_EPSILON),
-    (li.ConvexTerm, {}, "modulus", NOT_AN_EPSILON),
+    (li.parts.Box, {"dimension": 2}, "side", NOT_POSITIVE),
+    (li.parts.Box, {"side": 2.0}, "dimension", NOT_A_COUNT),
+    (li.parts.ConvexSet, {}, "diameter", NOT_POSITIVE),
+    (li.parts.L1, {}, "weight", NOT_AN_EPSILON),
+    (li.parts.NuclearNorm, {}, "weight", NOT_AN_EPSILON),
+    (li.parts.ElasticNet, {"l2": 1.0}, "l1", NOT_AN_EPSILON),
+    (li.parts.ElasticNet, {"l1": 1.0}, "l2", NOT_AN_EPSILON),
+    (li.parts.ConvexTerm, {}, "modulus", NOT_AN_EPSILON),
     (li.epochs, {}, "count", NOT_A_COUNT),
     *((li.Run, RUN, name, NOT_A_PART) for name in ("loss", "batches", "noise")),
     (li.Run, RUN, "domain", Bad((1, 0.5, "x", object(), li.Ball,))),
-    (li.Run, RUN, "prox", Bad((1, 0.5, "x", object(), li.L1,))),
+    (li.Run, RUN, "prox", Bad((1, 0.5, "x", object(), li.parts.L1,))),
     (li.Run, RUN, "step_size", NOT_PER_STEP),
     (li.Run, RUN, "step_size", Bad(([0.1, 0.2], [0.1] * 5,))),
     (li.Run, RUN, "steps", NOT_A_COUNT),
@@ -230,7 +230,7 @@ CASES: list[tuple[Callable[..., Any], dict[str, Any], str, Bad]] = [
     (li.calibrate, {"run": GOOD_RUN, "delta": 1e-5}, "epsilon", NOT_POSITIVE),
     (li.calibrate, {"run": GOOD_RUN, "epsilon": 1.0}, "delta", NOT_A_DELTA),
     (li.calibrate, {"run": GOOD_RUN, "epsilon": 1.0, "delta": 1e-5}, "free", NOT_A_CHOICE),
-    (li.calibrate, {"run": GOOD_RUN, "epsilon": 1.0, "delta": 1e-5, "free": li.STEPS}, "most_steps", NOT_A_COUNT),
+    (li.calibrate, {"run": GOOD_RUN, "epsilon": 1.0, "delta": 1e-5, "free": "steps"}, "most_steps", NOT_A_COUNT),
     (li.calibrate, {"run": GOOD_RUN, "epsilon": 1.0, "delta": 1e-5}, "releases", NOT_RELEASES),
     (li.read_run, {}, "path", Bad(("missing.toml", "x.yaml", "/", 5, None,))),
     (li.Run, RUN, "steps", Bad((10**13, li.epochs(10**12),))),
@@ -265,7 +265,7 @@ def name_of(case: Any) -> str:
 def test_bad_input_is_one_clear_sentence(case: Any) -> None:
     function, good, name, bad = case
     for value in bad.values(HOW_MANY):
-        with pytest.raises(li.LastIterateError) as caught:
+        with pytest.raises(li.errors.LastIterateError) as caught:
             function(**{**good, name: value})
         message = str(caught.value)
         assert "\n" not in message
@@ -287,5 +287,5 @@ def test_nothing_returns_nan(notion: Any, delta: float, epsilon: float, error: f
 
 def test_a_profile_function_that_returns_nonsense_is_caught() -> None:
     for nonsense in (lambda e: e * np.nan, lambda e: e + 2.0, lambda e: np.zeros(7)):
-        with raises("profile_function_returned", "function", kind=li.InvalidInput):
+        with raises("profile_function_returned", "function", kind=li.errors.InvalidInput):
             li.notions.Profile(function=nonsense).delta(0.5)

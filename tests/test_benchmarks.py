@@ -96,7 +96,7 @@ def test_zero_out_costs_no_less_than_losses_that_are_linear(of_each_kind: list[e
         epochs, multiplier = int(row["epochs"] or 0), float(row["multiplier"] or 0.0)
         mu = epochs / multiplier / (earlier_noise.PER_EPOCH * epochs) ** 0.5
         for kind in ("shuffled", "bins"):
-            assert float(row[f"{kind}, last"] or 0.0) > li.GaussianDP(mu).epsilon(earlier_noise.DELTA)
+            assert float(row[f"{kind}, last"] or 0.0) > li.notions.GaussianDP(mu).epsilon(earlier_noise.DELTA)
 
 
 def test_the_page_of_what_is_new_has_the_tables_that_its_command_prints(

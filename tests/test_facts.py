@@ -15,7 +15,7 @@ from lastiterate.theorems.forgotten_by_chance import FORGOTTEN_BY_CHANCE
 from lastiterate.theorems.reflection import _WIDEST, REFLECTION
 
 EXAMPLES = {code: fact(code, **kind.values) for code, kind in KINDS.items()}
-THEOREMS = (*li.CATALOGUE, FORGOTTEN_BY_CHANCE)
+THEOREMS = (*li.theorems.CATALOGUE, FORGOTTEN_BY_CHANCE)
 ASSUMED = {one.code for theorem in THEOREMS for one in theorem.assumptions}
 REFUSALS = list(KINDS)[list(KINDS).index("own") :]  # from there on, facts say why a theorem does not apply
 
@@ -44,7 +44,7 @@ def test_a_fact_may_be_the_reason_of_another() -> None:
     assert given.to_dict() == {"code": "not_contracting", "because": {"code": "smoothness_unknown"}}
     assert str(given).endswith("; the smoothness of the loss is unknown. Give the loss its smoothness")
     for because in ("it is unknown", None, {"code": "unheard of"}, [{"code": "smoothness_unknown"}]):
-        with pytest.raises(li.InvalidInput):
+        with pytest.raises(li.errors.InvalidInput):
             fact_from_json({"code": "not_contracting", "because": because})
 
 

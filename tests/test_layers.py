@@ -33,6 +33,7 @@ ALLOWED = {
     "baselines": "privacy",
     "trials": "privacy",
     "algorithms": "display errors facts kernel numerics privacy writing",  # privacy: by which law batches are sampled
+    "parts": "algorithms",
     "shift": "algorithms kernel numerics progress",
     "mixing": "numerics privacy",
     "theorems": "algorithms display errors facts kernel mixing numerics privacy progress shift",
@@ -47,7 +48,7 @@ ALLOWED = {
     "estimators": "accounting algorithms errors facts numerics privacy progress report training",
     "reproduction": "accounting algorithms auditing errors kernel mechanisms numerics parallel plots privacy progress shift "
     "theorems training",
-    "web": "accounting algorithms digits errors privacy progress report theorems training",  # privacy: the adjacency
+    "web": "accounting algorithms digits errors parts privacy progress report theorems training",  # privacy: the adjacency
     "cli": "accounting algorithms auditing errors estimators privacy progress report reproduction theorems training "
     "web",
     "__main__": "cli",

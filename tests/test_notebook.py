@@ -42,7 +42,6 @@ def values() -> dict[str, Any]:
         "Report": report,
         "a report for a user": li.account(SCHEDULED, delta=1e-5),
         "RecordReport": li.account_each(RUN, delta=1e-5),
-        "Sandwich": report.sandwich,
         "Verdict": li.verify(report.certificate),
         "Plans": plans,
         "PlannedRun": plans.best,
@@ -64,8 +63,8 @@ def values() -> dict[str, Any]:
         **{f"guarantee {one.theorem.name}": one for one in report.guarantees},
         **{f"evidence {one.theorem.name}": one.evidence for one in report.guarantees},
         **{f"refusal {one.theorem.name}": one for one in report.inapplicable},
-        **{f"theorem {one.name}": one for one in li.CATALOGUE},
-        **{f"assumption {one.name}": next(iter((*one.assumptions, *one.features))) for one in li.CATALOGUE},
+        **{f"theorem {one.name}": one for one in li.theorems.CATALOGUE},
+        **{f"assumption {one.name}": next(iter((*one.assumptions, *one.features))) for one in li.theorems.CATALOGUE},
     }
 
 
@@ -150,7 +149,7 @@ def test_html_is_harmless_and_takes_the_colours_of_the_notebook(name: str) -> No
 def test_html_says_what_the_text_says_and_nothing_else(name: str) -> None:
     """Word by word; a text may repeat or order them otherwise."""
     value = values()[name]
-    whole = value.details() if isinstance(value, li.Report) else str(value)
+    whole = value.details() if isinstance(value, li.accounting.Report) else str(value)
     marks = re.compile(r"[\s\-:|]+")
     said, shown = (
         set(marks.split(text)) for text in (whole, re.sub(r"<[^>]*>", " ", value._repr_html_()).replace("&#x27;", "'"))
@@ -217,7 +216,7 @@ def test_plots_take_axes_and_return_them(name: str, tmp_path: Path) -> None:
         assert shown.figure in map(pyplot.figure, pyplot.get_fignums())  # which a notebook shows
     finally:
         pyplot.close("all")
-    with raises("must_be", "ax", kind=li.InvalidInput, allowed="the axes of a matplotlib figure"):
+    with raises("must_be", "ax", kind=li.errors.InvalidInput, allowed="the axes of a matplotlib figure"):
         draw(ax="axes")
 
 
@@ -229,6 +228,6 @@ def test_the_lower_bound_is_in_the_pictures_of_a_report() -> None:
             told = [text.get_text() for text in axes.texts if "lower bound" in text.get_text()]
             assert len(told) == 1
             lower = float(told[0].split()[-1])
-            assert report.sandwich.lower.epsilon * 0.999 <= lower <= report.sandwich.lower.epsilon
+            assert report.lower_bound.epsilon * 0.999 <= lower <= report.lower_bound.epsilon
     finally:
         pyplot.close("all")

@@ -39,7 +39,7 @@ def errors(name: str, content: Any) -> list[str]:
     return [f"{list(one.path)}: {one.message[:200]}" for one in found]
 
 
-def trained() -> li.Report:
+def trained() -> li.accounting.Report:
     data = np.eye(40, 3), np.where(np.arange(40) % 2, 1, -1)
     return li.train(RUN, data, seed=0).report(DELTA)
 
@@ -47,7 +47,7 @@ def trained() -> li.Report:
 def budget() -> li.Budget:
     found = li.Budget(99.0, DELTA, li.REPLACE_ONE)
     found.spend(li.account(RUN, DELTA), "a model")
-    found.spend(li.GaussianDP(0.1), "a histogram")
+    found.spend(li.notions.GaussianDP(0.1), "a histogram")
     return found
 
 

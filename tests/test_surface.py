@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import sys
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from benchmarks.timing import EVERY_NAME, numpy_and_scipy, said_by
 
 import lastiterate as li
 from lastiterate import _MODULES, _ROOMS
+from lastiterate.algorithms.kinds import SECTIONS
+from lastiterate.parts import public_name
 
 MOST_LOADED = 350  # modules beyond numpy and scipy: there are 326
 
@@ -29,8 +32,8 @@ def test_what_is_loaded_is_what_type_checkers_see() -> None:
     assert sorted({*_MODULES, *_ROOMS, "losses", "__version__"}) == sorted(li.__all__) == dir(li)
 
 
-def test_a_user_finds_about_forty_names_and_no_helpers() -> None:
-    assert len(li.__all__) <= 73
+def test_a_user_finds_few_names_and_no_helpers() -> None:
+    assert len(li.__all__) <= 55
     assert dir(li.adapters) == sorted(li.adapters.__all__)  # rooms of a room, each loaded with its library
     for room in (*_ROOMS, "losses"):
         module = getattr(li, room)
@@ -44,6 +47,13 @@ def test_a_user_finds_about_forty_names_and_no_helpers() -> None:
 @pytest.mark.parametrize("name", _MODULES)
 def test_each_name_is_the_one_of_its_module(name: str) -> None:
     assert getattr(li, name) is getattr(importlib.import_module(_MODULES[name]), name)
+
+
+def test_every_kind_is_found_where_its_public_name_says() -> None:
+    for section, listed in SECTIONS.items():
+        for kind in listed:
+            made = kind.make.__name__
+            assert attrgetter(public_name(section, made))(li) is kind.make
 
 
 def test_other_names_are_refused() -> None:

@@ -90,10 +90,10 @@ def test_the_walk_leads_there(name: str, told: str) -> None:
     assert len(re.findall(rf"^PASSED {tests}::.*{words}", told, re.M)) >= least, told[-3000:]
 
 
-@pytest.mark.parametrize(("name", "made"), [("noise", "li.SquareRoot(std=0.3)"), ("batches", "li.Strided(12, 4)")])
+@pytest.mark.parametrize(("name", "made"), [("noise", "SquareRoot(std=0.3)"), ("batches", "Strided(12, 4)")])
 def test_a_new_kind_is_a_public_name(name: str, made: str, copied: Path) -> None:
     environment = walked(WALKS[name], copied)
-    command = [sys.executable, "-c", f"import lastiterate as li; print({made})"]
+    command = [sys.executable, "-c", f"import lastiterate as li; print(li.parts.{made})"]
     answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
     assert answer.strip().startswith(made.removeprefix("li.").split("(")[0])
 
@@ -107,7 +107,7 @@ def test_a_kind_that_is_not_listed_is_not_written(copied: Path) -> None:
         "run = li.Run(loss, li.FullBatch(10), 0.1, Mine(std=0.5), 5)\n"
         "print(li.account(run, delta=1e-5).epsilon > 0)\n"
         "try: li.write_run(run, 'run.toml')\n"
-        "except li.InvalidInput as error: print(error)\n"
+        "except li.errors.InvalidInput as error: print(error)\n"
     )
     told = subprocess.run([sys.executable, "-c", code], cwd=copied, capture_output=True, text=True, check=True).stdout
     assert told.startswith("True\nnoise of type Mine cannot be written to a file or a certificate: it is not listed")
@@ -117,5 +117,5 @@ def test_a_loss_whose_facts_were_changed_is_not_written() -> None:
     """A file would hold the arguments, and read other facts out of them."""
     loss = replace(li.losses.logistic(feature_norm=1.0), smoothness=0.1)
     run = li.Run(loss, li.FullBatch(10), 0.1, li.OnIterate(std=0.5), 5)
-    with raises("kind_not_listed", "loss", kind=li.InvalidInput):
+    with raises("kind_not_listed", "loss", kind=li.errors.InvalidInput):
         _ = li.account(run, delta=1e-5).certificate

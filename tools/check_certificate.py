@@ -4,7 +4,7 @@ FILE is a certificate, a trained model or a report that holds one, as JSON or as
 Nothing of lastiterate is used, and 50 digits are kept. What the steps are, the certificate says; that they are those of your
 run, `lastiterate verify` says. The mathematics: docs/proofs.md. A bound z on the hidden distance of two neighbouring runs
 goes to lipschitz·z + sensitivity at each step; a payment a takes a from it and costs (a/noise)²; μ² is the sum of the costs,
-and of beforehand_mu², for what was released before training.
+and of prior_mu², for what was released before training.
 Below 0, z is prepaid: it goes to c·z, give or take q·|z|, and must be kept until the record's turn comes.
 """
 
@@ -316,9 +316,9 @@ def check(certificate):
     else:
         kept, (groups, absent) = None, classes(proof, steps)
 
-    beforehand = number(proof.get("beforehand_mu", 0))
+    beforehand = number(proof.get("prior_mu", 0))
     if not 0 <= beforehand < inf:
-        raise ValueError("beforehand_mu is no number of at least 0")
+        raise ValueError("prior_mu is no number of at least 0")
 
     def measured(places, parts):
         if kept is None:

@@ -115,7 +115,7 @@ CHANGES: dict[str, Callable[[li.Run], li.Run]] = {
 def _ensemble(clips: tuple[float, ...], *fitted: Any) -> float:
     """Scores of several models added up, each with its part of mu²."""
     data, epsilon, adjacency, seed = fitted
-    share = float(li.GaussianDP(_mu(epsilon) / math.sqrt(len(clips))).epsilon(DELTA))
+    share = float(li.notions.GaussianDP(_mu(epsilon) / math.sqrt(len(clips))).epsilon(DELTA))
     scores = 0.0
     for place, clip in enumerate(clips):
         model = PrivateLogisticRegression(
@@ -136,7 +136,7 @@ def _newton(rounds: int, *fitted: Any) -> float:
     """A fifth of mu² for second moments, half of which bounds the curvature of a softmax; the rest for clipped gradients."""
     data, epsilon, adjacency, seed = fitted
     mu, source = _mu(epsilon), np.random.default_rng(seed)
-    share = float(li.GaussianDP(math.sqrt(0.11) * mu).epsilon(DELTA))
+    share = float(li.notions.GaussianDP(math.sqrt(0.11) * mu).epsilon(DELTA))
     preparation = PrivatePreparation(share, DELTA, feature_norm=1.0, reach=1.0, adjacency=adjacency, random_state=seed)
     rows, test = (
         np.column_stack([part, np.full(len(part), 0.3)]) / math.sqrt(1.09)
@@ -164,7 +164,7 @@ def _whitened(power: float, data: Dataset, epsilon: float, adjacency: Any, seed:
     mu, source = _mu(epsilon), np.random.default_rng(seed)
     share = math.sqrt(0.11) * mu
     preparation = PrivatePreparation(
-        float(li.GaussianDP(share).epsilon(DELTA)),
+        float(li.notions.GaussianDP(share).epsilon(DELTA)),
         DELTA,
         feature_norm=1.0,
         reach=1.0,
@@ -177,7 +177,7 @@ def _whitened(power: float, data: Dataset, epsilon: float, adjacency: Any, seed:
     values = np.maximum(values, 2 * noise * math.sqrt(len(values)))
     turned = vectors * values**-power / math.sqrt(np.sum(values ** (1 - 2 * power)))
     whitened = replace(data, train_features=rows @ turned, test_features=test @ turned)
-    left = float(li.GaussianDP(mu * math.sqrt(1 - 0.21)).epsilon(DELTA))
+    left = float(li.notions.GaussianDP(mu * math.sqrt(1 - 0.21)).epsilon(DELTA))
     return _ours(
         PrivateLogisticRegression, {}, {"preparation": None, "feature_norm": 2.0}, whitened, left, adjacency, seed
     )
@@ -196,7 +196,7 @@ def _by_moments(data: Dataset, epsilon: float, adjacency: Any, seed: int) -> flo
     """Least squares from noisy moments, with a ridge as large as their noise (as AdaSSP): half of what is left for each."""
     mu, source = _mu(epsilon), np.random.default_rng(seed)
     together = np.column_stack([data.train_features, np.clip(data.train_labels, -1, 1)]) / math.sqrt(2)
-    share = float(li.GaussianDP(math.sqrt(0.11) * mu).epsilon(DELTA))
+    share = float(li.notions.GaussianDP(math.sqrt(0.11) * mu).epsilon(DELTA))
     preparation = PrivatePreparation(share, DELTA, feature_norm=1.0, reach=1.5, adjacency=adjacency, random_state=seed)
     rows = preparation.fit_transform(together) / 1.5
     moments, noise = _noisy_moments(rows, math.sqrt(0.89) * mu, adjacency, source)

@@ -23,7 +23,7 @@ def refusal(call: Callable[[], Any]) -> str | None:
     """The sentence of a refusal; None if the call went through."""
     try:
         call()
-    except li.InvalidInput as error:
+    except li.errors.InvalidInput as error:
         return str(error)
     return None
 

@@ -22,7 +22,7 @@ WILD = (*PLAIN, *OBJECTS)
 # Made by the library, not by its users: their methods are called on what the library returned.
 _RESULTS = {
     "Amplified", "Audit", "Diffusion", "Guarantee", "Inapplicable", "LowerBound", "Process", "RecordReport", "Release",
-    "Report", "Sample", "Sandwich", "Theorem", "Trained", "Verdict", "PrivacyLeak",
+    "Report", "Sample", "Theorem", "Trained", "Verdict", "PrivacyLeak",
 }  # fmt: skip
 _SLOW = {
     "account",
@@ -117,7 +117,7 @@ class Call:
         for _ in range(20):
             try:
                 return run_from_dict(drawn_run(self.source, 0.02))
-            except li.LastIterateError:
+            except li.errors.LastIterateError:
                 continue
         return _GOOD
 
@@ -152,12 +152,12 @@ class Call:
         return self.source.choice((li.notions.POISSON, li.notions.FIXED_SIZE))
 
     def _some_free(self, _: str) -> Any:
-        return self.source.choice((li.NOISE, li.STEPS))
+        return self.source.choice((li.NOISE, "steps"))
 
     def _some_guarantees(self, _: str) -> Any:
         step = li.notions.subsampled_gaussian(mu=0.5, inclusion=0.1)
         some = (
-            li.GaussianDP(0.5),
+            li.notions.GaussianDP(0.5),
             step,
             li.notions.RenyiDP(rho=0.1),
             li.notions.Profile(epsilons=[1.0], deltas=[1e-6]),
@@ -165,7 +165,7 @@ class Call:
         return [self.source.choice(some) for _ in range(self.source.randrange(3))]
 
     def _some_notion(self, _: str) -> Any:
-        return li.GaussianDP(0.5)
+        return li.notions.GaussianDP(0.5)
 
     _some_before = _some_other = _some_notion
 

@@ -42,7 +42,11 @@ def balls_and_bins() -> list[Shown]:
         loss = li.losses.logistic(feature_norm=1.0)
         epsilon = li.account(li.Run(loss, bins, 0.1, noise, 4, adjacency=li.ZERO_OUT), DELTA).epsilon
         found.append(
-            _at_most(f"balls and bins, multiplier {multiplier}", li.GaussianDP(1 / multiplier).epsilon(DELTA), epsilon)
+            _at_most(
+                f"balls and bins, multiplier {multiplier}",
+                li.notions.GaussianDP(1 / multiplier).epsilon(DELTA),
+                epsilon,
+            )
         )
     return found
 
@@ -86,7 +90,7 @@ def very_long_runs() -> list[Shown]:
     found += _for_ever(uneven, "shift-engine", user_records=3)
     found += _for_ever(li.FullBatch(records=100), "linear-optimiser", optimizer=li.SGD(momentum=0.5))
     found += _for_ever(shuffled, "linear-optimiser/random-order", released=li.EMA(decay=0.9))
-    found += _for_ever(li.FullBatch(records=100), "linear-optimiser", released=li.Average(last=30))
+    found += _for_ever(li.FullBatch(records=100), "linear-optimiser", released=li.AVERAGE(last=30))
     return found + _for_ever(li.Cyclic(records=100, batch_size=20), "reflection", loss=convex, domain=domain)
 
 
@@ -95,7 +99,9 @@ def _for_ever(batches: Any, name: str, **more: Any) -> list[Shown]:
     given = {"loss": LOGISTIC, "noise": li.OnMeanGradient(std=0.5), **more}
     counts = [steps - steps % batches.per_epoch for steps in (3_000, 10**8, 10**12)]
     short, *runs = [li.Run(batches=batches, step_size=0.5, steps=steps, **given) for steps in counts]
-    limit = li.account(short, DELTA, theorems=[one for one in li.CATALOGUE if one.name == name]).epsilon * (1 + 1e-6)
+    limit = li.account(short, DELTA, theorems=[one for one in li.theorems.CATALOGUE if one.name == name]).epsilon * (
+        1 + 1e-6
+    )
     said = "".join(f", {one!r}" for one in more.values())
     return [_at_most(f"{one.steps:g} steps, {batches!r}{said}", limit, li.account(one, DELTA).epsilon) for one in runs]
 

@@ -33,7 +33,7 @@ def case(kind: str, seed: int, folder: Path) -> dict[str, Any]:
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         found = _command(source, folder) if kind == "command" else _call(source, folder)
-    odd = [str(one.message) for one in said if not issubclass(one.category, li.PrivacyLeak) and _ours(one)]
+    odd = [str(one.message) for one in said if not issubclass(one.category, li.errors.PrivacyLeak) and _ours(one)]
     if odd and found["fault"] is None:
         found |= {"fault": "traceback", "detail": f"a warning: {odd[0]}"}
     return found
@@ -73,7 +73,7 @@ def _call(source: random.Random, folder: Path) -> dict[str, Any]:
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             returned = call.run()
-    except li.LastIterateError as error:
+    except li.errors.LastIterateError as error:
         fault = None if len(str(error)) <= 300 and "\n" not in str(error) else "traceback"
         return {"what": call.said, "outcome": "refused", "fault": fault, "detail": str(error)}
     except Exception as error:

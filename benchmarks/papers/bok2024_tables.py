@@ -42,7 +42,9 @@ def mnist_tables() -> None:
         factor = 1.0 if kind == "composition" else 1 - 0.05 * float(kind)
         given = cyclic(40, epochs, sensitivity=2 / 3, lipschitz=factor)
         ours = mu_of(bok2024.PASSES_COMPOSITION if kind == "composition" else SHIFT_ENGINE, given)
-        row([kind, epochs, mu, ours, reference.TABLE_1_EPSILON[kind, epochs], li.GaussianDP(ours).epsilon(1e-5)])
+        row(
+            [kind, epochs, mu, ours, reference.TABLE_1_EPSILON[kind, epochs], li.notions.GaussianDP(ours).epsilon(1e-5)]
+        )
 
 
 def full_tables() -> None:

@@ -101,10 +101,10 @@ def hockey_stick(one: np.ndarray, two: np.ndarray, epsilon: float) -> float:
 
 def crossing() -> None:
     def ahead(product: float) -> float:
-        return float(li.GaussianDP(2 * math.sqrt(product)).delta(0.0)) - math.tanh(product)
+        return float(li.notions.GaussianDP(2 * math.sqrt(product)).delta(0.0)) - math.tanh(product)
 
     def halved(product: float) -> float:
-        return float(li.GaussianDP(2 * math.sqrt(product)).delta(0.0)) - math.tanh(product / 2)
+        return float(li.notions.GaussianDP(2 * math.sqrt(product)).delta(0.0)) - math.tanh(product / 2)
 
     usual, ours = brentq(ahead, 0.2, 2.0), brentq(halved, 0.2, 20.0)
     print(
@@ -155,7 +155,9 @@ def posteriors(folder: Path) -> None:
         report = sample.report(1e-5)
         limit = li.mechanisms.exponential_mechanism(lipschitz=change, strong_convexity=bottom)
         print(f"  {name:9} last iterate {np.round(sample.value, 3)}, epsilon = {report.epsilon:.4f},", end=" ")
-        print(f"exponential mechanism {float(limit.epsilon(1e-5)):.4f}, every iterate {report.composition:.4f}")
+        print(
+            f"exponential mechanism {float(limit.epsilon(1e-5)):.4f}, every iterate {report.epsilon_all_released:.4f}"
+        )
 
 
 def speed() -> None:

@@ -38,7 +38,7 @@ def blocks() -> None:
         Koloskova2025(2.0, 0.01, 0.01, 400),
         Koloskova2025(5.0, 0.01, 0.0, 400),
     ):
-        usual, exact = renyi_epsilon(one.mu, DELTA), float(li.GaussianDP(one.mu).epsilon(DELTA))
+        usual, exact = renyi_epsilon(one.mu, DELTA), float(li.notions.GaussianDP(one.mu).epsilon(DELTA))
         print(
             f"{one.radius:7g} {one.step:5g} {one.decay:6g} {one.steps:6d} | {one.mu:7.4f} {one.by_engine:7.4f} | "
             f"{usual:7.4f} {exact:7.4f} {100 * (1 - exact / usual):5.1f}%"

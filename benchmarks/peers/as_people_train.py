@@ -101,7 +101,7 @@ def _priced(setup: Setup, adjacency: Adjacency) -> Row | None:
     if adjacency not in batches_of(setup).adjacencies:
         return None
     report = li.account(run_of(setup, adjacency), setup.delta)
-    return {"ours": report.epsilon, "all": report.composition, "theorem": report.best.theorem.name}
+    return {"ours": report.epsilon, "all": report.epsilon_all_released, "theorem": report.best.theorem.name}
 
 
 def _instead(setup: Setup, make: Callable[[Setup], Any]) -> float | None:

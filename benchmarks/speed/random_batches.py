@@ -64,7 +64,7 @@ def decaying(steps: int) -> li.Run:
     return li.Run(loss, li.FixedSize(10_000, 100), 0.1, li.OnMeanGradient(0.1), steps, li.Unbounded(dimension=1_000))
 
 
-def account(run: li.Run) -> li.Report:
+def account(run: li.Run) -> li.accounting.Report:
     return li.account(run, DELTA)
 
 

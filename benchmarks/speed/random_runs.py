@@ -31,7 +31,7 @@ def random_run(seed: int) -> tuple[li.Run, float]:
     batches = (
         li.Poisson(records, batch / records)
         if source.random() < 0.4
-        else li.PoissonMean(records, batch / records)
+        else li.parts.PoissonMean(records, batch / records)
         if source.random() < 0.2
         else li.FixedSize(records, batch)
     )
@@ -56,7 +56,7 @@ def found(seed: int) -> dict[str, Any]:
         started = time.process_time()
         report = li.account(run, delta)
         seconds = time.process_time() - started
-    except li.LastIterateError as error:
+    except li.errors.LastIterateError as error:
         return {"refused": str(error)}
     names = [one.theorem.name for one in report.guarantees]
     return {"seconds": seconds, "best": report.epsilon, "epsilons": dict(zip(names, report.epsilons, strict=True))}

@@ -125,7 +125,7 @@ def main() -> None:
                 best[f"{setting.name}, {shape}"] = {"epsilon": found, "chain": asdict(chain)}
         report = li.account(setting.run, DELTA)
         shown = [best[f"{setting.name}, {shape}"]["epsilon"] for shape in before]
-        lower = report.sandwich.lower.epsilon
+        lower = report.lower_bound.epsilon
         print(f"{setting.name:42} {report.epsilon:8.4f} {report.best.theorem.name:20.20} {lower:8.4f}", end=" ")
         print(f"{shown[0]:9.4f} {shown[1]:14.4f}", flush=True)
     _, plane = in_plane(chosen.looks, np.random.default_rng([chosen.seed, len(SETTINGS)]))
@@ -135,7 +135,7 @@ def main() -> None:
         report = li.account(one.run, DELTA)
         found, _ = in_time(one, chosen.looks, np.random.default_rng([chosen.seed, len(SETTINGS) + 1]))
         print(f"{one.name:42} {report.epsilon:8.4f} {report.best.theorem.name:20.20}", end=" ")
-        print(f"{report.sandwich.lower.epsilon:8.4f} {found:15.4f}", flush=True)
+        print(f"{report.lower_bound.epsilon:8.4f} {found:15.4f}", flush=True)
     path = KEPT if chosen.keep else OUT
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(best, indent=1) + "\n")

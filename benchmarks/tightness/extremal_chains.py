@@ -55,7 +55,7 @@ class Setting:
     def run(self) -> li.Run:
         batches = BATCHES[self.batches]
         loss = li.losses.general(smoothness=1.0, strong_convexity=0.0, gradient_sensitivity=self.push * batches.divisor)
-        return li.Run(loss, batches, 1.0, li.OnIterate(1.0), self.steps, li.ConvexSet(self.diameter))
+        return li.Run(loss, batches, 1.0, li.OnIterate(1.0), self.steps, li.parts.ConvexSet(self.diameter))
 
 
 SETTINGS = (

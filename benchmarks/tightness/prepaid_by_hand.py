@@ -50,7 +50,7 @@ class Certificate:
     failure: float
 
     def delta(self, epsilons: Floats) -> Floats:
-        return np.asarray(li.GaussianDP(self.mu).delta(epsilons)) + self.failure
+        return np.asarray(li.notions.GaussianDP(self.mu).delta(epsilons)) + self.failure
 
 
 def certificate(facts: Facts, shrink: float = 1.0) -> Certificate:

@@ -46,11 +46,11 @@ def run(share: float, push: float, factor: float, diameter: float = math.inf) ->
     batch = round(share * RECORDS)
     loss = li.losses.general(smoothness=1 - factor, strong_convexity=1 - factor, gradient_sensitivity=push * batch)
     batches = li.FixedSize(records=RECORDS, batch_size=batch)
-    domain = li.ConvexSet(diameter) if math.isfinite(diameter) else li.Unbounded()
+    domain = li.parts.ConvexSet(diameter) if math.isfinite(diameter) else li.Unbounded()
     return li.Run(loss, batches, 1.0, li.OnIterate(1.0), STEPS, domain)
 
 
-def by_theorem(report: li.Report) -> dict[str, float]:
+def by_theorem(report: li.accounting.Report) -> dict[str, float]:
     return {one.theorem.name: epsilon for one, epsilon in zip(report.guarantees, report.epsilons, strict=True)}
 
 
@@ -68,7 +68,7 @@ def table(title: str, paper: str, rows: list[tuple[float, ...]], width: str) -> 
         printed = found["bok2024/random/strongly-convex" if width == "c" else "bok2024/random/constrained"]
         ours = report.epsilon
         best = min(composed, printed) / ours
-        bound = report.sandwich.lower.epsilon
+        bound = report.lower_bound.epsilon
         name = report.best.theorem.name
         print(f"{share:7g} {push:8g} {last:8g} | {composed:8.4f} {printed:8.4f} |", end=" ")
         print(f"{ours:8.4f} {name:12.12} {best:10.2f} | {bound:8.4f} | {seconds:7.2f}")
@@ -77,8 +77,10 @@ def table(title: str, paper: str, rows: list[tuple[float, ...]], width: str) -> 
 def asoodeh() -> None:
     """D = 3, C = 2, step size 0.01, noise 1 on the iterate, batches of 1 of 1000."""
     loss, batches = li.losses.network(clip=2.0), li.FixedSize(records=1000, batch_size=1)
-    given = li.Run(loss, batches, 0.01, li.OnIterate(1.0), 10**9, li.ConvexSet(3.0))
-    found = {name: next(t for t in li.CATALOGUE if t.name == name).apply(given.process) for name in _FOR_ASOODEH}
+    given = li.Run(loss, batches, 0.01, li.OnIterate(1.0), 10**9, li.parts.ConvexSet(3.0))
+    found = {
+        name: next(t for t in li.theorems.CATALOGUE if t.name == name).apply(given.process) for name in _FOR_ASOODEH
+    }
     print("\nAsoodeh and Diaz 2023, Fig. 1, any number of steps, delta = 1e-3")
     for name, guarantee in found.items():
         print(f"  {name:24} epsilon = {guarantee.epsilon(1e-3):.4g}")  # type: ignore[union-attr]
@@ -96,7 +98,7 @@ def full_batch() -> None:
     print("\nConstrained, convex, full batches, sensitivity 0.1 of the noise, a million steps, delta = 1e-6")
     for diameter in (10.0, 1.0):
         loss = li.losses.general(smoothness=0.0, strong_convexity=0.0, gradient_sensitivity=0.1 * RECORDS)
-        given = li.Run(loss, li.FullBatch(RECORDS), 1.0, li.OnIterate(1.0), 10**6, li.ConvexSet(diameter))
+        given = li.Run(loss, li.FullBatch(RECORDS), 1.0, li.OnIterate(1.0), 10**6, li.parts.ConvexSet(diameter))
         found = by_theorem(li.account(given, delta=DELTA))
         print(
             f"  D = {diameter:g} times the noise: Theorem 4.3 {found['bok2024/full-batch/constrained']:.4f}, "
@@ -142,7 +144,8 @@ def scheduled() -> None:
     for batches in (li.FullBatch(1), li.FixedSize(records=10, batch_size=1), li.Shuffled(records=5, batch_size=1)):
         sizes = np.repeat([1.0, 0.3], 200)
         changing, worst, last = (
-            li.Run(loss, batches, size, li.OnIterate(1.0), 400, li.ConvexSet(2.0)).process for size in (sizes, 1.0, 0.3)
+            li.Run(loss, batches, size, li.OnIterate(1.0), 400, li.parts.ConvexSet(2.0)).process
+            for size in (sizes, 1.0, 0.3)
         )
         found = [f"{REFLECTION.notion(one).epsilon(DELTA):.4f}" for one in (worst, changing, last)]
         print(f"  {batches.called:29} as the worst {found[0]}, as they are {found[1]}, all like the last {found[2]}")
@@ -152,7 +155,7 @@ def where_the_time_goes() -> None:
     given = run(0.01, 0.5, 1.0, 10.0).process
     print(f"\nWhere the time of account goes: {STEPS} steps, b/n = 0.01, s/noise = 0.5, D/noise = 10")
     total = 0.0
-    for theorem in li.CATALOGUE:
+    for theorem in li.theorems.CATALOGUE:
         started = time.process_time()
         answer = theorem.apply(given)
         epsilon = answer.epsilon(DELTA) if isinstance(answer, li.theorems.Guarantee) else math.nan

@@ -27,7 +27,7 @@ SPREAD = {
     "reshuffled": li.Shuffled(RECORDS, 100),
     "fixed size": li.FixedSize(RECORDS, 100),
     "Poisson": li.Poisson(RECORDS, 0.1),
-    "Poisson, own mean": li.PoissonMean(RECORDS, 0.1),
+    "Poisson, own mean": li.parts.PoissonMean(RECORDS, 0.1),
 }
 
 
@@ -49,8 +49,8 @@ class Setting:
     @property
     def run(self) -> li.Run:
         batches = SPREAD[self.batches]
-        size = 0.1 * RECORDS if isinstance(batches, li.PoissonMean) else batches.divisor
-        domain = li.Unbounded() if self.diameter is None else li.ConvexSet(self.diameter)
+        size = 0.1 * RECORDS if isinstance(batches, li.parts.PoissonMean) else batches.divisor
+        domain = li.Unbounded() if self.diameter is None else li.parts.ConvexSet(self.diameter)
         loss = LOSSES[self.loss](self.push * size)
         return li.Run(loss, batches, 1.0, li.OnIterate(1.0), self.steps, domain)
 
@@ -185,11 +185,10 @@ def measured(setting: Setting) -> Row:
     started = time.process_time()
     report = li.account(setting.run, DELTA)
     seconds = time.process_time() - started
-    sandwich = report.sandwich
-    lower = sandwich.lower
-    ratio = sandwich.upper / lower.epsilon if lower.epsilon > 0 else None
+    lower = report.lower_bound
+    ratio = report.ratio if lower.epsilon > 0 else None
     theorem = report.best.theorem.name
-    return Row(setting.name, sandwich.upper, lower.epsilon, ratio, theorem, str(lower.instance), seconds)
+    return Row(setting.name, report.epsilon, lower.epsilon, ratio, theorem, str(lower.instance), seconds)
 
 
 def blamed(row: Row) -> str:

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+__all__ = ["BudgetExceeded", "Incompatible", "InvalidInput", "LastIterateError", "PrivacyLeak", "Unavailable"]
+
 _LONGEST = 300  # characters of a message
 _ENDING = 120  # of them kept from the end, where it says what to do
 
@@ -175,11 +177,12 @@ def checked_count(name: str, value: Any, least: int = 1) -> int:
 
 
 def checked_choice(name: str, value: Any, kind: type[Choice]) -> Choice:
-    """`value` itself, if it is one of the members of the enumeration `kind`."""
-    if not isinstance(value, kind):
-        members = ", ".join(f"li.{member.name}" for member in kind)
-        raise must_be(name, f"one of {members}", shown(value))
-    return value
+    """A member of the enumeration `kind`, given as such or by its name in small letters."""
+    named = {member.name.lower(): member for member in kind}
+    found = named.get(value) if isinstance(value, str) else value
+    if not isinstance(found, kind):
+        raise must_be(name, f"one of {', '.join(map(repr, named))}", shown(value))
+    return found
 
 
 def _as_floats(name: str, values: Any, requirement: str) -> NDArray[np.float64]:
@@ -202,3 +205,7 @@ def shown(value: Any) -> str:
         return repr(value)
     except Exception:
         return f"a {type(value).__name__}"
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -33,13 +33,13 @@ def test_the_report_answers_everything() -> None:
     report = li.account(convex_run(), delta=1e-5)
     assert report.epsilon == report.best.epsilon(1e-5) == min(report.epsilons)
     assert list(report.epsilons) == sorted(report.epsilons)
-    assert len(report.guarantees) + len(report.inapplicable) == len(li.CATALOGUE)
+    assert len(report.guarantees) + len(report.inapplicable) == len(li.theorems.CATALOGUE)
     assert report.mu is not None
-    assert li.GaussianDP(report.mu).epsilon(1e-5) == report.epsilon
+    assert li.notions.GaussianDP(report.mu).epsilon(1e-5) == report.epsilon
     assert report.profile(report.epsilon) <= 1e-5 * (1 + 1e-9)
     assert report.profile([0.0, 1.0]).shape == (2,)
-    assert report.tradeoff(0.1) >= li.GaussianDP(report.mu).tradeoff(0.1) * (1 - 1e-12)
-    assert report.composition > report.epsilon
+    assert report.tradeoff(0.1) >= li.notions.GaussianDP(report.mu).tradeoff(0.1) * (1 - 1e-12)
+    assert report.epsilon_all_released > report.epsilon
 
 
 def test_the_page_can_be_read() -> None:
@@ -67,7 +67,7 @@ def test_the_page_can_be_read() -> None:
     "changes",
     [
         {},
-        {"batches": li.Shuffled(records=1000, batch_size=100), "user_records": 3, "beforehand_mu": 0.1},
+        {"batches": li.Shuffled(records=1000, batch_size=100), "user_records": 3, "prior_mu": 0.1},
         {"loss": li.losses.network(clip=1.0), "domain": li.Unbounded(), "optimizer": li.Adam()},
         {"loss": li.losses.softmax(feature_norm=1.0, classes=10, clip=1.0), "steps": 203},
     ],
@@ -78,7 +78,7 @@ def test_what_is_printed_is_the_claim_and_all_assumptions_in_twenty_lines(change
     assert len(printed.splitlines()) <= 20
     assert max(map(len, printed.splitlines())) <= 110
     assert printed.splitlines()[0] == report.details().splitlines()[0]
-    assert " ".join(english.lower_bound(report.sandwich.lower.epsilon, report.epsilon).split()) in " ".join(
+    assert " ".join(english.lower_bound(report.lower_bound.epsilon, report.epsilon).split()) in " ".join(
         printed.split()
     )
     promised = " ".join(printed.partition("You promise: ")[2].split())
@@ -121,19 +121,19 @@ def test_poisson_batches_need_bounded_gradients_not_only_bounded_changes() -> No
     unclipped = li.account(convex_run(loss=loss, batches=poisson), delta=1e-5)
     refusal = next(one for one in unclipped.inapplicable if one.theorem.name == "bok2024/random/composition")
     assert refusal.reasons == (fact("record_gradients_unbounded"),)
-    assert unclipped.composition == math.inf
+    assert unclipped.epsilon_all_released == math.inf
     assert "epsilon" in str(unclipped)
     clipped = li.losses.general(smoothness=1.0, strong_convexity=0.1, gradient_sensitivity=0.5, clip=1.0)
     report = li.account(convex_run(loss=clipped, batches=poisson), delta=1e-5)
     mu = 2 * 0.5 * 1.0 / 100 / (0.5 * 0.05)  # twice the clip, though two gradients differ by half of it at most
     step = li.notions.subsampled_gaussian(mu=mu, inclusion=0.1, adjacency=li.REPLACE_ONE)
-    assert report.composition == pytest.approx(step.compose(200).epsilon(1e-5), rel=1e-9)
+    assert report.epsilon_all_released == pytest.approx(step.compose(200).epsilon(1e-5), rel=1e-9)
 
 
 def test_a_network_without_smoothness_is_composition_and_has_a_certificate() -> None:
     run = convex_run(loss=li.losses.network(clip=1.0), domain=li.Unbounded())
     report = li.account(run, delta=1e-5)
-    assert report.epsilon == pytest.approx(report.composition, rel=1e-9)
+    assert report.epsilon == pytest.approx(report.epsilon_all_released, rel=1e-9)
     assert li.verify(report.certificate).accepted  # type: ignore[arg-type]
 
 
@@ -142,8 +142,8 @@ def test_releases_cost_and_the_end_is_free() -> None:
     alone = li.account(run, delta=1e-5)
     some = li.account(run, delta=1e-5, releases=[50, 100])
     every = li.account(run, delta=1e-5, releases=range(1, 201))
-    assert alone.epsilon < some.epsilon < every.epsilon <= alone.composition * (1 + 1e-9)
-    assert every.epsilon == pytest.approx(alone.composition, rel=1e-9)
+    assert alone.epsilon < some.epsilon < every.epsilon <= alone.epsilon_all_released * (1 + 1e-9)
+    assert every.epsilon == pytest.approx(alone.epsilon_all_released, rel=1e-9)
     assert li.account(run, delta=1e-5, releases=[200]).epsilon == alone.epsilon
     assert "50, 100" in some.details()
     (released,) = [one for one in some.assumptions if one.code == "only_released"]
@@ -176,7 +176,7 @@ def test_every_record_has_its_own_epsilon() -> None:
     assert each.epsilon_of(0) < each.worst
     assert (np.diff(each.batch_epsilons) >= 0).all()
     assert "10 batches" in str(each)
-    with raises("must_be", "record", kind=li.InvalidInput, allowed="from 0 to 999"):
+    with raises("must_be", "record", kind=li.errors.InvalidInput, allowed="from 0 to 999"):
         each.epsilon_of(1000)
 
 
@@ -216,7 +216,7 @@ def test_very_many_steps_with_a_schedule(steps: int) -> None:
         steps=steps,
     )
     report = li.account(run, delta=1e-5)
-    assert 0 < report.epsilon < report.composition
+    assert 0 < report.epsilon < report.epsilon_all_released
     assert li.verify(report.certificate).accepted  # type: ignore[arg-type]
 
 

@@ -32,14 +32,14 @@ FIXED = li.Run(
 
 
 def after(run: li.Run, mu: float = 0.3) -> li.Run:
-    return replace(run, beforehand_mu=mu)
+    return replace(run, prior_mu=mu)
 
 
 def test_mu_is_that_of_both_together() -> None:
     alone, both = li.account(FULL, DELTA), li.account(after(FULL), DELTA)
     assert alone.mu is not None
     assert both.mu == pytest.approx(math.hypot(alone.mu, 0.3), rel=1e-12)
-    assert both.epsilon == pytest.approx(li.GaussianDP(math.hypot(alone.mu, 0.3)).epsilon(DELTA), rel=1e-12)
+    assert both.epsilon == pytest.approx(li.notions.GaussianDP(math.hypot(alone.mu, 0.3)).epsilon(DELTA), rel=1e-12)
     assert li.account(after(FULL, 0.0), DELTA).epsilon == alone.epsilon
     assert after(FULL, 0.0) == FULL
 
@@ -54,14 +54,14 @@ def test_it_counts_once_whatever_is_released() -> None:
 def test_more_before_costs_more(run: li.Run) -> None:
     epsilons = [li.account(after(run, mu), DELTA).epsilon for mu in (0.0, 0.01, 0.3, 2.0)]
     assert np.diff(epsilons).min() > 0
-    assert epsilons[-1] > li.GaussianDP(2.0).epsilon(DELTA)
+    assert epsilons[-1] > li.notions.GaussianDP(2.0).epsilon(DELTA)
 
 
 @pytest.mark.parametrize("wrong", [-0.1, math.nan, math.inf, "a lot", None, 1e101])
 def test_it_is_a_number_of_at_least_0(wrong: object) -> None:
-    with raises("must_be", "beforehand_mu", kind=li.InvalidInput) as caught:
+    with raises("must_be", "prior_mu", kind=li.errors.InvalidInput) as caught:
         after(FULL, wrong)  # type: ignore[arg-type]
-    assert caught.value.field == "beforehand_mu"
+    assert caught.value.field == "prior_mu"
 
 
 NEARLY_ALL = 0.999 * li.notions.largest_mu(epsilon=2.0, delta=DELTA)
@@ -74,20 +74,20 @@ NEARLY_ALL = 0.999 * li.notions.largest_mu(epsilon=2.0, delta=DELTA)
 )
 def test_noise_is_found_for_both_together(run: li.Run, mu: float) -> None:
     found = li.calibrate(after(run, mu), epsilon=2.0, delta=DELTA)
-    assert found.beforehand_mu == mu
+    assert found.prior_mu == mu
     assert 1.999 < li.account(found, DELTA).epsilon <= 2.0
 
 
 def test_where_nothing_is_left_for_training_one_sentence_says_so() -> None:
-    for free in (li.NOISE, li.STEPS):
-        with raises("spent_beforehand", "beforehand_mu", mu=0.6, epsilon=2.0) as caught:
+    for free in (li.NOISE, "steps"):
+        with raises("spent_beforehand", "prior_mu", mu=0.6, epsilon=2.0) as caught:
             li.calibrate(after(FULL, 0.6), epsilon=2.0, delta=DELTA, free=free)
         assert str(caught.value).count(". ") == 1
 
 
 def test_steps_are_found_for_both_together() -> None:
     alone, both = (
-        li.calibrate(run, epsilon=2.0, delta=DELTA, free=li.STEPS, most_steps=500) for run in (FULL, after(FULL))
+        li.calibrate(run, epsilon=2.0, delta=DELTA, free="steps", most_steps=500) for run in (FULL, after(FULL))
     )
     assert both.steps < alone.steps
     assert li.account(both, DELTA).epsilon <= 2.0
@@ -98,7 +98,7 @@ def test_every_record_pays_for_what_came_before() -> None:
     run = replace(CYCLIC, steps=15)
     alone, both = li.account_each(run, DELTA), li.account_each(after(run), DELTA)
     assert run.batches.unused
-    before = float(li.GaussianDP(0.3).epsilon(DELTA))
+    before = float(li.notions.GaussianDP(0.3).epsilon(DELTA))
     assert alone.epsilons[-1] == 0
     assert both.epsilons[-1] == pytest.approx(before, rel=1e-9)
     assert (both.epsilons >= np.maximum(alone.epsilons, before * (1 - 1e-9))).all()
@@ -108,13 +108,13 @@ def test_every_record_pays_for_what_came_before() -> None:
 
 
 def test_the_lower_bound_has_it_as_well() -> None:
-    assert li.account(after(FULL), DELTA).sandwich.ratio == pytest.approx(1.0, rel=1e-6)
+    assert li.account(after(FULL), DELTA).ratio == pytest.approx(1.0, rel=1e-6)
     alone = li.lower_bound(after(replace(SHUFFLED, noise=li.OnMeanGradient(std=1e3))), DELTA)
-    assert alone.epsilon == pytest.approx(li.GaussianDP(0.3).epsilon(DELTA), rel=1e-9)
+    assert alone.epsilon == pytest.approx(li.notions.GaussianDP(0.3).epsilon(DELTA), rel=1e-9)
     assert alone.instance.code == "beforehand_alone"
     for run in (CYCLIC, SHUFFLED, FIXED):
         report = li.account(after(run), DELTA)
-        assert li.lower_bound(run, DELTA).epsilon <= report.sandwich.lower.epsilon <= report.epsilon * (1 + 1e-9)
+        assert li.lower_bound(run, DELTA).epsilon <= report.lower_bound.epsilon <= report.epsilon * (1 + 1e-9)
 
 
 def test_the_report_says_so() -> None:
@@ -126,7 +126,7 @@ def test_the_report_says_so() -> None:
     assert "released_before" not in [one.code for one in li.account(FULL, DELTA).assumptions]
     assert "before training" not in li.account(FULL, DELTA).details()
     assert max(map(len, page.splitlines())) <= 110
-    assert report.to_dict()["run"]["beforehand_mu"] == 0.3
+    assert report.to_dict()["run"]["prior_mu"] == 0.3
 
 
 @pytest.mark.parametrize("ending", ["toml", "json"])
@@ -135,7 +135,7 @@ def test_files_hold_it_where_there_is_some(ending: str, tmp_path: Path) -> None:
     for run in (after(FULL), FULL):
         li.write_run(run, path)
         assert li.read_run(path) == run
-        assert ("beforehand_mu" in path.read_text()) == bool(run.beforehand_mu)
+        assert ("prior_mu" in path.read_text()) == bool(run.prior_mu)
 
 
 CERTIFIED = [
@@ -158,17 +158,17 @@ def test_certificates_are_about_both(run: li.Run, theorem: str) -> None:
         lowered["run"] = run_to_dict(after(run, less) if less else run)
         assert not li.verify(lowered).accepted
     more = copy.deepcopy(certificate)
-    more["run"]["beforehand_mu"] = 0.31
+    more["run"]["prior_mu"] = 0.31
     assert more["assumptions"][0] == {"code": "released_before", "mu": 0.3}
     assert "no. 1 must be released_before(mu=0.31)" in li.verify(more).reason
     more["assumptions"][0]["mu"] = 0.31
     assert "assumptions" not in li.verify(more).reason
     assert not li.verify(more).accepted
     if "proof" in more:
-        more["proof"]["beforehand_mu"] = 0.31
+        more["proof"]["prior_mu"] = 0.31
         assert "proves" in li.verify(more).reason
     plain = by_theorem(theorem, run, DELTA).certificate
-    assert "beforehand_mu" not in str(plain)
+    assert "prior_mu" not in str(plain)
     assert {one.get("beforehand", False) for one in plain["assumptions"]} == {False}
 
 
@@ -185,7 +185,7 @@ def test_alternatives_keep_it() -> None:
     )
     found = li.account(run, DELTA).alternatives
     assert found
-    assert all(one.run.beforehand_mu == 0.3 for one in found)
+    assert all(one.run.prior_mu == 0.3 for one in found)
 
 
 def test_other_neighbours_and_budgets_have_it() -> None:
@@ -193,7 +193,7 @@ def test_other_neighbours_and_budgets_have_it() -> None:
     report = li.account(run, DELTA)
     assert report.mu is not None
     assert report.under(li.REPLACE_ONE).epsilon(DELTA) == pytest.approx(
-        li.GaussianDP(2 * report.mu).epsilon(DELTA), rel=1e-9
+        li.notions.GaussianDP(2 * report.mu).epsilon(DELTA), rel=1e-9
     )
     budget = li.Budget(10.0, DELTA)
     budget.spend(li.account(after(FULL), DELTA), what="training")

@@ -27,15 +27,15 @@ RUN = li.Run(
 REPORT = li.account(RUN, DELTA)
 SUBSAMPLED = li.notions.subsampled_gaussian(mu=1.0, inclusion=0.01, adjacency=li.REPLACE_ONE).compose(400)
 NOTIONS = {
-    "gaussian": li.GaussianDP(0.2),
+    "gaussian": li.notions.GaussianDP(0.2),
     "pure": li.notions.Profile(epsilons=[0.1], deltas=[0.0]),
     "approximate": li.notions.Profile(epsilons=[0.1], deltas=[1e-8]),
-    "function": li.notions.Profile(function=lambda epsilons: li.GaussianDP(0.2).delta(epsilons)),
+    "function": li.notions.Profile(function=lambda epsilons: li.notions.GaussianDP(0.2).delta(epsilons)),
     "concentrated": li.notions.RenyiDP(rho=0.01),
     "curve": li.notions.RenyiDP(orders=[2.0, 8.0, 32.0], divergences=[0.02, 0.08, 0.4]),
     "subsampled": SUBSAMPLED,
     "loss": li.notions.PrivacyLoss(first=-0.1, spacing=0.2, masses=[0.475, 0.525]),
-    "best": li.notions.best([li.GaussianDP(0.2), li.notions.Profile(epsilons=[0.3], deltas=[1e-4])]),
+    "best": li.notions.best([li.notions.GaussianDP(0.2), li.notions.Profile(epsilons=[0.3], deltas=[1e-4])]),
 }
 
 
@@ -57,7 +57,7 @@ def test_what_is_recorded_is_the_whole_curve(adaptive: bool, tmp_path: Path) -> 
 
 def test_a_composition_is_as_sharp_as_compose_and_a_filter_hardly_less() -> None:
     """What would be is what then is."""
-    parts = [li.GaussianDP(0.3), li.GaussianDP(0.4), SUBSAMPLED]
+    parts = [li.notions.GaussianDP(0.3), li.notions.GaussianDP(0.4), SUBSAMPLED]
     spent = {}
     for adaptive in (True, False):
         budget = li.Budget(6.0, DELTA, adaptive=adaptive)
@@ -91,62 +91,62 @@ def test_checkpoints_are_paid_for() -> None:
     entry = budget.spend(RUN, what="with a checkpoint", releases=[20])
     assert entry.certificate is not None
     assert entry.certificate["claim"]["releases"] == [20]
-    with raises("releases_without_run", "releases", kind=li.InvalidInput):
+    with raises("releases_without_run", "releases", kind=li.errors.InvalidInput):
         budget.spend(REPORT, what="x", releases=[20])
 
 
 @pytest.mark.parametrize("adaptive", [True, False])
 def test_a_refusal_is_one_sentence_and_records_nothing(adaptive: bool, tmp_path: Path) -> None:
     budget = li.Budget(3.0, DELTA, file=tmp_path / "team.sqlite", adaptive=adaptive)
-    budget.spend(li.GaussianDP(0.6), what="first")
+    budget.spend(li.notions.GaussianDP(0.6), what="first")
     before = budget.digest, budget.spent, (tmp_path / "team.sqlite").read_bytes()
-    with raises("budget_spent", kind=li.BudgetExceeded, epsilon=3.0, delta=1e-05):
-        budget.spend(li.GaussianDP(0.6), what="second")
+    with raises("budget_spent", kind=li.errors.BudgetExceeded, epsilon=3.0, delta=1e-05):
+        budget.spend(li.notions.GaussianDP(0.6), what="second")
     assert (budget.digest, budget.spent, (tmp_path / "team.sqlite").read_bytes()) == before
-    assert budget.would(li.GaussianDP(0.6)) > 3.0
-    assert isinstance(pickle.loads(pickle.dumps(li.BudgetExceeded("more."))), ValueError)
+    assert budget.would(li.notions.GaussianDP(0.6)) > 3.0
+    assert isinstance(pickle.loads(pickle.dumps(li.errors.BudgetExceeded("more."))), ValueError)
 
 
 @pytest.mark.parametrize("adaptive", [True, False])
 def test_what_is_left_can_be_spent_and_no_more(adaptive: bool) -> None:
     budget = li.Budget(2.0, DELTA, adaptive=adaptive)
     assert budget.left.epsilon(DELTA) == pytest.approx(2.0, rel=0.01)
-    budget.spend(li.GaussianDP(0.3), what="a")
+    budget.spend(li.notions.GaussianDP(0.3), what="a")
     if not adaptive:
         budget.spend(li.notions.Profile(epsilons=[0.1], deltas=[0.0]), what="b")
     left = budget.left
-    with pytest.raises(li.BudgetExceeded):
-        budget.spend(li.GaussianDP(left.mu * 1.01), what="too much")
+    with pytest.raises(li.errors.BudgetExceeded):
+        budget.spend(li.notions.GaussianDP(left.mu * 1.01), what="too much")
     budget.spend(left, what="the rest")
     assert 1.99 < budget.spent <= 2.0
     assert budget.left.mu < 0.05
     assert li.verify(budget.certificate).accepted
-    with pytest.raises(li.BudgetExceeded):
-        budget.spend(li.GaussianDP(0.1), what="one more")
+    with pytest.raises(li.errors.BudgetExceeded):
+        budget.spend(li.notions.GaussianDP(0.1), what="one more")
 
 
 def test_what_no_gaussian_covers_needs_the_reserve() -> None:
     floor = li.notions.Profile(epsilons=[0.1], deltas=[5e-7])
     budget = li.Budget(3.0, DELTA)
     budget.spend(floor, what="within the reserve of 1e-6")
-    with raises("reserve_spent", kind=li.BudgetExceeded, room=4.999989999994963e-07, reserve=0.1):
+    with raises("reserve_spent", kind=li.errors.BudgetExceeded, room=4.999989999994963e-07, reserve=0.1):
         budget.spend(li.notions.Profile(epsilons=[0.1], deltas=[6e-7]), what="beyond")
-    with raises("reserve_spent", kind=li.BudgetExceeded, room=0.0, reserve=0.0):
+    with raises("reserve_spent", kind=li.errors.BudgetExceeded, room=0.0, reserve=0.0):
         li.Budget(3.0, DELTA, reserve=0.0).spend(floor, what="no reserve")
-    with raises("budget_no_finite_epsilon", kind=li.Unavailable):
+    with raises("budget_no_finite_epsilon", kind=li.errors.Unavailable):
         budget.spend(li.notions.Profile(function=lambda epsilons: 0 * epsilons + 0.1), what="never")
 
 
 def test_neighbours_are_not_mixed() -> None:
     budget = li.Budget(5.0, DELTA, li.ZERO_OUT)
-    with raises("budget_other_adjacency", "adjacency", kind=li.Incompatible):
+    with raises("budget_other_adjacency", "adjacency", kind=li.errors.Incompatible):
         budget.spend(REPORT, what="x")
-    with raises("budget_other_adjacency", "adjacency", kind=li.Incompatible):
-        budget.spend(li.GaussianDP(0.1), what="x")
+    with raises("budget_other_adjacency", "adjacency", kind=li.errors.Incompatible):
+        budget.spend(li.notions.GaussianDP(0.1), what="x")
     zeroed = li.account(dataclasses.replace(RUN, adjacency=li.ZERO_OUT), DELTA)
     budget.spend(zeroed, what="its own neighbours")
     other = li.Budget(8.0, DELTA, li.REPLACE_ONE)
-    with raises("budget_other_adjacency", "adjacency", kind=li.Incompatible):
+    with raises("budget_other_adjacency", "adjacency", kind=li.errors.Incompatible):
         other.spend(zeroed, what="x")
     assert other.spend(zeroed.under(li.REPLACE_ONE), what="both ways").epsilon > budget.spent
     assert budget.history[0].adjacency is li.ZERO_OUT
@@ -167,7 +167,7 @@ def test_what_was_trained_is_paid_for_with_its_rounding() -> None:
 def test_a_report_with_a_caveat_is_refused() -> None:
     seeded = li.train(RUN, (np.eye(400) / 2, np.ones(400)), seed=1).report(DELTA)
     budget = li.Budget(5.0, DELTA)
-    with raises("budget_caveat", "release", kind=li.InvalidInput):
+    with raises("budget_caveat", "release", kind=li.errors.InvalidInput):
         budget.spend(seeded, what="x")
     assert budget.history == ()
 
@@ -175,19 +175,19 @@ def test_a_report_with_a_caveat_is_refused() -> None:
 def test_a_budget_in_memory_is_not_copied() -> None:
     budget = li.Budget(3.0, DELTA)
     for copied in (pickle.dumps, copy.deepcopy):
-        with raises("budget_copied", kind=li.Unavailable):
+        with raises("budget_copied", kind=li.errors.Unavailable):
             copied(budget)
 
 
 def test_a_budget_in_a_file_may_go_to_other_processes(tmp_path: Path) -> None:
     budget = li.Budget(3.0, DELTA, file=tmp_path / "team.sqlite")
-    pickle.loads(pickle.dumps(budget)).spend(li.GaussianDP(0.1), what="elsewhere")
+    pickle.loads(pickle.dumps(budget)).spend(li.notions.GaussianDP(0.1), what="elsewhere")
     assert [entry.what for entry in budget.history] == ["elsewhere"]
 
 
 def test_entries_stay_as_they_are() -> None:
     budget = li.Budget(3.0, DELTA)
-    entry = budget.spend(li.GaussianDP(0.1), what="a")
+    entry = budget.spend(li.notions.GaussianDP(0.1), what="a")
     with pytest.raises(dataclasses.FrozenInstanceError):
         entry.mu = 0.0  # type: ignore[misc]
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -212,21 +212,21 @@ BAD: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
 @pytest.mark.parametrize(("make", "change", "field"), BAD, ids=lambda value: str(value)[:40])
 def test_bad_terms_are_refused_by_name(make: Callable[..., Any], change: dict[str, Any], field: str) -> None:
     good = {} if make == li.Budget.open else {"epsilon": 3.0, "delta": DELTA}
-    with pytest.raises(li.InvalidInput) as caught:
+    with pytest.raises(li.errors.InvalidInput) as caught:
         make(**{**good, **change})
     assert caught.value.field == field
     assert len(str(caught.value)) <= 300
 
 
-@pytest.mark.parametrize("release", [None, 1.0, "run.toml", {}, li.Run, [li.GaussianDP(0.1)]])
+@pytest.mark.parametrize("release", [None, 1.0, "run.toml", {}, li.Run, [li.notions.GaussianDP(0.1)]])
 def test_other_releases_are_refused(release: Any) -> None:
     for use in (li.Budget(3.0, DELTA).would, lambda one: li.Budget(3.0, DELTA).spend(one, what="x")):
-        with raises("not_a_release", "release", kind=li.InvalidInput) as caught:
+        with raises("not_a_release", "release", kind=li.errors.InvalidInput) as caught:
             use(release)
         assert caught.value.field == "release"
 
 
 @pytest.mark.parametrize("what", ["", None, 3, "two\nlines", "\x1b[2J", "x" * 201])
 def test_what_it_is_takes_one_line(what: Any) -> None:
-    with raises("must_be", "what", kind=li.InvalidInput, allowed="1 to 200 printable characters"):
-        li.Budget(3.0, DELTA).spend(li.GaussianDP(0.1), what=what)
+    with raises("must_be", "what", kind=li.errors.InvalidInput, allowed="1 to 200 printable characters"):
+        li.Budget(3.0, DELTA).spend(li.notions.GaussianDP(0.1), what=what)

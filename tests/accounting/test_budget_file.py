@@ -21,7 +21,7 @@ import sys, time
 from pathlib import Path
 import lastiterate as li
 budget = li.Budget.open(sys.argv[1])
-guarantee = li.GaussianDP(0.2)
+guarantee = li.notions.GaussianDP(0.2)
 print("ready", flush=True)
 while not Path(sys.argv[1] + ".go").exists():
     time.sleep(0.001)
@@ -30,7 +30,7 @@ for _ in range(5):
     try:
         budget.spend(guarantee, what="one of many")
         spent += 1
-    except li.BudgetExceeded:
+    except li.errors.BudgetExceeded:
         pass
 print(spent)
 """
@@ -45,7 +45,7 @@ def die(connection, *arguments):
     connection.executemany("INSERT INTO entries VALUES (?, ?, '')", ((100 + i, "x" * 5000) for i in range(50)))
     os._exit(7)
 module.append = die
-li.Budget.open(sys.argv[1]).spend(li.GaussianDP(0.2), what="never")
+li.Budget.open(sys.argv[1]).spend(li.notions.GaussianDP(0.2), what="never")
 """
 
 
@@ -79,8 +79,8 @@ def test_threads_that_spend_at_once_never_spend_too_much(path: Path) -> None:
 
         def spend(budget: li.Budget = budget, done: list[int] = done) -> None:
             try:
-                done.append(budget.spend(li.GaussianDP(0.3), what="one of many").number)
-            except li.BudgetExceeded:
+                done.append(budget.spend(li.notions.GaussianDP(0.3), what="one of many").number)
+            except li.errors.BudgetExceeded:
                 done.append(0)
 
         threads = [threading.Thread(target=spend) for _ in range(8)]
@@ -94,14 +94,14 @@ def test_threads_that_spend_at_once_never_spend_too_much(path: Path) -> None:
 
 def test_a_process_that_dies_while_it_writes_leaves_the_ledger_as_it_was(path: Path) -> None:
     budget = li.Budget(3.0, DELTA, file=path)
-    budget.spend(li.GaussianDP(0.2), what="before")
+    budget.spend(li.notions.GaussianDP(0.2), what="before")
     digest = budget.digest
     crashed = started(CRASHING, path)
     crashed.communicate(timeout=60)
     assert crashed.returncode == 7
     assert path.with_name("team.sqlite-journal").exists()
     assert budget.digest == digest
-    assert budget.spend(li.GaussianDP(0.2), what="after").number == 2
+    assert budget.spend(li.notions.GaussianDP(0.2), what="after").number == 2
 
 
 def test_whoever_waits_too_long_is_told(path: Path) -> None:
@@ -109,16 +109,16 @@ def test_whoever_waits_too_long_is_told(path: Path) -> None:
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     assert budget.history == ()
-    with raises("budget_in_use", kind=li.Unavailable, timeout=0.05):
-        budget.spend(li.GaussianDP(0.1), what="x")
+    with raises("budget_in_use", kind=li.errors.Unavailable, timeout=0.05):
+        budget.spend(li.notions.GaussianDP(0.1), what="x")
     other.execute("ROLLBACK")
     other.close()
-    assert budget.spend(li.GaussianDP(0.1), what="x").number == 1
+    assert budget.spend(li.notions.GaussianDP(0.1), what="x").number == 1
 
 
 def test_a_file_is_the_owners_and_has_no_company(path: Path) -> None:
     budget = li.Budget(3.0, DELTA, file=path)
-    budget.spend(li.GaussianDP(0.1), what="x")
+    budget.spend(li.notions.GaussianDP(0.1), what="x")
     assert [one.name for one in path.parent.iterdir()] == ["team.sqlite"]
     if os.name == "posix":
         assert path.stat().st_mode & 0o777 == 0o600
@@ -136,18 +136,18 @@ def test_other_terms_are_refused(path: Path) -> None:
         ({"reserve": 0.5}, "reserve = 0.1, not 0.5"),
     ):
         terms = {"epsilon": 3.0, "delta": DELTA, "adjacency": li.ZERO_OUT, "dataset": "patients", **change}
-        with pytest.raises(li.Incompatible, match=said):
+        with pytest.raises(li.errors.Incompatible, match=said):
             li.Budget(**terms, file=path)  # type: ignore[arg-type]
 
 
 def test_read_only_is_read_only(path: Path) -> None:
-    li.Budget(3.0, DELTA, file=path).spend(li.GaussianDP(0.1), what="x")
+    li.Budget(3.0, DELTA, file=path).spend(li.notions.GaussianDP(0.1), what="x")
     path.chmod(0o400)
     budget = li.Budget.open(path, read_only=True)
     assert (budget.epsilon, budget.delta, budget.adjacency) == (3.0, DELTA, li.REPLACE_ONE)
     assert len(budget.history) == 1
-    with raises("budget_read_only", kind=li.Unavailable):
-        budget.spend(li.GaussianDP(0.1), what="y")
+    with raises("budget_read_only", kind=li.errors.Unavailable):
+        budget.spend(li.notions.GaussianDP(0.1), what="y")
 
 
 def changed(path: Path, *statements: str) -> None:
@@ -180,16 +180,20 @@ def changed(path: Path, *statements: str) -> None:
 def test_what_is_changed_by_hand_is_noticed(path: Path, statement: str) -> None:
     budget = li.Budget(3.0, DELTA, file=path)
     for what, mu in (("first", 0.2), ("second", 0.3), ("third", 0.2)):
-        budget.spend(li.GaussianDP(mu), what=what)
+        budget.spend(li.notions.GaussianDP(mu), what=what)
     changed(path, statement)
-    for use in (lambda: li.Budget.open(path), lambda: budget.spent, lambda: budget.spend(li.GaussianDP(0.1), what="x")):
-        with raises("budget_damaged", "file", kind=li.InvalidInput) as caught:
+    for use in (
+        lambda: li.Budget.open(path),
+        lambda: budget.spent,
+        lambda: budget.spend(li.notions.GaussianDP(0.1), what="x"),
+    ):
+        with raises("budget_damaged", "file", kind=li.errors.InvalidInput) as caught:
             use()
         assert len(str(caught.value)) <= 300
 
 
 def test_entries_are_not_changed_by_accident(path: Path) -> None:
-    li.Budget(3.0, DELTA, file=path).spend(li.GaussianDP(0.1), what="x")
+    li.Budget(3.0, DELTA, file=path).spend(li.notions.GaussianDP(0.1), what="x")
     connection = sqlite3.connect(path)
     for statement in ("UPDATE entries SET content = ''", "DELETE FROM entries"):
         with pytest.raises(sqlite3.IntegrityError, match="entries of a ledger stay"):
@@ -204,7 +208,7 @@ def test_other_files_are_no_budgets(path: Path, content: bytes) -> None:
     """An empty file neither: it may have been a ledger."""
     path.write_bytes(content)
     for use in (lambda: li.Budget.open(path), lambda: li.Budget(3.0, DELTA, file=path)):
-        with raises("budget_not_readable", "file", kind=li.InvalidInput) as caught:
+        with raises("budget_not_readable", "file", kind=li.errors.InvalidInput) as caught:
             use()
         assert caught.value.field == "file"
     assert path.read_bytes() == content
@@ -217,8 +221,8 @@ def test_a_forked_copy_of_a_budget_in_memory_is_not_spent() -> None:
     if (child := os.fork()) == 0:
         code = 0
         try:
-            budget.spend(li.GaussianDP(0.1), what="x")
-        except li.Unavailable as error:
+            budget.spend(li.notions.GaussianDP(0.1), what="x")
+        except li.errors.Unavailable as error:
             code = 3 if "belongs to the process that made it" in str(error) else 4
         finally:
             os._exit(code)

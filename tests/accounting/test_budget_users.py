@@ -43,7 +43,7 @@ def budget(request: pytest.FixtureRequest, run: li.Run, shuffled: li.Run) -> li.
     found = li.Budget(6.0, DELTA, user_records=3, adaptive=request.param)
     found.spend(run, "a run")
     found.spend(li.account(replace(shuffled, user_records=1), DELTA).group(3), "a report")
-    found.spend(li.GaussianDP(mu=0.05), "stated, for one record")
+    found.spend(li.notions.GaussianDP(mu=0.05), "stated, for one record")
     return found
 
 
@@ -51,7 +51,7 @@ def test_what_is_spent_is_for_users(budget: li.Budget, run: li.Run) -> None:
     one, two, three = budget.history
     assert one.epsilon == pytest.approx(li.account(run, DELTA).epsilon, rel=1e-6)
     assert one.epsilon > li.account(replace(run, user_records=1), DELTA).epsilon
-    assert three.epsilon == pytest.approx(li.GaussianDP(mu=0.15).epsilon(DELTA), rel=1e-6)
+    assert three.epsilon == pytest.approx(li.notions.GaussianDP(mu=0.15).epsilon(DELTA), rel=1e-6)
     assert "replace up to 3 records of one user" in str(budget)
     assert budget.spent > max(one.epsilon, two.epsilon, three.epsilon)
 
@@ -109,7 +109,7 @@ def test_users_and_records_are_not_mixed(run: li.Run) -> None:
         (records, run, r"must be 1, as in the budget\. Got a run with 3"),
         (records, report.group(3), r"Got a report with 3"),
     ):
-        with pytest.raises(li.Incompatible, match=advice) as caught:
+        with pytest.raises(li.errors.Incompatible, match=advice) as caught:
             budget.spend(release, "a model")
         assert caught.value.field == "user_records"
         assert not budget.history
@@ -122,7 +122,7 @@ def test_a_file_remembers_its_users(run: li.Run, tmp_path: Path, capsys: pytest.
     assert main(["budget", path, "--spend", described, "--what", "a model"]) == 0
     assert "replace up to 3 records of one user" in capsys.readouterr().out
     assert li.Budget.open(path).terms.user_records == 3
-    with raises("budget_terms_differ", "file", kind=li.Incompatible, term="user_records", found=3, wanted=1):
+    with raises("budget_terms_differ", "file", kind=li.errors.Incompatible, term="user_records", found=3, wanted=1):
         li.Budget(6.0, DELTA, file=path)
     assert main(["budget", path, "--user-records", "2"]) == 2
     assert "--user-records is fixed when a budget is created" in capsys.readouterr().err

@@ -61,7 +61,7 @@ def test_the_most_steps(batches: object) -> None:
     run = run_with(batches, noise=li.OnGradientSum(multiplier=4.0, clip=0.5), domain=li.Unbounded())
     unit = batches.per_epoch if isinstance(batches, li.Cyclic | li.Shuffled) else 1  # type: ignore[attr-defined]
     target = li.account(run.first(40), 1e-5).epsilon * 1.01
-    found = li.calibrate(run, epsilon=target, delta=1e-5, free=li.STEPS, most_steps=5000)
+    found = li.calibrate(run, epsilon=target, delta=1e-5, free="steps", most_steps=5000)
     assert found.steps >= 40
     assert found.steps % unit == 0
     assert li.account(found, 1e-5).epsilon <= target
@@ -71,17 +71,17 @@ def test_the_most_steps(batches: object) -> None:
 
 def test_where_the_loss_stops_growing_any_number_of_steps_will_do() -> None:
     run = run_with(li.FullBatch(records=1000), noise=li.OnMeanGradient(std=1.0))
-    assert li.calibrate(run, epsilon=1.0, delta=1e-5, free=li.STEPS, most_steps=12_345).steps == 12_345
+    assert li.calibrate(run, epsilon=1.0, delta=1e-5, free="steps", most_steps=12_345).steps == 12_345
 
 
 def test_lists_cannot_be_made_longer() -> None:
     run = run_with(li.FullBatch(records=1000), noise=li.OnIterate(std=[10.0] * 30), step_size=[0.5] * 30, steps=30)
-    assert li.calibrate(run, epsilon=5.0, delta=1e-5, free=li.STEPS).steps == 30
+    assert li.calibrate(run, epsilon=5.0, delta=1e-5, free="steps").steps == 30
 
 
 def test_what_cannot_be_met_is_said() -> None:
-    with raises("no_steps_meet", kind=li.Unavailable, steps=10):
-        li.calibrate(run_with(ALL_BATCHES[1]), epsilon=1e-6, delta=1e-5, free=li.STEPS)
+    with raises("no_steps_meet", kind=li.errors.Unavailable, steps=10):
+        li.calibrate(run_with(ALL_BATCHES[1]), epsilon=1e-6, delta=1e-5, free="steps")
 
 
 def test_releases_are_counted() -> None:
@@ -90,7 +90,7 @@ def test_releases_are_counted() -> None:
     assert 1 - 1e-6 <= li.account(executed(found), 1e-5, releases=[30, 70]).epsilon <= 1.0
     assert found.noise.multiplier > li.calibrate(run, epsilon=1.0, delta=1e-5).noise.multiplier  # type: ignore[attr-defined]
     target = li.account(executed(run.first(60)), 1e-5, releases=[30]).epsilon
-    longest = li.calibrate(run, epsilon=target, delta=1e-5, free=li.STEPS, releases=[30, 70], most_steps=1000)
+    longest = li.calibrate(run, epsilon=target, delta=1e-5, free="steps", releases=[30, 70], most_steps=1000)
     assert longest.steps >= 60
     assert li.account(longest, 1e-5, releases=[one for one in (30, 70) if one < longest.steps]).epsilon <= target
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 import lastiterate as li
+from lastiterate.accounting.calibrate import Free
 from raising import raises
 
 DELTA = 1e-5
@@ -48,7 +49,7 @@ def test_the_nearest_batch_size(batches: object, noise: object, factor: float) -
     """Where a size meets the target, the one before it on some side does not, or is the one it came from."""
     run = run_with(batches, noise)
     target = factor * epsilon_of(run)
-    found = li.calibrate(run, epsilon=target, delta=DELTA, free=li.BATCH_SIZE)
+    found = li.calibrate(run, epsilon=target, delta=DELTA, free="batch_size")
     assert epsilon_of(found) <= target
     assert found.steps == 5 * found.batches.per_epoch
     beside = [_neighbour(run, found, way) for way in (-1, 1)]
@@ -69,10 +70,10 @@ def test_a_run_in_steps_keeps_its_passes_too() -> None:
 
 
 def test_where_no_batch_size_does() -> None:
-    with raises("no_batch_size", "free", kind=li.Unavailable, batches="full batches", records=240):
-        li.calibrate(run_with(li.FullBatch(records=240)), epsilon=1.0, delta=DELTA, free=li.BATCH_SIZE)
-    with raises("no_batch_size_meets", "free", kind=li.Unavailable, least=1, most=240, epsilon=1e-06):
-        li.calibrate(run_with(KINDS[0]), epsilon=1e-6, delta=DELTA, free=li.BATCH_SIZE)
+    with raises("no_batch_size", "free", kind=li.errors.Unavailable, batches="full batches", records=240):
+        li.calibrate(run_with(li.FullBatch(records=240)), epsilon=1.0, delta=DELTA, free="batch_size")
+    with raises("no_batch_size_meets", "free", kind=li.errors.Unavailable, least=1, most=240, epsilon=1e-06):
+        li.calibrate(run_with(KINDS[0]), epsilon=1e-6, delta=DELTA, free="batch_size")
 
 
 @pytest.mark.parametrize("noise", [li.OnIterate(std=0.05), ON_MEAN], ids=["on the iterate", "on the mean"])
@@ -81,7 +82,7 @@ def test_the_nearest_step_size(noise: object, factor: float) -> None:
     """Of noise on the iterate, shorter steps cost less; of noise on the mean, longer ones forget more."""
     run = run_with(li.FullBatch(records=100), noise, steps=50)
     target = factor * epsilon_of(run)
-    found = li.calibrate(run, epsilon=target, delta=DELTA, free=li.STEP_SIZE)
+    found = li.calibrate(run, epsilon=target, delta=DELTA, free="step_size")
     assert epsilon_of(found) <= target
     slightly = [replace(found, step_size=found.step_size * (1 + sign * 1e-4)) for sign in (-1, 1)]  # type: ignore[operator]
     assert any(epsilon_of(one) > target for one in slightly)
@@ -90,17 +91,17 @@ def test_the_nearest_step_size(noise: object, factor: float) -> None:
 def test_where_the_step_size_does_not_matter() -> None:
     run = run_with(KINDS[4], loss=li.losses.network(clip=0.5), noise=li.OnGradientSum(multiplier=4.0, clip=0.5))
     epsilon = epsilon_of(run)
-    with raises("every_step_size_meets", "free", kind=li.Unavailable):
-        li.calibrate(run, epsilon=2 * epsilon, delta=DELTA, free=li.STEP_SIZE)
-    with raises("no_step_size_meets", "free", kind=li.Unavailable):
-        li.calibrate(run, epsilon=epsilon / 2, delta=DELTA, free=li.STEP_SIZE)
+    with raises("every_step_size_meets", "free", kind=li.errors.Unavailable):
+        li.calibrate(run, epsilon=2 * epsilon, delta=DELTA, free="step_size")
+    with raises("no_step_size_meets", "free", kind=li.errors.Unavailable):
+        li.calibrate(run, epsilon=epsilon / 2, delta=DELTA, free="step_size")
 
 
 def test_by_name_or_constant() -> None:
     run = run_with(li.Cyclic(records=40, batch_size=20))
-    for free in (li.NOISE, li.STEPS, li.BATCH_SIZE):
+    for free in (Free.NOISE, Free.STEPS, Free.BATCH_SIZE):
         assert li.calibrate(run, epsilon=2.0, delta=DELTA, free=free.name.lower(), most_steps=100) == li.calibrate(
             run, epsilon=2.0, delta=DELTA, free=free, most_steps=100
         )
-    with raises("must_be", "free", kind=li.InvalidInput, allowed="one of noise, steps, batch_size, step_size"):
+    with raises("must_be", "free", allowed="one of 'noise', 'steps', 'batch_size', 'step_size'"):
         li.calibrate(run, epsilon=2.0, delta=DELTA, free="clip")

@@ -30,16 +30,16 @@ RUN = li.Run(
 )
 HIDDEN = replace(RUN, batches=li.Shuffled(records=40, batch_size=10))
 DATA = (np.eye(40, 3), np.where(np.arange(40) % 2, 1, -1))
-MARKED = (li.Report, li.theorems.Guarantee, Notion, li.accounting.Forgetting)
+MARKED = (li.accounting.Report, li.theorems.Guarantee, Notion, li.accounting.Forgetting)
 
 
 @cache
-def seeded(run: li.Run = RUN) -> li.Report:
+def seeded(run: li.Run = RUN) -> li.accounting.Report:
     return li.train(run, DATA, seed=0).report(DELTA)
 
 
 @cache
-def of_one_person() -> li.Report:
+def of_one_person() -> li.accounting.Report:
     return li.account(RUN, DELTA, group=[1, 2])
 
 
@@ -53,7 +53,7 @@ def forgotten() -> li.accounting.Forgetting:
 
 @cache
 def selected() -> li.accounting.Selection:
-    parts = [li.account(RUN, DELTA), li.GaussianDP(0.3, li.ZERO_OUT)]
+    parts = [li.account(RUN, DELTA), li.notions.GaussianDP(0.3, li.ZERO_OUT)]
     return replace(
         li.select(parts, trials=li.trials.Geometric(mean=3)), caveats=(fact("leaked", what=(("train_loss", (1, 2)),)),)
     )
@@ -84,7 +84,9 @@ GIVEN: dict[str, Any] = {
     "save_certificate": None,  # the certificate, which is looked at
     "certificate_after": lambda one: one.certificate_after(1),
     "of": lambda one: one.of([3]),
-    "epsilon": lambda one: one.epsilon if isinstance(one, li.Report | li.accounting.Forgetting) else one.epsilon(DELTA),
+    "epsilon": lambda one: (
+        one.epsilon if isinstance(one, li.accounting.Report | li.accounting.Forgetting) else one.epsilon(DELTA)
+    ),
     "delta": lambda one: one.delta(1.0) if isinstance(one, Notion) else one.delta,
     "rdp": lambda one: one.rdp(2.0),
     "relabelled": lambda one: one.relabelled(li.REPLACE_ONE),
@@ -110,7 +112,7 @@ def unmarked(value: Any) -> Iterator[str]:
     """The guarantees in a value that do not say what is wrong with them."""
     if isinstance(value, DESCRIBES_THE_RUN):
         return
-    if isinstance(value, li.Report) and value.members:
+    if isinstance(value, li.accounting.Report) and value.members:
         value = value.best
     if isinstance(value, MARKED) and not value.caveats:
         yield repr(value)
@@ -135,7 +137,7 @@ def answers(source: Any) -> Iterator[tuple[str, Any]]:
             continue
         try:
             found = ask(source)
-        except (li.InvalidInput, li.Unavailable) as refusal:
+        except (li.errors.InvalidInput, li.errors.Unavailable) as refusal:
             found = refusal
         assert not inspect.ismethod(found), f"{name} is a new method: say in GIVEN how it is called"
         yield name, found
@@ -171,9 +173,9 @@ def budget() -> li.Budget:
 
 KERNEL = li.mechanisms.FiniteKernel([[0.5, 0.5], [0.5, 0.5]])
 TAKERS: dict[str, Callable[[Any], Any]] = {
-    "compose": lambda one: li.compose([li.GaussianDP(1.0, li.ZERO_OUT), one]),
+    "compose": lambda one: li.compose([li.notions.GaussianDP(1.0, li.ZERO_OUT), one]),
     "select": lambda one: li.select(one, trials=li.trials.Geometric(mean=2)),
-    "best": lambda one: li.notions.best([one, li.GaussianDP(9.0, li.ZERO_OUT)]),
+    "best": lambda one: li.notions.best([one, li.notions.GaussianDP(9.0, li.ZERO_OUT)]),
     "Budget.spend": lambda one: budget().spend(one, "a model"),
     "Budget.would": lambda one: budget().would(one),
     "amplify": lambda one: KERNEL.amplify(one),
@@ -204,7 +206,7 @@ def test_every_function_that_takes_a_guarantee_is_listed() -> None:
 @pytest.mark.parametrize("source", [name for name in SOURCES if name != "forgetting"])
 @pytest.mark.parametrize("taker", TAKERS)
 def test_no_function_takes_a_guarantee_with_a_caveat(taker: str, source: str) -> None:
-    with pytest.raises(li.InvalidInput):
+    with pytest.raises(li.errors.InvalidInput):
         TAKERS[taker](SOURCES[source]())
 
 

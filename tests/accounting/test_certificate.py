@@ -130,7 +130,7 @@ def _still_true(
     """A weaker claim, another schedule or rung that proves it, or another run, of which it is true as well."""
     if path[0] == "run":
         about = run_from_dict(mutant["run"])
-        named = next((theorem for theorem in li.CATALOGUE if theorem.name == mutant.get("theorem")), None)
+        named = next((theorem for theorem in li.theorems.CATALOGUE if theorem.name == mutant.get("theorem")), None)
         found = named.apply(about.process) if named else li.account(about, verdict.delta, verdict.releases).best
         return found.epsilon(verdict.delta) <= verdict.epsilon * (1 + 1e-9)  # type: ignore[union-attr]
     if path[0] == "claim" and path[1] == "delta":
@@ -164,9 +164,9 @@ def test_every_entry_in_which_two_runs_differ_is_named() -> None:
     said = reason.partition(": ")[2].split("; ")
     assert [one.partition(" is ")[0] for one in said] == ["steps", "step_size", "weight_decay", "and more"]
     assert said[0] == "steps is 20 in the certificate and 19 in the run"
-    bounded = replace(run, beforehand_mu=0.25)
+    bounded = replace(run, prior_mu=0.25)
     reason = li.verify(li.account(run, DELTA).certificate, bounded).reason
-    assert reason.endswith("beforehand_mu is not given in the certificate and 0.25 in the run")
+    assert reason.endswith("prior_mu is not given in the certificate and 0.25 in the run")
 
 
 def test_an_average_may_be_taken_only_over_a_random_order() -> None:
@@ -311,7 +311,7 @@ RECOMPUTED = {
     "Poisson": run_with(li.Poisson(records=1000, rate=0.01), 50),
     "fixed size": run_with(li.FixedSize(records=1000, batch_size=10), 50),
     "a network": NETWORK,
-    "averaged over their own size": run_with(li.PoissonMean(records=10_000, rate=0.05), 50),
+    "averaged over their own size": run_with(li.parts.PoissonMean(records=10_000, rate=0.05), 50),
     "a window": WINDOW,
     "mixing": run_with(CYCLIC, 40, domain=li.Ball(radius=0.02)),
 }
@@ -382,7 +382,7 @@ def test_a_run_that_leaves_the_range_of_floats_between_two_turns() -> None:
         steps=66,
     )
     report = li.account(run, DELTA)
-    assert report.epsilon >= li.GaussianDP(707.1).epsilon(DELTA)
+    assert report.epsilon >= li.notions.GaussianDP(707.1).epsilon(DELTA)
     assert li.verify(report.certificate, run).accepted
 
 
@@ -390,7 +390,7 @@ def test_a_run_that_leaves_the_range_of_floats_between_two_turns() -> None:
 def test_a_small_file_cannot_ask_for_a_long_block(rung: int) -> None:
     """In new orders a round is an epoch: a million of them would be a billion steps."""
     run = run_with(li.Shuffled(records=1_000_000, batch_size=1000), 1_000_000, domain=li.Ball(radius=1.0))
-    block_mixing = next(one for one in li.CATALOGUE if one.name == "block-mixing")
+    block_mixing = next(one for one in li.theorems.CATALOGUE if one.name == "block-mixing")
     assert not block_mixing.failures(run.process)
     certificate = copy.deepcopy(li.account(run_with(li.FullBatch(records=100), 20), DELTA).certificate)
     certificate.pop("proof")
@@ -413,7 +413,7 @@ def test_a_small_file_cannot_ask_for_a_long_block(rung: int) -> None:
 def test_a_run_for_ever_costs_its_limit_and_both_checkers_accept_it(batches: object) -> None:
     """The same ε for 10⁸ steps and for 10¹², at least that of fewer, and at most a little more."""
 
-    def reported(steps: int) -> li.Report:
+    def reported(steps: int) -> li.accounting.Report:
         loss, noise = li.losses.logistic(feature_norm=1.0, l2=0.1), li.OnMeanGradient(std=0.5)
         return li.account(li.Run(loss, batches, 0.5, noise, steps), 1e-5)  # type: ignore[arg-type]
 
@@ -442,5 +442,5 @@ def test_random_batches_for_ever_cost_their_limit(batches: object, domain: objec
         for steps in (10**8, 10**11, 10**12)
     ]
     assert reports[0].epsilon == reports[1].epsilon == reports[2].epsilon
-    assert 0 < reports[0].composition <= reports[1].composition <= reports[2].composition
+    assert 0 < reports[0].epsilon_all_released <= reports[1].epsilon_all_released <= reports[2].epsilon_all_released
     assert li.verify(reports[2].certificate, run=reports[2].run).accepted

@@ -31,26 +31,26 @@ BASE = li.Run(
 FIELDS: dict[str, tuple[li.Run, tuple[int, ...]]] = {
     "releases": (BASE, (4, 8)),
     "user_records": (replace(BASE, user_records=3), ()),
-    "beforehand_mu": (replace(BASE, beforehand_mu=0.4), ()),
-    "all but users": (replace(BASE, beforehand_mu=0.4), (4, 8)),
-    "all": (replace(BASE, user_records=3, beforehand_mu=0.4), (4, 8)),
+    "prior_mu": (replace(BASE, prior_mu=0.4), ()),
+    "all but users": (replace(BASE, prior_mu=0.4), (4, 8)),
+    "all": (replace(BASE, user_records=3, prior_mu=0.4), (4, 8)),
 }
 
 
 @cache
-def report_of(field: str) -> li.Report:
+def report_of(field: str) -> li.accounting.Report:
     return li.account(*[FIELDS[field][0], DELTA, FIELDS[field][1]])
 
 
 def gaussian(mu: float) -> float:
-    return float(li.GaussianDP(mu, li.ZERO_OUT).epsilon(DELTA))
+    return float(li.notions.GaussianDP(mu, li.ZERO_OUT).epsilon(DELTA))
 
 
-def budget(report: li.Report) -> li.Budget:
+def budget(report: li.accounting.Report) -> li.Budget:
     return li.Budget(100.0, DELTA, li.ZERO_OUT, adaptive=False, user_records=report.run.user_records)
 
 
-def spent(report: li.Report, release: Any, **given: Any) -> float:
+def spent(report: li.accounting.Report, release: Any, **given: Any) -> float:
     ledger = budget(report)
     ledger.spend(release, "a model", **given)
     verdict = li.verify(ledger.certificate)
@@ -63,12 +63,12 @@ def dp_accounting() -> Any:
     return pytest.importorskip("lastiterate.adapters.dp_accounting")
 
 
-def accounted_for(report: li.Report, event: Any) -> float:
+def accounted_for(report: li.accounting.Report, event: Any) -> float:
     accountant = dp_accounting().LastIterateAccountant(dp_accounting().relation_of(li.ZERO_OUT))
     return float(accountant.compose(event).get_epsilon(DELTA))
 
 
-def composed_into(report: li.Report) -> float:
+def composed_into(report: li.accounting.Report) -> float:
     accountant = dp_accounting().LastIterateAccountant(dp_accounting().relation_of(li.ZERO_OUT))
     return float(dp_accounting().compose_into(accountant, report).get_epsilon(DELTA))
 
@@ -79,22 +79,22 @@ def verified(certificate: Any) -> float:
     return verdict.epsilon
 
 
-def page(report: li.Report, folder: Path) -> float:
+def page(report: li.accounting.Report, folder: Path) -> float:
     report.save(folder / "report.html", curves=False)
     return verified((folder / "report.html").read_text())
 
 
 # Each with what an account of the run says, from its μ.
-DERIVED: dict[str, tuple[Callable[[li.Report, Path], float], Callable[[float], float]]] = {
+DERIVED: dict[str, tuple[Callable[[li.accounting.Report, Path], float], Callable[[float], float]]] = {
     "group": (lambda one, _: one.group(2).epsilon, lambda mu: gaussian(2 * mu)),
     "under": (lambda one, _: float(one.under(li.REPLACE_ONE).epsilon(DELTA)), lambda mu: gaussian(2 * mu)),
     "select": (
         lambda one, _: float(li.select(one, trials=TRIALS).epsilon(DELTA)),
-        lambda mu: float(li.select(li.GaussianDP(mu), trials=TRIALS).epsilon(DELTA)),
+        lambda mu: float(li.select(li.notions.GaussianDP(mu), trials=TRIALS).epsilon(DELTA)),
     ),
     "selection certificate": (
         lambda one, _: verified(li.select(one, trials=TRIALS).certificate),
-        lambda mu: float(li.select(li.GaussianDP(mu), trials=TRIALS).epsilon(DELTA)),
+        lambda mu: float(li.select(li.notions.GaussianDP(mu), trials=TRIALS).epsilon(DELTA)),
     ),
     "compose": (lambda one, _: float(li.compose([one, one]).epsilon(DELTA)), lambda mu: gaussian(2**0.5 * mu)),
     "spend a report": (lambda one, _: spent(one, one), gaussian),
@@ -122,7 +122,7 @@ def test_what_is_derived_says_all_that_the_run_says(field: str, derived: str, tm
     report, (derive, expected) = report_of(field), DERIVED[derived]
     assert report.mu is not None
     if derived == "group" and report.run.user_records > 1:
-        with pytest.raises(li.InvalidInput) as caught:
+        with pytest.raises(li.errors.InvalidInput) as caught:
             report.group(2)
         assert caught.value.field == "size"
         return
@@ -151,7 +151,7 @@ EASY = {
 RUNG = replace(CYCLIC, batches=li.FixedSize(records=100, batch_size=10), noise=li.OnMeanGradient(std=1.0), steps=40)
 HARDER: dict[str, Callable[[li.Run], li.Run]] = {
     "less noise": lambda run: replace(run, noise=li.OnMeanGradient(std=0.08)),
-    "something before": lambda run: replace(run, beforehand_mu=0.5),
+    "something before": lambda run: replace(run, prior_mu=0.5),
     "users": lambda run: replace(run, user_records=2),
 }
 
@@ -168,7 +168,7 @@ def group(run: li.Run) -> dict[str, Any]:
 
 @cache
 def selection(run: li.Run) -> dict[str, Any]:
-    return li.select([li.account(run, DELTA), li.GaussianDP(0.1, run.adjacency)], trials=TRIALS).certificate
+    return li.select([li.account(run, DELTA), li.notions.GaussianDP(0.1, run.adjacency)], trials=TRIALS).certificate
 
 
 @cache
@@ -276,7 +276,7 @@ def test_nothing_of_a_person_who_is_better_hidden_helps_another() -> None:
 
 def test_a_stated_mu_is_part_of_the_claim() -> None:
     hard, soft = (
-        li.select([li.account(BASE, DELTA), li.GaussianDP(mu, li.ZERO_OUT)], trials=TRIALS).certificate
+        li.select([li.account(BASE, DELTA), li.notions.GaussianDP(mu, li.ZERO_OUT)], trials=TRIALS).certificate
         for mu in (0.9, 0.1)
     )
     assert forgeries(hard, soft, BASE) == []

@@ -71,7 +71,7 @@ def test_requests_one_after_the_other_are_each_about_all_records_so_far(
     assert plan.epsilons[1] == epsilon_after(run, (2, 1), plan.further)
     assert plan.whole == run.continued(plan.steps) == replace(run, steps=60 + plan.steps)
     assert plan.mu is not None
-    assert li.GaussianDP(plan.mu).epsilon(DELTA) == plan.epsilons[1]
+    assert li.notions.GaussianDP(plan.mu).epsilon(DELTA) == plan.epsilons[1]
 
 
 def test_it_says_what_is_compared(plan: li.accounting.Forgetting, run: li.Run) -> None:
@@ -112,7 +112,7 @@ def test_certificates_are_replayed_for_every_request(plan: li.accounting.Forgett
         assert verdict.further == sum(plan.further[:count])
     assert "3 records forgotten (left out)" in str(li.verify(plan.certificate))
     assert not li.verify(plan.certificate, run.first(50)).accepted
-    with raises("must_be", "requests", kind=li.InvalidInput, allowed="at most 2"):
+    with raises("must_be", "requests", kind=li.errors.InvalidInput, allowed="at most 2"):
         plan.certificate_after(3)
 
 
@@ -192,10 +192,10 @@ def test_several_records_of_a_pass_and_a_release_are_certified() -> None:
 
 
 def test_what_was_released_beforehand_counts_once_for_each_record(run: li.Run) -> None:
-    before = replace(run, beforehand_mu=0.1)
+    before = replace(run, prior_mu=0.1)
     alone, both = (forgotten_by(forgetting_process(one, Requests((2,), (5,)))).notion for one in (run, before))
-    assert isinstance(alone, li.GaussianDP)
-    assert isinstance(both, li.GaussianDP)
+    assert isinstance(alone, li.notions.GaussianDP)
+    assert isinstance(both, li.notions.GaussianDP)
     assert both.mu == pytest.approx((alone.mu**2 + 0.2**2) ** 0.5, rel=1e-9)
     found = li.forget(before, epsilon=1.0, delta=DELTA)
     assert li.verify(found.certificate).accepted
@@ -237,10 +237,10 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         "whole epochs of 10 steps before each adaptive request",
     ),
     "adaptive, after a release beforehand": (
-        {"beforehand_mu": 0.1, "domain": li.Ball(radius=1.0)},
+        {"prior_mu": 0.1, "domain": li.Ball(radius=1.0)},
         {"adaptive": True},
-        "beforehand_mu",
-        "beforehand_mu must be 0",
+        "prior_mu",
+        "prior_mu must be 0",
     ),
     "adaptive, with releases": (
         {"domain": li.Ball(radius=1.0)},
@@ -256,7 +256,7 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_covered_is_refused_in_one_sentence(name: str, run: li.Run) -> None:
     changed, asked, field, sentence = REFUSED[name]
-    with pytest.raises(li.LastIterateError) as caught:
+    with pytest.raises(li.errors.LastIterateError) as caught:
         li.forget(replace(run, **changed), **{"epsilon": 0.5, "delta": DELTA, **asked})
     assert caught.value.field == field
     assert sentence in str(caught.value)
@@ -264,7 +264,7 @@ def test_what_is_not_covered_is_refused_in_one_sentence(name: str, run: li.Run) 
 
 def test_growing_distances_are_not_forgotten_by_any_number_of_steps(run: li.Run) -> None:
     loss = li.losses.general(smoothness=1.0, weak_convexity=0.5, gradient_sensitivity=2.0, gradient_norm=1.0)
-    with raises("steps_not_enough", "epsilon", kind=li.Unavailable):
+    with raises("steps_not_enough", "epsilon", kind=li.errors.Unavailable):
         li.forget(replace(run, loss=loss, steps=5), epsilon=0.05, delta=DELTA, most_steps=2000)
 
 
@@ -272,7 +272,7 @@ def test_records_of_a_plan_are_checked(plan: li.accounting.Forgetting) -> None:
     assert plan.of([3, 4], [7]).until(1) == (3, 4)
     assert plan.of([3], []).until(2) == (3,)
     for given in (([1],), ([1, 2, 3], [4]), ([1], [1]), ([1], [500]), (1, 2), ([-1], [2])):
-        with pytest.raises(li.InvalidInput) as caught:
+        with pytest.raises(li.errors.InvalidInput) as caught:
             plan.of(*given)  # type: ignore[arg-type]
         assert caught.value.field == "records"
 

@@ -58,7 +58,7 @@ def test_what_is_released_is_never_cheaper(run: li.Run) -> None:
     alone = li.forget(run, epsilon=0.5, delta=DELTA)
     assert alone.assumptions[1] == fact("models_covered", earlier="not covered")
     assert "Models that were released earlier are not covered." in str(alone)
-    with raises("released_not_forgotten", "releases", kind=li.Unavailable):
+    with raises("released_not_forgotten", "releases", kind=li.errors.Unavailable):
         li.forget(run, epsilon=0.5, delta=DELTA, releases=[60])
     late = li.forget(run, epsilon=0.5, delta=DELTA, releases=[60 + alone.steps + 7])
     assert late.further == alone.further  # what comes later is made of the model, without the record

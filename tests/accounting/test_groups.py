@@ -61,7 +61,9 @@ def test_a_full_batch_in_a_domain_counts_them_at_once() -> None:
 
 @pytest.mark.parametrize("run", [CYCLIC, SHUFFLED, FIXED], ids=lambda run: type(run.batches).__name__)
 def test_every_theorem_is_for_a_whole_user(run: li.Run) -> None:
-    theorems = [one for one in li.CATALOGUE if not one.name.startswith("hidden-participation")]  # slow, as all others
+    theorems = [
+        one for one in li.theorems.CATALOGUE if not one.name.startswith("hidden-participation")
+    ]  # slow, as all others
     one, two = (account_by(theorems, given, DELTA) for given in (run, of_users(run, 2)))
     epsilons = {each.theorem.name: epsilon for each, epsilon in zip(one.guarantees, one.epsilons, strict=True)}
     for each, epsilon in zip(two.guarantees, two.epsilons, strict=True):
@@ -91,11 +93,11 @@ def early_mu(record: int) -> float:
 
 
 def test_what_was_released_before_is_about_each_record() -> None:
-    before = replace(FULL, beforehand_mu=0.3)
+    before = replace(FULL, prior_mu=0.3)
     alone = li.account(FULL, DELTA)
     assert alone.mu is not None
     assert li.account(before, DELTA).group(3).mu == pytest.approx(3 * math.hypot(alone.mu, 0.3), rel=1e-9)
-    both = engine(replace(CYCLIC, beforehand_mu=0.2), [0, 999])
+    both = engine(replace(CYCLIC, prior_mu=0.2), [0, 999])
     assert both.mu == pytest.approx(math.hypot(engine(CYCLIC, [0, 999]).mu or 0, 0.4), rel=1e-9)
 
 
@@ -107,7 +109,7 @@ def certificates() -> list[li.accounting.Report]:
         by_theorem(
             "shift-engine", replace(of_users(CYCLIC), domain=li.Ball(radius=0.1), arithmetic=rounded), DELTA, [7]
         ),
-        engine(replace(CYCLIC, arithmetic=rounded, beforehand_mu=0.1), [0, 1, 300, 999], releases=[13]),
+        engine(replace(CYCLIC, arithmetic=rounded, prior_mu=0.1), [0, 1, 300, 999], releases=[13]),
         by_theorem("random-order", of_users(SHUFFLED), DELTA),
     ]
 
@@ -170,8 +172,8 @@ def test_sentences() -> None:
     assert "(replace up to 4 records of one user" in str(report)
     assert "(replace the 2 records 0, 3 of one person" in str(named)
     assert "detects the 4 replaced records of a user at most" in str(report)
-    assert str(li.account(of_users(FULL), DELTA).sandwich.lower).endswith("Hessian 0")
-    assert 0.8 * named.epsilon < named.sandwich.lower.epsilon <= named.epsilon
+    assert str(li.account(of_users(FULL), DELTA).lower_bound).endswith("Hessian 0")
+    assert 0.8 * named.epsilon < named.lower_bound.epsilon <= named.epsilon
     assert growth(named.run, DELTA, group=named.members).hidden[-1] == pytest.approx(
         li.account(CYCLIC, DELTA, group=[0, 3]).epsilon, rel=1e-9
     )
@@ -219,33 +221,33 @@ def test_calibration_is_for_users() -> None:
     ],
 )
 def test_groups_that_are_none(group: object, words: str) -> None:
-    with pytest.raises(li.InvalidInput, match=words) as caught:
+    with pytest.raises(li.errors.InvalidInput, match=words) as caught:
         li.account(CYCLIC, DELTA, group=group)  # type: ignore[arg-type]
     assert caught.value.field == "group"
 
 
 def test_refusals() -> None:
-    with raises("group_of_users", "group", kind=li.InvalidInput) as caught:
+    with raises("group_of_users", "group", kind=li.errors.InvalidInput) as caught:
         li.account(of_users(CYCLIC), DELTA, group=[0, 1])
     assert caught.value.field == "group"
     for wrong in (0, 1001, 1.5, "many"):
-        with pytest.raises(li.InvalidInput) as caught:
+        with pytest.raises(li.errors.InvalidInput) as caught:
             replace(FULL, user_records=wrong)
         assert caught.value.field == "user_records"
-    with pytest.raises(li.InvalidInput) as caught:
+    with pytest.raises(li.errors.InvalidInput) as caught:
         li.account(FULL, DELTA).group(4).group(2)
     assert caught.value.field == "size"
-    with pytest.raises(li.InvalidInput) as caught:
+    with pytest.raises(li.errors.InvalidInput) as caught:
         li.account_each(of_users(CYCLIC), DELTA)
     assert caught.value.field == "user_records"
-    with raises("single_records_forgotten", "user_records", kind=li.InvalidInput) as caught:
+    with raises("single_records_forgotten", "user_records", kind=li.errors.InvalidInput) as caught:
         li.forget(of_users(FULL), epsilon=1.0, delta=DELTA)
     assert caught.value.field == "user_records"
     named = engine(CYCLIC, [3])
-    with raises("one_person_composed", "guarantees", kind=li.InvalidInput):
+    with raises("one_person_composed", "guarantees", kind=li.errors.InvalidInput):
         li.compose([named])
     budget = li.Budget(epsilon=10.0, delta=1e-4)
-    with raises("budget_one_person", "release", kind=li.InvalidInput):
+    with raises("budget_one_person", "release", kind=li.errors.InvalidInput):
         budget.spend(named, "a model")
-    with raises("budget_other_users", "user_records", kind=li.Incompatible, budget=1):
+    with raises("budget_other_users", "user_records", kind=li.errors.Incompatible, budget=1):
         budget.spend(of_users(FULL), "a model")

@@ -39,7 +39,7 @@ def named(name: str, factor: float = 1.0) -> li.theorems.Theorem:
         covers="strongly convex, full batches, any number of steps",
         features={FULL_BATCHES, REPLACED} | ANY_MAP,
         assumptions=(CONTRACTING,),
-        bound=lambda process: li.theorems.Evidence(li.GaussianDP(factor * mu_of(process))),
+        bound=lambda process: li.theorems.Evidence(li.notions.GaussianDP(factor * mu_of(process))),
     )
 
 
@@ -48,16 +48,16 @@ THIS = "which is not part of the library"
 TRUE = fact("theorem_true", theorem="mine/full-batch", citation="my notes, Theorem 1")
 
 
-def by_mine() -> li.Report:
+def by_mine() -> li.accounting.Report:
     """The only theorem that is tried: those of the library are better."""
     return li.account(RUN, delta=1e-6, theorems=[MINE])
 
 
 def test_it_is_tried_beside_the_catalogue_and_does_not_come_first_where_another_is_better() -> None:
-    report = li.account(RUN, delta=1e-6, theorems=[*li.CATALOGUE, MINE])
+    report = li.account(RUN, delta=1e-6, theorems=[*li.theorems.CATALOGUE, MINE])
     assert report.epsilon == li.account(RUN, delta=1e-6).epsilon
     assert MINE in [one.theorem for one in report.guarantees]
-    assert report.theorems == (*li.CATALOGUE, MINE)
+    assert report.theorems == (*li.theorems.CATALOGUE, MINE)
     assert "theorem_true" not in [one.code for one in report.assumptions]
     assert "mine/full-batch (my notes, Theorem 1; yours, not part of the library)" in report.details().replace(
         "\n    ", " "
@@ -81,8 +81,8 @@ def test_its_certificate_is_refused_without_it() -> None:
         verdict = li.verify(given)
         assert not verdict.accepted
         assert verdict.reason.startswith("its theorem 'mine/full-batch' is not part of the library. ")
-        assert not li.verify(given, theorems=[*li.CATALOGUE, HALVED]).accepted
-    with_it = li.verify(certificate, theorems=[*li.CATALOGUE, MINE])
+        assert not li.verify(given, theorems=[*li.theorems.CATALOGUE, HALVED]).accepted
+    with_it = li.verify(certificate, theorems=[*li.theorems.CATALOGUE, MINE])
     assert with_it.accepted
     assert with_it.assumptions[-1] == TRUE
     assert "assuming the theorem mine/full-batch, which is not part of the library" in str(with_it)
@@ -118,14 +118,14 @@ def test_schedules_of_a_theorem_of_ones_own_are_not_replayed_as_if_it_were_ours(
 
 def test_of_equal_guarantees_that_of_the_library_comes_first() -> None:
     copied = replace(SHIFT_ENGINE, name="a-copy")
-    assert li.account(RUN, delta=1e-6, theorems=[copied, *li.CATALOGUE]).best.theorem is SHIFT_ENGINE
+    assert li.account(RUN, delta=1e-6, theorems=[copied, *li.theorems.CATALOGUE]).best.theorem is SHIFT_ENGINE
 
 
 def test_a_false_theorem_is_found_out_where_an_instance_refutes_it() -> None:
-    with raises("theorem_false", "theorems", kind=li.InvalidInput, theorem="mine/halved"):
-        li.account(RUN, delta=1e-6, theorems=[*li.CATALOGUE, HALVED])
-    with raises("theorem_false", "theorems", kind=li.InvalidInput, theorem="mine/halved"):
-        li.calibrate(RUN, epsilon=1.0, delta=1e-6, theorems=[*li.CATALOGUE, HALVED])
+    with raises("theorem_false", "theorems", kind=li.errors.InvalidInput, theorem="mine/halved"):
+        li.account(RUN, delta=1e-6, theorems=[*li.theorems.CATALOGUE, HALVED])
+    with raises("theorem_false", "theorems", kind=li.errors.InvalidInput, theorem="mine/halved"):
+        li.calibrate(RUN, epsilon=1.0, delta=1e-6, theorems=[*li.theorems.CATALOGUE, HALVED])
 
 
 def test_calibrate_takes_theorems() -> None:
@@ -137,10 +137,10 @@ def test_calibrate_takes_theorems() -> None:
 @pytest.mark.parametrize(
     ("theorems", "said"),
     [
-        ([], r"theorems must be a list such as \[\*li.CATALOGUE, MINE\]. Got \[\]"),
+        ([], r"theorems must be a list such as \[\*li.theorems.CATALOGUE, MINE\]. Got \[\]"),
         (MINE, "theorems must be a list"),
         ("shift-engine", "theorems must be a list"),
-        ([*li.CATALOGUE, "mine"], "Got 'mine'"),
+        ([*li.theorems.CATALOGUE, "mine"], "Got 'mine'"),
         ([MINE, MINE], "theorems must be of different names. Got 'mine/full-batch' twice"),
         ([replace(MINE, name="shift-engine")], "'shift-engine' is the name of a theorem of the library"),
         ([replace(MINE, name="a\nb")], "the name of a theorem must be one line"),
@@ -150,32 +150,32 @@ def test_calibrate_takes_theorems() -> None:
 def test_what_is_no_list_of_theorems_is_one_sentence(theorems: Any, said: str) -> None:
     for call in (li.account, li.verify):
         first = RUN if call is li.account else by_mine().certificate
-        with pytest.raises(li.InvalidInput, match=said):
+        with pytest.raises(li.errors.InvalidInput, match=said):
             call(first, **({"delta": 1e-6} if call is li.account else {}), theorems=theorems)  # type: ignore[operator]
 
 
 def test_what_others_rely_on_takes_theorems_of_the_library_only(tmp_path: Path) -> None:
     for ending in ("html", "json", "txt"):
-        with raises("own_theorem_for_others", "theorems", kind=li.InvalidInput):
+        with raises("own_theorem_for_others", "theorems", kind=li.errors.InvalidInput):
             by_mine().save(tmp_path / f"report.{ending}")
-    with raises("own_theorem_for_others", "theorems", kind=li.InvalidInput):
+    with raises("own_theorem_for_others", "theorems", kind=li.errors.InvalidInput):
         by_mine().label()
-    with raises("budget_own_theorem", "release", kind=li.InvalidInput):
+    with raises("budget_own_theorem", "release", kind=li.errors.InvalidInput):
         li.Budget(epsilon=9.0, delta=1e-6).spend(by_mine(), "a model")
     assert list(tmp_path.iterdir()) == []
-    beside = li.account(RUN, delta=1e-6, theorems=[*li.CATALOGUE, MINE])
+    beside = li.account(RUN, delta=1e-6, theorems=[*li.theorems.CATALOGUE, MINE])
     beside.save(tmp_path / "report.html", curves=False)
     assert li.verify((tmp_path / "report.html").read_text()).accepted
 
 
 def test_a_number_that_is_none_is_refused() -> None:
-    class Nothing(li.GaussianDP):
+    class Nothing(li.notions.GaussianDP):
         def epsilon(self, delta: Any) -> Any:
             return float("nan")
 
     broken = replace(MINE, name="mine/nan", bound=lambda _: li.theorems.Evidence(Nothing(1.0)))
-    with raises("theorem_says_nan", kind=li.Unavailable, theorem="mine/nan"):
-        li.account(RUN, delta=1e-6, theorems=[*li.CATALOGUE, broken])
+    with raises("theorem_says_nan", kind=li.errors.Unavailable, theorem="mine/nan"):
+        li.account(RUN, delta=1e-6, theorems=[*li.theorems.CATALOGUE, broken])
 
 
 def test_a_report_about_every_iterate_stays_one_for_groups_curves_and_alternatives() -> None:

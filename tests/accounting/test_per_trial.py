@@ -38,8 +38,8 @@ def test_trials_with_the_largest_mu_meet_the_target_and_larger_ones_do_not(
     trials: Trials, epsilon: float, delta: float
 ) -> None:
     mu = li.trials.largest_mu(epsilon=epsilon, delta=delta, trials=trials)
-    assert li.select(li.GaussianDP(mu), trials=trials).epsilon(delta) <= epsilon
-    assert li.select(li.GaussianDP(mu * (1 + 1e-5)), trials=trials).epsilon(delta) > epsilon
+    assert li.select(li.notions.GaussianDP(mu), trials=trials).epsilon(delta) <= epsilon
+    assert li.select(li.notions.GaussianDP(mu * (1 + 1e-5)), trials=trials).epsilon(delta) > epsilon
     assert 0 < mu <= li.notions.largest_mu(epsilon=epsilon, delta=delta) * (1 + 1e-6)
 
 

@@ -168,7 +168,7 @@ def test_a_verdict_returns_them_and_rejects_others(name: str) -> None:
 MORE = fact("durations_tell_nothing")
 
 
-def with_assumptions(report: li.Report, change: Callable[[list[dict[str, Any]]], Any]) -> dict[str, Any]:
+def with_assumptions(report: li.accounting.Report, change: Callable[[list[dict[str, Any]]], Any]) -> dict[str, Any]:
     certificate = report.certificate
     return {**certificate, "assumptions": change(certificate["assumptions"])}
 
@@ -266,7 +266,7 @@ def test_the_strongest_basis_of_every_kind_is_read_and_a_stronger_one_is_not() -
                 assert fact_from_json(content) == one.on(basis)
                 assert fact_from_json(content).stated == one
             else:
-                with raises("fact_basis", "facts", kind=li.InvalidInput, of=code, basis=basis.value):
+                with raises("fact_basis", "facts", kind=li.errors.InvalidInput, of=code, basis=basis.value):
                     fact_from_json(content)
 
 
@@ -287,7 +287,7 @@ def test_the_command_line_shows_them(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_nonlinear_contraction_says_what_it_checks() -> None:
-    theorem = next(one for one in li.CATALOGUE if one.name == "nonlinear-contraction")
+    theorem = next(one for one in li.theorems.CATALOGUE if one.name == "nonlinear-contraction")
     statements = " ".join(one.statement for one in theorem.assumptions)
     assert "within 30 times the noise, because gradients are bounded or the Lipschitz constant is known" in statements
     ball = li.Ball(radius=1.0)

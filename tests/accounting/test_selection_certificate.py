@@ -45,7 +45,7 @@ RUNS = {
 }
 REPORTS = {name: li.account(run, DELTA) for name, run in RUNS.items()}
 ONE = li.select(REPORTS["replayed, mu"], trials=TEN)
-ALL = li.select([*REPORTS.values(), REPORTS["recomputed"], li.GaussianDP(mu=0.1)], trials=TEN)
+ALL = li.select([*REPORTS.values(), REPORTS["recomputed"], li.notions.GaussianDP(mu=0.1)], trials=TEN)
 CERTIFICATES = {"one": ONE.certificate, "all": ALL.certificate}
 
 
@@ -92,7 +92,7 @@ def test_exact_instances_stay_below_what_is_certified(trials: Trials) -> None:
     """Gaussian trials, ranked so that the best one tells most; a claim below what they show is rejected."""
     certificate = li.select(REPORTS["replayed, mu"], trials=trials).certificate
     mu, epsilon = certificate["settings"][0]["claim"]["mu"], certificate["claim"]["epsilon"]
-    assert proved_by(certificate["settings"][0]) == li.GaussianDP(mu)
+    assert proved_by(certificate["settings"][0]) == li.notions.GaussianDP(mu)
     assert li.verify(certificate).accepted
     assert delta_of_gaussian_trials(trials, mu, epsilon) <= DELTA < delta_of_gaussian_trials(trials, mu, 0.96 * epsilon)
     certificate["claim"]["epsilon"] = 0.96 * epsilon
@@ -234,7 +234,7 @@ def test_more_assumptions_of_the_selection_and_of_its_trials_are_kept() -> None:
 def test_what_is_stated_counts_with_its_assumption() -> None:
     """As whoever rewrites all of it would."""
     content, louder = (
-        li.select([REPORTS["replayed, mu"], li.GaussianDP(mu)], trials=TEN).certificate for mu in (0.1, 1.0)
+        li.select([REPORTS["replayed, mu"], li.notions.GaussianDP(mu)], trials=TEN).certificate for mu in (0.1, 1.0)
     )
     assert content["stated_mu"] == 0.1
     content.update({name: louder[name] for name in ("stated_mu", "assumptions")})
@@ -266,7 +266,7 @@ def test_whoever_changes_a_certificate_changes_a_copy() -> None:
 
 def test_what_has_no_certificate_says_so() -> None:
     report = REPORTS["replayed, mu"]
-    for parts in (li.GaussianDP(mu=0.5), [report, li.notions.Profile(epsilons=[0.1], deltas=[0.0])]):
+    for parts in (li.notions.GaussianDP(mu=0.5), [report, li.notions.Profile(epsilons=[0.1], deltas=[0.0])]):
         with raises("trials_without_reports", "guarantees", kind=Unavailable):
             _ = li.select(parts, trials=TEN).certificate
     with raises("reports_not_alike", "guarantees", kind=InvalidInput):

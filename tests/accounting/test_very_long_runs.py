@@ -12,7 +12,7 @@ from lastiterate.algorithms import process as processes
 
 DELTA = 1e-5
 LONGEST = 10**12
-BY_NAME = {theorem.name: theorem for theorem in li.CATALOGUE}
+BY_NAME = {theorem.name: theorem for theorem in li.theorems.CATALOGUE}
 LOSS = li.losses.logistic(feature_norm=1.0, l2=0.1)
 
 UNEVEN = {
@@ -34,10 +34,10 @@ def run(batches: Any, steps: int, **more: Any) -> li.Run:
     return li.Run(batches=batches, step_size=0.5, steps=steps - steps % batches.per_epoch, **given)
 
 
-def assert_costs_its_limit(batches: Any, few: int = 3_000, group: Any = (), **more: Any) -> li.Report:
+def assert_costs_its_limit(batches: Any, few: int = 3_000, group: Any = (), **more: Any) -> li.accounting.Report:
     """At 10⁸ and 10¹² steps what the best theorem says of a few thousand; it goes through no more steps than that."""
     long, longest = (li.account(run(batches, steps, **more), DELTA, group=group) for steps in (10**8, LONGEST))
-    assert long.epsilon == longest.epsilon < longest.composition
+    assert long.epsilon == longest.epsilon < longest.epsilon_all_released
     theorem = longest.best.theorem
     shorter = li.account(run(batches, few, **more), DELTA, group=group, theorems=[theorem])
     assert longest.epsilon == pytest.approx(shorter.epsilon, rel=1e-6)
@@ -81,7 +81,7 @@ MOMENTUM = {
     "dampened": {"optimizer": li.SGD(momentum=0.5, dampening=0.3)},
     "moving average": {"released": li.EMA(decay=0.9)},
     "both": {"optimizer": li.SGD(momentum=0.5), "released": li.EMA(decay=0.9)},
-    "the last iterates": {"released": li.Average(last=30)},
+    "the last iterates": {"released": li.AVERAGE(last=30)},
 }
 
 
@@ -103,14 +103,14 @@ def test_of_an_optimiser_that_forgets_over_passes(name: str) -> None:
     [
         {"optimizer": li.SGD(momentum=0.9)},  # Hessians that change in step with it can keep it swinging
         {"optimizer": li.SGD(momentum=0.5), "loss": li.losses.logistic(feature_norm=1.0)},
-        {"released": li.Average()},
+        {"released": li.AVERAGE()},
         {"optimizer": li.Adam()},
     ],
     ids=repr,
 )
 def test_of_an_optimiser_that_may_not_forget_every_step_is_composed(more: dict[str, Any]) -> None:
     report = li.account(run(li.FullBatch(records=100), LONGEST, **more), DELTA)
-    assert report.epsilon == pytest.approx(report.composition, rel=1e-9)
+    assert report.epsilon == pytest.approx(report.epsilon_all_released, rel=1e-9)
     assert li.verify(report.certificate, run=report.run).accepted
 
 
@@ -131,13 +131,13 @@ def test_steps_that_hardly_contract(batches: Any) -> None:
     nearly = {"loss": li.losses.logistic(feature_norm=1.0, l2=2e-9)}
     report = li.account(run(batches, LONGEST, **nearly), DELTA)
     assert report.run.process.without_a_distant_start() is report.run.process
-    assert report.epsilon < report.composition / 20
+    assert report.epsilon < report.epsilon_all_released / 20
     assert li.verify(report.certificate, run=report.run).accepted
 
 
 def test_shuffled_steps_that_hardly_contract_are_composed() -> None:
     report = li.account(run(EVEN["shuffled"], LONGEST, loss=li.losses.logistic(feature_norm=1.0, l2=2e-9)), DELTA)
-    assert report.epsilon == pytest.approx(report.composition, rel=1e-9)
+    assert report.epsilon == pytest.approx(report.epsilon_all_released, rel=1e-9)
     assert li.verify(report.certificate, run=report.run).accepted
 
 

@@ -31,10 +31,10 @@ POISSON = li.Run(
 )
 SHUFFLED = li.Run(RUN.loss, li.Shuffled(records=1000, batch_size=100), 0.5, li.OnMeanGradient(std=0.1), steps=100)
 GUARANTEES: dict[str, Any] = {
-    "perfect": li.GaussianDP(0.0),
-    "gaussian 0.1": li.GaussianDP(0.1),
-    "gaussian 1": li.GaussianDP(1.0),
-    "gaussian 3": li.GaussianDP(3.0),
+    "perfect": li.notions.GaussianDP(0.0),
+    "gaussian 0.1": li.notions.GaussianDP(0.1),
+    "gaussian 1": li.notions.GaussianDP(1.0),
+    "gaussian 3": li.notions.GaussianDP(3.0),
     "pure": li.notions.Profile(epsilons=[1.0], deltas=[0.0]),
     "approximate": li.notions.Profile(epsilons=[0.7], deltas=[1e-6]),
     "laplace": notion_of(dp.LaplaceDpEvent(1.0), Relation.REPLACE_ONE),
@@ -49,7 +49,7 @@ GUARANTEES: dict[str, Any] = {
 )
 def test_exported_distributions_are_never_below_ours_and_near(name: str, interval: float) -> None:
     guarantee = GUARANTEES[name]
-    notion = guarantee.notion if isinstance(guarantee, li.Report) else guarantee
+    notion = guarantee.notion if isinstance(guarantee, li.accounting.Report) else guarantee
     exported = privacy_loss_distribution(guarantee, interval)
     epsilons = np.append(np.linspace(0.0, 6.0, 13), interval * np.arange(1, 40, 7))
     assert (exported.get_delta_for_epsilon(np.sort(epsilons)) >= notion.delta(np.sort(epsilons))).all()
@@ -79,25 +79,25 @@ def test_what_rounding_adds_is_exported() -> None:
 
 @pytest.mark.parametrize("mu", [0.3, 1.0, 2.0])
 def test_composed_distributions_are_never_below_the_exact_composition(mu: float) -> None:
-    exported = privacy_loss_distribution(li.GaussianDP(mu), 1e-3)
+    exported = privacy_loss_distribution(li.notions.GaussianDP(mu), 1e-3)
     for times in (2, 10):
-        exact = li.GaussianDP(mu).compose(times)
+        exact = li.notions.GaussianDP(mu).compose(times)
         composed = exported.self_compose(times)
         for delta in (1e-2, 1e-5, 1e-8):
             assert exact.epsilon(delta) <= composed.get_epsilon_for_delta(delta) <= exact.epsilon(delta) * 1.001 + 1e-3
 
 
 def test_exported_distributions_compose_with_theirs() -> None:
-    exported = privacy_loss_distribution(li.GaussianDP(1.0, li.ZERO_OUT), 1e-3)
+    exported = privacy_loss_distribution(li.notions.GaussianDP(1.0, li.ZERO_OUT), 1e-3)
     theirs = dp.pld.privacy_loss_distribution.from_gaussian_mechanism(0.5, value_discretization_interval=1e-3)
     both = exported.compose(theirs).get_epsilon_for_delta(1e-5)
-    exact = li.GaussianDP(5**0.5).epsilon(1e-5)
+    exact = li.notions.GaussianDP(5**0.5).epsilon(1e-5)
     assert exact <= both <= exact * 1.0001
 
 
 def test_every_grid_point_of_a_gaussian_is_above() -> None:
     """Where the dots lie, the chain has no slack but that for rounding."""
-    guarantee = li.GaussianDP(1.5)
+    guarantee = li.notions.GaussianDP(1.5)
     exported = privacy_loss_distribution(guarantee, 1e-3)
     epsilons = 1e-3 * np.arange(0, 9000, 13)
     deltas = np.asarray(guarantee.delta(epsilons))

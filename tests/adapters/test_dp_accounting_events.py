@@ -126,7 +126,7 @@ def test_epsilon_is_in_the_bracket_of_the_exact_value(relation: Relation) -> Non
     adjacency = adjacency_of(relation)
     mu = 2.0 if relation is ONE else 1.0
     for event, exact in (
-        (Gaussian(1.0), li.GaussianDP(mu, adjacency)),
+        (Gaussian(1.0), li.notions.GaussianDP(mu, adjacency)),
         (
             Repeated(Poisson(0.05, Gaussian(1.0)), 30),
             li.notions.subsampled_gaussian(mu=mu, inclusion=0.05, adjacency=adjacency).compose(30),
@@ -140,7 +140,7 @@ def test_epsilon_is_in_the_bracket_of_the_exact_value(relation: Relation) -> Non
 
 @pytest.mark.parametrize("times", [1, 2, 30])
 def test_composing_order_by_order_is_above_the_exact_composition_and_near(times: int) -> None:
-    by_order = ByOrder(((OnSample(li.GaussianDP(1.0, li.ZERO_OUT), 0.05), times),), li.ZERO_OUT)
+    by_order = ByOrder(((OnSample(li.notions.GaussianDP(1.0, li.ZERO_OUT), 0.05), times),), li.ZERO_OUT)
     exact = li.notions.subsampled_gaussian(mu=1.0, inclusion=0.05, adjacency=li.ZERO_OUT).compose(times)
     for delta in (1e-2, 1e-4, 1e-7):
         lower, upper = exact.bracket(delta)  # type: ignore[attr-defined]
@@ -154,7 +154,7 @@ def test_the_order_without_the_record_is_that_of_the_mixture() -> None:
     """By quadrature: N(0, 1) beyond e^ε·((1 − q)·N(0, 1) + q·N(1, 1))."""
     x = np.linspace(-12.0, 12.0, 400_001)
     without, shifted = (np.exp(-((x - mean) ** 2) / 2) / math.sqrt(2 * math.pi) for mean in (0.0, 1.0))
-    sample = OnSample(li.GaussianDP(1.0, li.ZERO_OUT), 0.3)
+    sample = OnSample(li.notions.GaussianDP(1.0, li.ZERO_OUT), 0.3)
     for epsilon in (0.0, 0.1, 0.3, 0.36):
         beyond = np.maximum(without - math.exp(epsilon) * (0.7 * without + 0.3 * shifted), 0.0)
         exact = float(beyond.sum() * (x[1] - x[0]))
@@ -303,11 +303,14 @@ def test_relations_are_those_of_dp_accounting() -> None:
     assert [adjacency_of(one) for one in Relation] == [li.ADD_OR_REMOVE_ONE, li.REPLACE_ONE, li.ZERO_OUT]
     assert [adjacency_of(relation_of(one)) for one in li.notions.Adjacency] == list(li.notions.Adjacency)
     for wrong in ("REPLACE_ONE", li.REPLACE_ONE, None):
-        with raises("dp_relation_kind", "neighboring_relation", kind=li.InvalidInput):
+        with raises("dp_relation_kind", "neighboring_relation", kind=li.errors.InvalidInput):
             adjacency_of(wrong)
-        with raises("dp_relation_kind", "neighboring_relation", kind=li.InvalidInput):
+        with raises("dp_relation_kind", "neighboring_relation", kind=li.errors.InvalidInput):
             LastIterateAccountant(wrong)
     with raises(
-        "must_be", "adjacency", kind=li.InvalidInput, allowed="one of li.REPLACE_ONE, li.ZERO_OUT, li.ADD_OR_REMOVE_ONE"
+        "must_be",
+        "adjacency",
+        kind=li.errors.InvalidInput,
+        allowed="one of li.REPLACE_ONE, li.ZERO_OUT, li.ADD_OR_REMOVE_ONE",
     ):
         relation_of("replace")  # type: ignore[arg-type]

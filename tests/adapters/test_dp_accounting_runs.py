@@ -46,7 +46,7 @@ POISSON = li.Run(
     [
         (RUN, ONE, ()),
         (RUN, ONE, (20, 50)),
-        (replace(RUN, beforehand_mu=0.3), ONE, ()),
+        (replace(RUN, prior_mu=0.3), ONE, ()),
         (replace(RUN, adjacency=li.ZERO_OUT), SPECIAL, ()),
         (CYCLIC, ONE, ()),
         (POISSON, ADD, ()),
@@ -69,7 +69,7 @@ def test_runs_compose_with_each_other_and_with_events() -> None:
     assert mu is not None
     accountant = LastIterateAccountant(ONE)
     accountant.compose(LastIterateDpEvent(RUN), 2).compose(dp.GaussianDpEvent(4.0)).compose(LastIterateDpEvent(RUN))
-    expected = li.compose([li.GaussianDP(mu)] * 3 + [li.GaussianDP(0.5)])
+    expected = li.compose([li.notions.GaussianDP(mu)] * 3 + [li.notions.GaussianDP(0.5)])
     assert accountant.get_epsilon(1e-5) == pytest.approx(expected.epsilon(1e-5), rel=1e-12)
     assert accountant.get_delta(5.0) == pytest.approx(expected.delta(5.0), rel=1e-9)
     laplace = LastIterateAccountant(ONE).compose(dp.ComposedDpEvent([LastIterateDpEvent(RUN), dp.LaplaceDpEvent(2.0)]))
@@ -79,9 +79,9 @@ def test_runs_compose_with_each_other_and_with_events() -> None:
 def test_no_event_costs_nothing() -> None:
     accountant = LastIterateAccountant(ONE).compose(dp.NoOpDpEvent())
     assert (accountant.get_epsilon(1e-5), accountant.get_delta(0.0)) == (0.0, 0.0)
-    with raises("must_be", "target_delta", kind=li.InvalidInput, got="0", allowed="a float in (0, 1)"):
+    with raises("must_be", "target_delta", kind=li.errors.InvalidInput, got="0", allowed="a float in (0, 1)"):
         accountant.get_epsilon(0.0)
-    with raises("must_be", "target_epsilon", kind=li.InvalidInput, allowed="a float in [0, inf)"):
+    with raises("must_be", "target_epsilon", kind=li.errors.InvalidInput, allowed="a float in [0, inf)"):
         accountant.get_delta(-1.0)
 
 
@@ -112,7 +112,7 @@ def test_the_event_is_a_frozen_value_that_survives_a_named_tuple() -> None:
         (RUN, (101,), "releases must be at most steps = 100"),
         (RUN, 5, "releases must be a list"),
     ):
-        with pytest.raises(li.InvalidInput, match=message):
+        with pytest.raises(li.errors.InvalidInput, match=message):
             LastIterateDpEvent(run, releases)
 
 
@@ -124,7 +124,7 @@ def test_their_accountants_refuse_runs() -> None:
 def test_a_run_that_no_theorem_covers_is_refused() -> None:
     loss = li.losses.general(smoothness=1.0, gradient_sensitivity=1.0)
     run = li.Run(loss, li.Poisson(records=100, rate=0.1), 0.1, li.OnIterate(std=1.0), 10**9)
-    with pytest.raises(li.Unavailable):
+    with pytest.raises(li.errors.Unavailable):
         li.account(run, 1e-5)
     with pytest.raises(dp.UnsupportedEventError, match="no theorem applies to its run"):
         LastIterateAccountant(ONE).compose(LastIterateDpEvent(run))
@@ -153,7 +153,7 @@ def test_calibrate_dp_mechanism_knows_whole_numbers_and_its_own_events() -> None
         bracket_interval=dp.ExplicitBracketInterval(1, 400),
         discrete=True,
     )
-    longest = li.calibrate(RUN.with_noise(7.0), epsilon=1.0, delta=1e-5, free=li.STEPS).steps
+    longest = li.calibrate(RUN.with_noise(7.0), epsilon=1.0, delta=1e-5, free="steps").steps
     assert longest - 1 <= steps <= longest
     noise = dp.calibrate_dp_mechanism(
         lambda: LastIterateAccountant(ADD), dp.GaussianDpEvent, target_epsilon=1.0, target_delta=1e-5
@@ -166,7 +166,9 @@ def test_calibrate_dp_mechanism_knows_whole_numbers_and_its_own_events() -> None
     ("relation", "multiplier"), [(ONE, 2.0), (SPECIAL, 1.0), (ADD, 1.0)], ids=["one", "special", "add"]
 )
 def test_gaussian_privacy_is_a_gaussian_event(mu: float, relation: Relation, multiplier: float) -> None:
-    guarantee = li.GaussianDP(mu, {ONE: li.REPLACE_ONE, SPECIAL: li.ZERO_OUT, ADD: li.ADD_OR_REMOVE_ONE}[relation])
+    guarantee = li.notions.GaussianDP(
+        mu, {ONE: li.REPLACE_ONE, SPECIAL: li.ZERO_OUT, ADD: li.ADD_OR_REMOVE_ONE}[relation]
+    )
     event = event_of(guarantee)
     assert event.noise_multiplier == pytest.approx(multiplier / mu, rel=1e-14)
     theirs = compose_into(dp.pld.PLDAccountant(relation, 1e-3), guarantee)
@@ -177,13 +179,13 @@ def test_gaussian_privacy_is_a_gaussian_event(mu: float, relation: Relation, mul
 
 def test_sampled_gaussians_are_sampled_events() -> None:
     sampled = li.notions.subsampled_gaussian(mu=1.0, inclusion=0.05)
-    guarantee = li.compose([sampled.compose(30), li.GaussianDP(0.5, li.ADD_OR_REMOVE_ONE)])
+    guarantee = li.compose([sampled.compose(30), li.notions.GaussianDP(0.5, li.ADD_OR_REMOVE_ONE)])
     event = event_of(guarantee)
     theirs = dp.pld.PLDAccountant(ADD, 1e-3).compose(event).get_epsilon(1e-5)
     assert guarantee.epsilon(1e-5) <= theirs <= guarantee.epsilon(1e-5) * (1 + 1e-3)
     assert notion_of(event, ADD).epsilon(1e-5) == pytest.approx(guarantee.epsilon(1e-5), rel=1e-8)
-    assert event_of(sampled) == dp.PoissonSampledDpEvent(0.05, event_of(li.GaussianDP(1.0, li.ZERO_OUT)))
-    assert event_of(li.GaussianDP(0.0)) == dp.NoOpDpEvent()
+    assert event_of(sampled) == dp.PoissonSampledDpEvent(0.05, event_of(li.notions.GaussianDP(1.0, li.ZERO_OUT)))
+    assert event_of(li.notions.GaussianDP(0.0)) == dp.NoOpDpEvent()
 
 
 def test_a_report_is_composed_into_their_accountant() -> None:
@@ -197,7 +199,10 @@ def test_a_report_is_composed_into_their_accountant() -> None:
 ROUNDED = replace(POISSON, arithmetic=li.training.Arithmetic(1.00001, 2.0**-15))
 FACTOR = li.training.Arithmetic(1.00001, 0.0)
 OWN_MEAN = replace(
-    POISSON, batches=li.PoissonMean(records=400, rate=0.5), noise=li.OnMeanGradient(std=0.2), adjacency=li.REPLACE_ONE
+    POISSON,
+    batches=li.parts.PoissonMean(records=400, rate=0.5),
+    noise=li.OnMeanGradient(std=0.2),
+    adjacency=li.REPLACE_ONE,
 )
 
 
@@ -227,7 +232,7 @@ def test_every_other_report_is_an_event_that_carries_its_run(
     assert event_of(report) == LastIterateDpEvent(run, releases)
     composed = compose_into(LastIterateAccountant(relation), report)
     assert composed.get_epsilon(1e-5) == report.epsilon
-    with raises("dp_accountant_without_runs", kind=li.Unavailable) as refusal:
+    with raises("dp_accountant_without_runs", kind=li.errors.Unavailable) as refusal:
         compose_into(dp.pld.PLDAccountant(relation), report)
     assert not any(name in str(refusal.value) for name in ("Usual", "Slack", "Displaced", "Ladder"))
 
@@ -248,7 +253,7 @@ def test_a_rounded_run_is_composed_with_other_events() -> None:
     """The same as the Gaussian event before the run, which the run knows by itself."""
     accountant = compose_into(LastIterateAccountant(ADD), li.account(ROUNDED, 1e-5))
     found = accountant.compose(dp.GaussianDpEvent(2.0)).get_epsilon(1e-5)
-    assert found == pytest.approx(li.account(replace(ROUNDED, beforehand_mu=0.5), 1e-5).epsilon, rel=1e-7)
+    assert found == pytest.approx(li.account(replace(ROUNDED, prior_mu=0.5), 1e-5).epsilon, rel=1e-7)
 
 
 def test_a_rounded_run_composes_with_theirs_as_a_distribution() -> None:
@@ -256,7 +261,7 @@ def test_a_rounded_run_composes_with_theirs_as_a_distribution() -> None:
     theirs = dp.pld.privacy_loss_distribution.from_gaussian_mechanism(2.0, value_discretization_interval=1e-3)
     together = exported.compose(theirs).get_epsilon_for_delta(1e-5)
     ours = compose_into(LastIterateAccountant(ADD), li.account(ROUNDED, 1e-5)).compose(dp.GaussianDpEvent(2.0))
-    without = li.account(replace(POISSON, beforehand_mu=0.5), 1e-5).epsilon
+    without = li.account(replace(POISSON, prior_mu=0.5), 1e-5).epsilon
     assert without < together <= ours.get_epsilon(1e-5) * 1.01 + 1e-3
 
 
@@ -266,28 +271,36 @@ def test_their_renyi_accountant_forgets_the_factor_two_under_replace_one_and_get
     losses = dp.pld.PLDAccountant(ONE, 1e-3).compose(dp.GaussianDpEvent(1.0)).get_epsilon(1e-5)
     assert renyi == pytest.approx(4.729, abs=1e-3)
     assert losses == pytest.approx(9.997, abs=1e-3)
-    assert renyi < li.GaussianDP(2.0).bracket(1e-5)[0]  # type: ignore[operator]
-    with raises("dp_accountant_not_doubling", kind=li.Incompatible) as refusal:
-        compose_into(dp.rdp.RdpAccountant(neighboring_relation=ONE), li.GaussianDP(2.0))
+    assert renyi < li.notions.GaussianDP(2.0).bracket(1e-5)[0]  # type: ignore[operator]
+    with raises("dp_accountant_not_doubling", kind=li.errors.Incompatible) as refusal:
+        compose_into(dp.rdp.RdpAccountant(neighboring_relation=ONE), li.notions.GaussianDP(2.0))
     assert "…" not in str(refusal.value)
-    right = compose_into(dp.rdp.RdpAccountant(neighboring_relation=SPECIAL), li.GaussianDP(1.0, li.ZERO_OUT))
-    assert right.get_epsilon(1e-5) >= li.GaussianDP(1.0).epsilon(1e-5)
+    right = compose_into(dp.rdp.RdpAccountant(neighboring_relation=SPECIAL), li.notions.GaussianDP(1.0, li.ZERO_OUT))
+    assert right.get_epsilon(1e-5) >= li.notions.GaussianDP(1.0).epsilon(1e-5)
 
 
 def test_what_is_no_event_or_no_guarantee_is_refused() -> None:
     pure = li.notions.Profile(epsilons=[1.0], deltas=[0.0])
     for call, error, message in (
-        (lambda: event_of(pure), li.Unavailable, "this guarantee cannot be expressed as an event of dp-accounting"),
-        (lambda: compose_into(dp.pld.PLDAccountant(ONE), pure), li.Unavailable, "privacy_loss_distribution"),
         (
-            lambda: compose_into(dp.pld.PLDAccountant(ADD), li.GaussianDP(1.0)),
-            li.Incompatible,
+            lambda: event_of(pure),
+            li.errors.Unavailable,
+            "this guarantee cannot be expressed as an event of dp-accounting",
+        ),
+        (lambda: compose_into(dp.pld.PLDAccountant(ONE), pure), li.errors.Unavailable, "privacy_loss_distribution"),
+        (
+            lambda: compose_into(dp.pld.PLDAccountant(ADD), li.notions.GaussianDP(1.0)),
+            li.errors.Incompatible,
             "that of the guarantee. Got ADD_OR",
         ),
-        (lambda: compose_into("accountant", li.GaussianDP(1.0)), li.InvalidInput, "accountant must be"),
-        (lambda: event_of(1.0), li.InvalidInput, "guarantee must be a report"),  # type: ignore[arg-type]
-        (lambda: privacy_loss_distribution(pure, 0.0), li.InvalidInput, "value_discretization_interval must be"),
-        (lambda: privacy_loss_distribution(li.GaussianDP(9.0), 1e-9), li.InvalidInput, "must be at least"),
+        (lambda: compose_into("accountant", li.notions.GaussianDP(1.0)), li.errors.InvalidInput, "accountant must be"),
+        (lambda: event_of(1.0), li.errors.InvalidInput, "guarantee must be a report"),  # type: ignore[arg-type]
+        (lambda: privacy_loss_distribution(pure, 0.0), li.errors.InvalidInput, "value_discretization_interval must be"),
+        (
+            lambda: privacy_loss_distribution(li.notions.GaussianDP(9.0), 1e-9),
+            li.errors.InvalidInput,
+            "must be at least",
+        ),
     ):
         with pytest.raises(error, match=message):
             call()
@@ -301,7 +314,7 @@ def test_without_dp_accounting_the_extra_is_named() -> None:
 
 def test_events_have_what_was_released_before_training() -> None:
     """A Gaussian event of both, or one more event beside those of the steps."""
-    report = li.account(replace(RUN, beforehand_mu=0.3), 1e-5)
+    report = li.account(replace(RUN, prior_mu=0.3), 1e-5)
     assert report.mu is not None
     assert event_of(report).noise_multiplier == pytest.approx(2 / report.mu, rel=1e-12)
     sampled = li.notions.subsampled_gaussian(mu=1.0, inclusion=0.01).compose(300).after(0.3)

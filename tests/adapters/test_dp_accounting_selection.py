@@ -83,7 +83,7 @@ def test_it_composes_with_others_and_with_itself() -> None:
         for event, count in ((once, 1), (once, 2), (dp.ComposedDpEvent([once, Gaussian(5.0)]), 1))
     )
     assert alone < more < twice < 2.2 * alone
-    exact = li.select(li.GaussianDP(1.0), trials=li.trials.Geometric(10))
+    exact = li.select(li.notions.GaussianDP(1.0), trials=li.trials.Geometric(10))
     assert twice == pytest.approx(exact.compose(2).epsilon(1e-5), rel=1e-6)
 
 

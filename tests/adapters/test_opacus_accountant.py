@@ -57,10 +57,10 @@ def test_an_unchanged_script_gets_epsilon_and_a_certificate(tmp_path: Path) -> N
 
 
 def test_what_was_released_before_counts_from_the_beginning() -> None:
-    run = a_run(epochs=1, beforehand_mu=0.3)
+    run = a_run(epochs=1, prior_mu=0.3)
     with registered(run):
         training = set_up()
-        assert training.engine.get_epsilon(DELTA) == li.GaussianDP(0.3).epsilon(DELTA)
+        assert training.engine.get_epsilon(DELTA) == li.notions.GaussianDP(0.3).epsilon(DELTA)
         training.epochs(1)
         assert training.engine.get_epsilon(DELTA) == li.account(run, DELTA).epsilon
 
@@ -71,7 +71,7 @@ def test_a_linear_model_hides_its_iterates() -> None:
     with registered(run):
         report = set_up(model=linear()).epochs(2).accountant.report(DELTA)
     assert report.run == rounded(run, 1e-3)
-    assert report.epsilon == li.account(report.run, DELTA).epsilon < 0.9 * report.composition
+    assert report.epsilon == li.account(report.run, DELTA).epsilon < 0.9 * report.epsilon_all_released
     assert report.also_assumed[0] == exact("charged")
     assert li.verify(report.certificate, report.run).accepted
 
@@ -100,7 +100,7 @@ def test_hidden_weights_count_where_their_rounding_is_small_beside_the_noise(
             training.one_step(*((features.double(), targets.double()) if double else (features, targets)))
         report = training.accountant.report(DELTA)
     assert report.run == (run if kept is None else rounded(run, kept))
-    assert (report.epsilon == report.composition) == (kept is None)
+    assert (report.epsilon == report.epsilon_all_released) == (kept is None)
     assert report.also_assumed[0] == exact("charged" if kept else "too_coarse", "float64" if double else "float32")
     assert li.verify(report.certificate, report.run).accepted
 
@@ -136,7 +136,7 @@ def test_with_momentum_the_rounding_of_hidden_weights_is_assumed_to_be_small() -
         training = set_up(model=linear(), optimizer=lambda weights: torch.optim.SGD(weights, lr=RATE, momentum=0.5))
         report = training.epochs(4).accountant.report(DELTA)
     assert report.run == run
-    assert report.epsilon == li.account(run, DELTA).epsilon < report.composition
+    assert report.epsilon == li.account(run, DELTA).epsilon < report.epsilon_all_released
     assert report.also_assumed[0] == exact("assumed")
 
 

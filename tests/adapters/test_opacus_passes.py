@@ -43,7 +43,7 @@ def test_a_pass_that_is_left_in_the_middle_ends_what_can_be_accounted_for(loader
         steps_of_one_pass(training, 2)
         before = weights_of(training)
         for _ in range(2):
-            with pytest.raises(li.InvalidInput, match=LEFT):
+            with pytest.raises(li.errors.InvalidInput, match=LEFT):
                 steps_of_one_pass(training, 1)
     assert torch.equal(weights_of(training), before)
     assert training.accountant.history == [(MULTIPLIER, 0.25, 2)]
@@ -88,7 +88,7 @@ def test_a_batch_that_no_step_has_used() -> None:
         batches = iter(training.loader)
         training.one_step(*next(batches))
         next(batches)
-        with raises("batch_not_next", "loader", kind=li.InvalidInput):
+        with raises("batch_not_next", "loader", kind=li.errors.InvalidInput):
             training.one_step(*next(batches))
 
 
@@ -98,7 +98,7 @@ def test_batches_that_are_cut_up_are_left_in_the_middle_as_well() -> None:
         given = {"data_loader": training.loader, "max_physical_batch_size": 5, "optimizer": training.optimizer}
         with BatchMemoryManager(**given) as loader:
             steps_of_one_pass(training, 4, loader)
-            with pytest.raises(li.InvalidInput, match=LEFT):
+            with pytest.raises(li.errors.InvalidInput, match=LEFT):
                 steps_of_one_pass(training, 4, loader)
     assert len(training.accountant) == 2
 
@@ -111,7 +111,7 @@ def test_several_batches_for_one_step() -> None:
             for features, targets in (next(batches), next(batches)):
                 training.criterion(training.model(features), targets).backward()
             if len(training.accountant):
-                with pytest.raises(li.InvalidInput, match=LEFT):
+                with pytest.raises(li.errors.InvalidInput, match=LEFT):
                     training.optimizer.step()
             else:
                 training.optimizer.step()

@@ -109,7 +109,7 @@ BEFORE: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", BEFORE)
 def test_before_the_first_step(name: str) -> None:
     changes, script, said = BEFORE[name]
-    with registered(a_run(**changes)), pytest.raises(li.InvalidInput, match=said) as refusal:
+    with registered(a_run(**changes)), pytest.raises(li.errors.InvalidInput, match=said) as refusal:
         set_up(**script)
     assert str(refusal.value).count("\n") == 0
 
@@ -170,7 +170,7 @@ def test_at_the_step_where_it_is_seen(name: str) -> None:
     with registered(a_run(**changes)):
         training = set_up(**script)
         weights = training.optimizer.params[0].detach().clone()
-        with pytest.raises(li.InvalidInput, match=said):
+        with pytest.raises(li.errors.InvalidInput, match=said):
             training.epochs(1)
     assert len(training.accountant) == before
     assert before or torch.equal(weights, training.optimizer.params[0])
@@ -182,7 +182,7 @@ def test_low_precision() -> None:
     with registered(a_run()):
         training = set_up(model=linear().bfloat16())
         features, targets = next(iter(training.loader))
-        with raises("opacus_precision", "module", kind=li.InvalidInput, got="torch.bfloat16"):
+        with raises("opacus_precision", "module", kind=li.errors.InvalidInput, got="torch.bfloat16"):
             training.one_step(features.bfloat16(), targets.bfloat16())
 
 
@@ -198,7 +198,7 @@ def test_schedules_that_the_run_does_not_have(schedule: Any, said: str) -> None:
     with registered(a_run()):
         training = set_up()
         scheduler = schedule(training.optimizer)
-        with pytest.raises(li.InvalidInput, match=said):
+        with pytest.raises(li.errors.InvalidInput, match=said):
             training.epochs(1, after=scheduler.step)
     assert len(training.accountant) == 1
 
@@ -208,7 +208,7 @@ def test_gradients_of_several_batches_in_one_step() -> None:
         training = set_up()
         for features, targets in list(training.loader)[:2]:
             training.criterion(training.model(features), targets).backward()
-        with raises("opacus_sample_rate", "sample_rate", kind=li.InvalidInput, needed=0.25, got="0.5"):
+        with raises("opacus_sample_rate", "sample_rate", kind=li.errors.InvalidInput, needed=0.25, got="0.5"):
             training.optimizer.step()
 
 
@@ -218,10 +218,10 @@ def test_the_loader_that_make_private_did_not_return() -> None:
     with registered(run):
         training = set_up(poisson_sampling=True)
         for size in (10, 20):
-            with pytest.raises(li.InvalidInput) as refusal:
+            with pytest.raises(li.errors.InvalidInput) as refusal:
                 training.epochs(1, loader=DataLoader(table(40), batch_size=size, shuffle=True))
             assert refusal.value.field == "loader"
-        with pytest.raises(li.Unavailable):
+        with pytest.raises(li.errors.Unavailable):
             training.accountant.report(DELTA)
         assert training.epochs(2).accountant.run == run
 
@@ -230,7 +230,7 @@ def test_steps_of_two_optimisers() -> None:
     with registered(a_run()):
         training, other = set_up().epochs(1), set_up()
         other.optimizer.attach_step_hook(training.accountant.get_optimizer_hook_fn(0.25))
-        with raises("opacus_two_optimizers", "optimizer", kind=li.InvalidInput):
+        with raises("opacus_two_optimizers", "optimizer", kind=li.errors.InvalidInput):
             other.epochs(1)
 
 
@@ -243,14 +243,14 @@ def test_optimisers_of_several_processes_and_adapted_noise(kind: Any, said: str)
     optimizer._adjusted_noise_multiplier = 1.0
     if kind is DistributedDPOptimizer:
         del optimizer._adjusted_noise_multiplier
-    with pytest.raises(li.InvalidInput, match=said):
+    with pytest.raises(li.errors.InvalidInput, match=said):
         check_setup(a_run(), optimizer)
 
 
 def test_a_schedule_of_clips_that_ghost_clipping_does_not_follow() -> None:
     optimizer = DPOptimizerFastGradientClipping.__new__(DPOptimizerFastGradientClipping)
     run = a_run(loss=li.losses.network(clip=[1.0, 0.5]), noise=li.OnGradientSum(MULTIPLIER, [1.0, 0.5]), steps=2)
-    with raises("opacus_ghost_clip_scheduled", "clip", kind=li.InvalidInput):
+    with raises("opacus_ghost_clip_scheduled", "clip", kind=li.errors.InvalidInput):
         check_setup(run, optimizer)
 
 
@@ -260,14 +260,14 @@ def test_a_schedule_of_clips_that_ghost_clipping_does_not_follow() -> None:
         ({"noise": li.OnMeanGradient(std=0.1)}, "noise must be li.OnGradientSum"),
         ({"batches": li.FixedSize(40, 10)}, "batches must be li.Poisson, .* which Opacus can draw"),
         ({"domain": li.Ball(radius=1.0)}, "domain must not be set"),
-        ({"prox": li.L1(weight=0.1)}, "prox must not be set"),
+        ({"prox": li.parts.L1(weight=0.1)}, "prox must not be set"),
         ({"arithmetic": li.training.Arithmetic(1.0001, 1e-6)}, "arithmetic must not be set"),
         ({"loss": li.losses.softmax(feature_norm=1.0, classes=3, pull=0.5)}, "must not have pull="),
         ({"loss": li.losses.logistic(feature_norm=1.0, classes=3)}, "Opacus clips all classes together, .* > 1.732"),
     ],
 )
 def test_runs_that_opacus_cannot_execute(changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(li.InvalidInput, match=said):
+    with pytest.raises(li.errors.InvalidInput, match=said):
         li.adapters.opacus.accountant_for(a_run(**changes))
 
 
@@ -291,7 +291,7 @@ def test_several_classes_without_clipping_are_covered() -> None:
 )
 def test_states_of_other_trainings(change: Any, said: str) -> None:
     accountant = li.adapters.opacus.accountant_for(a_run())()
-    with pytest.raises(li.InvalidInput, match=said):
+    with pytest.raises(li.errors.InvalidInput, match=said):
         accountant.load_state_dict(change(accountant.state_dict()))
 
 
@@ -305,16 +305,16 @@ def test_plans_and_steps_are_kept_apart() -> None:
     kind = li.adapters.opacus.accountant_for(a_run())
     planned = kind()
     planned.history = [(3.0, 0.25, 8)]
-    with raises("opacus_history_planned", "history", kind=li.InvalidInput):
+    with raises("opacus_history_planned", "history", kind=li.errors.InvalidInput):
         planned.step(noise_multiplier=3.0, sample_rate=0.25)
-    with raises("opacus_multiplier", "noise_multiplier", kind=li.InvalidInput, needed=1.2, step=1):
+    with raises("opacus_multiplier", "noise_multiplier", kind=li.errors.InvalidInput, needed=1.2, step=1):
         kind().step(noise_multiplier=3.0, sample_rate=0.25)  # set, and never asked for
     planned.get_epsilon(DELTA)
     calibrated = kind()
     calibrated.step(noise_multiplier=3.0, sample_rate=0.25)
-    with raises("opacus_multiplier", "noise_multiplier", kind=li.InvalidInput, needed=3.0, step=2, got="1.2"):
+    with raises("opacus_multiplier", "noise_multiplier", kind=li.errors.InvalidInput, needed=3.0, step=2, got="1.2"):
         calibrated.step(noise_multiplier=MULTIPLIER, sample_rate=0.25)
-    with raises("opacus_history_executed", "history", kind=li.InvalidInput):
+    with raises("opacus_history_executed", "history", kind=li.errors.InvalidInput):
         calibrated.history = [(3.0, 0.25, 8)]
 
 
@@ -328,7 +328,7 @@ def test_plans_and_steps_are_kept_apart() -> None:
     ],
 )
 def test_plans_that_are_not_of_the_run(history: Any, said: str) -> None:
-    with pytest.raises(li.InvalidInput, match=said):
+    with pytest.raises(li.errors.InvalidInput, match=said):
         li.adapters.opacus.accountant_for(a_run())().history = history
 
 
@@ -345,5 +345,5 @@ def test_plans_that_are_not_of_the_run(history: Any, said: str) -> None:
     ],
 )
 def test_other_misuse(action: Callable[[], Any], said: str) -> None:
-    with pytest.raises((li.InvalidInput, li.Unavailable), match=said):
+    with pytest.raises((li.errors.InvalidInput, li.errors.Unavailable), match=said):
         action()

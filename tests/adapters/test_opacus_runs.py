@@ -98,7 +98,7 @@ def test_weight_decay_may_be_the_l2_term_of_the_loss() -> None:
     )
     run = run_of(training, epochs=1, loss=li.losses.logistic(feature_norm=1.0, l2=0.3))
     assert (run.weight_decay, run.decay) == (0.0, 0.3)
-    with raises("opacus_weight_decay", "weight_decay", kind=li.InvalidInput, needed=0.4, step=1, got="0.3"):
+    with raises("opacus_weight_decay", "weight_decay", kind=li.errors.InvalidInput, needed=0.4, step=1, got="0.3"):
         run_of(training, epochs=1, loss=li.losses.logistic(feature_norm=1.0, l2=0.1))
 
 
@@ -123,7 +123,7 @@ def test_what_is_known_of_the_loss_and_the_neighbours_is_given() -> None:
 def test_a_scheduler_is_named() -> None:
     training = set_up(accountant="rdp")
     torch.optim.lr_scheduler.CosineAnnealingLR(training.optimizer, T_max=8)
-    with raises("opacus_scheduler", "step_size", kind=li.InvalidInput):
+    with raises("opacus_scheduler", "step_size", kind=li.errors.InvalidInput):
         run_of(training, epochs=2)
     assert run_of(training, epochs=2, step_size=li.cosine(RATE)).step_size == a_run(step_size=li.cosine(RATE)).step_size
 
@@ -156,16 +156,16 @@ def test_batches_that_are_cut_up_are_whole() -> None:
 def test_refusals(change: dict[str, Any], said: str) -> None:
     training = set_up(accountant="rdp")
     usual = {"engine": training.engine, "optimizer": training.optimizer, "loader": training.loader, "epochs": 1}
-    with pytest.raises(li.InvalidInput, match=said):
+    with pytest.raises(li.errors.InvalidInput, match=said):
         li.adapters.opacus.run_of(**{**usual, **change})
 
 
 def test_a_training_that_has_begun() -> None:
-    with raises("opacus_training_begun", kind=li.InvalidInput):
+    with raises("opacus_training_begun", kind=li.errors.InvalidInput):
         run_of(set_up(accountant="rdp").epochs(1), epochs=1)
 
 
 def test_clipping_per_layer() -> None:
     training = set_up(clipping="per_layer", max_grad_norm=[0.5] * 4, accountant="rdp")
-    with raises("opacus_clipping_per_layer", "clipping", kind=li.InvalidInput):
+    with raises("opacus_clipping_per_layer", "clipping", kind=li.errors.InvalidInput):
         run_of(training, epochs=1)

@@ -168,7 +168,7 @@ def test_every_attack_is_refused_before_the_weights_move(name: str, place: int) 
         training = set_up(**script)
         counted: list[int] = []
         moved = training.optimizer.original_optimizer.register_step_post_hook(lambda *_: counted.append(1))
-        with pytest.raises(li.InvalidInput) as refusal:
+        with pytest.raises(li.errors.InvalidInput) as refusal:
             attack(training)
         moved.remove()
     assert str(refusal.value).count("\n") == 0
@@ -248,7 +248,7 @@ def test_a_ghost_optimiser_that_make_private_did_not_set_up() -> None:
         training = set_up(accountant="rdp", **GHOST)
         accountant = li.adapters.opacus.accountant_for(a_run())()
         training.optimizer.attach_step_hook(accountant.get_optimizer_hook_fn(0.25))
-        with pytest.raises(li.InvalidInput) as refusal:
+        with pytest.raises(li.errors.InvalidInput) as refusal:
             training.epochs(1)
     assert refusal.value.field == "criterion"
     assert len(accountant) == 0
@@ -281,7 +281,7 @@ def test_records_by_ten_with_a_smaller_last_batch() -> None:
     run = a_run(batches=li.Poisson(95, 0.1), adjacency=li.ADD_OR_REMOVE_ONE, step_size=RATE * 9.5 / 9)
     with registered(run):
         training = set_up(records=95, poisson_sampling=True)
-        with pytest.raises(li.InvalidInput) as refusal:
+        with pytest.raises(li.errors.InvalidInput) as refusal:
             training.epochs(2, loader=DataLoader(table(95), batch_size=10, shuffle=True))
     assert refusal.value.field == "loader"
     assert len(training.accountant) == 0

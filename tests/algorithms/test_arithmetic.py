@@ -52,7 +52,7 @@ def test_blocks_and_units_are_those_of_the_precisions() -> None:
     ("factor", "displacement"), [(1 - 1e-9, 0.0), (1.0010001, 0.0), (1.0, -1e-9), (1.0, 1.0001e-3)]
 )
 def test_what_no_machine_does_is_refused(factor: float, displacement: float) -> None:
-    with pytest.raises(li.InvalidInput):
+    with pytest.raises(li.errors.InvalidInput):
         Arithmetic(factor, displacement)
 
 

@@ -50,6 +50,6 @@ def test_as_many_steps_are_the_same_run() -> None:
 
 
 def test_a_length_is_needed() -> None:
-    with raises("steps_missing", "steps", kind=li.InvalidInput) as caught:
+    with raises("steps_missing", "steps", kind=li.errors.InvalidInput) as caught:
         li.Run(run_of(1).loss, SMALL, 0.1, li.OnMeanGradient(std=0.1))
     assert caught.value.field == "steps"

@@ -82,8 +82,8 @@ def test_decay_and_prox_contract() -> None:
     assert constant(loss, 0.5) == 1.0
     assert constant(loss, 0.5, weight_decay=0.1) == pytest.approx(0.95, rel=1e-14)
     assert constant(li.losses.logistic(feature_norm=1.0, l2=0.1, clip=1.0), 0.5) == pytest.approx(0.95, rel=1e-14)
-    assert constant(loss, 0.5, prox=li.L1(weight=3.0)) == 1.0
-    assert constant(loss, 0.5, prox=li.ElasticNet(l1=3.0, l2=0.2)) == pytest.approx(1 / 1.1, rel=1e-14)
+    assert constant(loss, 0.5, prox=li.parts.L1(weight=3.0)) == 1.0
+    assert constant(loss, 0.5, prox=li.parts.ElasticNet(l1=3.0, l2=0.2)) == pytest.approx(1 / 1.1, rel=1e-14)
 
 
 def test_decay_after_clipping_a_loss_that_is_not_linear() -> None:

@@ -182,7 +182,7 @@ def test_promises_say_what_has_to_hold() -> None:
     ],
 )
 def test_what_is_false_or_missing_is_refused(call: object, words: str) -> None:
-    with pytest.raises(li.InvalidInput, match=words):
+    with pytest.raises(li.errors.InvalidInput, match=words):
         call()  # type: ignore[operator]
 
 
@@ -250,7 +250,7 @@ def test_a_softmax_loss_takes_the_number_of_its_classes_once() -> None:
     assert unknown.with_classes(2).columns == 2
     assert three.with_classes(None) is three.with_classes(3) is three
     for model, classes in ((unknown, None), (unknown, 1), (three, 4)):
-        with pytest.raises(li.InvalidInput, match="classes"):
+        with pytest.raises(li.errors.InvalidInput, match="classes"):
             model.with_classes(classes)
 
 

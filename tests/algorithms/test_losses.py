@@ -126,5 +126,5 @@ def _clipped_scores(scores: np.ndarray) -> np.ndarray:
     ],
 )
 def test_what_is_false_or_missing_is_refused(call: Callable[[], Loss]) -> None:
-    with pytest.raises(li.InvalidInput):
+    with pytest.raises(li.errors.InvalidInput):
         call()

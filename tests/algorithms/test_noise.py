@@ -62,13 +62,13 @@ def test_noise_is_a_value(kind: str) -> None:
 @pytest.mark.parametrize("wrong", [0.0, -1.0, math.inf, math.nan, (), (1.0, 0.0)])
 def test_sizes_are_positive_numbers(wrong: object) -> None:
     for make in (li.OnIterate, li.OnMeanGradient, li.Langevin, lambda one: li.OnGradientSum(one, 1.0)):
-        with pytest.raises(li.InvalidInput):
+        with pytest.raises(li.errors.InvalidInput):
             make(wrong)  # type: ignore[operator]
-    with pytest.raises(li.InvalidInput, match="clip"):
+    with pytest.raises(li.errors.InvalidInput, match="clip"):
         li.OnGradientSum(1.0, wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("noise", [li.OnIterate(std=[0.1, 0.2]), li.OnGradientSum(multiplier=[1.0, 2.0], clip=1.0)])
 def test_the_first_steps_are_a_number_of_them(noise: li.OnIterate | li.OnGradientSum) -> None:
-    with raises("must_be", "steps", kind=li.InvalidInput, allowed="an integer >= 1"):
+    with raises("must_be", "steps", kind=li.errors.InvalidInput, allowed="an integer >= 1"):
         noise.first(float("nan"))  # type: ignore[arg-type]

@@ -39,7 +39,9 @@ def test_noise_on_the_iterate(noise: object, expected: float) -> None:
 def test_a_strongly_convex_prox_scales_its_step() -> None:
     """X = prox(φ + noise): the ratio of sensitivity and noise is as before, the next step starts closer together."""
     plain = li.Run(LOSS, li.FullBatch(records=5), 0.1, li.OnIterate(0.3), 4)
-    with_prox = li.Run(LOSS, li.FullBatch(records=5), 0.1, li.OnIterate(0.3), 4, prox=li.ElasticNet(l1=1.0, l2=2.0))
+    with_prox = li.Run(
+        LOSS, li.FullBatch(records=5), 0.1, li.OnIterate(0.3), 4, prox=li.parts.ElasticNet(l1=1.0, l2=2.0)
+    )
     squeeze = 1 / 1.2
     for name in ("sensitivity", "noise", "lipschitz"):
         before, after = getattr(plain.process, name), getattr(with_prox.process, name)
@@ -66,7 +68,7 @@ def test_one_value_per_step() -> None:
 def test_lists_of_the_wrong_length_are_refused(name: str) -> None:
     values = {"step_size": 0.1, "std": 1.0, "clip": 1.0, name: [0.1, 0.2]}
     loss = li.losses.network(clip=values["clip"])  # type: ignore[arg-type]
-    with pytest.raises(li.InvalidInput, match=f"{name} must be one float, or one per step: 3"):
+    with pytest.raises(li.errors.InvalidInput, match=f"{name} must be one float, or one per step: 3"):
         li.Run(loss, li.FullBatch(records=10), values["step_size"], li.OnIterate(values["std"]), 3)  # type: ignore[arg-type]
 
 
@@ -78,7 +80,7 @@ def test_noise_on_the_sum_clips() -> None:
     softmax = li.Run(li.losses.softmax(feature_norm=1.0), batches, 0.1, noise, 4)
     assert not softmax.convex
     assert softmax.process.lipschitz[0] > 1
-    with raises("two_clips", "clip", kind=li.InvalidInput):
+    with raises("two_clips", "clip", kind=li.errors.InvalidInput):
         li.Run(li.losses.logistic(feature_norm=1.0, clip=1.0), batches, 0.1, noise, 4)
 
 
@@ -86,8 +88,8 @@ def test_noise_on_the_sum_clips() -> None:
     ("domain", "ends"),
     [
         (li.Ball(radius=3.0), [(3.0, 0.0), (-3.0, 0.0)]),
-        (li.Box(side=2.0, dimension=3), [(-1.0, -1.0, -1.0), (1.0, 1.0, 1.0)]),
-        (li.ConvexSet(diameter=5.0), [(0.0,), (5.0,)]),
+        (li.parts.Box(side=2.0, dimension=3), [(-1.0, -1.0, -1.0), (1.0, 1.0, 1.0)]),
+        (li.parts.ConvexSet(diameter=5.0), [(0.0,), (5.0,)]),
     ],
     ids=repr,
 )
@@ -99,7 +101,7 @@ def test_two_points_of_a_domain_are_as_far_apart_as_its_diameter(domain: object,
 def test_an_empty_batch_moves_nothing() -> None:
     """Errata E0.4: of a mean over an empty batch; its map is the identity, so no step is sure to contract."""
     loss = li.losses.general(smoothness=1.0, strong_convexity=0.5, gradient_sensitivity=1.0)
-    run = li.Run(loss, li.PoissonMean(records=10, rate=0.1), 0.5, li.OnMeanGradient(std=1.0), 5)
+    run = li.Run(loss, li.parts.PoissonMean(records=10, rate=0.1), 0.5, li.OnMeanGradient(std=1.0), 5)
     assert run.process.contraction == run.process.but_for(1e-12).contraction == 1.0
 
 
@@ -123,14 +125,23 @@ RUNS = [
         li.OnGradientSum(multiplier=[1.0, 2.0], clip=0.5),
         2,
         li.Ball(radius=2.0),
-        li.ElasticNet(l1=0.1, l2=0.2),
+        li.parts.ElasticNet(l1=0.1, l2=0.2),
         0.3,
     ),
-    li.Run(li.losses.network(clip=1.0), li.Poisson(records=20, rate=0.1), 0.1, li.OnIterate(1.0), 7, li.Box(1.0, 3)),
     li.Run(
-        li.losses.network(clip=1.0), li.PoissonMean(records=20, rate=0.1), 0.1, li.OnIterate(1.0), 7, li.Unbounded(5)
+        li.losses.network(clip=1.0), li.Poisson(records=20, rate=0.1), 0.1, li.OnIterate(1.0), 7, li.parts.Box(1.0, 3)
     ),
-    li.Run(li.losses.ridge(feature_norm=1.0, clip=1.0), li.FullBatch(20), 0.1, li.Langevin(1.0), 7, li.ConvexSet(4.0)),
+    li.Run(
+        li.losses.network(clip=1.0),
+        li.parts.PoissonMean(records=20, rate=0.1),
+        0.1,
+        li.OnIterate(1.0),
+        7,
+        li.Unbounded(5),
+    ),
+    li.Run(
+        li.losses.ridge(feature_norm=1.0, clip=1.0), li.FullBatch(20), 0.1, li.Langevin(1.0), 7, li.parts.ConvexSet(4.0)
+    ),
 ]
 
 
@@ -183,7 +194,7 @@ std = 0.01
 )
 def test_what_is_wrong_in_a_file_is_named_with_its_line(old: str, new: str, line: int, said: str) -> None:
     assert old in TOML
-    with pytest.raises(li.InvalidInput) as caught:
+    with pytest.raises(li.errors.InvalidInput) as caught:
         run_from_text(TOML.replace(old, new), "run.toml", toml=True)
     assert str(caught.value).startswith(f"run.toml, line {line}: ")
     assert said in str(caught.value)
@@ -192,19 +203,19 @@ def test_what_is_wrong_in_a_file_is_named_with_its_line(old: str, new: str, line
 def test_lines_of_json_are_named_too() -> None:
     text = run_to_json(RUNS[0]).replace('"std"', '"sigma"')
     place = next(index for index, line in enumerate(text.splitlines(), 1) if "sigma" in line)
-    with raises("wrong_at_line", "sigma", kind=li.InvalidInput, line=place):
+    with raises("wrong_at_line", "sigma", kind=li.errors.InvalidInput, line=place):
         run_from_text(text, "run.json", toml=False)
-    with raises("file_not_json", kind=li.InvalidInput, line=1):
+    with raises("file_not_json", kind=li.errors.InvalidInput, line=1):
         run_from_text("{", "run.json", toml=False)
-    with raises("file_not_toml", kind=li.InvalidInput):
+    with raises("file_not_toml", kind=li.errors.InvalidInput):
         run_from_text("step_size =", "run.toml", toml=True)
 
 
 def test_a_missing_file_or_ending(tmp_path: Path) -> None:
-    with raises("file_unreadable", "path", kind=li.InvalidInput):
+    with raises("file_unreadable", "path", kind=li.errors.InvalidInput):
         li.read_run(tmp_path / "run.toml")
     (tmp_path / "run.yaml").write_text("")
-    with raises("file_ending", "path", kind=li.InvalidInput):
+    with raises("file_ending", "path", kind=li.errors.InvalidInput):
         li.read_run(tmp_path / "run.yaml")
 
 

@@ -38,7 +38,7 @@ def test_audits_of_noisy_gradient_descent(count: int) -> None:
         source = np.random.Generator(np.random.Philox(key=seed))  # made in a tenth of the time
         return record * pushed + float(noises @ source.standard_normal(len(noises)))
 
-    exact = li.GaussianDP(exact_mu(run, 0.2)).epsilon(DELTA)
+    exact = li.notions.GaussianDP(exact_mu(run, 0.2)).epsilon(DELTA)
     found = [li.audit(train, PUSHES, OPPOSITE, delta=DELTA, runs=1500, seed=seed) for seed in range(count)]
     assert max(max(one.epsilon, one.epsilon_if_gaussian) for one in found) <= exact
     assert min(one.epsilon_if_gaussian for one in found) >= exact / 2
@@ -67,7 +67,7 @@ def test_projection_holds_simulated_runs() -> None:
 def test_the_direction_is_learnt_and_equal_data_prove_nothing() -> None:
     found = li.audit(gaussian, 2.0, 0.0, delta=DELTA, runs=1000)
     assert 1.3 < found.mu <= 2.0
-    assert found.epsilon_if_gaussian <= li.GaussianDP(2.0).epsilon(DELTA)
+    assert found.epsilon_if_gaussian <= li.notions.GaussianDP(2.0).epsilon(DELTA)
     same = li.audit(gaussian, 0.0, 0.0, delta=DELTA, runs=400)
     assert same.epsilon == same.mu == same.epsilon_if_gaussian == 0.0
 
@@ -89,12 +89,12 @@ def test_rates_prove_what_a_gaussian_mechanism_has() -> None:
     rates = Rates(li_power(1.0, 0.1), 0.1)
     assert rates.mu == pytest.approx(1.0, rel=1e-9)
     assert rates.epsilon(0.0) == pytest.approx(math.log(rates.true_alarms / 0.1))
-    assert rates.epsilon(1e-3) <= li.GaussianDP(1.0).epsilon(1e-3)
+    assert rates.epsilon(1e-3) <= li.notions.GaussianDP(1.0).epsilon(1e-3)
     assert Rates(0.2, 0.3).epsilon(DELTA) == Rates(0.0, 1.0).mu == 0.0
 
 
 def li_power(mu: float, false_alarms: float) -> float:
-    return 1 - float(li.GaussianDP(mu).tradeoff(false_alarms)) * (1 + 1e-11)
+    return 1 - float(li.notions.GaussianDP(mu).tradeoff(false_alarms)) * (1 + 1e-11)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def li_power(mu: float, false_alarms: float) -> float:
 )
 def test_bad_arguments(arguments: dict[str, object], said: str) -> None:
     given = {"delta": DELTA, "runs": 40, **arguments}
-    with pytest.raises(li.InvalidInput, match=said):
+    with pytest.raises(li.errors.InvalidInput, match=said):
         li.audit(gaussian, 1.0, 0.0, **given)  # type: ignore[arg-type]
 
 
@@ -123,7 +123,7 @@ def test_bad_arguments(arguments: dict[str, object], said: str) -> None:
     ],
 )
 def test_bad_trainers(train: object, said: str) -> None:
-    with pytest.raises(li.InvalidInput, match=said):
+    with pytest.raises(li.errors.InvalidInput, match=said):
         li.audit(train, 1.0, 0.0, delta=DELTA, runs=40)  # type: ignore[arg-type]
 
 
@@ -165,5 +165,5 @@ def test_a_trainer_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_a_score_that_is_no_number_is_refused_in_a_sentence() -> None:
-    with raises("score_failed", "score", kind=li.InvalidInput):
+    with raises("score_failed", "score", kind=li.errors.InvalidInput):
         li.audit(lambda data, seed: "x", data=0.0, neighbour=1.0, delta=1e-5, runs=60, score=float)

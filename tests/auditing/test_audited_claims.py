@@ -31,7 +31,7 @@ def test_a_false_claim_is_refuted_and_a_true_one_is_not() -> None:
     assert false.verdict == "the claim of epsilon = 0.5 at delta = 1e-05 is refuted, with 95% confidence"
     assert str(false).splitlines()[-1] == false.verdict
     assert (false.to_dict()["claimed"], false.to_dict()["refuted"]) == (0.5, True)
-    true = li.audit(mean, 3.0, 0.0, delta=DELTA, claimed=li.GaussianDP(3.0).epsilon(DELTA), runs=400)
+    true = li.audit(mean, 3.0, 0.0, delta=DELTA, claimed=li.notions.GaussianDP(3.0).epsilon(DELTA), runs=400)
     assert not true.refuted
     assert "not refuted by these runs; this does not prove the claim" in str(true)
     none = li.audit(mean, 3.0, 0.0, delta=DELTA, runs=400)
@@ -50,14 +50,14 @@ def test_a_claim_is_refuted_by_counting_alone() -> None:
 
 
 def test_true_claims_are_hardly_ever_refuted() -> None:
-    exact = li.GaussianDP(1.0).epsilon(0.2)
+    exact = li.notions.GaussianDP(1.0).epsilon(0.2)
     judged = [li.audit(mean, 1.0, 0.0, delta=0.2, claimed=exact, runs=60, seed=seed).refuted for seed in range(60)]
     assert sum(judged) <= 6  # of 3 that are expected at most
 
 
 @pytest.mark.parametrize("claimed", [-1.0, math.nan, math.inf, "1", True])
 def test_bad_claims(claimed: Any) -> None:
-    with raises("must_be", "claimed", kind=li.InvalidInput, allowed="a float in [0, inf)"):
+    with raises("must_be", "claimed", kind=li.errors.InvalidInput, allowed="a float in [0, inf)"):
         li.audit(mean, 1.0, 0.0, delta=DELTA, claimed=claimed, runs=40)
 
 
@@ -75,7 +75,7 @@ def three(data: Any, seed: int, more: int) -> float:
     ],
 )
 def test_a_wrong_signature_is_one_sentence(train: Any, got: str) -> None:
-    with pytest.raises(li.InvalidInput) as caught:
+    with pytest.raises(li.errors.InvalidInput) as caught:
         li.audit(train, 1.0, 0.0, delta=DELTA, runs=40)
     assert str(caught.value).startswith(f"train must take data and a seed: train(data, seed). Got {got}; ")
 
@@ -129,7 +129,7 @@ def test_neighbours_differ_in_one_record_and_the_data_stay_as_they_are() -> None
     ],
 )
 def test_neighbours_that_cannot_be_made(arguments: Any, said: str) -> None:
-    with pytest.raises(li.LastIterateError) as caught:
+    with pytest.raises(li.errors.LastIterateError) as caught:
         neighbours_of(*arguments)
     assert said in str(caught.value)
 

@@ -33,7 +33,7 @@ def linear(factor: float, push: float, hazard: np.ndarray, width: float = 60.0, 
 def test_a_linear_chain_is_a_gaussian_mechanism(factor: float) -> None:
     steps, push = 12, 0.4
     gap = push * sum(factor**j for j in range(steps))
-    exact = li.GaussianDP(gap / math.sqrt(sum(factor ** (2 * j) for j in range(steps))))
+    exact = li.notions.GaussianDP(gap / math.sqrt(sum(factor ** (2 * j) for j in range(steps))))
     chain = linear(factor, push, iid_hazard(1.0, steps))
     epsilons = np.array([0.0, 0.5, 1.0, 2.0])
     assert chain.delta(epsilons) == pytest.approx(exact.delta(epsilons), abs=2e-4)

@@ -108,20 +108,20 @@ SUPREMUM = "changing_curvature"
 @pytest.mark.parametrize("smoothness", [1.0, 1.6])
 def test_the_engine_is_exact_if_slopes_may_be_zero(smoothness: float) -> None:
     loss = li.losses.general(smoothness=smoothness, strong_convexity=0.0, gradient_sensitivity=1.0)
-    sandwich = li.account(runs(loss=loss), 1e-6).sandwich
-    assert sandwich.ratio == pytest.approx(1.0, abs=1e-9)
-    assert sandwich.lower.instance.code == SUPREMUM
+    report = li.account(runs(loss=loss), 1e-6)
+    assert report.ratio == pytest.approx(1.0, abs=1e-9)
+    assert report.lower_bound.instance.code == SUPREMUM
 
 
 def test_the_engine_is_exact_after_releases_too() -> None:
-    sandwich = li.account(runs(), 1e-6, releases=[13, 20]).sandwich
-    assert sandwich.ratio == pytest.approx(1.0, abs=1e-9)
+    report = li.account(runs(), 1e-6, releases=[13, 20])
+    assert report.ratio == pytest.approx(1.0, abs=1e-9)
 
 
 def test_schedules_of_step_sizes() -> None:
     sizes = np.where(np.arange(40) < 20, 1.0, 0.8)
     loss = li.losses.general(smoothness=1.5, strong_convexity=0.1, gradient_sensitivity=1.0)
-    assert li.account(runs(loss=loss, step_size=sizes), 1e-6).sandwich.ratio == pytest.approx(1.0, abs=1e-9)
+    assert li.account(runs(loss=loss, step_size=sizes), 1e-6).ratio == pytest.approx(1.0, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -142,6 +142,6 @@ def test_where_there_is_no_room_for_a_clock_curvature_stays(changes: dict[str, o
 def test_random_orders_show_the_last_step() -> None:
     """20 epochs: a sum of all epochs, and the last step, are each worth less than both together."""
     run = runs(batches=li.Shuffled(records=1000, batch_size=50), steps=li.epochs(20), noise=li.OnIterate(std=1 / 150))
-    sandwich = li.account(run, 1e-6).sandwich
-    assert sandwich.lower.instance.code == SUPREMUM
-    assert 20.0 < sandwich.lower.epsilon <= sandwich.upper
+    report = li.account(run, 1e-6)
+    assert report.lower_bound.instance.code == SUPREMUM
+    assert 20.0 < report.lower_bound.epsilon <= report.epsilon

@@ -122,5 +122,5 @@ def test_without_joblib_everything_is_done_here(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(builtins, "__import__", no_joblib)
     assert same(audited(), found)
     assert every_core() is None
-    with raises("joblib_missing", kind=li.Unavailable):
+    with raises("joblib_missing", kind=li.errors.Unavailable):
         audited(workers=2)

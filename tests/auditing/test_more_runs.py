@@ -17,8 +17,8 @@ DELTA = 1e-5
 CONVEX = li.losses.general(smoothness=1.0, strong_convexity=0.0, gradient_sensitivity=4.0)
 GENTLE = li.losses.general(smoothness=1.0, strong_convexity=0.0, gradient_sensitivity=1.5)
 ONCE = li.Shuffled(records=40, batch_size=10, each_epoch=False)
-SMALL = li.PoissonMean(records=4, rate=0.3)
-WIDE = li.ConvexSet(40.0)
+SMALL = li.parts.PoissonMean(records=4, rate=0.3)
+WIDE = li.parts.ConvexSet(40.0)
 FALLING = (1.0,) * 6 + (0.4,) * 6
 
 
@@ -61,14 +61,14 @@ def test_one_step_on_the_mean_of_a_random_batch_is_its_sum_over_all_batches(reco
     assert found >= exact * (1 - 2e-3)
     if record == 1.5:
         assert found == pytest.approx(exact, rel=2e-3)
-        assert li.lower_bound(run(GENTLE, SMALL, 1, li.ConvexSet(20.0)), DELTA).epsilon == pytest.approx(
+        assert li.lower_bound(run(GENTLE, SMALL, 1, li.parts.ConvexSet(20.0)), DELTA).epsilon == pytest.approx(
             exact, rel=2e-2
         )
 
 
 def test_the_mean_of_all_records_is_a_full_batch() -> None:
-    given = run(CONVEX, li.PoissonMean(records=10, rate=1.0), 5)
-    assert li.account(given, DELTA).sandwich.ratio == pytest.approx(1.0, abs=1e-4)
+    given = run(CONVEX, li.parts.PoissonMean(records=10, rate=1.0), 5)
+    assert li.account(given, DELTA).ratio == pytest.approx(1.0, abs=1e-4)
 
 
 def test_numbers_of_others_are_binomial() -> None:
@@ -131,13 +131,13 @@ def test_a_wide_domain_is_no_domain() -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        run(CONVEX, ONCE, 12, li.ConvexSet(2.0)),
-        run(CONVEX, SMALL, 12, li.ConvexSet(2.0)),
-        run(CONVEX, li.Cyclic(records=20, batch_size=10), 12, li.ConvexSet(2.0), step_size=FALLING),
-        run(li.losses.huber(feature_norm=1.0, threshold=2.0), li.Poisson(6, 0.3), 5, li.ConvexSet(2.0)),
-        run(li.losses.huber(feature_norm=1.0, threshold=2.0), li.PoissonMean(4, 0.3), 3, li.ConvexSet(2.0)),
-        run(li.losses.general(smoothness=0.1, strong_convexity=0.05, clip=2.0), ONCE, 12, li.ConvexSet(2.0)),
-        run(li.losses.general(smoothness=0.1, strong_convexity=0.05, clip=2.0), li.PoissonMean(200, 0.2), 9),
+        run(CONVEX, ONCE, 12, li.parts.ConvexSet(2.0)),
+        run(CONVEX, SMALL, 12, li.parts.ConvexSet(2.0)),
+        run(CONVEX, li.Cyclic(records=20, batch_size=10), 12, li.parts.ConvexSet(2.0), step_size=FALLING),
+        run(li.losses.huber(feature_norm=1.0, threshold=2.0), li.Poisson(6, 0.3), 5, li.parts.ConvexSet(2.0)),
+        run(li.losses.huber(feature_norm=1.0, threshold=2.0), li.parts.PoissonMean(4, 0.3), 3, li.parts.ConvexSet(2.0)),
+        run(li.losses.general(smoothness=0.1, strong_convexity=0.05, clip=2.0), ONCE, 12, li.parts.ConvexSet(2.0)),
+        run(li.losses.general(smoothness=0.1, strong_convexity=0.05, clip=2.0), li.parts.PoissonMean(200, 0.2), 9),
     ],
     ids=lambda given: f"{given.batches.kind}-{given.loss.kind}-{given.domain.described}",
 )

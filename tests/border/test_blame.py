@@ -31,11 +31,11 @@ def blamed(call: Callable[[], Any]) -> str | None:
 
 
 def test_an_error_keeps_its_field_wherever_it_goes() -> None:
-    error = li.InvalidInput("mu must be more.", field="mu")
+    error = li.errors.InvalidInput("mu must be more.", field="mu")
     assert (error.field, str(error)) == ("mu", "mu must be more.")
-    assert li.Unavailable("nothing.").field is None
+    assert li.errors.Unavailable("nothing.").field is None
     for other in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
-        assert (type(other), other.field, str(other)) == (li.InvalidInput, "mu", "mu must be more.")
+        assert (type(other), other.field, str(other)) == (li.errors.InvalidInput, "mu", "mu must be more.")
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_a_missing_entry_is_blamed_by_its_name() -> None:
 
 
 def test_kinds_that_cannot_be_executed_are_blamed_by_their_place_in_a_run() -> None:
-    assert blamed(lambda: li.ConvexSet(diameter=1.0).projected(np.zeros(2))) == "domain"
-    assert blamed(lambda: li.ConvexTerm(modulus=1.0).mapped(np.zeros(2), 0.1)) == "prox"
+    assert blamed(lambda: li.parts.ConvexSet(diameter=1.0).projected(np.zeros(2))) == "domain"
+    assert blamed(lambda: li.parts.ConvexTerm(modulus=1.0).mapped(np.zeros(2), 0.1)) == "prox"
 
 
 def test_files_hand_the_field_on() -> None:

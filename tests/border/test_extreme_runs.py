@@ -18,7 +18,7 @@ from lastiterate.progress import _listener, tracked
 
 def softmax_run(l2: float) -> li.Run:
     loss = li.losses.softmax(feature_norm=1.0, pull=0.5, classes=3)
-    prox, domain = li.ElasticNet(l1=0.1, l2=l2), li.Box(side=1.0, dimension=3)
+    prox, domain = li.parts.ElasticNet(l1=0.1, l2=l2), li.parts.Box(side=1.0, dimension=3)
     return li.Run(loss, li.FixedSize(100, 10), 1e100, li.OnIterate(std=1.0), 10, domain, prox)
 
 

@@ -95,7 +95,7 @@ def test_the_noise_of_random_batches_is_nearly_what_is_calibrated() -> None:
     noise = li.OnGradientSum(multiplier=1.0, clip=0.3)
     batches = li.Poisson(10_000, 1 / plan.batches)
     run = li.Run(li.losses.network(clip=0.3), batches, 1.0, noise, li.epochs(10), adjacency=li.ZERO_OUT)
-    found = li.calibrate(run, epsilon=li.GaussianDP(problem.mu).epsilon(1e-5), delta=1e-5).noise
+    found = li.calibrate(run, epsilon=li.notions.GaussianDP(problem.mu).epsilon(1e-5), delta=1e-5).noise
     assert found.multiplier == pytest.approx(assumed, rel=0.15)
 
 

@@ -107,7 +107,7 @@ def test_a_record_that_contributes_nothing_is_hidden_by_less_noise(model: object
     assert zeroed.plan_.error < replaced.plan_.error
 
 
-@pytest.mark.filterwarnings("ignore::lastiterate.PrivacyLeak")
+@pytest.mark.filterwarnings("ignore::lastiterate.errors.PrivacyLeak")
 def test_records_that_are_added_or_removed_are_dealt_by_themselves() -> None:
     given = {"adjacency": li.ADD_OR_REMOVE_ONE, "classes": ["no", "yes"], **KNOWN}
     assert PrivateLogisticRegression(**given).fit(FEATURES, SIDES).run_.batches == li.Poisson(900, 1.0)
@@ -115,10 +115,13 @@ def test_records_that_are_added_or_removed_are_dealt_by_themselves() -> None:
     assert passes.run_.batches == li.BallsAndBins(900, 5)
     model = PrivateLogisticRegression(batches=li.Poisson(900, 0.1), epochs=3, **given).fit(FEATURES, SIDES)
     assert 0.99 < model.report_.epsilon <= 1.0
-    with raises("records_would_move", "adjacency", kind=li.InvalidInput):
+    with raises("records_would_move", "adjacency", kind=li.errors.InvalidInput):
         PrivateLogisticRegression(batches=li.Shuffled(900, 100), **given).fit(FEATURES, SIDES)
     with raises(
-        "must_be", "adjacency", kind=li.InvalidInput, allowed="one of li.REPLACE_ONE, li.ZERO_OUT, li.ADD_OR_REMOVE_ONE"
+        "must_be",
+        "adjacency",
+        kind=li.errors.InvalidInput,
+        allowed="one of li.REPLACE_ONE, li.ZERO_OUT, li.ADD_OR_REMOVE_ONE",
     ):
         PrivateLogisticRegression(**{**given, "adjacency": "zero_out"}).fit(FEATURES, SIDES)
 
@@ -128,12 +131,12 @@ def test_hidden_steps_have_convex_losses_and_others_need_none() -> None:
     given = {"classes": [0, 1, 2], **KNOWN}
     paid = PrivateLogisticRegression(**given).fit(FEATURES, THIRDS)
     assert (paid.run_.loss.kind, paid.run_.clip, paid.run_.convex) == ("softmax", 0.3, False)
-    assert paid.report_.epsilon == pytest.approx(paid.report_.composition)
+    assert paid.report_.epsilon == pytest.approx(paid.report_.epsilon_all_released)
     assert paid.coef_.shape == (3, 4)
     assert paid.predict_proba(FEATURES).sum(axis=1) == pytest.approx(np.ones(900))
     hidden = PrivateLogisticRegression(batches=5, epochs=2, **given).fit(FEATURES, THIRDS)
     assert (hidden.run_.loss.arguments["pull"], hidden.run_.clip, hidden.run_.convex) == (0.3, None, True)
-    assert hidden.report_.epsilon < hidden.report_.composition
+    assert hidden.report_.epsilon < hidden.report_.epsilon_all_released
     hinges = PrivateLinearSVC(batches=5, epochs=2, **given).fit(FEATURES, THIRDS)
     assert hinges.run_.loss.arguments["classes"] == 3
     assert hinges.run_.convex
@@ -151,21 +154,21 @@ def test_hidden_steps_have_convex_losses_and_others_need_none() -> None:
 def test_what_leaks_is_said(left_out: str, code: str, said: str) -> None:
     given = {"classes": ["no", "yes"], "random_state": None, **AT_ONCE, "feature_norm": 3.0}
     given[left_out] = 0 if left_out == "random_state" else None  # type: ignore[assignment]
-    with pytest.warns(li.PrivacyLeak, match=said) as caught:
+    with pytest.warns(li.errors.PrivacyLeak, match=said) as caught:
         model = PrivateLogisticRegression(**given).fit(FEATURES, SIDES)
     assert said in str(model.report_)
     assert model.report_.to_dict()["caveats"][-1]["code"] == code
     assert said in str(model.report_.caveats[-1])
-    assert len([one for one in caught if one.category is li.PrivacyLeak]) == 1
-    assert all(one.filename == __file__ for one in caught if one.category is li.PrivacyLeak)
+    assert len([one for one in caught if one.category is li.errors.PrivacyLeak]) == 1
+    assert all(one.filename == __file__ for one in caught if one.category is li.errors.PrivacyLeak)
 
 
 def test_the_target_bound_leaks() -> None:
-    with pytest.warns(li.PrivacyLeak, match="largest"):
+    with pytest.warns(li.errors.PrivacyLeak, match="largest"):
         PrivateLinearRegression(**KNOWN).fit(FEATURES, SCORES)
 
 
-@pytest.mark.filterwarnings("ignore::lastiterate.PrivacyLeak")
+@pytest.mark.filterwarnings("ignore::lastiterate.errors.PrivacyLeak")
 def test_what_leaks_is_not_private() -> None:
     known = {"classes": ["no", "yes"], **AT_ONCE, "feature_norm": 3.0}
     given = known, {**known, "classes": None}
@@ -178,12 +181,12 @@ def test_what_leaks_is_not_private() -> None:
 
 
 def test_targets_that_are_cut_are_counted() -> None:
-    with pytest.warns(li.PrivacyLeak, match="of 900 targets were larger than target_bound = 0.1") as caught:
+    with pytest.warns(li.errors.PrivacyLeak, match="of 900 targets were larger than target_bound = 0.1") as caught:
         PrivateLinearRegression(target_bound=0.1, **AT_ONCE).fit(FEATURES, SCORES)
     assert [one.filename for one in caught if "targets" in str(one.message)] == [__file__]
 
 
-@pytest.mark.filterwarnings("ignore::lastiterate.PrivacyLeak")
+@pytest.mark.filterwarnings("ignore::lastiterate.errors.PrivacyLeak")
 def test_a_seed_is_marked_in_the_report() -> None:
     one, two = (PrivateLinearSVC(random_state=7, **AT_ONCE).fit(FEATURES, SIDES) for _ in range(2))
     assert (one.coef_ == two.coef_).all()
@@ -213,10 +216,10 @@ def test_pipelines_and_files() -> None:
 def test_tuning_on_private_data_is_warned_of() -> None:
     model = PrivateLogisticRegression(epsilon=2.0, classes=["no", "yes"], **AT_ONCE)
     search = GridSearchCV(model, {"l2": [0.0, 0.01]}, cv=2)
-    with pytest.warns(li.PrivacyLeak, match="one of several on the same data"):
+    with pytest.warns(li.errors.PrivacyLeak, match="one of several on the same data"):
         search.fit(FEATURES, SIDES)
     assert search.best_score_ > 0.6
-    with pytest.warns(li.PrivacyLeak, match="one of several on the same data"):
+    with pytest.warns(li.errors.PrivacyLeak, match="one of several on the same data"):
         cross_val_score(model, FEATURES, SIDES, cv=2)
 
 
@@ -243,7 +246,7 @@ def test_the_intercept_is_part_of_the_norm() -> None:
 
 def test_rows_that_are_too_long_are_counted() -> None:
     model = PrivateLogisticRegression(classes=["no", "yes"], batches=1, delta=1e-5, feature_norm=0.2)
-    with pytest.warns(li.PrivacyLeak, match="of 900 rows were longer.*not private"):
+    with pytest.warns(li.errors.PrivacyLeak, match="of 900 rows were longer.*not private"):
         model.fit(FEATURES, SIDES)
     assert not [name for name in vars(model) if "short" in name]  # what is dumped with the model must not tell
 
@@ -271,9 +274,9 @@ def test_bad_data(features: np.ndarray, labels: np.ndarray, said: str | None) ->
         model.fit(features, labels)
 
 
-@pytest.mark.filterwarnings("ignore::lastiterate.PrivacyLeak")
+@pytest.mark.filterwarnings("ignore::lastiterate.errors.PrivacyLeak")
 def test_one_class_that_is_learnt_from_the_data_is_an_error() -> None:
-    with raises("classes_too_few", kind=li.InvalidInput):
+    with raises("classes_too_few", kind=li.errors.InvalidInput):
         PrivateLogisticRegression(**KNOWN).fit(FEATURES, np.full(900, "yes"))
 
 
@@ -296,7 +299,7 @@ def test_constant_features_and_few_records() -> None:
     assert np.isfinite(model.fit(np.ones((900, 2)) / 2, SIDES).coef_).all()
     assert np.isfinite(model.fit(np.zeros((900, 2)), SIDES).coef_).all()
     assert np.isfinite(model.fit(FEATURES[:1], SIDES[:1]).coef_).all()
-    with raises("batches_beyond_records", "batches", kind=li.InvalidInput, records=5):
+    with raises("batches_beyond_records", "batches", kind=li.errors.InvalidInput, records=5):
         model.set_params(batches=8).fit(FEATURES[:5], SIDES[:5])
 
 
@@ -328,21 +331,21 @@ def test_constant_features_and_few_records() -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_bad_settings(wrong: dict[str, object], said: str) -> None:
     model = PrivateLogisticRegression(classes=["no", "yes"], **KNOWN).set_params(**wrong)
-    with pytest.raises(li.InvalidInput, match=said):
+    with pytest.raises(li.errors.InvalidInput, match=said):
         model.fit(FEATURES, SIDES)
 
 
 def test_masked_entries_are_refused() -> None:
     masked = np.ma.masked_greater(FEATURES, 0.5)
     for model in (PrivateLogisticRegression(classes=["no", "yes"], **KNOWN), PrivateLinearRegression(**KNOWN)):
-        with raises("data_masked", "data", kind=li.InvalidInput):
+        with raises("data_masked", "data", kind=li.errors.InvalidInput):
             model.fit(masked, SIDES if hasattr(model, "classes") else SCORES)
 
 
 def test_rows_keep_the_constant_feature_when_they_are_scaled() -> None:
     """A row of norm 100 becomes one of norm 1; its intercept stays what it is."""
     given, norms = np.r_[[[100.0, 0, 0, 0]], FEATURES[1:] / 4], np.r_[100.0, np.ones(899) / 2]
-    with pytest.warns(li.PrivacyLeak, match="1 of 900 rows"):
+    with pytest.warns(li.errors.PrivacyLeak, match="1 of 900 rows"):
         warn_of_longer(norms, 1.0)
     rows, _ = PreparedRecords(ShortRows(given, norms, 1.0), np.ones(900), only_scaled(4, 1.0), 0.25).whole()
     assert rows[0].tolist() == pytest.approx([1.0, 0.0, 0.0, 0.0, 0.25], rel=1e-14)

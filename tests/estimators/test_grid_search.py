@@ -59,7 +59,7 @@ def test_the_best_model_is_released_and_its_cost_is_that_of_the_whole_search(fou
     runs = [
         clone(MODEL).set_params(l2=l2, epochs=n)._run_for(800, 3, np.dtype(float)) for l2 in (0, 0.1) for n in (4, 9)
     ]
-    scored = li.GaussianDP(float(shift_below(math.log(1e-5), 1.0)))
+    scored = li.notions.GaussianDP(float(shift_below(math.log(1e-5), 1.0)))
     expected = li.select([*(li.account(run, 1e-5) for run in runs), scored], trials=THREE)
     assert found.epsilon_ == pytest.approx(expected.epsilon(1e-5))
     assert found.epsilon_ == found.guarantee_.epsilon(found.delta_) > MODEL.epsilon
@@ -101,7 +101,7 @@ def test_the_best_model_alone_does_not_pass_for_one_trial(found: PrivateGridSear
     assert report.caveats[0] == fact("best_of_trials")
     with raises("guarantee_with_caveat", "guarantees", kind=InvalidInput):
         li.compose([report])
-    assert li.compose([found.guarantee_, li.GaussianDP(mu=0.1)]).epsilon(1e-5) > found.epsilon_
+    assert li.compose([found.guarantee_, li.notions.GaussianDP(mu=0.1)]).epsilon(1e-5) > found.epsilon_
 
 
 def test_the_better_settings_win() -> None:
@@ -144,7 +144,7 @@ def test_the_noise_of_a_score_is_that_of_its_mu() -> None:
     drawn = np.array([held.score(Always(), source) for _ in range(3000)])
     assert drawn.mean() == pytest.approx((SIDES[:100] == "yes").mean(), abs=0.002)
     assert 100 * drawn.std() == pytest.approx(1 / 0.5, rel=0.05)
-    assert held.guarantees(li.ZERO_OUT) == [li.GaussianDP(0.5, li.ZERO_OUT)]
+    assert held.guarantees(li.ZERO_OUT) == [li.notions.GaussianDP(0.5, li.ZERO_OUT)]
 
 
 def test_no_trial_no_model() -> None:

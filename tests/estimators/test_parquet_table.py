@@ -61,12 +61,12 @@ def test_bad_files_are_refused_in_a_sentence(tmp_path: Path) -> None:
         ),
     }
     for message, path in cases.items():
-        with pytest.raises(li.InvalidInput, match=message):
+        with pytest.raises(li.errors.InvalidInput, match=message):
             read_table(path, "y")
 
 
 def test_without_pyarrow_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path / "data.parquet", a=[1.0], y=["no"])
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with raises("pyarrow_missing", kind=li.Unavailable):
+    with raises("pyarrow_missing", kind=li.errors.Unavailable):
         read_table(path, "y")

@@ -88,7 +88,7 @@ def test_what_learns_without_noise_is_warned_of_once(step: Any, name: str) -> No
 
 
 def test_the_warning_is_at_the_users_line() -> None:
-    with pytest.warns(li.PrivacyLeak, match="StandardScaler in this pipeline") as said:
+    with pytest.warns(li.errors.PrivacyLeak, match="StandardScaler in this pipeline") as said:
         make_pipeline(StandardScaler(), model()).fit(FEATURES, SIDES)
     assert [one.filename for one in said if LEARNT in str(one.message)] == [__file__]
 
@@ -178,7 +178,7 @@ def test_a_fit_inside_of_what_is_not_known_is_not_private(fit: str) -> None:
 
 
 def test_such_a_fit_is_warned_of() -> None:
-    with pytest.warns(li.PrivacyLeak, match="called by MultiOutputRegressor"):
+    with pytest.warns(li.errors.PrivacyLeak, match="called by MultiOutputRegressor"):
         FITS["MultiOutputRegressor"]()
 
 
@@ -228,9 +228,9 @@ def test_private_preparation_is_part_of_the_models_account(classifier: PrivateLo
     make_pipeline(before, classifier).fit(FEATURES, SIDES)
     report = classifier.report_
     assert report.epsilon <= 1.0
-    assert report.run.beforehand_mu >= before.guarantee_.mu
+    assert report.run.prior_mu >= before.guarantee_.mu
     alone = li.account(_with_nothing_before(report.run), DELTA)
-    both = np.hypot(alone.mu, report.run.beforehand_mu)
+    both = np.hypot(alone.mu, report.run.prior_mu)
     assert both <= report.mu <= both * (1 + 1e-5)  # what rounding may add is charged once more
 
 
@@ -243,23 +243,23 @@ def test_a_regression_counts_it_too() -> None:
     regression = PrivateLinearRegression(1.0, DELTA, feature_norm=2.0, target_bound=5.0)
     before = preparation()
     make_pipeline(before, regression).fit(FEATURES, FEATURES[:, 0])
-    own = regression.report_.run.beforehand_mu**2 - before.guarantee_.mu**2
+    own = regression.report_.run.prior_mu**2 - before.guarantee_.mu**2
     assert own == pytest.approx(0.17 * regression.report_.mu**2, rel=0.01)  # of features and targets
     assert regression.report_.epsilon <= 1.0
 
 
 def test_preparation_that_leaves_nothing_is_refused() -> None:
-    with raises("spent_beforehand", "beforehand_mu", kind=li.Unavailable, epsilon=1.0):
+    with raises("spent_beforehand", "prior_mu", kind=li.errors.Unavailable, epsilon=1.0):
         make_pipeline(preparation(2.0), model(preparation=None)).fit(FEATURES, SIDES)
 
 
 def test_another_adjacency_is_refused() -> None:
-    with raises("preparation_adjacency", "adjacency", kind=li.InvalidInput):
+    with raises("preparation_adjacency", "adjacency", kind=li.errors.InvalidInput):
         make_pipeline(preparation(adjacency=li.ZERO_OUT), model()).fit(FEATURES, SIDES)
 
 
 def test_what_leaked_upstream_is_in_the_models_report() -> None:
     classifier = model()
-    with pytest.warns(li.PrivacyLeak, match="random_state is set"):
+    with pytest.warns(li.errors.PrivacyLeak, match="random_state is set"):
         make_pipeline(preparation(random_state=0), classifier).fit(FEATURES, SIDES)
     assert not classifier.private_

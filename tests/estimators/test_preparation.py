@@ -103,23 +103,23 @@ def test_the_whole_is_exactly_the_sum_of_its_squares(adjacency: Any) -> None:
     """Centre, scale and every noisy gradient: Gaussian mechanisms, whose mu² add up to that of (ε, δ)."""
     model = PrivateLogisticRegression(classes=["no", "yes"], adjacency=adjacency, batches=1, passes=20, **KNOWN)
     run = model.fit(FEATURES, SIDES).run_
-    mu = model.report_.best.notion.mu if isinstance(model.report_.best.notion, li.GaussianDP) else None
+    mu = model.report_.best.notion.mu if isinstance(model.report_.best.notion, li.notions.GaussianDP) else None
     training = math.sqrt(20) * (2 if adjacency.replaces else 1) / run.noise.multiplier
-    whole = math.hypot(run.beforehand_mu, training)
+    whole = math.hypot(run.prior_mu, training)
     assert model.report_.epsilon <= 1.0
-    assert model.report_.epsilon == pytest.approx(li.GaussianDP(whole).epsilon(1e-5), rel=1e-3)
+    assert model.report_.epsilon == pytest.approx(li.notions.GaussianDP(whole).epsilon(1e-5), rel=1e-3)
     assert mu is None or mu == pytest.approx(whole, rel=1e-3)
-    assert run.beforehand_mu**2 == pytest.approx(0.11 * whole**2, rel=1e-3)
-    assert fact("released_before", mu=model.run_.beforehand_mu) in model.report_.promises
+    assert run.prior_mu**2 == pytest.approx(0.11 * whole**2, rel=1e-3)
+    assert fact("released_before", mu=model.run_.prior_mu) in model.report_.promises
     assert "before training" in model.report_.details()
     assert li.verify(model.report_.certificate, run).accepted == (adjacency is not li.ADD_OR_REMOVE_ONE)
 
 
 def test_without_preparation_nothing_is_spent_on_it() -> None:
     model = PrivateLogisticRegression(classes=["no", "yes"], preparation=None, **KNOWN).fit(FEATURES, SIDES)
-    assert model.run_.beforehand_mu == 0
+    assert model.run_.prior_mu == 0
     assert (model.preparation_.center == 0).all()
-    with raises("must_be", "preparation", kind=li.InvalidInput, allowed="'auto' or None"):
+    with raises("must_be", "preparation", kind=li.errors.InvalidInput, allowed="'auto' or None"):
         model.set_params(preparation="whiten").fit(FEATURES, SIDES)
 
 
@@ -144,7 +144,7 @@ def test_targets_are_centred_and_scaled_with_noise_too() -> None:
     model = PrivateLinearRegression(target_bound=10.0, **{**KNOWN, "epsilon": 8.0}).fit(FEATURES, targets)
     assert model.score(FEATURES, targets) > 0.8
     assert model.report_.epsilon <= 8.0
-    assert model.run_.beforehand_mu**2 == pytest.approx(0.17 * model.report_.best.notion.mu**2, rel=1e-3)
+    assert model.run_.prior_mu**2 == pytest.approx(0.17 * model.report_.best.notion.mu**2, rel=1e-3)
 
 
 def _neighbours() -> list[tuple[np.ndarray, np.ndarray]]:
@@ -205,7 +205,7 @@ def test_a_step_of_a_pipeline_has_a_guarantee_of_its_own(adjacency: Any) -> None
 
 def test_bad_settings_of_a_preparation() -> None:
     for wrong in ({"reach": 0.0}, {"epsilon": -1.0}, {"adjacency": "x"}):
-        with pytest.raises(li.InvalidInput, match=f"{next(iter(wrong))} must be"):
+        with pytest.raises(li.errors.InvalidInput, match=f"{next(iter(wrong))} must be"):
             PrivatePreparation(**{**KNOWN, **wrong}).fit(FEATURES)  # type: ignore[arg-type]
-    with pytest.warns(li.PrivacyLeak, match="scaled down"):
+    with pytest.warns(li.errors.PrivacyLeak, match="scaled down"):
         PrivatePreparation(1.0, 1e-5, feature_norm=0.5).fit(FEATURES)

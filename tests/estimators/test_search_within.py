@@ -106,9 +106,9 @@ def test_a_pipeline_is_one_trial_together_with_what_its_steps_learn() -> None:
     model = found.best_estimator_[-1]
     assert isinstance(found.best_estimator_, Pipeline)
     assert found.best_params_ == {"model__l2": 0.1, "prepare__reach": 2.0}
-    assert model.run_.beforehand_mu >= found.best_estimator_["prepare"]._mu()
+    assert model.run_.prior_mu >= found.best_estimator_["prepare"]._mu()
     assert found.best_estimator_["prepare"].guarantee_.caveats  # it is of one trial, too
-    expected = li.select([li.account(model.run_, 1e-5), li.GaussianDP(_stated(found))], trials=THREE)
+    expected = li.select([li.account(model.run_, 1e-5), li.notions.GaussianDP(_stated(found))], trials=THREE)
     assert found.epsilon_ == pytest.approx(expected.epsilon(1e-5))
     assert found.private_
     assert model.report_.caveats[0] == fact("best_of_trials")
@@ -233,4 +233,4 @@ def test_the_noise_of_an_error_is_that_of_its_mu() -> None:
     drawn = np.array([one.score(Given(np.zeros(100)), source) for _ in range(3000)])
     assert drawn.mean() == pytest.approx(-0.3, abs=0.01)
     assert 100 * drawn.std() / 4.0 == pytest.approx(1 / 0.5, rel=0.05)
-    assert one.guarantees(li.ZERO_OUT) == [li.GaussianDP(0.5, li.ZERO_OUT)]
+    assert one.guarantees(li.ZERO_OUT) == [li.notions.GaussianDP(0.5, li.ZERO_OUT)]

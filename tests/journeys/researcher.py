@@ -26,7 +26,8 @@ from lastiterate.theorems.features import ANY_MAP, FULL_BATCHES, REPLACED
 
 
 def bound(process: Process) -> li.theorems.Evidence:
-    return li.theorems.Evidence(li.GaussianDP((2 / (1 - process.contraction)) ** 0.5 * process.step_mu * (1 + 1e-12)))
+    mu = (2 / (1 - process.contraction)) ** 0.5 * process.step_mu * (1 + 1e-12)
+    return li.theorems.Evidence(li.notions.GaussianDP(mu))
 
 
 MINE = li.theorems.Theorem(
@@ -45,12 +46,12 @@ import lastiterate as li
 from theorem import MINE
 
 run = li.read_run("run.toml")
-report = li.account(run, delta=1e-6, theorems=[*li.CATALOGUE, MINE])
+report = li.account(run, delta=1e-6, theorems=[*li.theorems.CATALOGUE, MINE])
 cyclic = li.Run(run.loss, li.Cyclic(records=1_000, batch_size=10), 0.5, li.OnIterate(std=0.005), 2_000)
 print(json.dumps({
     "mine": next(one.epsilon(1e-6) for one in report.guarantees if one.theorem is MINE),
     "best": report.epsilon,
-    "lower": report.sandwich.lower.epsilon,
+    "lower": report.lower_bound.epsilon,
     "refusal": str(MINE.apply(cyclic.process)),
     "laws": str(li.testing.check_theorem(MINE)),
 }))

@@ -32,7 +32,7 @@ RUN = li.Run(
     steps=16,
 )
 REPORT = li.account(RUN, DELTA)
-CERTIFICATE = li.select([REPORT, li.GaussianDP(0.05)], trials=li.trials.Geometric(mean=10)).certificate
+CERTIFICATE = li.select([REPORT, li.notions.GaussianDP(0.05)], trials=li.trials.Geometric(mean=10)).certificate
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +50,7 @@ def quick() -> Iterator[None]:
     ids=lambda law: type(law).__name__,
 )
 def test_both_compute_the_same_delta(trials: Trials) -> None:
-    trial = li.GaussianDP(0.5)
+    trial = li.notions.GaussianDP(0.5)
     epsilon = Selected(trial, trials).epsilon(DELTA)
     found = checker.delta_of(trials_to_dict(trials), checker.mpf(0.5), checker.mpf(epsilon))
     assert float(found) == pytest.approx(DELTA, rel=1e-6)

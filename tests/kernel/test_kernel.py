@@ -189,12 +189,12 @@ def test_what_is_computed_strays_on_both_data_sets() -> None:
 
 
 def test_what_was_released_before_is_part_of_what_is_released() -> None:
-    before = {**PROOF, "beforehand_mu": 0.75}
+    before = {**PROOF, "prior_mu": 0.75}
     assert proved(before).mus == (pytest.approx(math.hypot(MU, 0.75), rel=1e-13),)
     assert proved({**before, "displacement": 0.25}).mus == (pytest.approx(math.hypot(MU + 0.5, 0.75), rel=1e-13),)
     for wrong in (-0.25, None, math.nan, math.inf, "0"):
         with pytest.raises(Refused):
-            proved({**PROOF, "beforehand_mu": wrong})
+            proved({**PROOF, "prior_mu": wrong})
 
 
 CHANGED = [

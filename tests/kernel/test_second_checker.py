@@ -128,19 +128,19 @@ CERTIFICATES = WhenAsked(
             loss=li.losses.logistic(feature_norm=1.0),
             step_size=1.0,
         ),
-        "after a release": given(FULL, 20, beforehand_mu=0.3),
+        "after a release": given(FULL, 20, prior_mu=0.3),
         "after a release, many places": given(
-            li.Shuffled(records=60, batch_size=10), 21, (4, 18), theorem="random-order", beforehand_mu=0.3
+            li.Shuffled(records=60, batch_size=10), 21, (4, 18), theorem="random-order", prior_mu=0.3
         ),
         "hidden after a release": given(
-            li.Shuffled(records=60, batch_size=10), 24, theorem="hidden-place", noise=LOUD, beforehand_mu=0.01
+            li.Shuffled(records=60, batch_size=10), 24, theorem="hidden-place", noise=LOUD, prior_mu=0.01
         ),
         "prepaid after a release": given(
             CYCLIC,
             12,
             theorem="prepayment",
             arithmetic=li.training.Arithmetic(1.0002, displacement=2.0**-19),
-            beforehand_mu=0.3,
+            prior_mu=0.3,
         ),
         "absent at the end, hidden, prepaid": given(
             li.Shuffled(records=60, batch_size=10), 15, theorem="hidden-place/prepaid", step_size=1.0
@@ -190,7 +190,7 @@ def _straying(content: Any) -> None:
 
 
 def _more_before(content: Any) -> None:
-    content["proof"]["beforehand_mu"] = content["proof"].get("beforehand_mu", 0.0) + 1e-3
+    content["proof"]["prior_mu"] = content["proof"].get("prior_mu", 0.0) + 1e-3
 
 
 TAMPERED = (_lower_epsilon, _lower_delta, _less_noise, _more_sensitivity, _no_schedule, _straying, _more_before)

@@ -45,7 +45,7 @@ def theorem(
 
 
 def evidence(mu: float) -> li.theorems.Evidence:
-    return li.theorems.Evidence(li.GaussianDP(mu))
+    return li.theorems.Evidence(li.notions.GaussianDP(mu))
 
 
 MINE = theorem(mu_of)
@@ -113,7 +113,7 @@ def test_the_error_names_the_run_and_the_numbers() -> None:
     assert said.startswith("mine/full-batch breaks the law “it lies above quadratic losses”: delta = ")
     assert "Process(" in said
     assert "quadratic losses have " in said
-    assert isinstance(caught.value, li.LastIterateError)
+    assert isinstance(caught.value, li.errors.LastIterateError)
 
 
 def test_a_narrow_theorem_is_tried_on_runs_of_ones_own() -> None:
@@ -145,5 +145,5 @@ def test_a_narrow_theorem_is_tried_on_runs_of_ones_own() -> None:
     ],
 )
 def test_wrong_arguments_are_one_sentence(given: Any, options: dict[str, Any], said: str) -> None:
-    with pytest.raises(li.InvalidInput, match=said):
+    with pytest.raises(li.errors.InvalidInput, match=said):
         li.testing.check_theorem(given, **options)

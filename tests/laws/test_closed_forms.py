@@ -45,7 +45,7 @@ def test_every_guarantee_is_above_the_quadratic_that_attains_it(batches: object)
         drawn = random_process(source, batches, alike=bool(source.random() < 0.5))
         # A quadratic has gradients of any size, and needs room.
         given = replace(drawn, diameter=math.inf, drift=np.broadcast_to(np.inf, len(drawn)))
-        exact = li.GaussianDP(exact_mu_of_quadratics(replace(given, batches=in_order)))
+        exact = li.notions.GaussianDP(exact_mu_of_quadratics(replace(given, batches=in_order)))
         for one in guarantees(given):
             if not one.theorem.name.startswith(("random-order", "hidden-place", "prepayment/")):
                 assert one.notion.delta(1.0) >= exact.delta(1.0) * (1 - 1e-9), one.theorem.name

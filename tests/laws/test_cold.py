@@ -30,7 +30,7 @@ def forget_everything() -> None:
 def answers(given: Process) -> dict[str, float | str]:
     """ε of each theorem, or why it says nothing."""
     found: dict[str, float | str] = {}
-    for theorem in (one for one in li.CATALOGUE if one.name not in SLOW):
+    for theorem in (one for one in li.theorems.CATALOGUE if one.name not in SLOW):
         answer = theorem.apply(given)
         found[theorem.name] = answer.epsilon(DELTA) if isinstance(answer, li.theorems.Guarantee) else str(answer)
     return found
@@ -65,7 +65,7 @@ def changed(given: Process) -> dict[str, Process]:
         "releases": (1,),
         "dimension": 3,
         "displacement": 0.1,
-        "beforehand_mu": 0.2,
+        "prior_mu": 0.2,
         "smooth": random_smooth(np.random.default_rng(0), given),
         "usual": lambda rare: replace(other, batches=given.batches),
         "levels": ((1.0, 0.5), (0.5, 1.0)),
@@ -111,14 +111,14 @@ def changed_runs(given: li.Run) -> dict[str, li.Run]:
         "noise": li.OnMeanGradient(0.9),
         "length": given.continued(1).length,
         "domain": li.Ball(0.5),
-        "prox": li.L1(weight=0.1),
+        "prox": li.parts.L1(weight=0.1),
         "weight_decay": 0.1,
         "arithmetic": given.expected_arithmetic,
         "start_norm": 1.0,
         "adjacency": li.ZERO_OUT,
         "optimizer": li.SGD(momentum=0.5),
         "released": li.EMA(decay=0.5),
-        "beforehand_mu": 0.2,
+        "prior_mu": 0.2,
         "user_records": 2,
     }
     assert sorted(values) == sorted(field.name for field in fields(li.Run))
@@ -131,6 +131,6 @@ def test_no_account_is_that_of_a_run_that_was_asked_about_before() -> None:
 
     def accounted(one: li.Run) -> tuple[float, str, float]:
         report = li.account(one, DELTA)
-        return report.epsilon, report.best.theorem.name, report.composition
+        return report.epsilon, report.best.theorem.name, report.epsilon_all_released
 
     assert_order_does_not_matter(accounted, run, changed_runs(run))

@@ -8,7 +8,7 @@ import pytest
 import lastiterate as li
 
 EPSILONS = np.array([0.1, 0.5, 1.0, 3.0])
-GAUSSIANS = (li.GaussianDP(0.3), li.GaussianDP(0.5), li.GaussianDP(0.8))
+GAUSSIANS = (li.notions.GaussianDP(0.3), li.notions.GaussianDP(0.5), li.notions.GaussianDP(0.8))
 RENYI = (li.notions.RenyiDP(rho=0.1), li.notions.RenyiDP(rho=0.2), li.notions.RenyiDP(rho=0.05))
 SAMPLED = tuple(
     li.notions.subsampled_gaussian(mu=mu, inclusion=rate, sampling=li.notions.FIXED_SIZE, adjacency=li.REPLACE_ONE)
@@ -43,6 +43,6 @@ def test_composition_costs_at_least_each_part(kind: str) -> None:
 
 def test_brackets_hold_the_exact_value() -> None:
     """μ = 1 at δ = 1e-5: the root of Φ(1/2 − ε) − e^ε·Φ(−1/2 − ε) = δ, by mpmath."""
-    lower, upper = li.GaussianDP(1.0).bracket(1e-5)
+    lower, upper = li.notions.GaussianDP(1.0).bracket(1e-5)
     assert lower <= 4.377178095681225 <= upper  # type: ignore[operator]
     assert upper - lower < 1e-11  # type: ignore[operator]

@@ -53,7 +53,7 @@ def test_the_account_is_exact_for_quadratics(convention: str, scheduled: bool, s
         sizes if scheduled else 0.4,
         noise(stds) if scheduled else noise(0.2),
         STEPS,
-        prox=li.ElasticNet(l1=0.0, l2=shrink) if shrink else None,
+        prox=li.parts.ElasticNet(l1=0.0, l2=shrink) if shrink else None,
         weight_decay=decay,
     )
     exact = exact_mu(sizes, variance(sizes, stds), shrink, decay)

@@ -17,7 +17,7 @@ from lastiterate.theorems.evidence import About
 from lastiterate.theorems.features import CHANGING_STEPS
 from processes import process
 
-each_theorem = pytest.mark.parametrize("theorem", li.CATALOGUE, ids=lambda theorem: theorem.name)
+each_theorem = pytest.mark.parametrize("theorem", li.theorems.CATALOGUE, ids=lambda theorem: theorem.name)
 
 
 def test_every_law_is_tried_here() -> None:
@@ -184,6 +184,6 @@ def test_one_sampled_step_is_the_sampled_gaussian_mechanism() -> None:
         mu=0.5, inclusion=0.25, sampling=li.notions.FIXED_SIZE, adjacency=li.REPLACE_ONE
     )
     exact = step.epsilon(1e-5)
-    found = {theorem.name: epsilon(theorem, given) for theorem in li.CATALOGUE if not theorem.failures(given)}
+    found = {theorem.name: epsilon(theorem, given) for theorem in li.theorems.CATALOGUE if not theorem.failures(given)}
     assert found["bok2024/random/composition"] == pytest.approx(exact, rel=1e-9)
     assert min(found.values()) >= exact * (1 - 1e-9)

@@ -39,7 +39,7 @@ WITH: dict[str, dict[str, Any]] = {
     "steps that change": {"step_size": [0.1, 0.2, 0.3, 0.1, 0.2, 0.3]},
     "an unfinished epoch": {"batches": CYCLIC, "steps": 5},
     "a bounded domain": {"domain": li.Ball(radius=1.0)},
-    "a proximal map": {"prox": li.L1(weight=0.1)},
+    "a proximal map": {"prox": li.parts.L1(weight=0.1)},
     "weight decay or an l2 term": {"weight_decay": 0.1},
     "momentum": {"optimizer": li.SGD(momentum=0.5)},
     "Nesterov momentum": {"optimizer": li.SGD(momentum=0.5, nesterov=True)},
@@ -51,7 +51,7 @@ WITH: dict[str, dict[str, Any]] = {
     "zero out one record": {"adjacency": li.ZERO_OUT},
     "add or remove one record": {"batches": li.Poisson(12, 0.25), "adjacency": li.ADD_OR_REMOVE_ONE},
     "several records of a user": {"batches": CYCLIC, "user_records": 2},
-    "what was released beforehand": {"beforehand_mu": 0.3},
+    "what was released beforehand": {"prior_mu": 0.3},
     "rounding of iterates": {"arithmetic": Arithmetic(factor=1.0, displacement=1e-9)},
 }
 RELEASED = {"checkpoints": (3,), "checkpoints inside an epoch": (2,)}
@@ -95,7 +95,7 @@ def test_every_run_has_one_kind_of_batches_and_of_neighbours() -> None:
         assert len(found & ANY_NEIGHBOURS) == 1
 
 
-@pytest.mark.parametrize("theorem", li.CATALOGUE, ids=lambda one: one.name)
+@pytest.mark.parametrize("theorem", li.theorems.CATALOGUE, ids=lambda one: one.name)
 def test_a_theorem_refuses_every_feature_that_it_does_not_name(theorem: li.theorems.Theorem) -> None:
     assert UNKNOWN not in theorem.features
     for feature in FEATURES:
@@ -107,7 +107,7 @@ def test_a_theorem_refuses_every_feature_that_it_does_not_name(theorem: li.theor
             assert feature in answer.failed
 
 
-@pytest.mark.parametrize("theorem", li.CATALOGUE, ids=lambda one: one.name)
+@pytest.mark.parametrize("theorem", li.theorems.CATALOGUE, ids=lambda one: one.name)
 def test_a_new_field_of_processes_is_refused_until_it_is_looked_at(theorem: li.theorems.Theorem) -> None:
     (given,) = found_examples(theorem, 1)
     values = {one.name: getattr(given, one.name) for one in fields(given)}
@@ -125,14 +125,14 @@ CHANGED: dict[str, dict[str, Any]] = {
     "noise": {"noise": li.OnIterate(std=0.6)},
     "length": {"steps": 7},
     "domain": {"domain": li.Ball(radius=1.0)},
-    "prox": {"prox": li.L1(weight=0.1)},
+    "prox": {"prox": li.parts.L1(weight=0.1)},
     "weight_decay": {"weight_decay": 0.1},
     "arithmetic": {"arithmetic": Arithmetic(factor=1.0, displacement=1e-9)},
     "start_norm": {"start_norm": 2.0},
     "adjacency": {"adjacency": li.ZERO_OUT},
     "optimizer": {"optimizer": li.SGD(momentum=0.5)},
     "released": {"released": li.EMA(0.5)},
-    "beforehand_mu": {"beforehand_mu": 0.3},
+    "prior_mu": {"prior_mu": 0.3},
     "user_records": {"user_records": 2},
 }
 

@@ -23,7 +23,7 @@ def proved(
 
 
 def mu_of(guarantee: Guarantee) -> float:
-    assert isinstance(guarantee.notion, li.GaussianDP)
+    assert isinstance(guarantee.notion, li.notions.GaussianDP)
     return guarantee.notion.mu
 
 
@@ -89,9 +89,9 @@ def test_several_records_of_a_pass_are_covered_wherever_they_are() -> None:
 def test_a_claim_for_several_records_is_not_that_for_one_when_an_epoch_is_cut() -> None:
     """Where pushes grow within an epoch that a request cuts, counting the records of each step would say too little."""
     run = quadratic_run(li.Cyclic(records=40, batch_size=10), 10)
-    with raises("epochs_not_whole", "steps", kind=li.Unavailable, per_epoch=4):
+    with raises("epochs_not_whole", "steps", kind=li.errors.Unavailable, per_epoch=4):
         proved(run, (2,), (4,))
-    with raises("epochs_not_whole", "steps", kind=li.Unavailable):
+    with raises("epochs_not_whole", "steps", kind=li.errors.Unavailable):
         proved(run.first(8), (1, 1), (4, 3))
 
 

@@ -30,7 +30,7 @@ def claimed_mu(
     run: li.Run, removals: tuple[int, ...], further: tuple[int, ...], releases: tuple[int, ...] = ()
 ) -> float:
     notion = forgotten_by(forgetting_process(run, Requests(removals, further, releases))).notion
-    assert isinstance(notion, li.GaussianDP)
+    assert isinstance(notion, li.notions.GaussianDP)
     return notion.mu
 
 
@@ -68,7 +68,7 @@ def test_every_order_of_two_records_stays_below(batches: object) -> None:
         present = np.zeros(6)
         np.add.at(present, [place + 2 * (index // 2) for index, place in enumerate(places)], 1)
         assert exact_mu(run, 4, present) <= claimed * (1 + 1e-12)
-    with raises("epochs_not_whole", "steps", kind=li.Unavailable, per_epoch=2):
+    with raises("epochs_not_whole", "steps", kind=li.errors.Unavailable, per_epoch=2):
         claimed_mu(run, (2,), (3,))
 
 
@@ -137,7 +137,7 @@ def test_where_every_batch_has_the_record_it_is_nearly_exact(removed: int) -> No
     for further in (20, 40):
         found = FORGOTTEN_BY_CHANCE.apply(chance_process(run, Requests((removed,), (further,))))
         assert isinstance(found, Guarantee)
-        exact = li.GaussianDP(exact_mu(run, further, np.full(10, float(removed))))
+        exact = li.notions.GaussianDP(exact_mu(run, further, np.full(10, float(removed))))
         assert 1.0 <= float(found.notion.delta(0.01)) / float(exact.delta(0.01)) <= 1.2
 
 

@@ -23,7 +23,7 @@ def quadratic_run(**more: object) -> li.Run:
 
 
 def mu_of(guarantee: Guarantee) -> float:
-    assert isinstance(guarantee.notion, li.GaussianDP)
+    assert isinstance(guarantee.notion, li.notions.GaussianDP)
     return guarantee.notion.mu
 
 

@@ -38,7 +38,7 @@ from processes import process
 SOURCE = Path(li.__file__).parent
 ROOMS = ("theorems", "kernel", "shift", "mixing", "privacy")
 DELTAS = (1e-3, 1e-8)
-BY_NAME = {theorem.name: theorem for theorem in li.CATALOGUE}
+BY_NAME = {theorem.name: theorem for theorem in li.theorems.CATALOGUE}
 Ask = Callable[[Any], list[float]]
 
 ONE_ORDER, NEW_ORDERS = li.Shuffled(120, 10, each_epoch=False), li.Shuffled(120, 10)

@@ -69,7 +69,7 @@ def test_names_in_files_are_unique() -> None:
 def test_the_account_is_above_exact_instances(batches: Kind, noise: Kind) -> None:
     parts = (FACTS, batches.example, 0.5, noise.example, 9, li.Ball(0.5))
     if batches.example.own_mean and noise.example.on_sum:
-        with raises("no_fixed_divisor", "noise", kind=li.InvalidInput):
+        with raises("no_fixed_divisor", "noise", kind=li.errors.InvalidInput):
             li.Run(*parts)
         return
     run = li.Run(*parts)
@@ -227,7 +227,7 @@ def known(kinds: tuple[Kind, ...], way: str, *others: float) -> list[Kind]:
     """Of those that say what they do to a point, and not only what is true of it."""
     found = []
     for kind in kinds:
-        with suppress(li.InvalidInput):
+        with suppress(li.errors.InvalidInput):
             getattr(kind.example, way)(np.ones((3, 3)), *others)
             found.append(kind)
     return found
@@ -236,10 +236,10 @@ def known(kinds: tuple[Kind, ...], way: str, *others: float) -> list[Kind]:
 def test_what_is_not_known_is_refused_in_training() -> None:
     unknown = [kind for kind in DOMAINS if kind not in known(DOMAINS, "projected")]
     for kind in unknown:
-        with raises("no_projection", "domain", kind=li.InvalidInput):
+        with raises("no_projection", "domain", kind=li.errors.InvalidInput):
             kind.example.projected(np.ones(3))
     for kind in (kind for kind in PROXES if kind not in known(PROXES, "mapped", 0.5)):
-        with raises("no_proximal_map", "prox", kind=li.InvalidInput):
+        with raises("no_proximal_map", "prox", kind=li.errors.InvalidInput):
             kind.example.mapped(np.ones(3), 0.5)
     assert len(unknown) < len(DOMAINS)
 

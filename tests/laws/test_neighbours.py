@@ -44,13 +44,13 @@ _SUMMED = (
 # The others are about batches that no record can be added to.
 ADDED_TO = [
     one
-    for one in li.CATALOGUE
+    for one in li.theorems.CATALOGUE
     if not all(one.failures(replace(given, adjacency=li.ADD_OR_REMOVE_ONE)) for given in _SUMMED)
 ]
 
 
 def asked() -> list[Any]:
-    pairs = [(one, li.ZERO_OUT) for one in li.CATALOGUE if li.ZERO_OUT in one.adjacencies]
+    pairs = [(one, li.ZERO_OUT) for one in li.theorems.CATALOGUE if li.ZERO_OUT in one.adjacencies]
     pairs += [(one, li.ADD_OR_REMOVE_ONE) for one in ADDED_TO]
     return [pytest.param(*pair, id=f"{pair[0].name}-{pair[1].name}") for pair in pairs]
 
@@ -65,7 +65,7 @@ def test_it_lies_above_exact_instances(theorem: li.theorems.Theorem, adjacency: 
 
 
 def test_all_theorems_say_which_neighbours_they_are_about() -> None:
-    for theorem in li.CATALOGUE:
+    for theorem in li.theorems.CATALOGUE:
         assert li.REPLACE_ONE in theorem.adjacencies or theorem.name.startswith("balls-and-bins")
     assert {one.name for one in ADDED_TO} > {
         "window-tail",
@@ -197,7 +197,7 @@ BATCHES = (
 def test_a_run_lies_above_its_instances_and_its_certificate_is_accepted(batches: Any, adjacency: Adjacency) -> None:
     run = run_with(batches, adjacency)
     report = li.account(run, 1e-5)
-    assert 0.5 * report.epsilon <= report.sandwich.lower.epsilon <= report.epsilon * (1 + 1e-9)
+    assert 0.5 * report.epsilon <= report.lower_bound.epsilon <= report.epsilon * (1 + 1e-9)
     assert report.epsilon < li.account(run_with(batches, li.REPLACE_ONE), 1e-5).epsilon
     verdict = verify(json.loads(json.dumps(report.certificate)), run)
     assert verdict.accepted
@@ -262,6 +262,6 @@ def test_replacing_a_record_is_taking_one_away_and_putting_one_in() -> None:
     ]
     converted = poisson[0].under(li.REPLACE_ONE)
     assert converted.adjacency is li.REPLACE_ONE
-    assert poisson[1].sandwich.lower.epsilon < converted.epsilon(1e-5) < 3 * poisson[1].epsilon
-    with raises("adjacency_not_implied", kind=li.Incompatible):
+    assert poisson[1].lower_bound.epsilon < converted.epsilon(1e-5) < 3 * poisson[1].epsilon
+    with raises("adjacency_not_implied", kind=li.errors.Incompatible):
         direct.under(li.ZERO_OUT)

@@ -37,7 +37,7 @@ AROUND = 60  # runs with few unusual features, beside those in which all pairs m
 
 def violations(case: Case, deltas: tuple[float, ...]) -> Iterator[tuple[ComparedBound, dict[str, str]]]:
     unusual = {name: value for name, value in case.features.items() if value != USUAL[name]}
-    yield from ((one, unusual) for one in compared(case, li.CATALOGUE, deltas) if one.violated)
+    yield from ((one, unusual) for one in compared(case, li.theorems.CATALOGUE, deltas) if one.violated)
 
 
 def test_no_theorem_is_below_the_exact_law_wherever_two_features_meet() -> None:
@@ -72,14 +72,14 @@ def test_momentum_with_a_smaller_last_batch(each_epoch: bool, steps: int, exact:
         > 1e-5
         > small.law.delta(np.array([exact + 2e-3]), False)
     )
-    assert [one.theorem for one in compared(Case(USUAL, small, ()), li.CATALOGUE) if one.violated] == []
+    assert [one.theorem for one in compared(Case(USUAL, small, ()), li.theorems.CATALOGUE) if one.violated] == []
 
 
 @pytest.mark.parametrize("pair", sorted(IMPOSSIBLE | UNKNOWN), ids=str)
 def test_a_pair_is_left_out_because_no_run_has_it_or_no_law_is_known(pair: Pair) -> None:
     source, features = np.random.default_rng(2), {**USUAL, "batches": "cyclic", **dict(pair)}
     for _ in range(20):
-        with pytest.raises(NoExactLaw if pair in UNKNOWN else (NoSuchRun, li.InvalidInput)):
+        with pytest.raises(NoExactLaw if pair in UNKNOWN else (NoSuchRun, li.errors.InvalidInput)):
             drawn(features, source).small.law  # noqa: B018
 
 
@@ -108,13 +108,13 @@ def test_one_step_is_the_gaussian_mechanism() -> None:
     run = li.Run(li.losses.huber(feature_norm=1.0), li.FullBatch(records=1), 0.3, li.OnMeanGradient(std=1.0), 1)
     small = SmallRun(run, (), 0.0, (0,), 0, Gradient(1.0), Gradient(-1.0), Gradient(), (1.0,))
     epsilons = np.array([0.0, 0.5, 2.0, 6.0])
-    exact = np.asarray(li.GaussianDP(2.0).delta(epsilons))
+    exact = np.asarray(li.notions.GaussianDP(2.0).delta(epsilons))
     for swapped in (False, True):
         found = small.law.delta(epsilons, swapped)
         assert (found <= exact * (1 + 1e-12)).all()
         assert found == pytest.approx(exact, rel=1e-4)
-    beside = replace(small, run=replace(run, beforehand_mu=1.5)).law.delta(epsilons, False)
-    assert beside == pytest.approx(np.asarray(li.GaussianDP(2.5).delta(epsilons)), rel=2e-2)
+    beside = replace(small, run=replace(run, prior_mu=1.5)).law.delta(epsilons, False)
+    assert beside == pytest.approx(np.asarray(li.notions.GaussianDP(2.5).delta(epsilons)), rel=2e-2)
 
 
 def test_the_reference_reads_runs_and_nothing_that_theorems_see() -> None:

@@ -63,7 +63,7 @@ def _divergence(p: np.ndarray, q: np.ndarray, order: float) -> float:
     [(li.trials.Geometric(10.0), 0.99), (li.trials.Logarithmic(10.0), 0.99), (li.trials.Poisson(10.0), 0.97)],
 )
 def test_gaussian_trials_have_a_ranking_that_costs_nearly_as_much(trials: Trials, nearness: float) -> None:
-    epsilon = li.select(li.GaussianDP(mu=0.5), trials=trials).epsilon(1e-5)
+    epsilon = li.select(li.notions.GaussianDP(mu=0.5), trials=trials).epsilon(1e-5)
     assert (
         delta_of_gaussian_trials(trials, 0.5, epsilon)
         <= 1e-5
@@ -74,7 +74,7 @@ def test_gaussian_trials_have_a_ranking_that_costs_nearly_as_much(trials: Trials
 @settings(max_examples=30)
 @given(laws, st.floats(0.05, 3.0))
 def test_more_trials_and_more_telling_ones_cost_more(trials: Trials, mu: float) -> None:
-    said = li.select(li.GaussianDP(mu=mu), trials=trials).epsilon(1e-6)
-    assert said <= li.select(li.GaussianDP(mu=1.1 * mu), trials=trials).epsilon(1e-6)
+    said = li.select(li.notions.GaussianDP(mu=mu), trials=trials).epsilon(1e-6)
+    assert said <= li.select(li.notions.GaussianDP(mu=1.1 * mu), trials=trials).epsilon(1e-6)
     if trials.mean >= 1:
-        assert said >= li.GaussianDP(mu=mu).epsilon(1e-6) * (1 - 1e-6)
+        assert said >= li.notions.GaussianDP(mu=mu).epsilon(1e-6) * (1 - 1e-6)

@@ -14,7 +14,7 @@ from lastiterate.theorems.asoodeh2023 import printed_ratio, sharper_ratio
 from lastiterate.theorems.window_tail import window_of
 from processes import process
 
-BY_NAME = {theorem.name: theorem for theorem in li.CATALOGUE}
+BY_NAME = {theorem.name: theorem for theorem in li.theorems.CATALOGUE}
 # Loose by what they leave out, however the run is chosen: their formulas are held from below instead.
 LOOSE = {"chourasia2021/full-batch", "bok2024/random/strongly-convex", "bok2024/random/constrained"}
 

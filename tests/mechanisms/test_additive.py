@@ -105,13 +105,13 @@ def test_tiny_is_not_nothing() -> None:
 
 
 def test_bad_values() -> None:
-    with raises("must_be", "value", kind=li.InvalidInput, allowed="one number"):
+    with raises("must_be", "value", kind=li.errors.InvalidInput, allowed="one number"):
         li.mechanisms.LaplaceAfterLaplace(1.0, 1.0, 1.0).release([1.0, 2.0])
-    with raises("must_be", "first", kind=li.InvalidInput):
+    with raises("must_be", "first", kind=li.errors.InvalidInput):
         li.mechanisms.GaussianAfterGaussian(1.0, 0.0, 1.0)
-    with raises("must_be", "value", kind=li.InvalidInput):
+    with raises("must_be", "value", kind=li.errors.InvalidInput):
         li.mechanisms.GaussianAfterGaussian(1.0, 1.0, 1.0).release([math.nan])
-    with raises("must_be", "map", kind=li.InvalidInput):
+    with raises("must_be", "map", kind=li.errors.InvalidInput):
         li.mechanisms.LipschitzThenGaussian(1.0, 1.0, 1.0).release([0.0])
-    with raises("must_be", "seed", kind=li.InvalidInput):
+    with raises("must_be", "seed", kind=li.errors.InvalidInput):
         li.mechanisms.GaussianAfterGaussian(1.0, 1.0, 1.0).release([0.0], seed=-1)

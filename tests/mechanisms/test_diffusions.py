@@ -106,7 +106,7 @@ def test_a_sum_over_cells_is_rounded_to_its_side() -> None:
     "kappa", [lambda t: 1 / t, lambda t: -1 / t**2, lambda t: np.full_like(t, np.nan), lambda t: 1.0]
 )
 def test_a_kappa_that_is_not_one(kappa: object) -> None:
-    with pytest.raises(li.InvalidInput, match="kappa"):
+    with pytest.raises(li.errors.InvalidInput, match="kappa"):
         li.mechanisms.Diffusion(kappa=kappa).guarantee(1.0)  # type: ignore[arg-type]
 
 
@@ -119,5 +119,5 @@ def test_bad_times_and_values() -> None:
         lambda: li.mechanisms.OrnsteinUhlenbeck(theta=0.0, rho=1.0, sensitivity=1.0),
         lambda: OU.mean_squared_error(1.0, 1.0, 0),
     ):
-        with pytest.raises(li.InvalidInput):
+        with pytest.raises(li.errors.InvalidInput):
             wrong()

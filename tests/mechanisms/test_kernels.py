@@ -149,7 +149,7 @@ def test_no_clause_of_theorem_1_is_better(epsilon: float, delta: float) -> None:
 
 def test_whole_profiles_and_powers() -> None:
     kernel = li.mechanisms.FiniteKernel([[0.7, 0.3], [0.2, 0.8]])
-    before = li.GaussianDP(1.0)
+    before = li.notions.GaussianDP(1.0)
     once, often = kernel.amplify(before), (kernel**10).amplify(before)
     epsilons = np.array([0.0, 0.5, 1.0])
     assert (once.delta(epsilons) < before.delta(epsilons)).all()
@@ -180,7 +180,7 @@ def test_gaussian_kernels() -> None:
     amplified = kernel.amplify((1.0, 0.01))
     assert 0 < float(amplified.delta(1.0)) < 0.01
     assert float(amplified.delta(1.0)) == pytest.approx(
-        0.01 * float(li.GaussianDP(2.0).delta(math.log1p(math.expm1(1.0) / 0.01))), rel=1e-6
+        0.01 * float(li.notions.GaussianDP(2.0).delta(math.log1p(math.expm1(1.0) / 0.01))), rel=1e-6
     )
     flatter = li.mechanisms.LipschitzGaussianKernel(noise=1.0, diameter=2.0, lipschitz=0.5)
     assert float(flatter.amplify((1.0, 0.01)).delta(1.0)) < float(amplified.delta(1.0))
@@ -208,7 +208,7 @@ def test_nothing_is_claimed_from_rounding_or_beyond_the_range_of_floats() -> Non
     kernel = li.mechanisms.FiniteKernel([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5]])
     assert (kernel.amplify((1.0, 0.01)).delta(np.array([1.0, 700.0, 701.0, 800.0, 1e4])) >= 0.005).all()
     assert kernel.amplify((1.0, 0.01)).epsilon(0.004) == math.inf
-    assert kernel.amplify(li.GaussianDP(40.0)).delta(750.0) > 0.4
+    assert kernel.amplify(li.notions.GaussianDP(40.0)).delta(750.0) > 0.4
     assert li.mechanisms.FiniteKernel([[1.0, 0.0], [1.0, 7e-26]]).amplify((0.0, 1.0)).delta(0.0) >= 7e-26
     steep = li.mechanisms.FiniteKernel([[1 - 1e-310, 1e-310], [1e-310, 1 - 1e-310]])
     assert steep.amplify((650.0, 0.5)).delta(699.9) > 0.4
@@ -227,14 +227,14 @@ def test_nothing_is_claimed_from_rounding_or_beyond_the_range_of_floats() -> Non
     ],
 )
 def test_bad_matrices(matrix: object, said: str) -> None:
-    with pytest.raises(li.InvalidInput, match=said):
+    with pytest.raises(li.errors.InvalidInput, match=said):
         li.mechanisms.FiniteKernel(matrix)
 
 
 def test_what_does_not_fit_together() -> None:
     wide = li.mechanisms.FiniteKernel([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]])
     for wrong in (lambda: wide @ wide, lambda: wide**2, lambda: wide.sample([5]), lambda: wide.amplify("good")):
-        with pytest.raises(li.InvalidInput):
+        with pytest.raises(li.errors.InvalidInput):
             wrong()
-    with raises("must_be", "map", kind=li.InvalidInput):
+    with raises("must_be", "map", kind=li.errors.InvalidInput):
         li.mechanisms.LipschitzGaussianKernel(noise=1.0, diameter=1.0).sample([0.0])

@@ -50,12 +50,12 @@ def test_the_bound_for_ever_stops_when_nothing_is_gained(monkeypatch: pytest.Mon
 
 
 def notion_without_estimate(mu: float) -> li.notions.Profile:
-    return li.notions.Profile(function=li.GaussianDP(mu).delta)
+    return li.notions.Profile(function=li.notions.GaussianDP(mu).delta)
 
 
 @pytest.mark.parametrize("tail_mu", [0.5, 0.1, 0.02])
 def test_the_share_that_is_best_by_its_estimate_is_the_best(tail_mu: float) -> None:
-    given = WindowTail(Tail(np.array([tail_mu]), np.ones(1)), li.GaussianDP(1.0))
+    given = WindowTail(Tail(np.array([tail_mu]), np.ones(1)), li.notions.GaussianDP(1.0))
     found = given.split_for(math.log(1e-6))
     every = {share: given._with_share(math.log(1e-6), share)[0] for share in _SHARES}
     assert min(pair[0] for pair in found.values()) == pytest.approx(min(every.values()), rel=1e-9)
@@ -99,7 +99,7 @@ class Asked:
 def test_window_and_tail_together_get_no_more_than_delta(log_delta: float) -> None:
     """share·δ + e^a·δ' ≤ δ in many digits, by more than doubles can hide, and less by next to nothing."""
     tail, asked = Tail(np.array([0.3]), np.ones(1)), Asked()
-    given = WindowTail(tail, li.GaussianDP(1.0))
+    given = WindowTail(tail, li.notions.GaussianDP(1.0))
     given.__dict__["_tabled"] = asked
     for (share, (epsilon, split)), left in zip(given.split_for(log_delta).items(), asked.logs, strict=True):
         assert split + 1.0 < epsilon <= (split + 1.0) * (1 + 1e-11)
@@ -114,7 +114,7 @@ def test_window_and_tail_together_get_no_more_than_delta(log_delta: float) -> No
 def test_window_and_tail_together_get_no_more_than_epsilon(epsilon: float) -> None:
     """In exact arithmetic: what is left to the window is rounded down, by next to nothing."""
     asked = Asked()
-    given = WindowTail(Split(np.array([0.3]), np.ones(1)), li.GaussianDP(1.0))
+    given = WindowTail(Split(np.array([0.3]), np.ones(1)), li.notions.GaussianDP(1.0))
     given.__dict__["_tabled"] = asked
     given._log_delta(np.array([epsilon]))
     assert len(asked.epsilons) == len(Split.seen)
@@ -124,7 +124,7 @@ def test_window_and_tail_together_get_no_more_than_epsilon(epsilon: float) -> No
 
 
 def test_what_the_tail_takes_is_less_than_the_whole() -> None:
-    given = WindowTail(Tail(np.array([0.3]), np.ones(1)), li.GaussianDP(1.0))
+    given = WindowTail(Tail(np.array([0.3]), np.ones(1)), li.notions.GaussianDP(1.0))
     log_delta = math.log(1e-6)
     assert 0 < given.tail.epsilon(np.array([log_delta]))[0] < given.epsilon(1e-6)
     assert given.epsilon_estimate(log_delta) == pytest.approx(given.epsilon(1e-6), rel=0.05)
@@ -149,7 +149,7 @@ def test_a_tail_that_never_falls_has_no_epsilon() -> None:
     """Distances beyond anything: ∞, and the window is not asked."""
     tail = Tail(np.array([1e9]), np.ones(1))
     assert tail.epsilon(np.array([-5.0]))[0] == math.inf
-    given, asked = WindowTail(tail, li.GaussianDP(1.0)), Asked()
+    given, asked = WindowTail(tail, li.notions.GaussianDP(1.0)), Asked()
     given.__dict__["_tabled"] = asked
     assert given.epsilon(1e-5) == math.inf
     assert asked.logs == []

@@ -50,7 +50,7 @@ def test_window_and_tail_is_the_best_split(mus: tuple[float, ...], window_mu: fl
     splits = np.linspace(0.0, epsilon, 10_001)
     near = splits[int(at(splits).argmin())] + np.linspace(-1e-4, 1e-4, 10_001) * epsilon
     best = min(float(at(np.clip(near, 0.0, epsilon)).min()), 1.0)
-    given = WindowTail(Tail(np.array(mus), weights), li.GaussianDP(window_mu))
+    given = WindowTail(Tail(np.array(mus), weights), li.notions.GaussianDP(window_mu))
     found = float(given.delta(epsilon))
     assert best * (1 - 1e-9) <= found <= best * (1.06 if best > 1e-7 else 4.0)
     if 1e-12 < found < 0.1:
@@ -89,7 +89,7 @@ def test_a_tail_is_a_weighted_sum_and_its_epsilon_the_least() -> None:
 
 
 def test_without_a_tail_a_window_is_itself() -> None:
-    window = li.GaussianDP(0.8)
+    window = li.notions.GaussianDP(0.8)
     given = WindowTail(Tail(np.zeros(1), np.ones(1)), window)
     assert given.delta(1.0) == pytest.approx(float(window.delta(1.0)), rel=1e-12)
     assert given.epsilon(1e-5) == pytest.approx(float(window.epsilon(1e-5)), rel=1e-12)
@@ -97,7 +97,7 @@ def test_without_a_tail_a_window_is_itself() -> None:
 
 def test_the_share_of_delta_is_searched_on_both_sides() -> None:
     """Whatever the share, the bound holds; the third that is tried lies beyond the better of the first two."""
-    window = li.notions.Profile(function=li.GaussianDP(1.0).delta)  # without an estimate
+    window = li.notions.Profile(function=li.notions.GaussianDP(1.0).delta)  # without an estimate
     given = WindowTail(Tail(np.array([0.5]), np.ones(1)), window)
     found = given.split_for(math.log(1e-6))
     assert len(found) == 3
@@ -220,7 +220,7 @@ def test_blocks_on_their_grid_are_near_a_fine_grid(common: float, apart: float, 
 @pytest.mark.parametrize(("common", "apart", "same"), [(0.4, 2.0, 1.2), (0.4, 2.0, math.inf), (0.4, math.inf, 1.2)])
 def test_the_ends_of_a_block_are_the_better_of_two_bounds(common: float, apart: float, same: float) -> None:
     epsilons = np.array([0.0, 0.2, 0.7, 1.5, 3.0])
-    ends = Ends(li.GaussianDP(common), common, apart, same)
+    ends = Ends(li.notions.GaussianDP(common), common, apart, same)
     direct = theta(epsilons, apart) if math.isfinite(apart) else np.ones(5)
     joined_best = np.ones(5)
     if math.isfinite(same):
@@ -236,10 +236,10 @@ def test_the_ends_of_a_block_are_the_better_of_two_bounds(common: float, apart: 
 
 
 def test_a_record_in_every_batch_bounds_a_block_from_a_common_state_too() -> None:
-    weaker = Ends(li.GaussianDP(0.9), 0.4, 2.0, 1.2)
+    weaker = Ends(li.notions.GaussianDP(0.9), 0.4, 2.0, 1.2)
     epsilons = np.array([0.0, 0.5, 2.0])
     assert weaker.common_delta(epsilons) == pytest.approx(theta(epsilons, 0.4), rel=1e-9)
-    unknown = Ends(li.GaussianDP(0.9), math.inf, math.inf, math.inf)
+    unknown = Ends(li.notions.GaussianDP(0.9), math.inf, math.inf, math.inf)
     assert unknown.common_delta(epsilons) == pytest.approx(theta(epsilons, 0.9), rel=1e-9)
     assert (unknown.apart_delta(epsilons) >= 1.0).all()
 
@@ -331,7 +331,7 @@ def test_a_table_is_above_what_it_stands_for_and_near(times: int) -> None:
 
 
 def test_a_formula_needs_no_table() -> None:
-    tabled = Tabled(li.GaussianDP(0.7))
+    tabled = Tabled(li.notions.GaussianDP(0.7))
     assert tabled.delta(np.array([0.4])) == pytest.approx(theta(0.4, 0.7), rel=1e-9)
-    assert tabled.epsilon(math.log(1e-5)) == pytest.approx(float(li.GaussianDP(0.7).epsilon(1e-5)), rel=1e-12)
-    assert li.GaussianDP(0.7).delta(tabled.reach) <= 1e-19 * (1 + 1e-9)
+    assert tabled.epsilon(math.log(1e-5)) == pytest.approx(float(li.notions.GaussianDP(0.7).epsilon(1e-5)), rel=1e-12)
+    assert li.notions.GaussianDP(0.7).delta(tabled.reach) <= 1e-19 * (1 + 1e-9)

@@ -103,25 +103,28 @@ def test_a_profile_has_the_points_of_its_fine_grid_and_of_the_bound(
 
 
 def test_the_ends_of_a_block_are_certain_where_nothing_is_known() -> None:
-    ends = Ends(li.GaussianDP(30.0), math.inf, math.inf, 30.0)
+    ends = Ends(li.notions.GaussianDP(30.0), math.inf, math.inf, 30.0)
     assert ends.apart_delta(np.zeros(1))[0] == 1
-    assert Ends(li.GaussianDP(0.5), 0.5, math.inf, math.inf).apart_delta(np.array([0.0, 50.0])).tolist() == [1.0, 1.0]
+    assert Ends(li.notions.GaussianDP(0.5), 0.5, math.inf, math.inf).apart_delta(np.array([0.0, 50.0])).tolist() == [
+        1.0,
+        1.0,
+    ]
 
 
 def test_the_ends_of_a_block_are_split_where_windows_are_known() -> None:
-    ends = Ends(li.GaussianDP(0.4), 0.4, math.inf, 1.2)
+    ends = Ends(li.notions.GaussianDP(0.4), 0.4, math.inf, 1.2)
     epsilons, logs = ends._windows
     assert epsilons == pytest.approx(ends._table.reach * (np.arange(24) / 23) ** 1.5, rel=1e-12, abs=0)
     assert np.exp(logs) == pytest.approx(ends.common_delta(epsilons), rel=1e-12, abs=0)
     # At the ε of a window all may be left to it: then the tail has ε = 0.
     found = ends.apart_delta(epsilons[:3])
-    assert (found <= np.exp(logs[:3]) + float(li.GaussianDP(1.2).delta(0.0)) * (1 + 1e-9)).all()
+    assert (found <= np.exp(logs[:3]) + float(li.notions.GaussianDP(1.2).delta(0.0)) * (1 + 1e-9)).all()
 
 
 def test_the_ends_of_a_block_are_rounded_up() -> None:
     """By 1e-12, where the record in every batch is better than the table."""
     epsilons = np.array([0.0, 0.5, 2.0])
-    found = Ends(li.GaussianDP(0.9), 0.4, 2.0, math.inf)
+    found = Ends(li.notions.GaussianDP(0.9), 0.4, 2.0, math.inf)
     for deltas, mu in ((found.common_delta(epsilons), 0.4), (found.apart_delta(epsilons), 2.0)):
         assert deltas / np.exp(log_gap_above(epsilons, mu)) - 1 == pytest.approx(1e-12, rel=0.01, abs=0)
 
@@ -176,8 +179,8 @@ def test_below_its_last_point_a_table_is_not_believed(delta: float) -> None:
 
 
 def test_a_table_is_not_asked_where_a_formula_or_the_guarantee_itself_is_quick() -> None:
-    assert Tabled(li.GaussianDP(1.0))._table is None
-    assert Tabled(li.GaussianDP(1e4)).reach == 600.0
+    assert Tabled(li.notions.GaussianDP(1.0))._table is None
+    assert Tabled(li.notions.GaussianDP(1e4)).reach == 600.0
 
 
 def test_a_table_of_next_to_no_protection_is_quick_and_valid() -> None:

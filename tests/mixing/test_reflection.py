@@ -30,7 +30,7 @@ SCALE = Scale(ROWS, 9.0 * np.linspace(0.0, 1.0, 61) ** 1.5, np.array([0.0, 0.3, 
 def test_what_is_left_lands_where_its_quantiles_say(level: float, distance: float) -> None:
     """U and V are inverted by a root finder, and the probability of each distance integrated."""
     found = reflected(np.array([level]), np.array([distance]), ROWS)
-    apart = li.GaussianDP(distance).delta(level)
+    apart = li.notions.GaussianDP(distance).delta(level)
     assert found.apart[0, 0] == pytest.approx(apart, rel=1e-9)
     assert found.lift[0, 0] == pytest.approx(np.log1p(np.expm1(level) / apart) - level, rel=1e-9)
     rest, middle = np.expm1(level) + apart, distance / 2 - level / distance
@@ -61,10 +61,12 @@ def test_a_payment_takes_the_mean_over_the_noise(payment: float) -> None:
 
 def test_one_step_is_the_normal_gap_and_two_lie_between_it_and_the_sum() -> None:
     step = Step(SCALE, ROWS + 0.5, 0.5)
-    assert step.last == pytest.approx(np.array([li.GaussianDP(r + 0.5).delta(SCALE.levels) for r in ROWS]), rel=1e-9)
+    assert step.last == pytest.approx(
+        np.array([li.notions.GaussianDP(r + 0.5).delta(SCALE.levels) for r in ROWS]), rel=1e-9
+    )
     twice = step.before(step.last)
     assert (np.diff(twice, axis=0) >= 0).all()
-    assert (twice[0] <= li.GaussianDP(0.5 * 2**0.5).delta(SCALE.levels) * 1.1)[:30].all()
+    assert (twice[0] <= li.notions.GaussianDP(0.5 * 2**0.5).delta(SCALE.levels) * 1.1)[:30].all()
     assert (twice[0] >= step.last[0] * (1 - 1e-9)).all()
 
 
@@ -98,9 +100,9 @@ def test_layers_lie_above_finite_kernels(seed: int) -> None:
 def test_layers_of_two_normal_steps_are_their_composition() -> None:
     """Nothing is forgotten (M = 1): both steps are seen, and together they are √2-GDP."""
     grid = np.linspace(0.0, 8.0, 121)
-    alone = li.GaussianDP(1.0).delta(grid)
+    alone = li.notions.GaussianDP(1.0).delta(grid)
     after = Layers(grid, alone, np.array([0.0, 50.0]), np.ones(2)).after(alone)
-    exact = li.GaussianDP(2**0.5).delta(grid)
+    exact = li.notions.GaussianDP(2**0.5).delta(grid)
     assert (after >= exact * (1 - 1e-9)).all()
     assert (after <= exact * 1.1)[60:].all()
 
@@ -112,7 +114,7 @@ def test_hidden_tables_do_what_hidden_places_do() -> None:
     scale = Scale(ROWS, np.linspace(0.0, 8.0, 401), SCALE.cuts)
 
     def tables(values: np.ndarray) -> np.ndarray:
-        return np.array([li.GaussianDP(mu).delta(scale.levels) for mu in values])
+        return np.array([li.notions.GaussianDP(mu).delta(scale.levels) for mu in values])
 
     found = HiddenTables(scale, weights, tables(mus), np.array([tables(pairs[2])]))
     epsilons = np.array([0.1, 0.5, 1.0, 2.0])

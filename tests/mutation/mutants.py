@@ -447,8 +447,8 @@ MUTANTS = (
     Mutant(
         "what features are prepared with is not paid for",
         "training/plans/runs.py",
-        "beforehand_mu=ingredients.beforehand_mu,",
-        "beforehand_mu=0.0,",
+        "prior_mu=ingredients.prior_mu,",
+        "prior_mu=0.0,",
         "tests/estimators/test_preparation.py",
         "whole",
     ),
@@ -872,15 +872,15 @@ MUTANTS = (
     Mutant(
         "a certificate may leave out what was released before training",
         "accounting/replay.py",
-        "if process.beforehand_mu else {}",
-        "if process.beforehand_mu < 0 else {}",
+        "if process.prior_mu else {}",
+        "if process.prior_mu < 0 else {}",
         "tests/accounting/test_beforehand.py",
         "certificates",
     ),
     Mutant(
         "what was released before training is dropped",
         "theorems/theorem.py",
-        "whole = evidence.after(process.beforehand_mu)",
+        "whole = evidence.after(process.prior_mu)",
         "whole = evidence",
         "tests/accounting/test_beforehand.py",
         "together or costs_more",
@@ -888,7 +888,7 @@ MUTANTS = (
     Mutant(
         "a rung forgets what was released before training",
         "theorems/theorem.py",
-        "whole = found.after(process.beforehand_mu)",
+        "whole = found.after(process.prior_mu)",
         "whole = found",
         "tests/accounting/test_beforehand.py",
         "certificates or noise",
@@ -936,7 +936,7 @@ MUTANTS = (
     Mutant(
         "a record that no step uses pays nothing for what was released before",
         "accounting/each.py",
-        "np.full(1 if run.batches.unused else 0, run.beforehand_mu)",
+        "np.full(1 if run.batches.unused else 0, run.prior_mu)",
         "np.zeros(1 if run.batches.unused else 0)",
         "tests/accounting/test_beforehand.py",
         "every_record",
@@ -1475,8 +1475,8 @@ MUTANTS = (
     Mutant(
         "a group: what was released before is about one record",
         "algorithms/quantities.py",
-        "up(self.at_once * run.beforehand_mu)",
-        "run.beforehand_mu",
+        "up(self.at_once * run.prior_mu)",
+        "run.prior_mu",
         "tests/accounting/test_groups.py",
         "before",
     ),

@@ -165,9 +165,9 @@ def _trailing_zeros(x: float) -> int:
 
 
 def test_noise_that_the_value_swallows_is_refused() -> None:
-    with raises("noise_lost_beside_value", kind=li.InvalidInput):
+    with raises("noise_lost_beside_value", kind=li.errors.InvalidInput):
         li.mechanisms.Brownian(1.0).release(1e15, 1e-10)
-    with raises("must_be", "noise", kind=li.InvalidInput, allowed="at least 1e-290"):
+    with raises("must_be", "noise", kind=li.errors.InvalidInput, allowed="at least 1e-290"):
         li.mechanisms.GaussianAfterGaussian(1.0, 1e-300, 1e-300).release(0.0)
 
 

@@ -36,7 +36,7 @@ def theta(epsilon: mpmath.mpf, mu: float) -> mpmath.mpf:
 @pytest.mark.parametrize("mu", [1e-6, 1e-3, 0.5, 20.0])
 @pytest.mark.parametrize("before", [1e-12, 1e-3, 0.5, 20.0])
 def test_tables_of_a_gaussian_are_a_little_above_the_exact_composition(mu: float, before: float) -> None:
-    found, exact = AfterGaussian(li.GaussianDP(mu), before), li.GaussianDP(math.hypot(mu, before))
+    found, exact = AfterGaussian(li.notions.GaussianDP(mu), before), li.notions.GaussianDP(math.hypot(mu, before))
     for delta in (0.5, 1e-5, 1e-40):
         assert exact.epsilon(delta) * (1 - 1e-12) <= found.epsilon(delta) <= exact.epsilon(delta) * 1.002 + 1e-8
     epsilons = math.hypot(mu, before) * np.array([0.0, 0.01, 0.5, 3.0])
@@ -64,7 +64,7 @@ def test_what_may_always_be_lost_stays() -> None:
 
 def test_losses_beyond_every_table_are_added_up() -> None:
     found = li.notions.Profile(epsilons=[1e4], deltas=[0.0]).after(0.3).epsilon(DELTA)
-    assert 1e4 < found <= 1e4 + li.GaussianDP(0.3).epsilon(DELTA / 2) + 1e-6
+    assert 1e4 < found <= 1e4 + li.notions.GaussianDP(0.3).epsilon(DELTA / 2) + 1e-6
 
 
 def test_atoms_are_nowhere_below_the_bounds() -> None:
@@ -82,7 +82,7 @@ def test_atoms_are_nowhere_below_the_bounds() -> None:
 @pytest.mark.parametrize("before", [1e-3, 0.4, 2.0])
 def test_places_that_cost_nothing_cost_what_came_before(before: float) -> None:
     found = np.asarray(HALF_FREE.after(before).delta(EPSILONS))
-    parts = [np.asarray(li.GaussianDP(mu).delta(EPSILONS)) for mu in (before, math.hypot(1.0, before))]
+    parts = [np.asarray(li.notions.GaussianDP(mu).delta(EPSILONS)) for mu in (before, math.hypot(1.0, before))]
     assert found == pytest.approx(np.mean(parts, axis=0), rel=1e-12)
 
 
@@ -97,10 +97,10 @@ def test_every_two_places_cost_what_came_before() -> None:
 KINDS = {
     "averaged": HALF_FREE,
     "subsampled": li.notions.subsampled_gaussian(mu=1.0, inclusion=0.2).compose(20),
-    "with slack": Slackened(li.GaussianDP(0.8), 1e-7),
+    "with slack": Slackened(li.notions.GaussianDP(0.8), 1e-7),
     "displaced": Displaced(HALF_FREE, 1e-6),
-    "chosen slack": ChosenSlack(lambda slack: li.GaussianDP(0.8 - 0.01 * math.log10(slack))),
-    "a ladder": Ladder((1, 2, 3), lambda rung: li.GaussianDP(0.5 + abs(rung - 2))),
+    "chosen slack": ChosenSlack(lambda slack: li.notions.GaussianDP(0.8 - 0.01 * math.log10(slack))),
+    "a ladder": Ladder((1, 2, 3), lambda rung: li.notions.GaussianDP(0.5 + abs(rung - 2))),
     "losses": li.compose([HALF_FREE, li.notions.Profile(epsilons=[0.5], deltas=[0.0])]),
     "renyi": li.notions.RenyiDP(rho=0.3),
     "renyi curve": li.notions.RenyiDP(orders=[2, 4, 8, 16], divergences=[0.2, 0.5, 1.1, 2.4]),
@@ -113,7 +113,7 @@ KINDS = {
 def test_it_is_the_composition_whatever_the_kind(kind: str) -> None:
     """Beside the generic composition, on a lattice that is a little above; Rényi divergences lose more to that."""
     notion = KINDS[kind]
-    composed = float(li.compose([notion, li.GaussianDP(0.4, notion.adjacency)]).epsilon(DELTA))
+    composed = float(li.compose([notion, li.notions.GaussianDP(0.4, notion.adjacency)]).epsilon(DELTA))
     room = 0.2 if kind.startswith("renyi") else 0.04
     found = notion.after(0.4)
     assert found.adjacency is notion.adjacency
@@ -124,8 +124,8 @@ def test_it_is_the_composition_whatever_the_kind(kind: str) -> None:
 
 
 def test_what_may_be_lost_on_either_data_set_is_lost_as_often() -> None:
-    found = np.asarray(NearlyAlways(li.GaussianDP(0.8), 1e-9).after(0.6).delta(EPSILONS))
-    exact = np.asarray(li.GaussianDP(1.0).delta(EPSILONS)) + (1 + np.exp(EPSILONS)) * 1e-9
+    found = np.asarray(NearlyAlways(li.notions.GaussianDP(0.8), 1e-9).after(0.6).delta(EPSILONS))
+    exact = np.asarray(li.notions.GaussianDP(1.0).delta(EPSILONS)) + (1 + np.exp(EPSILONS)) * 1e-9
     assert found == pytest.approx(exact, rel=1e-12)
 
 
@@ -136,13 +136,13 @@ def test_twice_before_is_once_before_both() -> None:
 
 @pytest.mark.parametrize("wrong", [-0.1, math.nan, math.inf, "a"])
 def test_a_mu_that_makes_no_sense_is_refused(wrong: object) -> None:
-    with raises("must_be", "mu", kind=li.InvalidInput):
-        li.GaussianDP(1.0).after(wrong)  # type: ignore[arg-type]
+    with raises("must_be", "mu", kind=li.errors.InvalidInput):
+        li.notions.GaussianDP(1.0).after(wrong)  # type: ignore[arg-type]
 
 
 def test_estimates_are_near_and_unknown_ones_stay_unknown() -> None:
-    known, unknown = AfterGaussian(li.GaussianDP(1.0), 0.5), AfterGaussian(HALF_FREE, 0.5)
-    exact = li.GaussianDP(math.hypot(1.0, 0.5))
+    known, unknown = AfterGaussian(li.notions.GaussianDP(1.0), 0.5), AfterGaussian(HALF_FREE, 0.5)
+    exact = li.notions.GaussianDP(math.hypot(1.0, 0.5))
     assert known.epsilon_estimate(math.log(DELTA)) == pytest.approx(exact.epsilon(DELTA), rel=1e-6)
     assert known.log_delta_estimate(2.0) == pytest.approx(math.log(exact.delta(2.0)), rel=1e-6)
     assert unknown.epsilon_estimate(math.log(DELTA)) == 0
@@ -150,8 +150,10 @@ def test_estimates_are_near_and_unknown_ones_stay_unknown() -> None:
 
 
 def test_evidence_keeps_its_best_rung() -> None:
-    ladder = Ladder((1, 2, 3), lambda rung: li.GaussianDP(0.5 + abs(rung - 2)))
+    ladder = Ladder((1, 2, 3), lambda rung: li.notions.GaussianDP(0.5 + abs(rung - 2)))
     found = Evidence(ladder, ladder).after(0.4)
     assert found.ladder is found.notion
     assert found.ladder.best_rung(math.log(DELTA)) == 2
-    assert found.notion.epsilon(DELTA) == pytest.approx(li.GaussianDP(math.hypot(0.5, 0.4)).epsilon(DELTA), rel=1e-9)
+    assert found.notion.epsilon(DELTA) == pytest.approx(
+        li.notions.GaussianDP(math.hypot(0.5, 0.4)).epsilon(DELTA), rel=1e-9
+    )

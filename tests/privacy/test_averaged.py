@@ -13,7 +13,7 @@ from strategies import deltas, epsilons, mus
 
 @given(mu=mus, epsilon=epsilons, delta=deltas)
 def test_one_mu_is_gaussian(mu: float, epsilon: float, delta: float) -> None:
-    one, plain = li.notions.AveragedGaussianDP(mus=[mu], weights=[1.0]), li.GaussianDP(mu)
+    one, plain = li.notions.AveragedGaussianDP(mus=[mu], weights=[1.0]), li.notions.GaussianDP(mu)
     assert one.delta(epsilon) == pytest.approx(plain.delta(epsilon), rel=1e-10)
     assert one.delta(epsilon) >= plain.delta(epsilon) * (1 - 1e-12)
     assert one.epsilon(delta) == pytest.approx(plain.epsilon(delta), rel=1e-9, abs=1e-12)
@@ -22,16 +22,18 @@ def test_one_mu_is_gaussian(mu: float, epsilon: float, delta: float) -> None:
 @given(first=mus, second=mus, share=st.floats(0.01, 0.99), epsilon=epsilons)
 def test_delta_is_the_average(first: float, second: float, share: float, epsilon: float) -> None:
     both = li.notions.AveragedGaussianDP(mus=[first, second], weights=[share, 1 - share])
-    exact = share * li.GaussianDP(first).delta(epsilon) + (1 - share) * li.GaussianDP(second).delta(epsilon)
+    exact = share * li.notions.GaussianDP(first).delta(epsilon) + (1 - share) * li.notions.GaussianDP(second).delta(
+        epsilon
+    )
     assert both.delta(epsilon) == pytest.approx(exact, rel=1e-9)
-    worst = li.GaussianDP(max(first, second))
+    worst = li.notions.GaussianDP(max(first, second))
     assert both.delta(epsilon) <= worst.delta(epsilon) * (1 + 1e-9)
     assert both.rdp(4.0) <= worst.rdp(4.0) * (1 + 1e-9)
 
 
 def test_a_record_may_be_absent() -> None:
     half = li.notions.AveragedGaussianDP(mus=[0.0, 1.0], weights=[0.5, 0.5])
-    assert half.delta(0.5) == pytest.approx(li.GaussianDP(1.0).delta(0.5) / 2, rel=1e-10)
+    assert half.delta(0.5) == pytest.approx(li.notions.GaussianDP(1.0).delta(0.5) / 2, rel=1e-10)
     assert li.notions.AveragedGaussianDP(mus=[0.0], weights=[1.0]).epsilon(1e-9) == 0.0
     assert li.notions.AveragedGaussianDP(mus=[0.0], weights=[1.0]).rdp(2.0) == 0.0
 
@@ -45,5 +47,5 @@ def test_the_renyi_divergence_bounds_the_profile() -> None:
 
 def test_it_composes() -> None:
     twice = li.notions.AveragedGaussianDP(mus=[1.0], weights=[1.0]).compose(2)
-    exact = li.GaussianDP(1.0).compose(2).epsilon(1e-5)
+    exact = li.notions.GaussianDP(1.0).compose(2).epsilon(1e-5)
     assert exact <= twice.epsilon(1e-5) <= exact * 1.01

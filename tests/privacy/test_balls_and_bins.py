@@ -45,7 +45,7 @@ def by_quadrature(mu: float, batches: int, epsilon: float, count: int = 100_001)
 def test_one_bin_is_the_gaussian_mechanism(mu: float) -> None:
     """On the grid and the lattice, which it would not need."""
     above, below = (lognormal_sum(mu, 1, 1e-20, 1024, side) for side in (Side.ABOVE, Side.BELOW))
-    gaussian = li.GaussianDP(mu)
+    gaussian = li.notions.GaussianDP(mu)
     for masses in (loss_from_above(above, 1.0), opposite_from_above(above, 1.0)):
         found = PrivacyLoss.of_sum(LatticeSum((masses,), (1,)), li.ADD_OR_REMOVE_ONE)
         for delta in (1e-3, 1e-6, 1e-12):
@@ -86,7 +86,7 @@ def test_brackets_are_brackets_and_between_what_is_known(mu: float, batches: int
     deltas = np.array([1e-3, 1e-6, 1e-12])
     lower, upper = (np.asarray(end) for end in given.bracket(deltas))
     assert ((lower > 0) & (lower <= upper) & (upper <= lower * 1.1)).all()
-    assert (upper <= np.asarray(li.GaussianDP(mu * math.sqrt(epochs)).epsilon(deltas)) * (1 + 1e-9)).all()
+    assert (upper <= np.asarray(li.notions.GaussianDP(mu * math.sqrt(epochs)).epsilon(deltas)) * (1 + 1e-9)).all()
     assert (lower <= np.asarray(BINS(mu, max(batches // 2, 1), epochs).epsilon(deltas))).all()
     assert (lower <= np.asarray(BINS(mu * 1.01, batches, epochs).epsilon(deltas))).all()
     assert (upper < np.asarray(given.compose(2).epsilon(deltas))).all()
@@ -147,16 +147,16 @@ def test_a_hidden_place_is_the_mixture_in_both_orders() -> None:
             present = float((density * np.maximum(ratio - math.exp(epsilon), 0.0)).sum())
             absent = float((density * np.maximum(1 - math.exp(epsilon) * ratio, 0.0)).sum())
             assert max(present, absent) * (1 - 1e-7) <= delta <= max(present, absent) * 1.03 + 1e-15
-    with raises("present_or_absent_adjacency", "adjacency", kind=li.InvalidInput):
+    with raises("present_or_absent_adjacency", "adjacency", kind=li.errors.InvalidInput):
         present_or_absent(mus, weights, adjacency=li.REPLACE_ONE)
 
 
 def test_extremes_are_answered() -> None:
     assert BINS(0.0, 10).epsilon(1e-5) == 0
     assert BINS(1e-9, 10).epsilon(1e-5) <= 1e-5
-    assert BINS(20.0, 10).epsilon(1e-5) == pytest.approx(li.GaussianDP(20.0).epsilon(1e-5), rel=1e-9)
+    assert BINS(20.0, 10).epsilon(1e-5) == pytest.approx(li.notions.GaussianDP(20.0).epsilon(1e-5), rel=1e-9)
     assert BINS(0.5, 10**9).epsilon(1e-5) <= BINS(0.5, 10**6).epsilon(1e-5) * (1 + 1e-9)
-    with raises("must_be", "batches", kind=li.InvalidInput):
+    with raises("must_be", "batches", kind=li.errors.InvalidInput):
         BINS(1.0, 0)
 
 
@@ -164,7 +164,7 @@ def test_extremes_are_answered() -> None:
 def test_large_mu_are_between_their_bins_and_the_gaussian_mechanism(mu: float, batches: int) -> None:
     """Where the ratio runs below an ulp of 1; P is at least a part 1/batches of its first bin."""
     lower, upper = BINS(mu, batches).bracket(1e-5)
-    gaussian = li.GaussianDP(mu)
+    gaussian = li.notions.GaussianDP(mu)
     assert gaussian.epsilon(1e-5 * batches) - math.log(batches) - 1e-9 <= upper <= gaussian.epsilon(1e-5)
     assert 0.99 * upper <= lower <= upper
-    assert BINS(mu, batches).compose(3).epsilon(1e-5) <= li.GaussianDP(mu * 3**0.5).epsilon(1e-5)
+    assert BINS(mu, batches).compose(3).epsilon(1e-5) <= li.notions.GaussianDP(mu * 3**0.5).epsilon(1e-5)

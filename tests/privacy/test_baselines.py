@@ -32,17 +32,17 @@ def test_amplification_by_subsampling() -> None:
 
 def test_classical_noise_suffices_and_is_more_than_needed() -> None:
     noise = li.baselines.classical_gaussian_noise(epsilon=0.5, delta=1e-5)
-    assert li.GaussianDP(1 / noise).epsilon(1e-5) < 0.5
+    assert li.notions.GaussianDP(1 / noise).epsilon(1e-5) < 0.5
     assert li.baselines.analytic_gaussian_noise(epsilon=0.5, delta=1e-5) < noise
-    with raises("classical_noise_epsilon", "epsilon", kind=li.Unavailable, epsilon=1.0):
+    with raises("classical_noise_epsilon", "epsilon", kind=li.errors.Unavailable, epsilon=1.0):
         li.baselines.classical_gaussian_noise(epsilon=1.0, delta=1e-5)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 10.0, 300.0])
 def test_analytic_noise_is_the_least(epsilon: float) -> None:
     noise = li.baselines.analytic_gaussian_noise(epsilon=epsilon, delta=1e-6, sensitivity=2.0)
-    assert li.GaussianDP(2 / noise).epsilon(1e-6) <= epsilon + 1e-12
-    assert li.GaussianDP(2 / (noise * (1 - 1e-6))).delta(epsilon) > 1e-6
+    assert li.notions.GaussianDP(2 / noise).epsilon(1e-6) <= epsilon + 1e-12
+    assert li.notions.GaussianDP(2 / (noise * (1 - 1e-6))).delta(epsilon) > 1e-6
 
 
 def test_closed_form_lies_above_the_exact_divergence_inside_its_range() -> None:
@@ -63,7 +63,7 @@ def test_closed_form_lies_above_the_exact_divergence_inside_its_range() -> None:
 def test_closed_form_refuses_outside_its_range(
     mu: float, inclusion: float, order: float, field: str, most: float | None
 ) -> None:
-    with raises("closed_form_range", field, kind=li.Unavailable, **({"most": most} if most else {})):
+    with raises("closed_form_range", field, kind=li.errors.Unavailable, **({"most": most} if most else {})):
         li.baselines.sampled_gaussian_rdp_closed_form(mu=mu, inclusion=inclusion, order=order)
 
 

@@ -32,7 +32,7 @@ def displaced_delta(epsilon: float, mu: float, moved: float) -> mpmath.mpf:
 @pytest.mark.parametrize("mu", [1e-3, 0.02, 0.3, 2.0])
 @pytest.mark.parametrize("moved", [1e-6, 1e-4, 1e-3])
 def test_a_displaced_profile_is_its_formula_and_not_below(mu: float, moved: float) -> None:
-    displaced = Displaced(li.GaussianDP(mu), moved)
+    displaced = Displaced(li.notions.GaussianDP(mu), moved)
     with mpmath.workdps(60):
         for epsilon in (0.0, 16 * moved, 31.9 * moved, 32 * moved, 47.9 * moved, 0.2, 1.0, 6.0):
             exact = displaced_delta(epsilon, mu, moved)
@@ -44,7 +44,7 @@ def test_a_displaced_profile_is_its_formula_and_not_below(mu: float, moved: floa
 @pytest.mark.parametrize("delta", [0.1, 1e-3, 1e-9, 1e-30])
 def test_a_displaced_epsilon_is_a_little_more(moved: float, delta: float) -> None:
     """The guarantee's own ε at almost all of δ·e^{−16·m}, and 32·m."""
-    inner = li.GaussianDP(0.7)
+    inner = li.notions.GaussianDP(0.7)
     found = float(Displaced(inner, moved).epsilon(delta))
     assert found == pytest.approx(float(inner.epsilon(delta * math.exp(-16 * moved - 1e-9))) + 32 * moved, rel=1e-10)
     with mpmath.workdps(60):
@@ -53,7 +53,7 @@ def test_a_displaced_epsilon_is_a_little_more(moved: float, delta: float) -> Non
 
 def test_where_what_is_lost_does_not_fit_nothing_is_known() -> None:
     """At 16·m a normal displacement loses about 1e-60: below that δ no ε is enough."""
-    displaced = Displaced(li.GaussianDP(0.7), 1e-4)
+    displaced = Displaced(li.notions.GaussianDP(0.7), 1e-4)
     with mpmath.workdps(60):
         lost = float(theta(16e-4, 1e-4))
     needed = math.log(2 * lost / 5e-10)
@@ -68,10 +68,10 @@ def test_where_what_is_lost_does_not_fit_nothing_is_known() -> None:
 
 
 def test_no_displacement_is_no_loss_and_normal_ones_add_up() -> None:
-    inner = li.GaussianDP(0.7)
+    inner = li.notions.GaussianDP(0.7)
     assert as_computed(inner, 0.0) is inner
     moved = as_computed(inner, 1e-4)
-    assert isinstance(moved, li.GaussianDP)
+    assert isinstance(moved, li.notions.GaussianDP)
     assert 0.7002 < moved.mu <= 0.7002 * (1 + 3e-15)
     assert moved.adjacency == inner.adjacency
     averaged = as_computed(AveragedGaussianDP(mus=[0.5, 1.0], weights=[0.25, 0.75 - 2.0**-32]), 1e-4)
@@ -90,7 +90,7 @@ def test_no_displacement_is_no_loss_and_normal_ones_add_up() -> None:
 @pytest.mark.parametrize("epsilon", [0.8, 1.2, 1.5])
 def test_a_displaced_profile_is_rounded_up_by_its_slack(epsilon: float) -> None:
     """Of its logarithm, in its last digits."""
-    displaced, at = Displaced(li.GaussianDP(0.1), 1e-4), np.array([epsilon])
+    displaced, at = Displaced(li.notions.GaussianDP(0.1), 1e-4), np.array([epsilon])
     moved = 16e-4
     exact = float(np.logaddexp(displaced.inner._log_delta(at) + moved, displaced._lost(at, moved))[0])
     assert exact < -25

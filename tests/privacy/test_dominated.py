@@ -17,7 +17,7 @@ from lastiterate.privacy.notion import Notion
 
 DELTA = 1e-5
 NOTIONS = {
-    "gaussian, tabled": li.notions.Profile(function=lambda epsilons: li.GaussianDP(1.0).delta(epsilons)),
+    "gaussian, tabled": li.notions.Profile(function=lambda epsilons: li.notions.GaussianDP(1.0).delta(epsilons)),
     "pure": li.notions.Profile(epsilons=[1.0], deltas=[0.0]),
     "approximate": li.notions.Profile(epsilons=[1.0], deltas=[1e-8]),
     "tiny": li.notions.Profile(epsilons=[1e-13], deltas=[0.0]),
@@ -25,7 +25,9 @@ NOTIONS = {
     "concentrated": li.notions.RenyiDP(rho=0.1),
     "subsampled": li.notions.subsampled_gaussian(mu=1.0, inclusion=0.05, adjacency=li.REPLACE_ONE).compose(50),
     "loss": li.notions.PrivacyLoss(first=-0.5, spacing=1.0, masses=[0.37, 0.63]),
-    "rounded": Displaced(li.notions.Profile(function=lambda epsilons: li.GaussianDP(1.0).delta(epsilons)), 1e-7),
+    "rounded": Displaced(
+        li.notions.Profile(function=lambda epsilons: li.notions.GaussianDP(1.0).delta(epsilons)), 1e-7
+    ),
     "hardly any": li.notions.Profile(epsilons=[12.0], deltas=[0.0]),
 }
 
@@ -38,7 +40,7 @@ def test_it_lies_above_everywhere(name: str, slack: float) -> None:
     assert math.isfinite(mu)
     epsilons = np.append(np.linspace(0.0, float(notion.epsilon(2e-8)) + 1e-9, 400), [50.0, 600.0])
     deltas = np.minimum.accumulate(np.asarray(notion.delta(epsilons)))  # bounds may grow again where δ does not
-    above, lower = (np.asarray(li.GaussianDP(one).delta(epsilons)) + slack for one in (mu, 0.98 * mu))
+    above, lower = (np.asarray(li.notions.GaussianDP(one).delta(epsilons)) + slack for one in (mu, 0.98 * mu))
     assert (deltas <= above * (1 + 1e-12)).all()
     assert mu < 1e-12 or (deltas > lower).any(), "it could be smaller"
 
@@ -62,7 +64,7 @@ def test_nothing_is_covered_below_its_floor() -> None:
 def test_what_falls_at_once_is_as_far_apart_as_a_gaussian_at_0(largest: float) -> None:
     """No profile is so steep, but bounds may be: what counts is the total variation."""
     mu = covering_mu(np.array([0.0, 1e-14]), np.array([largest, 0.0]), 0.0)
-    assert float(li.GaussianDP(mu).delta(0.0)) >= largest
+    assert float(li.notions.GaussianDP(mu).delta(0.0)) >= largest
     assert mu <= 2 * ndtri((1 + largest) / 2) * (1 + 1e-6)
 
 
@@ -98,7 +100,7 @@ def test_a_filter_holds_whatever_is_chosen_after_seeing(threshold: float) -> Non
     first, rest = 0.8, 1.1
     response = 2 * math.atanh(2 * float(ndtr(rest / 2)) - 1)
     assert gaussian_cover(li.notions.Profile(epsilons=[response], deltas=[0.0]), DELTA, 0.0) <= rest * (1 + 1e-5)
-    together = li.GaussianDP(math.hypot(first, rest))
+    together = li.notions.GaussianDP(math.hypot(first, rest))
     for order in (0, 1):
         for epsilon in np.linspace(0.0, 5.0, 26).tolist():
             seconds = [of_gaussian(rest), of_randomised_response(response)]
@@ -111,7 +113,7 @@ def test_slacks_add_up_whatever_is_chosen(threshold: float) -> None:
     seconds = [of_gaussian(0.7), lambda c: of_failure(0.01)(c)]
     for epsilon in np.linspace(0.0, 4.0, 21).tolist():
         found = chosen_after(0.8, lambda x: int(x > threshold), seconds, epsilon)
-        assert found <= float(li.GaussianDP(math.hypot(0.8, 0.7)).delta(epsilon)) + 0.01 + 1e-7
+        assert found <= float(li.notions.GaussianDP(math.hypot(0.8, 0.7)).delta(epsilon)) + 0.01 + 1e-7
 
 
 def spend_all(budget: li.Budget, *releases: Notion) -> None:
@@ -128,7 +130,7 @@ def test_composing_what_was_chosen_is_no_filter() -> None:
     after_false = li.notions.Profile(epsilons=[0.0], deltas=[0.99 * delta])  # everything, once in a hundred
     for after in (after_true, after_false):
         assert li.compose([bit, after]).epsilon(delta) <= epsilon
-        with pytest.raises(li.BudgetExceeded):
+        with pytest.raises(li.errors.BudgetExceeded):
             spend_all(li.Budget(epsilon, delta, reserve=0.99), bit, after)
     excess_after_true = of_randomised_response(second)(np.array(math.exp(epsilon - first)))
     excess_after_false = of_failure(0.99 * delta)(np.array(math.exp(epsilon + first)))

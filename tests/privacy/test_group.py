@@ -25,16 +25,16 @@ def by_the_lemma(one: Notion, size: int, epsilon: float) -> float:
 
 def test_four_records_at_mu_one_half() -> None:
     """The usual lemma says 11.44."""
-    one = li.GaussianDP(0.5)
+    one = li.notions.GaussianDP(0.5)
     assert round(float(one.group(4).epsilon(1e-5)), 2) == 10.00
-    assert one.group(4) == li.GaussianDP(one.group(4).mu)  # type: ignore[attr-defined]
+    assert one.group(4) == li.notions.GaussianDP(one.group(4).mu)  # type: ignore[attr-defined]
     assert by_the_lemma(one, 4, 11.44) > 1e-5 > by_the_lemma(one, 4, 11.45)
     assert one.group(1) is one
 
 
 @pytest.mark.parametrize(("mu", "size"), [(0.5, 2), (0.5, 4), (1.0, 3), (0.1, 20), (3.0, 2), (0.01, 3), (0.05, 100)])
 def test_as_a_profile_a_gaussian_is_hardly_above_size_times_mu(mu: float, size: int) -> None:
-    found, exact = GroupDP(li.GaussianDP(mu), size), li.GaussianDP(size * mu)
+    found, exact = GroupDP(li.notions.GaussianDP(mu), size), li.notions.GaussianDP(size * mu)
     for delta in (1e-2, 1e-5, 1e-9):
         epsilon, least = float(found.epsilon(delta)), float(exact.epsilon(delta))
         assert least <= epsilon <= 1.0015 * least
@@ -111,12 +111,12 @@ def test_it_is_the_trade_off_function_composed_with_itself(size: int) -> None:
 
 def test_what_says_nothing_says_nothing_of_more() -> None:
     assert math.isinf(GroupDP(Profile(epsilons=[0.0], deltas=[1.0]), 3).epsilon(1e-5))
-    assert GroupDP(li.GaussianDP(0.0), 3).epsilon(1e-5) == 0
+    assert GroupDP(li.notions.GaussianDP(0.0), 3).epsilon(1e-5) == 0
     assert math.isinf(GroupDP(Profile(epsilons=[1.0], deltas=[1e-3]), 4).epsilon(1e-3))
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, "two", None])
 def test_sizes_are_counts(wrong: object) -> None:
-    with raises("must_be", "size", kind=li.InvalidInput) as caught:
-        li.GaussianDP(1.0).group(wrong)  # type: ignore[arg-type]
+    with raises("must_be", "size", kind=li.errors.InvalidInput) as caught:
+        li.notions.GaussianDP(1.0).group(wrong)  # type: ignore[arg-type]
     assert caught.value.field == "size"

@@ -171,7 +171,7 @@ def test_what_else_it_answers() -> None:
     twice = places.compose(2)
     assert places.epsilon(1e-6) < twice.epsilon(1e-6) < 2.5 * places.epsilon(1e-6)
     one = li.notions.HiddenPlaceDP(mus=[0.5], pair_mus=[[0.0]], weights=[1.0])
-    assert one.epsilon(1e-5) == pytest.approx(li.GaussianDP(0.5).epsilon(1e-5), rel=1e-9)
+    assert one.epsilon(1e-5) == pytest.approx(li.notions.GaussianDP(0.5).epsilon(1e-5), rel=1e-9)
     assert li.notions.HiddenPlaceDP(mus=[0.0, 0.0], pair_mus=np.zeros((2, 2)), weights=[0.5, 0.5]).epsilon(1e-9) == 0.0
 
 

@@ -88,8 +88,8 @@ def test_one_level_is_the_plain_step_and_more_are_between_the_ends() -> None:
 
 def test_beyond_what_is_certified_the_largest_level_counts() -> None:
     levels = ((1.0, 0.5), (0.5, 0.5))
-    assert mixed_subsampled_gaussian(mu=1.0, inclusion=1.0, levels=levels) == li.GaussianDP(1.0)
+    assert mixed_subsampled_gaussian(mu=1.0, inclusion=1.0, levels=levels) == li.notions.GaussianDP(1.0)
     huge = mixed_subsampled_gaussian(mu=80.0, inclusion=0.1, levels=levels)
-    assert huge.epsilon(1e-5) >= li.GaussianDP(80.0).epsilon(1e-5) * (1 - 1e-9)
+    assert huge.epsilon(1e-5) >= li.notions.GaussianDP(80.0).epsilon(1e-5) * (1 - 1e-9)
     tiny = mixed_subsampled_gaussian(mu=1e-7, inclusion=0.1, levels=levels).compose(10)
     assert 0 <= tiny.epsilon(1e-9) < 1e-3

@@ -16,12 +16,12 @@ from raising import raises
 from references import BOK2024_FIG_1_COMPOSITION, BOK2024_RDP, BOK2024_TABLE_1_CGD
 from strategies import deltas, epsilons, mus
 
-GAUSSIAN = li.GaussianDP(mu=1.3)
+GAUSSIAN = li.notions.GaussianDP(mu=1.3)
 
 
 @pytest.mark.parametrize(("epochs", "exact"), BOK2024_TABLE_1_CGD.items())
 def test_gaussian_epsilon_meets_table_1(epochs: int, exact: float) -> None:
-    guarantee = li.GaussianDP(mu=2 / 3).compose(epochs)
+    guarantee = li.notions.GaussianDP(mu=2 / 3).compose(epochs)
     lower, upper = guarantee.bracket(1e-5)
     assert math.isclose(upper, exact, rel_tol=2e-10)  # the reference has ten digits
     assert lower <= upper <= lower * (1 + 1e-11)
@@ -29,28 +29,28 @@ def test_gaussian_epsilon_meets_table_1(epochs: int, exact: float) -> None:
 
 def test_gaussian_epsilon_does_not_saturate() -> None:
     """μ = 200 at δ = 1e-5 is 20852; an accountant that exponentiates stops at 709.8."""
-    assert math.isclose(li.GaussianDP(mu=200.0).epsilon(1e-5), 20852, rel_tol=1e-5)
+    assert math.isclose(li.notions.GaussianDP(mu=200.0).epsilon(1e-5), 20852, rel_tol=1e-5)
 
 
 @pytest.mark.parametrize(("alpha", "beta"), BOK2024_FIG_1_COMPOSITION.items())
 def test_gaussian_tradeoff_meets_figure_1(alpha: float, beta: float) -> None:
-    assert math.isclose(li.GaussianDP(mu=0.1).compose(160).tradeoff(alpha), beta, rel_tol=1e-10)
+    assert math.isclose(li.notions.GaussianDP(mu=0.1).compose(160).tradeoff(alpha), beta, rel_tol=1e-10)
 
 
 @given(mus, deltas)
 def test_gaussian_epsilon_and_delta_are_inverse(mu: float, delta: float) -> None:
-    guarantee = li.GaussianDP(mu=mu)
+    guarantee = li.notions.GaussianDP(mu=mu)
     assert guarantee.delta(guarantee.epsilon(delta)) <= delta * (1 + 1e-12)
 
 
 def test_perfect_privacy() -> None:
-    nothing = li.GaussianDP(mu=0.0)
+    nothing = li.notions.GaussianDP(mu=0.0)
     assert (nothing.epsilon(1e-9), nothing.delta(0.0), nothing.tradeoff(0.25)) == (0.0, 0.0, pytest.approx(0.75))
     assert nothing.compose(10) == nothing
 
 
 def test_delta_never_rounds_to_zero() -> None:
-    assert li.GaussianDP(mu=0.1).delta(1000.0) > 0
+    assert li.notions.GaussianDP(mu=0.1).delta(1000.0) > 0
 
 
 @pytest.mark.parametrize(("rho", "published"), BOK2024_RDP.items())
@@ -64,7 +64,7 @@ def test_renyi_conversion_never_beats_the_gaussian_it_came_from(mu: float, epsil
     """ρ = μ²/2 holds for μ-GDP, so what it implies cannot be below the exact profile; and it is below Mironov's bound."""
     curve = li.notions.RenyiDP(rho=mu**2 / 2)
     delta = curve.delta(epsilon)
-    assert delta >= li.GaussianDP(mu=mu).delta(epsilon) * (1 - 1e-9)
+    assert delta >= li.notions.GaussianDP(mu=mu).delta(epsilon) * (1 - 1e-9)
     orders = np.linspace(1.01, 100.0, 500)
     mironov = float(((orders - 1) * (mu**2 / 2 * orders - epsilon)).min())
     assert delta <= math.exp(min(mironov, 0.0)) * (1 + 1e-9) + 1e-300
@@ -73,7 +73,7 @@ def test_renyi_conversion_never_beats_the_gaussian_it_came_from(mu: float, epsil
 def test_a_curve_holds_between_its_orders_with_the_larger_value() -> None:
     curve = li.notions.RenyiDP(orders=[2.0, 8.0], divergences=[0.1, 0.7])
     assert curve.rdp([1.5, 2.0, 3.0, 8.0]).tolist() == [0.1, 0.1, 0.7, 0.7]
-    with raises("order_not_known", "order", kind=li.Unavailable, most=8.0):
+    with raises("order_not_known", "order", kind=li.errors.Unavailable, most=8.0):
         curve.rdp(9.0)
 
 
@@ -84,12 +84,12 @@ def test_a_bound_at_a_larger_order_improves_smaller_ones() -> None:
 def test_renyi_composition_adds() -> None:
     curve = li.notions.RenyiDP(orders=[2.0, 8.0], divergences=[0.1, 0.7])
     assert np.allclose(curve.compose(3).rdp([2.0, 8.0]), [0.3, 2.1], rtol=1e-12)
-    mixed = li.compose([curve, li.GaussianDP(mu=1.0), li.notions.RenyiDP(rho=0.5)])
+    mixed = li.compose([curve, li.notions.GaussianDP(mu=1.0), li.notions.RenyiDP(rho=0.5)])
     assert np.allclose(mixed.rdp([2.0, 8.0]), [2.1, 8.7], rtol=1e-12)
 
 
 def test_zero_concentrated_composition_stays_linear() -> None:
-    both = li.compose([li.notions.RenyiDP(rho=0.25), li.GaussianDP(mu=1.0)])
+    both = li.compose([li.notions.RenyiDP(rho=0.25), li.notions.GaussianDP(mu=1.0)])
     assert isinstance(both, li.notions.RenyiDP)
     assert math.isclose(both.rho or 0.0, 0.75, rel_tol=1e-12)
 
@@ -145,7 +145,7 @@ def test_tradeoff_points_claim_only_what_they_say() -> None:
     """Between two points the function is its value at the next one: linear interpolation would claim more."""
     curve = li.notions.TradeOff(type_i_errors=[0.1, 0.5], type_ii_errors=[0.6, 0.2])
     assert curve.tradeoff([0.05, 0.1, 0.3, 0.5, 0.7]).tolist() == [0.6, 0.6, 0.2, 0.2, 0.0]
-    with raises("tradeoff_above_guessing", "type_ii_errors", kind=li.InvalidInput):
+    with raises("tradeoff_above_guessing", "type_ii_errors", kind=li.errors.InvalidInput):
         li.notions.TradeOff(type_i_errors=[0.5], type_ii_errors=[0.6])
 
 
@@ -175,7 +175,7 @@ def test_privacy_losses_of_different_spacing_compose() -> None:
 
 
 def test_composition_is_associative_and_counts() -> None:
-    a, b, c = li.GaussianDP(0.5), li.GaussianDP(0.7), li.GaussianDP(0.2)
+    a, b, c = li.notions.GaussianDP(0.5), li.notions.GaussianDP(0.7), li.notions.GaussianDP(0.2)
     left, right = li.compose([li.compose([a, b]), c]), li.compose([a, li.compose([b, c])])
     assert math.isclose(left.mu, right.mu, rel_tol=1e-14)
     assert math.isclose(li.compose([a] * 9).mu, a.compose(9).mu, rel_tol=1e-14)
@@ -209,10 +209,10 @@ def test_best_of_two_crossing_profiles_lies_below_both() -> None:
 
 
 def test_adjacency_travels_and_mixing_raises() -> None:
-    here, there = li.GaussianDP(1.0), li.GaussianDP(1.0, li.ADD_OR_REMOVE_ONE)
+    here, there = li.notions.GaussianDP(1.0), li.notions.GaussianDP(1.0, li.ADD_OR_REMOVE_ONE)
     assert there.compose(3).adjacency is li.ADD_OR_REMOVE_ONE
     for combine in (li.compose, li.notions.best):
-        with raises("adjacencies_differ", kind=li.Incompatible):
+        with raises("adjacencies_differ", kind=li.errors.Incompatible):
             combine([here, there])
 
 
@@ -246,7 +246,7 @@ def test_gaussian_tradeoff_at_tiny_type_i_errors(alpha: float) -> None:
             lambda z: mp.log(mp.erfc(z / mp.sqrt(2)) / 2) - mp.log(alpha), math.sqrt(-2 * math.log(alpha))
         )
         exact = float(mp.erfc((8 - quantile) / mp.sqrt(2)) / 2)
-    bound = li.GaussianDP(mu=8.0).tradeoff(alpha)
+    bound = li.notions.GaussianDP(mu=8.0).tradeoff(alpha)
     assert bound <= exact
     assert math.isclose(bound, exact, rel_tol=1e-9)
 
@@ -274,12 +274,12 @@ def test_dp_sgd_composes_with_zero_concentrated_dp() -> None:
 
 
 def test_an_impossible_loss_is_refused() -> None:
-    with raises("not_a_privacy_loss", "masses", kind=li.InvalidInput):
+    with raises("not_a_privacy_loss", "masses", kind=li.errors.InvalidInput):
         li.notions.PrivacyLoss(first=-1.0, spacing=2.0, masses=[0.5, 0.5])
 
 
 @pytest.mark.parametrize("epsilon", [1e8, 1e160, 1e300])
 def test_huge_epsilon_is_answered_at_once(epsilon: float) -> None:
     run = li.notions.subsampled_gaussian(mu=1.0, inclusion=0.01).compose(1000)
-    for guarantee in (li.GaussianDP(mu=1.0), li.notions.RenyiDP(rho=0.5), run):
+    for guarantee in (li.notions.GaussianDP(mu=1.0), li.notions.RenyiDP(rho=0.5), run):
         assert 0 < guarantee.delta(epsilon) < 1e-300

@@ -68,4 +68,8 @@ def test_what_is_lost_is_added_and_one_mu_is_gaussian() -> None:
     mus, weights = np.array([0.5, 1.0]), np.array([0.5, 0.5])
     assert present_or_absent(mus, weights * (1 - 1e-4), 1e-4).delta(1.0) > present_or_absent(mus, weights).delta(1.0)
     alone = present_or_absent(np.array([1.0]), np.array([1.0]))
-    assert li.GaussianDP(1.0).epsilon(1e-6) <= alone.epsilon(1e-6) <= 1.005 * li.GaussianDP(1.0).epsilon(1e-6)
+    assert (
+        li.notions.GaussianDP(1.0).epsilon(1e-6)
+        <= alone.epsilon(1e-6)
+        <= 1.005 * li.notions.GaussianDP(1.0).epsilon(1e-6)
+    )

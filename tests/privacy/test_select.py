@@ -39,7 +39,7 @@ def test_dp_accounting_says_the_same_at_the_same_orders_and_more_than_we_do(
     one.compose(event)
     selected.compose(events.RepeatAndSelectDpEvent(event, trials.mean, shape))
     trial = li.notions.RenyiDP(orders=one.orders, divergences=one.rdp)
-    exact = li.GaussianDP(mu=0.5) if kind == "Gaussian" else trial
+    exact = li.notions.GaussianDP(mu=0.5) if kind == "Gaussian" else trial
     for delta in (1e-3, 1e-5, 1e-9) if trials.mean == 10 else (1e-5,):
         theirs = selected.get_epsilon(delta)
         assert selected_renyi(trial, trials).epsilon(delta) == pytest.approx(theirs, abs=1e-6)
@@ -65,7 +65,7 @@ def test_a_negative_binomial_law_has_its_mean(mean: float, shape: float) -> None
         of_gamma = shape * (1 - gamma) / (gamma * -math.expm1(shape * math.log(gamma)))
     assert of_gamma == pytest.approx(mean, rel=1e-9)
     assert trials.tail(trials.fall(np.array([0.25]))) == pytest.approx(0.25)
-    assert math.isfinite(li.select(li.GaussianDP(mu=0.1), trials=trials).epsilon(1e-5))
+    assert math.isfinite(li.select(li.notions.GaussianDP(mu=0.1), trials=trials).epsilon(1e-5))
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_negative_binomial_law_has_its_mean(mean: float, shape: float) -> None
     ],
 )
 def test_laws_at_the_ends_of_their_range_are_answered(trials: Trials) -> None:
-    for trial in (*map(li.GaussianDP, (0.0, 1e-8, 5.0, 1e3)), li.notions.Profile(epsilons=[1.0], deltas=[0.0])):
+    for trial in (*map(li.notions.GaussianDP, (0.0, 1e-8, 5.0, 1e3)), li.notions.Profile(epsilons=[1.0], deltas=[0.0])):
         found = li.select(trial, trials=trials)
         deltas = np.array([1e-2, 1e-30])
         assert trials.mean < 1 or (found.epsilon(deltas) >= trial.epsilon(deltas) * (1 - 1e-9)).all()
@@ -87,7 +87,7 @@ def test_laws_at_the_ends_of_their_range_are_answered(trials: Trials) -> None:
 
 
 def test_the_pieces_are_weights_that_add_up_to_the_mean_and_shifts() -> None:
-    logs, weights = Selected(li.GaussianDP(mu=0.5), TEN).pieces
+    logs, weights = Selected(li.notions.GaussianDP(mu=0.5), TEN).pieces
     assert weights.sum() == pytest.approx(10.0)
     assert (np.diff(logs) >= 0).all()
     assert logs[0] < 0
@@ -103,7 +103,7 @@ def test_pure_differential_privacy_costs_no_more_than_the_corollary_says() -> No
 
 
 def test_a_table_of_a_trial_says_nearly_the_same() -> None:
-    trial = li.GaussianDP(mu=0.5)
+    trial = li.notions.GaussianDP(mu=0.5)
     exact = Selected(trial, TEN)
     tabled = SelectedByTables(trial, TEN)
     for delta in (1e-3, 1e-6, 1e-12):
@@ -122,7 +122,7 @@ def test_a_report_counts_as_its_best_guarantee_and_a_list_as_the_worst() -> None
     report = li.account(run, delta=1e-5)
     alone = li.select(report, trials=TEN)
     assert alone.epsilon(1e-5) == li.select(report.best.notion, trials=TEN).epsilon(1e-5) > report.epsilon
-    small, large = li.GaussianDP(mu=0.01), li.GaussianDP(mu=2.0)
+    small, large = li.notions.GaussianDP(mu=0.01), li.notions.GaussianDP(mu=2.0)
     one_large = li.select(large, trials=TEN).epsilon(1e-5)
     assert one_large <= li.select([report, large, small], trials=TEN).epsilon(1e-5) <= 1.001 * one_large
     assert li.select([small, large], trials=TEN).epsilon(1e-5) == one_large
@@ -134,14 +134,14 @@ def test_what_cannot_be_selected_from_is_refused_with_its_field() -> None:
     with raises(
         "must_be", "trials", kind=InvalidInput, got="10", allowed="such as li.trials.Geometric(mean=10)"
     ) as refused:
-        li.select(li.GaussianDP(mu=1.0), trials=10)  # type: ignore[arg-type]
+        li.select(li.notions.GaussianDP(mu=1.0), trials=10)  # type: ignore[arg-type]
     assert refused.value.field == "trials"
     for nothing in ([], 3, "run.toml", None):
         with pytest.raises(InvalidInput, match="select needs") as refused:
             li.select(nothing, trials=TEN)
         assert refused.value.field == "guarantees"
     with raises("adjacencies_differ", kind=Incompatible):
-        li.select([li.GaussianDP(mu=1.0), li.GaussianDP(mu=1.0, adjacency=li.ZERO_OUT)], trials=TEN)
+        li.select([li.notions.GaussianDP(mu=1.0), li.notions.GaussianDP(mu=1.0, adjacency=li.ZERO_OUT)], trials=TEN)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_a_law_outside_its_range_is_refused(make: type[Trials], settings: dict[s
 
 
 def test_guarantees_of_selections_compose_and_change_their_neighbours() -> None:
-    selected = Selected(li.GaussianDP(mu=0.2), TEN)
+    selected = Selected(li.notions.GaussianDP(mu=0.2), TEN)
     assert selected.relabelled(li.ZERO_OUT).adjacency is li.ZERO_OUT
     twice = li.compose([selected, selected]).epsilon(1e-5)
     assert selected.epsilon(1e-5) < twice < 2 * selected.epsilon(1e-5)

@@ -67,7 +67,7 @@ def test_fixed_size_lies_strictly_between_the_poisson_order_and_the_clt() -> Non
         mu=2 / 3, inclusion=0.025, sampling=li.notions.FIXED_SIZE, adjacency=li.REPLACE_ONE
     )
     poisson = li.notions.subsampled_gaussian(mu=2 / 3, inclusion=0.025)
-    clt = li.GaussianDP(BOK2024_TABLE_3_CLT[50])
+    clt = li.notions.GaussianDP(BOK2024_TABLE_3_CLT[50])
     epsilon = fixed.compose(2000).epsilon(1e-5)
     assert poisson.compose(2000).epsilon(1e-5) < epsilon < clt.epsilon(1e-5)
 
@@ -78,17 +78,17 @@ def test_one_step_is_the_formula() -> None:
         step = li.notions.subsampled_gaussian(mu=1.5, inclusion=0.2, sampling=sampling, adjacency=adjacency)
         for epsilon in (0.0, 0.3, 2.0):
             inner = math.log1p(math.expm1(epsilon) / 0.2)
-            assert math.isclose(step.delta(epsilon), 0.2 * li.GaussianDP(1.5).delta(inner), rel_tol=1e-11)
+            assert math.isclose(step.delta(epsilon), 0.2 * li.notions.GaussianDP(1.5).delta(inner), rel_tol=1e-11)
 
 
 def test_inclusion_one_is_the_gaussian_mechanism() -> None:
-    assert li.notions.subsampled_gaussian(mu=0.7, inclusion=1.0) == li.GaussianDP(0.7, li.ADD_OR_REMOVE_ONE)
+    assert li.notions.subsampled_gaussian(mu=0.7, inclusion=1.0) == li.notions.GaussianDP(0.7, li.ADD_OR_REMOVE_ONE)
 
 
 def test_inclusion_near_one_approaches_the_gaussian_mechanism() -> None:
     near = li.notions.subsampled_gaussian(mu=0.2, inclusion=0.999999).compose(100)
-    assert math.isclose(near.epsilon(1e-6), li.GaussianDP(2.0).epsilon(1e-6), rel_tol=1e-5)
-    assert near.epsilon(1e-6) < li.GaussianDP(2.0).epsilon(1e-6)
+    assert math.isclose(near.epsilon(1e-6), li.notions.GaussianDP(2.0).epsilon(1e-6), rel_tol=1e-5)
+    assert near.epsilon(1e-6) < li.notions.GaussianDP(2.0).epsilon(1e-6)
 
 
 @pytest.mark.parametrize("sampling", [li.notions.POISSON, li.notions.FIXED_SIZE])
@@ -181,7 +181,7 @@ def test_different_steps_lie_between_their_extremes() -> None:
 
 def test_plain_gaussian_steps_compose_with_subsampled_ones() -> None:
     step = li.notions.subsampled_gaussian(mu=1.0, inclusion=0.01).compose(1000)
-    release = li.GaussianDP(0.5, li.ADD_OR_REMOVE_ONE)
+    release = li.notions.GaussianDP(0.5, li.ADD_OR_REMOVE_ONE)
     both = li.compose([step, release])
     lower, upper = both.bracket(1e-5)
     assert max(step.epsilon(1e-5), release.epsilon(1e-5)) < lower <= upper
@@ -224,7 +224,7 @@ def test_rdp_implies_no_smaller_epsilon_than_the_loss_itself() -> None:
 
 
 def test_fixed_size_under_add_or_remove_is_refused() -> None:
-    with raises("fixed_size_add_or_remove", "adjacency", kind=li.InvalidInput):
+    with raises("fixed_size_add_or_remove", "adjacency", kind=li.errors.InvalidInput):
         li.notions.subsampled_gaussian(
             mu=1.0, inclusion=0.1, sampling=li.notions.FIXED_SIZE, adjacency=li.ADD_OR_REMOVE_ONE
         )
@@ -247,7 +247,7 @@ def test_extreme_settings_are_answered_soundly(mu: float, rate: float, times: in
     """Never above what holds without sampling, never below what one step alone costs."""
     step = li.notions.subsampled_gaussian(mu=mu, inclusion=rate)
     lower, upper = step.compose(times).bracket(1e-5)
-    assert lower <= upper <= li.GaussianDP(mu).compose(times).epsilon(1e-5) * (1 + 1e-9) + 1e-9
+    assert lower <= upper <= li.notions.GaussianDP(mu).compose(times).epsilon(1e-5) * (1 + 1e-9) + 1e-9
     assert upper >= li.notions.subsampled_gaussian(mu=min(mu, 100.0), inclusion=rate).bracket(1e-5)[0]
 
 
@@ -255,7 +255,7 @@ def test_extreme_settings_are_answered_soundly(mu: float, rate: float, times: in
 def test_of_too_many_steps_sampling_is_left_out(steps: int) -> None:
     """An upper bound in every form, above that of the most steps whose errors are counted; the lower ends are given up."""
     step = li.notions.subsampled_gaussian(mu=1e-4, inclusion=0.1)
-    composed, plain = step.compose(steps), li.GaussianDP(1e-4).compose(steps)
+    composed, plain = step.compose(steps), li.notions.GaussianDP(1e-4).compose(steps)
     assert composed.bracket(1e-5) == (0.0, pytest.approx(plain.epsilon(1e-5), rel=1e-9))
     assert composed.epsilon(1e-5) >= step.compose(10**10).epsilon(1e-5)
     assert composed.delta(5.0) >= plain.delta(5.0) * (1 - 1e-9)
@@ -285,7 +285,7 @@ def test_a_whole_curve_is_above_every_lower_end_and_nearly_as_sharp(
 @pytest.mark.parametrize(("delta", "inclusion", "times"), [(1e-30, 0.5, 3), (1e-9, 0.01, 1), (1e-300, 0.3, 100)])
 def test_a_mu_that_is_not_known_to_meet_the_target_is_not_returned(delta: float, inclusion: float, times: int) -> None:
     """At epsilon = 0 bounds on sampled steps have a floor, which no noise gets below."""
-    with raises("no_noise_known", kind=li.Unavailable, epsilon=0.0):
+    with raises("no_noise_known", kind=li.errors.Unavailable, epsilon=0.0):
         li.notions.largest_mu(epsilon=0.0, delta=delta, inclusion=inclusion, times=times)
 
 

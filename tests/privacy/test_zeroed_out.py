@@ -75,10 +75,10 @@ def test_many_steps_are_below_those_of_a_replaced_record_and_above_half_the_push
 
 @pytest.mark.parametrize("mu", [0.3, 1.0, 2.0])
 def test_a_group_of_two_gaussians_is_one_of_twice_the_shift(mu: float) -> None:
-    plain = li.GaussianDP(mu, li.ZERO_OUT)
+    plain = li.notions.GaussianDP(mu, li.ZERO_OUT)
     profile = Profile(function=lambda epsilons: plain.delta(epsilons), adjacency=li.ZERO_OUT)
-    exact = li.GaussianDP(2 * mu)
-    assert of_two(plain, li.REPLACE_ONE) == li.GaussianDP(of_two(plain, li.REPLACE_ONE).mu)  # type: ignore[attr-defined]
+    exact = li.notions.GaussianDP(2 * mu)
+    assert of_two(plain, li.REPLACE_ONE) == li.notions.GaussianDP(of_two(plain, li.REPLACE_ONE).mu)  # type: ignore[attr-defined]
     for delta in (1e-2, 1e-5, 1e-9):
         found = of_two(profile, li.REPLACE_ONE)
         assert exact.epsilon(delta) <= found.epsilon(delta) <= 1.01 * exact.epsilon(delta)

@@ -38,9 +38,9 @@ def test_cyclic_quadratics(factor: float, per_epoch: int, epochs: int) -> None:
     loss = li.losses.general(smoothness=1.0, strong_convexity=1 - factor, gradient_sensitivity=0.3 * 10)
     run = li.Run(loss, li.Cyclic(10 * per_epoch, 10), 1.0, li.OnIterate(std=1.0), per_epoch * epochs)
     assert exact_mu(run, 1 - factor) == pytest.approx(cyclic_mu(0.3, factor, per_epoch, epochs), rel=1e-12)
-    assert li.lower_bound(run, 1e-5).epsilon >= li.GaussianDP(cyclic_mu(0.3, factor, per_epoch, epochs)).epsilon(
-        1e-5
-    ) * (1 - 1e-9)
+    assert li.lower_bound(run, 1e-5).epsilon >= li.notions.GaussianDP(
+        cyclic_mu(0.3, factor, per_epoch, epochs)
+    ).epsilon(1e-5) * (1 - 1e-9)
 
 
 def test_a_linear_loss_on_an_interval_costs_more_with_room_and_stops_with_time() -> None:
@@ -49,7 +49,9 @@ def test_a_linear_loss_on_an_interval_costs_more_with_room_and_stops_with_time()
     assert narrow < wide <= longer * (1 + 1e-3)
     upper = process(li.FullBatch(records=10), 4000, sensitivity=0.1, diameter=10.0)
     bound = min(
-        one.epsilon(1e-6) for one in (t.apply(upper) for t in li.CATALOGUE) if isinstance(one, li.theorems.Guarantee)
+        one.epsilon(1e-6)
+        for one in (t.apply(upper) for t in li.theorems.CATALOGUE)
+        if isinstance(one, li.theorems.Guarantee)
     )
     assert longer <= bound
     assert longer == pytest.approx(linear_loss_on_an_interval(0.1, 10.0, 8000).least_epsilon(1e-6), rel=1e-3)

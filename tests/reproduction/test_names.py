@@ -40,7 +40,7 @@ def test_several_are_taken_in_the_order_of_the_paper() -> None:
 
 
 def test_an_unknown_name_lists_what_there_is() -> None:
-    with raises("must_be", "exhibits", kind=li.InvalidInput, called="EXHIBIT", got="fig-11") as caught:
+    with raises("must_be", "exhibits", kind=li.errors.InvalidInput, called="EXHIBIT", got="fig-11") as caught:
         chosen(BOK, ["fig-1", "fig-11"])
     assert caught.value.field == "exhibits"
 
@@ -73,5 +73,5 @@ def test_wrong_names_end_in_one_sentence(
 
 
 def test_exhibits_of_several_papers_at_once_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(li.InvalidInput, match="exhibits are those of one paper"):
+    with pytest.raises(li.errors.InvalidInput, match="exhibits are those of one paper"):
         reproduce(["bok2024", "kong2025"], tmp_path, exhibits=["fig-1"])

@@ -163,7 +163,7 @@ def test_unknown_papers_are_refused(tmp_path: Path) -> None:
     with raises(
         "must_be",
         "papers",
-        kind=li.InvalidInput,
+        kind=li.errors.InvalidInput,
         allowed="among asoodeh2023, boninsegna2023, kong2025, balle2019, bok2024",
     ):
         reproduce(["nobody1999"], tmp_path)

@@ -39,7 +39,9 @@ def test_the_run_is_theirs() -> None:
 @pytest.mark.parametrize("one", CHIEN2024, ids=lambda one: one.name)
 def test_where_the_noise_of_training_counts_the_first_requests_take_fewer_steps(one: Chien2024) -> None:
     found = li.forget(one.run, epsilon=1.0, delta=1 / one.records, removals=[1] * 6)
-    by_distance = one.further(lambda distance, share: li.GaussianDP(distance * share).delta(1.0) <= 1 / one.records)
+    by_distance = one.further(
+        lambda distance, share: li.notions.GaussianDP(distance * share).delta(1.0) <= 1 / one.records
+    )
     assert all(ours <= theirs for ours, theirs in zip(found.further, by_distance, strict=False))
     assert found.steps < sum(by_distance[:6])
 
@@ -69,5 +71,5 @@ def test_the_mu_of_koloskova_2025_is_one_block_and_its_order_may_not_be_left_out
         one = Koloskova2025(radius, step, float(decay), int(source.integers(1, 300)))
         assert one.by_engine == pytest.approx(one.mu, rel=1e-9)
     for mu in (0.2, 0.5, 1.0, 1.2):
-        assert 0.74 < float(li.GaussianDP(mu).epsilon(1e-5)) / renyi_epsilon(mu, 1e-5) < 0.84
-    assert logged_epsilon(1.0, 1e-5) < 1.01 < 6.5 < float(li.GaussianDP(math.sqrt(2)).epsilon(1e-5))
+        assert 0.74 < float(li.notions.GaussianDP(mu).epsilon(1e-5)) / renyi_epsilon(mu, 1e-5) < 0.84
+    assert logged_epsilon(1.0, 1e-5) < 1.01 < 6.5 < float(li.notions.GaussianDP(math.sqrt(2)).epsilon(1e-5))

@@ -106,6 +106,6 @@ def test_the_owner_fills_the_others() -> None:
 def test_nobody_states_what_is_proved_or_what_is_no_field(stated: Any, said: str) -> None:
     report = REPORTS["replayed"]
     for ask in (report.label, lambda given: report.save("/tmp/never-written.html", stated=given, curves=False)):
-        with pytest.raises(li.InvalidInput) as caught:
+        with pytest.raises(li.errors.InvalidInput) as caught:
             ask(stated)
         assert said in str(caught.value)

@@ -23,7 +23,7 @@ SAID = english.sentence
 def budget() -> dict[str, Any]:
     found = li.Budget(100.0, DELTA)
     found.spend(REPORTS["also assumed"], what="a model")
-    found.spend(li.GaussianDP(mu=0.1), what="stated")
+    found.spend(li.notions.GaussianDP(mu=0.1), what="stated")
     return found.certificate
 
 

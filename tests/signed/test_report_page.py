@@ -97,7 +97,7 @@ def test_only_what_is_promised_has_a_box(name: str) -> None:
 @pytest.mark.parametrize("name", SIGNABLE)
 def test_an_attackers_chance_is_that_of_the_whole_proof(name: str) -> None:
     report, shown = REPORTS[name], held(PAGES[name])["record"]["shown"]
-    assert shown["lower_bound"] == report.sandwich.lower.epsilon
+    assert shown["lower_bound"] == report.lower_bound.epsilon
     assert shown["detected"] == pytest.approx(1 - report.best.notion.tradeoff(np.array(RATES)), rel=1e-9)
     at_one_percent = shown["detected"][RATES.index(0.01)]
     assert f"at most {above(100 * at_one_percent, 3)}% of the time" in Seen(PAGES[name]).words

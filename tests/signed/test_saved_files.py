@@ -42,7 +42,7 @@ def test_text_is_the_page_that_a_report_prints() -> None:
 
 @pytest.mark.parametrize("name", ["report.pdf", "report", "report.htm", "report.html.gz"])
 def test_other_endings_are_refused_in_a_sentence(name: str, tmp_path: Path) -> None:
-    with pytest.raises(li.InvalidInput, match=r"must end in \.html, \.json or \.txt\. Got .* For a PDF, open"):
+    with pytest.raises(li.errors.InvalidInput, match=r"must end in \.html, \.json or \.txt\. Got .* For a PDF, open"):
         REPORTS["replayed"].save(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
@@ -77,7 +77,7 @@ def test_a_digest_of_data_takes_a_key_that_stays_with_the_owner(tmp_path: Path) 
     data, key = tmp_path / "data.csv", tmp_path / "data.key"
     data.write_text("a,y\n1,2\n")
     report = REPORTS["replayed"]
-    with pytest.raises(li.InvalidInput, match="data needs data_key, the name of a file with a secret key"):
+    with pytest.raises(li.errors.InvalidInput, match="data needs data_key, the name of a file with a secret key"):
         report.save(tmp_path / "report.html", data=data)
     assert not (tmp_path / "report.html").exists()
     page = saved(report, data=data, data_key=key, curves=False)
@@ -93,9 +93,9 @@ def test_a_digest_of_data_takes_a_key_that_stays_with_the_owner(tmp_path: Path) 
     public = saved(report, data=data, data_is_public=True, curves=False)
     assert hashlib.sha256(data.read_bytes()).hexdigest() in public
     key.write_text("secret")
-    with pytest.raises(li.InvalidInput, match="must hold a key of lastiterate: 64 hexadecimal digits"):
+    with pytest.raises(li.errors.InvalidInput, match="must hold a key of lastiterate: 64 hexadecimal digits"):
         saved(report, data=data, data_key=key)
-    with pytest.raises(li.InvalidInput, match="cannot be written"):
+    with pytest.raises(li.errors.InvalidInput, match="cannot be written"):
         saved(report, data=data, data_key=tmp_path / "none" / "data.key")
 
 
@@ -108,10 +108,10 @@ def test_models_may_be_files_bytes_or_arrays(tmp_path: Path) -> None:
     assert of_file == of_array
     for wrong in (object(), {"a": 1}, [object()]):
         with raises(
-            "must_be", "model", kind=li.InvalidInput, allowed="the name of a file, bytes, or arrays of numbers"
+            "must_be", "model", kind=li.errors.InvalidInput, allowed="the name of a file, bytes, or arrays of numbers"
         ):
             saved(report, model=wrong)
-    with pytest.raises(li.InvalidInput, match="cannot be read: No such file"):
+    with pytest.raises(li.errors.InvalidInput, match="cannot be read: No such file"):
         saved(report, model=tmp_path / "none.bin")
 
 
@@ -260,7 +260,7 @@ def test_a_full_disk_leaves_the_old_file_as_it_was(
     before = old.read_bytes()
     old.chmod(0o640)
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(li.InvalidInput, match="No space left on device"):
+    with pytest.raises(li.errors.InvalidInput, match="No space left on device"):
         WRITERS[writer](tmp_path)
     assert [one.name for one in tmp_path.iterdir()] == [old.name]
     assert old.read_bytes() == before
@@ -285,5 +285,5 @@ def test_links_stay_links_and_devices_devices(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there are no devices without an end")
 def test_a_file_without_an_end_is_not_read_to_it(tmp_path: Path) -> None:
     (tmp_path / "run.toml").symlink_to("/dev/zero")
-    with raises("file_too_long", "path", kind=li.InvalidInput, megabytes=64):
+    with raises("file_too_long", "path", kind=li.errors.InvalidInput, megabytes=64):
         li.read_run(tmp_path / "run.toml")

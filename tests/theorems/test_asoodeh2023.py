@@ -116,7 +116,7 @@ def test_a_decay_above_two_moves_iterates_apart() -> None:
         1.0,
         li.OnIterate(std=1.0),
         2,
-        li.ConvexSet(diameter=0.1),
+        li.parts.ConvexSet(diameter=0.1),
         weight_decay=21.0,
     )
     assert printed_ratio(run.process) == pytest.approx(20 * 0.1 + 2.0)
@@ -128,7 +128,7 @@ def test_one_step_with_full_decay_is_a_gaussian_mechanism_in_any_dimension(dimen
     batches = li.FullBatch(records=1)
     for ratio in (0.003, 0.2):
         given = process(batches, 1, sensitivity=ratio, drift=ratio, lipschitz=math.inf, retain=0.0, dimension=dimension)
-        exact = li.GaussianDP(ratio).delta(ratio)
+        exact = li.notions.GaussianDP(ratio).delta(ratio)
         assert REGULARISED.apply(given).notion.delta(ratio) >= exact  # type: ignore[union-attr]
 
 

@@ -17,7 +17,7 @@ from lastiterate.theorems.window_tail import WINDOW_TAIL
 def run_of(records: int, rate: float, noise: float, steps: int, **others: object) -> li.Run:
     """Gradients of norm 1, step size 1."""
     loss = li.losses.network(clip=1.0)
-    return li.Run(loss, li.PoissonMean(records, rate), 1.0, li.OnIterate(std=noise), steps, **others)  # type: ignore[arg-type]
+    return li.Run(loss, li.parts.PoissonMean(records, rate), 1.0, li.OnIterate(std=noise), steps, **others)  # type: ignore[arg-type]
 
 
 def exact_step(records: int, rate: float, noise: float, others: float, cells: int) -> tuple[np.ndarray, np.ndarray]:
@@ -66,7 +66,7 @@ def test_they_are_not_far_above() -> None:
 @pytest.mark.parametrize("exception", [1e-4, 1e-12])
 def test_no_batch_is_counted_as_larger_than_it_is(records: int, rate: float, exception: float) -> None:
     """Given the range, every size is at most as likely as said to be exceeded; beside scipy's binomial law."""
-    batches, steps = li.PoissonMean(records, rate), 100
+    batches, steps = li.parts.PoissonMean(records, rate), 100
     fewest, most = batches.others(math.log(exception / steps))
     given = run_of(records, rate, 1.0, steps).process.but_for(exception)
     assert given.sampled[0] == pytest.approx(2 / (fewest + 1))
@@ -85,7 +85,7 @@ def test_the_record_that_is_alone_in_its_batch_is_compared_with_nothing() -> Non
     """Gradients up to 3 that change by 1 at most: an empty batch moves nothing, and the record alone moves by 3."""
     loss = li.losses.general(smoothness=1.0, gradient_sensitivity=1.0, clip=3.0)
     alone, seldom = (
-        li.Run(loss, li.PoissonMean(records, 0.2), 1.0, li.OnIterate(std=1.0), 1).process.but_for(1e-8)
+        li.Run(loss, li.parts.PoissonMean(records, 0.2), 1.0, li.OnIterate(std=1.0), 1).process.but_for(1e-8)
         for records in (4, 400)
     )
     assert alone.sampled[0] == pytest.approx(3.0)
@@ -95,7 +95,11 @@ def test_the_record_that_is_alone_in_its_batch_is_compared_with_nothing() -> Non
 def test_the_last_iterate_profits_as_well() -> None:
     """The distance before a window and the window itself take a batch as it is drawn."""
     run = li.Run(
-        li.losses.logistic(feature_norm=2.0, l2=0.05), li.PoissonMean(400, 0.1), 0.5, li.OnMeanGradient(std=0.3), 200
+        li.losses.logistic(feature_norm=2.0, l2=0.05),
+        li.parts.PoissonMean(400, 0.1),
+        0.5,
+        li.OnMeanGradient(std=0.3),
+        200,
     )
     fixed = li.Run(run.loss, li.FixedSize(400, 40), 0.5, run.noise, 200)
     ours, theirs = (WINDOW_TAIL.notion(one.process).epsilon(1e-5) for one in (run, fixed))

@@ -24,7 +24,7 @@ DELTA = 1e-6
 def test_constrained_convex_full_batches_for_ever(diameter: float, by_the_paper: float, most: float) -> None:
     """Sensitivity 0.1 of the noise, δ = 1e-6; the paper's value is Bok2024, Theorem 4.3."""
     given = process(FULL, 10**6, sensitivity=0.1, diameter=diameter)
-    paper = next(one for one in li.CATALOGUE if one.name == "bok2024/full-batch/constrained").apply(given)
+    paper = next(one for one in li.theorems.CATALOGUE if one.name == "bok2024/full-batch/constrained").apply(given)
     assert paper.epsilon(DELTA) == pytest.approx(by_the_paper, rel=2e-3)  # type: ignore[union-attr]
     assert BLOCK_MIXING.apply(given).epsilon(DELTA) <= most  # type: ignore[union-attr]
 
@@ -78,7 +78,7 @@ def test_a_block_shows_two_states_at_the_ends_of_the_domain(batches: object, fac
     given = process(batches, 100, sensitivity=0.3, lipschitz=factor, diameter=2.0)
     powers = factor ** np.arange(float(length))
     gap = 2.0 * factor**length + 0.3 * powers.sum()
-    exact = li.GaussianDP(gap / math.sqrt(float(np.square(powers).sum())))
+    exact = li.notions.GaussianDP(gap / math.sqrt(float(np.square(powers).sum())))
     epsilons = np.array([0.0, 0.5, 1.0, 2.0, 4.0])
     ends = ends_of(given, length)
     assert (ends.apart_delta(epsilons) >= exact.delta(epsilons) * (1 - 1e-9)).all()
@@ -153,4 +153,4 @@ def test_decay_alone_makes_a_network_converge() -> None:
     )
     report = li.account(run, delta=1e-5)
     assert report.best.theorem is REGULARISED_MIXING
-    assert report.epsilon < report.composition / 20
+    assert report.epsilon < report.epsilon_all_released / 20

@@ -15,7 +15,7 @@ from lastiterate.theorems.shift_engine import SHIFT_ENGINE, own_evidence, own_mu
 from processes import process, reasons
 
 DELTA = 1e-5
-each_theorem = pytest.mark.parametrize("theorem", li.CATALOGUE, ids=lambda theorem: theorem.name)
+each_theorem = pytest.mark.parametrize("theorem", li.theorems.CATALOGUE, ids=lambda theorem: theorem.name)
 
 
 @each_theorem
@@ -44,9 +44,9 @@ def test_what_is_about_every_iterate_holds_when_all_are_released(theorem: li.the
 
 
 def test_which_theorems_are_compositions() -> None:
-    named = {theorem.name for theorem in li.CATALOGUE if theorem.about is About.EVERY_ITERATE}
+    named = {theorem.name for theorem in li.theorems.CATALOGUE if theorem.about is About.EVERY_ITERATE}
     assert named == {"balls-and-bins", *(f"bok2024/{one}/composition" for one in ("full-batch", "cyclic", "random"))}
-    assert {theorem.name for theorem in li.CATALOGUE if theorem.grade is Grade.REPLAYED} == {
+    assert {theorem.name for theorem in li.theorems.CATALOGUE if theorem.grade is Grade.REPLAYED} == {
         "shift-engine",
         "random-order",
         "prepayment",
@@ -69,7 +69,7 @@ RUNS = {
 def test_the_order_of_the_catalogue_does_not_matter(name: str, loss: object) -> None:
     run = li.Run(loss, RUNS[name], 0.5, li.OnMeanGradient(std=0.5), 24)  # type: ignore[arg-type]
     found = [one.theorem.name for one in li.account(run, DELTA).guarantees]
-    for catalogue in (li.CATALOGUE[::-1], sorted(li.CATALOGUE, key=lambda one: one.citation)):
+    for catalogue in (li.theorems.CATALOGUE[::-1], sorted(li.theorems.CATALOGUE, key=lambda one: one.citation)):
         assert [one.theorem.name for one in li.account(run, DELTA, theorems=catalogue).guarantees] == found
 
 

@@ -50,9 +50,9 @@ def test_momentum_in_many_epochs() -> None:
     assert report.best.theorem.name == "linear-optimiser"
     assert report.mu == pytest.approx(2.594, abs=1e-3)
     assert filtered_mu(report.run, 0.0) == pytest.approx(100 / math.sqrt(2000), rel=5e-3)
-    assert report.composition == pytest.approx(li.GaussianDP(10.0).epsilon(1e-5), rel=1e-9)
-    assert report.sandwich.lower.epsilon == pytest.approx(
-        li.GaussianDP(filtered_mu(report.run, 0.0)).epsilon(1e-5), rel=1e-6
+    assert report.epsilon_all_released == pytest.approx(li.notions.GaussianDP(10.0).epsilon(1e-5), rel=1e-9)
+    assert report.lower_bound.epsilon == pytest.approx(
+        li.notions.GaussianDP(filtered_mu(report.run, 0.0)).epsilon(1e-5), rel=1e-6
     )
 
 
@@ -66,11 +66,11 @@ def test_composition_holds_for_all_and_no_other_theorem_says_anything(
     loss = replace(CONVEX, clip=1.0)
     given = a_run(optimizer, released, batches, 3, loss=loss)
     report, plain = li.account(given, 1e-5), li.account(a_run(None, li.LAST, batches, 3, loss=loss), 1e-5)
-    assert report.composition == pytest.approx(plain.composition, rel=1e-12)
+    assert report.epsilon_all_released == pytest.approx(plain.epsilon_all_released, rel=1e-12)
     for one in report.guarantees:
         assert one.theorem.about is About.EVERY_ITERATE or LINEAR in one.theorem.assumptions
     assert li.verify(report.certificate, given).accepted
-    assert report.sandwich.lower.epsilon <= report.epsilon
+    assert report.lower_bound.epsilon <= report.epsilon
     assert fact("no_batch_statistics") in report.assumptions
     assert li.account_each(given, 1e-5).worst == report.epsilon
 
@@ -97,7 +97,7 @@ def test_existing_runs_stay_what_they_were() -> None:
     ("more", "reasons"),
     [
         ({"domain": li.Ball(radius=1.0)}, [fact("not_covered", feature="projection")]),
-        ({"prox": li.L1(weight=0.1)}, [fact("not_covered", feature="prox")]),
+        ({"prox": li.parts.L1(weight=0.1)}, [fact("not_covered", feature="prox")]),
         ({"loss": li.losses.network(clip=1.0)}, [fact("not_linear", because=fact("loss_not_smooth"))]),
         (
             {"step_size": [0.01] * 99 + [0.02]},
@@ -129,7 +129,7 @@ def test_releases_on_the_way_are_composed() -> None:
 @pytest.mark.parametrize("adjacency", [li.REPLACE_ONE, li.notions.Adjacency.ZERO_OUT])
 def test_neighbours(adjacency: Any) -> None:
     mu, alike = (
-        next(one for one in li.CATALOGUE if one.name == "linear-optimiser")
+        next(one for one in li.theorems.CATALOGUE if one.name == "linear-optimiser")
         .notion(a_run(li.SGD(momentum=0.9), loss=LOGISTIC, adjacency=one).process)
         .mu  # type: ignore[attr-defined]
         for one in (adjacency, li.REPLACE_ONE)
@@ -151,7 +151,7 @@ def test_secret_orders_cost_less_than_known_ones() -> None:
     new_orders = li.account(a_run(li.SGD(momentum=0.9), batches=li.Shuffled(200, 10)), 1e-5)
     assert one_order.best.theorem.name == new_orders.best.theorem.name == "linear-optimiser/random-order"
     assert one_order.epsilon < known
-    assert new_orders.epsilon < new_orders.composition
+    assert new_orders.epsilon < new_orders.epsilon_all_released
     many = li.account(a_run(li.SGD(momentum=0.9), batches=li.Shuffled(4000, 10, each_epoch=False)), 1e-5)
     assert many.epsilon < li.account(a_run(li.SGD(momentum=0.9), batches=li.Cyclic(4000, 10)), 1e-5).epsilon
 
@@ -163,7 +163,7 @@ def test_quadratic_losses_lie_below(optimizer: Any, released: Any, batches: Any,
     loss = li.losses.general(smoothness=5.0, strong_convexity=curvature, gradient_sensitivity=2.0)
     for steps in (0.01, 0.2):
         report = li.account(a_run(optimizer, released, batches, 4, loss=loss, step_size=steps), 1e-5)
-        assert 0 < report.sandwich.lower.epsilon <= report.epsilon
+        assert 0 < report.lower_bound.epsilon <= report.epsilon
 
 
 def test_what_is_left_of_a_step_by_the_formulas_of_each_average() -> None:
@@ -187,7 +187,7 @@ def test_prepaid_momentum_is_between_the_lower_side_and_what_is_paid_afterwards(
         report = li.account(smooth_run(epochs), 1e-5)
         epsilons = {one.theorem.name: epsilon for one, epsilon in zip(report.guarantees, report.epsilons, strict=True)}
         assert report.best.theorem is PREPAID_MOMENTUM
-        assert report.sandwich.lower.epsilon < epsilons["linear-optimiser/prepaid"] < 0.9 * epsilons["linear-optimiser"]
+        assert report.lower_bound.epsilon < epsilons["linear-optimiser/prepaid"] < 0.9 * epsilons["linear-optimiser"]
         assert fact("record_unchanged") in report.assumptions
         assert li.verify(report.certificate).accepted
 
@@ -219,7 +219,7 @@ def test_payments_for_a_push_that_turns() -> None:
 def test_prepaid_and_other_turns_are_added_up() -> None:
     """Many epochs: what is paid for all turns but the last is no less than in all but an epoch of linear-optimiser."""
     process = smooth_run(60).process
-    paid_after = next(one for one in li.CATALOGUE if one.name == "linear-optimiser").notion(process).mu  # type: ignore[attr-defined]
+    paid_after = next(one for one in li.theorems.CATALOGUE if one.name == "linear-optimiser").notion(process).mu  # type: ignore[attr-defined]
     prepaid = max(_mus(process, 1e-8))
     assert math.sqrt(paid_after**2 - 1.3 * process.step_mu**2) < prepaid < paid_after
 

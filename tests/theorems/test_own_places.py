@@ -32,7 +32,7 @@ def never_below(seeds: range, replaced: bool) -> set[str]:
     met = set()
     for seed in seeds:
         instance = own_place_instance(np.random.default_rng(seed), replaced=replaced)
-        for theorem in li.CATALOGUE:
+        for theorem in li.theorems.CATALOGUE:
             answer = theorem.apply(instance.process)
             if isinstance(answer, li.theorems.Guarantee):
                 met.add(theorem.name)
@@ -122,7 +122,7 @@ def test_batches_say_what_they_are() -> None:
     assert batches.divisor == pytest.approx(100 / 7)
     usual, worst = batches.usual_sizes(math.log(1e-9)), batches.sizes
     assert 0 <= usual.smallest_share < 1 < usual.largest_share < worst.largest_share == 7
-    with raises("must_be", "batches", kind=li.InvalidInput, allowed="at most the number of records"):
+    with raises("must_be", "batches", kind=li.errors.InvalidInput, allowed="at most the number of records"):
         li.BallsAndBins(records=3, batches=4)
     assert not batches.allows_order(np.full(100, 7))
 

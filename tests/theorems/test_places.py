@@ -38,7 +38,7 @@ def test_fixed_orders(alike: bool, steps: int, releases: tuple[int, ...]) -> Non
         mus = np.array([mu_with_turns(cyclic, list(range(place, steps, 4))) for place in range(4)])
         assert SHIFT_ENGINE.apply(cyclic).notion.mu == pytest.approx(mus.max(), rel=1e-9)  # type: ignore[union-attr]
         shuffled = process_with(cyclic, li.Shuffled(records=40, batch_size=10, each_epoch=False))
-        exact = np.mean([li.GaussianDP(mu).delta(EPSILONS) for mu in mus], axis=0)
+        exact = np.mean([li.notions.GaussianDP(mu).delta(EPSILONS) for mu in mus], axis=0)
         assert RANDOM_ORDER.apply(shuffled).notion.delta(EPSILONS) == pytest.approx(exact, rel=1e-9)  # type: ignore[union-attr]
 
 
@@ -59,7 +59,7 @@ def test_new_orders_are_bounded_over_every_sequence(alike: bool, steps: int, rel
         assert isinstance(worst, li.theorems.Guarantee)
         assert isinstance(averaged, li.theorems.Guarantee)
         assert worst.notion.mu >= max(mus) * (1 - 1e-9)  # type: ignore[attr-defined]
-        exact = np.mean([li.GaussianDP(mu).delta(EPSILONS) for mu in mus], axis=0)
+        exact = np.mean([li.notions.GaussianDP(mu).delta(EPSILONS) for mu in mus], axis=0)
         assert (averaged.notion.delta(EPSILONS) >= exact * (1 - 1e-9)).all()
         assert (averaged.notion.delta(EPSILONS) <= worst.notion.delta(EPSILONS) * (1 + 1e-9)).all()
 
@@ -71,7 +71,7 @@ def test_many_places_are_grouped_to_the_safe_side() -> None:
     assert 128 < len(grouped.evidence.schedules) < 600
     after = np.arange(2000.0)[::-1]
     exact_mus = 0.5 * np.sqrt(1 / 2000 + 1 / (after + 1))  # 1 + (E − 1)/l of Boninsegna2023 VI-A, for every place
-    exact = np.mean([li.GaussianDP(mu).delta(EPSILONS) for mu in exact_mus], axis=0)
+    exact = np.mean([li.notions.GaussianDP(mu).delta(EPSILONS) for mu in exact_mus], axis=0)
     found = grouped.notion.delta(EPSILONS)
     assert (found >= exact * (1 - 1e-9)).all()
     assert (found <= exact * 1.03).all()

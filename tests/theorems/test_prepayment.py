@@ -161,7 +161,7 @@ def test_it_is_never_above_the_engine_but_for_its_exception() -> None:
 
 REFUSED = [
     ({"domain": li.Ball(radius=1.0)}, fact("not_covered", feature="projection")),
-    ({"prox": li.L1(weight=0.1)}, fact("not_covered", feature="prox")),
+    ({"prox": li.parts.L1(weight=0.1)}, fact("not_covered", feature="prox")),
     (
         {"loss": li.losses.general(gradient_sensitivity=1.0, smoothness=1.0, strong_convexity=0.0)},
         fact("lacks", what="clipped_gradients"),
@@ -215,7 +215,9 @@ def test_one_loud_step_prepays_for_many_turns(decay: float) -> None:
     report = li.account(run, 1e-5)
     assert report.certificate["proof"]["prepaid"]["largest"] > 50 * run.process.sensitivity[0]
     assert li.verify(report.certificate, run).accepted
-    assert li.GaussianDP(0.2).epsilon(1e-5) < report.epsilon < 0.1 * SHIFT_ENGINE.notion(run.process).epsilon(1e-5)
+    assert (
+        li.notions.GaussianDP(0.2).epsilon(1e-5) < report.epsilon < 0.1 * SHIFT_ENGINE.notion(run.process).epsilon(1e-5)
+    )
     assert li.account_each(run, 1e-5).worst <= report.epsilon
 
 

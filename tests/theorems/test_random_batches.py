@@ -34,7 +34,7 @@ def test_4_9_with_the_split_of_the_paper_is_not_better(window: int) -> None:
     steps, c, push = 2000, 0.98, 0.4
     given = process(BATCHES, steps, sensitivity=push, lipschitz=c)
     first = 2 * math.sqrt(2) * push * (c ** (window + 1) - c**steps) / (1 - c)
-    printed = compose([li.GaussianDP(first), sampled(2 * math.sqrt(2) * push, 1), sampled(2 * push, window)])
+    printed = compose([li.notions.GaussianDP(first), sampled(2 * math.sqrt(2) * push, 1), sampled(2 * push, window)])
     found = RANDOM_CONTRACTING.apply(given)
     assert found.epsilon(DELTA) <= printed.epsilon(DELTA) * (1 + 1e-6)  # type: ignore[union-attr]
     assert WINDOW_TAIL.apply(given).epsilon(DELTA) < found.epsilon(DELTA) / 2  # type: ignore[union-attr]
@@ -44,7 +44,9 @@ def test_4_9_with_the_split_of_the_paper_is_not_better(window: int) -> None:
 def test_4_10_with_the_split_of_the_paper_is_not_better(window: int) -> None:
     push, diameter = 0.2, 5.0
     given = process(BATCHES, 5000, sensitivity=push, diameter=diameter)
-    printed = compose([li.GaussianDP(math.sqrt(2 / window) * diameter), sampled(2 * math.sqrt(2) * push, window)])
+    printed = compose(
+        [li.notions.GaussianDP(math.sqrt(2 / window) * diameter), sampled(2 * math.sqrt(2) * push, window)]
+    )
     found = RANDOM_BOUNDED.apply(given)
     assert found.epsilon(DELTA) <= printed.epsilon(DELTA) * (1 + 1e-3)  # type: ignore[union-attr]
     assert WINDOW_TAIL.apply(given).epsilon(DELTA) < found.epsilon(DELTA)  # type: ignore[union-attr]
@@ -123,24 +125,24 @@ def test_poisson_steps_are_judged_by_batches_that_occur() -> None:
     assert run.process.but_for(1e-20).contraction < 1
     report = li.account(run, delta=1e-5)
     assert report.best.theorem is WINDOW_TAIL
-    assert report.epsilon < report.composition / 1.5
+    assert report.epsilon < report.epsilon_all_released / 1.5
     assert li.verify(report.certificate).accepted
 
 
 def test_means_over_the_actual_size_take_the_smallest_batch_that_occurs() -> None:
     run = li.Run(
-        li.losses.network(clip=1.0), li.PoissonMean(records=10_000, rate=0.1), 0.1, li.OnIterate(std=0.01), 100
+        li.losses.network(clip=1.0), li.parts.PoissonMean(records=10_000, rate=0.1), 0.1, li.OnIterate(std=0.01), 100
     )
     fewest, most = run.batches.others(math.log(1e-8 / 100))  # type: ignore[attr-defined]
     assert 600 < fewest < 1000 < most < 1400
     assert run.process.sensitivity[0] == pytest.approx(0.2)
     assert run.process.but_for(1e-8).sensitivity[0] == pytest.approx(0.2 / (fewest + 1))
     fixed = li.Run(run.loss, li.FixedSize(records=10_000, batch_size=fewest + 1), 0.1, run.noise, 100)
-    ours, theirs = (li.account(one, delta=1e-5).composition for one in (run, fixed))
+    ours, theirs = (li.account(one, delta=1e-5).epsilon_all_released for one in (run, fixed))
     assert ours >= theirs * (1 - 1e-6)
 
 
-@pytest.mark.parametrize("kind", [li.Poisson, li.PoissonMean])
+@pytest.mark.parametrize("kind", [li.Poisson, li.parts.PoissonMean])
 @pytest.mark.parametrize("exception", [1e-4, 1e-12, 500e-30])
 def test_batches_are_of_unusual_size_no_more_often_than_is_said(kind: type[li.Poisson], exception: float) -> None:
     """Exact, from scipy's binomial law: at each of 500 steps a five-hundredth of it."""
@@ -157,7 +159,9 @@ def test_batches_are_of_unusual_size_no_more_often_than_is_said(kind: type[li.Po
 
 def test_the_probability_of_unusual_batches_is_added() -> None:
     """Whatever is chosen for the δ that is asked for: the bound of the same batches, and what is left out."""
-    run = li.Run(li.losses.network(clip=1.0), li.PoissonMean(records=1000, rate=0.1), 0.1, li.OnIterate(std=0.004), 500)
+    run = li.Run(
+        li.losses.network(clip=1.0), li.parts.PoissonMean(records=1000, rate=0.1), 0.1, li.OnIterate(std=0.004), 500
+    )
     for theorem in (RANDOM_COMPOSITION, WINDOW_TAIL):
         found = theorem.apply(run.process).notion  # type: ignore[union-attr]
         for delta, exception in ((1e-5, 1e-8), (1e-9, 1e-12), (0.01, 1e-6)):
@@ -208,10 +212,10 @@ def test_assumptions_are_asked_of_batches_that_occur() -> None:
 
 
 def test_noise_on_a_sum_that_is_divided_by_the_actual_size_is_refused() -> None:
-    with raises("no_fixed_divisor", "noise", kind=li.InvalidInput):
+    with raises("no_fixed_divisor", "noise", kind=li.errors.InvalidInput):
         li.Run(
             li.losses.network(clip=1.0),
-            li.PoissonMean(records=100, rate=0.1),
+            li.parts.PoissonMean(records=100, rate=0.1),
             0.1,
             li.OnGradientSum(multiplier=1.0, clip=1.0),
             10,

@@ -39,7 +39,7 @@ def test_large_last_steps_are_not_hidden_by_small_ones() -> None:
     changing = process(FULL, 40, sensitivity=pushes, diameter=2.0)
     alone = process(FULL, 5, sensitivity=0.5, diameter=2.0)
     exact = 0.5  # mu of the last step alone
-    assert REFLECTION.notion(changing).epsilon(1e-6) >= li.GaussianDP(exact).epsilon(1e-6)
+    assert REFLECTION.notion(changing).epsilon(1e-6) >= li.notions.GaussianDP(exact).epsilon(1e-6)
     assert REFLECTION.notion(changing).epsilon(1e-6) >= 0.9 * REFLECTION.notion(alone).epsilon(1e-6)
 
 

@@ -175,11 +175,13 @@ def test_every_record_of_a_fixed_order(last: str, shape: str, left: int, on_sum:
     after = np.append(np.cumprod(factors[:0:-1])[::-1], 1.0)
     deviation = float(run.process.noise[0]) * np.sqrt(np.square(after).sum())
     mus = [2 * PUSH * eta * float((after / by[at])[at == place].sum()) / deviation for place in range(every)]
-    worst = np.max([li.GaussianDP(mu).delta(EPSILONS) for mu in mus], axis=0)
+    worst = np.max([li.notions.GaussianDP(mu).delta(EPSILONS) for mu in mus], axis=0)
     assert "shift-engine" in held(run.process, worst * (1 - 1e-9))
     report = li.account_each(run, delta=1e-3)
     own = [report.epsilon_of(record) for record in range(8)]
-    least = [li.GaussianDP(mus[record // 3]).epsilon(1e-3) if record // 3 < every else 0.0 for record in range(8)]
+    least = [
+        li.notions.GaussianDP(mus[record // 3]).epsilon(1e-3) if record // 3 < every else 0.0 for record in range(8)
+    ]
     assert all(np.array(own) >= np.array(least) * (1 - 1e-9))
     assert own[7] > 0 if last == "smaller" else own[6] == own[7] == 0.0
     assert li.lower_bound(run, delta=1e-3).epsilon <= li.account(run, delta=1e-3).epsilon
@@ -229,7 +231,7 @@ def test_the_average_has_the_weights_of_the_batches() -> None:
     run, _ = run_of(li.Shuffled(8, 3, last="smaller"), False, "growing", 1)
     mus = mus_by_place(*(one[None] for one in (run.process.sensitivity, run.process.noise, run.process.lipschitz)))[0]
     weights = (3 / 8, 3 / 8, 2 / 8)
-    expected = sum(w * li.GaussianDP(float(mu)).delta(EPSILONS) for w, mu in zip(weights, mus, strict=True))
+    expected = sum(w * li.notions.GaussianDP(float(mu)).delta(EPSILONS) for w, mu in zip(weights, mus, strict=True))
     for theorem in (RANDOM_ORDER, EPOCH_BY_EPOCH):
         assert theorem.notion(run.process).delta(EPSILONS) == pytest.approx(expected, rel=1e-6)
     assert (HIDDEN_EPOCHS.notion(run.process).delta(EPSILONS) <= expected * 1.002).all()  # chords

@@ -87,9 +87,9 @@ def said(work: Callable[[], Any]) -> dict[str, Any]:
     """The kind and the text of an error; of one of the library, also its code, its field and its values."""
     try:
         work()
-    except (li.InvalidInput, RuntimeError, OSError) as error:
+    except (li.errors.InvalidInput, RuntimeError, OSError) as error:
         told = {"kind": type(error).__name__, "text": str(error)}
-        if isinstance(error, li.LastIterateError):
+        if isinstance(error, li.errors.LastIterateError):
             told |= {"code": error.code, "field": error.field, "got": error.got, **error.values}
         return told
     return {}

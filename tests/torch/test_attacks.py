@@ -358,7 +358,7 @@ def train_twice() -> None:
     ],
 )
 def test_loops_that_are_not_the_run(attack: Callable[[], None], code: str, values: dict[str, int]) -> None:
-    with raises(code, kind=li.InvalidInput, **values):
+    with raises(code, kind=li.errors.InvalidInput, **values):
         attack()
 
 
@@ -392,7 +392,7 @@ def test_an_average_that_ends_early_is_charged_as_every_iterate(released: Any) -
         steps.accumulate(*batch)
         steps.step()
     report = steps.finish(stopped=True).report(1e-5)
-    assert report.epsilon == pytest.approx(report.composition)
+    assert report.epsilon == pytest.approx(report.epsilon_all_released)
     assert li.account(run.first(30), 1e-5).epsilon < 0.9 * report.epsilon
 
 
@@ -401,7 +401,7 @@ def test_the_last_iterate_beside_an_average_is_charged() -> None:
     trained = PrivateTrainer(nn.Linear(4, 3).double(), cross_entropy, run, DATA).fit()
     alone = trained.report(1e-5).epsilon
     trained.releases.charge(60, "the last iterate")
-    assert trained.report(1e-5).epsilon == pytest.approx(trained.report(1e-5).composition)
+    assert trained.report(1e-5).epsilon == pytest.approx(trained.report(1e-5).epsilon_all_released)
     assert trained.report(1e-5).epsilon > 1.1 * alone
 
 
@@ -458,7 +458,7 @@ def test_files_that_no_training_has_written(tmp_path: Path) -> None:
         {"released": (torch.zeros(15, dtype=torch.float64),)},
     ):
         file.write_bytes(forged(content, **changes))
-        with raises("checkpoint_damaged", kind=li.InvalidInput):
+        with raises("checkpoint_damaged", kind=li.errors.InvalidInput):
             trainer.fit(file, 0.0)
     file.write_bytes(content)
     trainer.dataset = DATA

@@ -233,7 +233,7 @@ def test_another_number_of_processes_is_another_run(found: Found) -> None:
 
 def test_alone_without_a_group() -> None:
     assert team_of() is ALONE
-    with raises("processes_not_initialised", kind=li.InvalidInput):
+    with raises("processes_not_initialised", kind=li.errors.InvalidInput):
         Processes()
 
 

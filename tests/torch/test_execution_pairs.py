@@ -56,7 +56,7 @@ BATCHES: dict[str, Any] = {
 OPTIMIZERS: dict[str, tuple[Any, Callable[..., Any]]] = {
     "plain": (li.SGD(), lambda weights, rate: torch.optim.SGD(weights, rate)),
     "momentum": (li.SGD(momentum=0.6), lambda weights, rate: torch.optim.SGD(weights, rate, momentum=0.6)),
-    "Adam": (li.Adam(floor=0.1), lambda weights, rate: torch.optim.Adam(weights, rate, eps=0.1)),
+    "Adam": (li.Adam(eps=0.1), lambda weights, rate: torch.optim.Adam(weights, rate, eps=0.1)),
 }
 ADJACENCIES = {"zero out": li.ZERO_OUT, "replace": li.REPLACE_ONE, "add or remove": li.ADD_OR_REMOVE_ONE}
 FACTORS: dict[str, tuple[str, ...]] = {
@@ -400,9 +400,12 @@ def by_hand(row: Row, run: li.Run, book: Book) -> Any:
             weights = weights + first
         else:
             by = run.optimizer
-            first, second = by.beta1 * first + (1 - by.beta1) * noisy, by.beta2 * second + (1 - by.beta2) * noisy**2
-            square = second / (1 - by.beta2 ** (step + 1))
-            weights = weights - size * first / (1 - by.beta1 ** (step + 1)) / (np.sqrt(square) + by.floor)
+            first, second = (
+                by.betas[0] * first + (1 - by.betas[0]) * noisy,
+                by.betas[1] * second + (1 - by.betas[1]) * noisy**2,
+            )
+            square = second / (1 - by.betas[1] ** (step + 1))
+            weights = weights - size * first / (1 - by.betas[0] ** (step + 1)) / (np.sqrt(square) + by.eps)
     return weights
 
 

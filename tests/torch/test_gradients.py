@@ -401,7 +401,7 @@ def test_gradients_that_are_not_finite_are_refused() -> None:
     network = network_of(LAYERS["mlp"][0])
     inputs, targets = records(lambda: rows(4))
     inputs[2, 1] = torch.nan
-    with raises("record_gradients_not_finite", kind=li.InvalidInput):
+    with raises("record_gradients_not_finite", kind=li.errors.InvalidInput):
         LayerByLayer(network).add(inputs, targets, totals_of(network), 1.0)
 
 

@@ -98,7 +98,7 @@ def batches(size: int = 32) -> Any:
 
 def test_a_train_loss_is_a_leak_and_validation_on_public_data_is_charged(tmp_path: Path) -> None:
     callback = RecordReleases(RUN, public=["val_*"])
-    with pytest.warns(li.PrivacyLeak, match="^train_loss is treated as"):
+    with pytest.warns(li.errors.PrivacyLeak, match="^train_loss is treated as"):
         trainer(tmp_path, callback).fit(Module(), batches(), batches())
     assert callback.releases.steps == (5, 10, 15, 20)
     assert [one.step for one in callback.releases.uncharged] == list(range(20))  # computed before each step
@@ -208,7 +208,7 @@ def test_what_is_refused_at_the_start(
     tmp_path: Path, run: Any, module: Any, callbacks: Any, code: str, values: dict[str, Any]
 ) -> None:
     callback = RecordReleases(run, public=["val_*"])
-    with raises(code, kind=li.InvalidInput, **values):
+    with raises(code, kind=li.errors.InvalidInput, **values):
         trainer(tmp_path, callback, *callbacks).fit(module, batches(), batches())
     assert callback.recording.taken == 0
 

@@ -407,7 +407,7 @@ MISUSES: dict[str, Misuse] = {
 @pytest.mark.parametrize("name", MISUSES)
 def test_one_sentence_says_what_is_wrong(name: str) -> None:
     misuse, code, field, values = MISUSES[name]
-    with raises(code, field, kind=li.InvalidInput, **values) as caught:
+    with raises(code, field, kind=li.errors.InvalidInput, **values) as caught:
         misuse()
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 330
@@ -459,8 +459,8 @@ def test_groups_of_parameters_with_their_own_rates_are_composed() -> None:
     trained = PrivateTrainer(model.double(), cross_entropy, smooth, DATA, optimizer=optimizer).fit()
     report = trained.report(1e-5)
     assert trained.run.optimizer.described == "SGD with parameter groups"
-    assert report.epsilon == report.composition
-    assert report.epsilon == pytest.approx(li.account(RUN, 1e-5).composition, rel=1e-3)
+    assert report.epsilon == report.epsilon_all_released
+    assert report.epsilon == pytest.approx(li.account(RUN, 1e-5).epsilon_all_released, rel=1e-3)
     assert not torch.equal(first, model[0].weight)
 
 

@@ -87,7 +87,7 @@ def test_the_vectors_of_a_spectral_norm_do_not_leave(kind: str) -> None:
 def test_buffers_that_change_are_refused(how: str) -> None:
     module = Remembering(how)
     before = {name: one.clone() for name, one in module.named_buffers()}
-    with pytest.raises(li.InvalidInput) as caught:
+    with pytest.raises(li.errors.InvalidInput) as caught:
         trained(module)
     assert caught.value.code in ("buffer_changed", "model_mixes_records")
     assert before.keys() == dict(module.named_buffers()).keys()

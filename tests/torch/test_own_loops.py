@@ -126,14 +126,14 @@ def test_other_trainings_and_loaders_are_refused(tmp_path: Path) -> None:
     run, file = a_run(), tmp_path / "state"
     batches, steps = begun(run, file, checkpoint_every=0.0)
     walked(batches, steps, 4)
-    with raises("checkpoint_in_use", kind=li.InvalidInput) as caught:
+    with raises("checkpoint_in_use", kind=li.errors.InvalidInput) as caught:
         begun(run, file)
     del batches, steps, caught  # whose traceback holds what failed
-    with raises("checkpoint_of_another_run", kind=li.InvalidInput):
+    with raises("checkpoint_of_another_run", kind=li.errors.InvalidInput):
         begun(run, file, data=TensorDataset(FEATURES + 1, LABELS))
-    with raises("checkpoint_of_another_run", kind=li.InvalidInput):
+    with raises("checkpoint_of_another_run", kind=li.errors.InvalidInput):
         begun(run.with_noise(2.0), file)
-    with raises("checkpoint_of_another_run", kind=li.InvalidInput):
+    with raises("checkpoint_of_another_run", kind=li.errors.InvalidInput):
         PrivateTrainer(a_model(), cross_entropy, run, DATA).fit(file)
     model, plain = a_model(), DataLoader(DATA, batch_size=8)
     with raises("checkpoint_needs_new_loader", "checkpoint"):

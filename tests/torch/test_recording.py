@@ -33,7 +33,9 @@ def test_metrics_are_charged_kept_inside_or_leaks() -> None:
     book = recording()
     book.metric("val_loss", [5])
     book.metric("loss", [5])
-    with pytest.warns(li.PrivacyLeak, match=re.escape(worded("leak_recorded", what="accuracy, reported to wandb"))):
+    with pytest.warns(
+        li.errors.PrivacyLeak, match=re.escape(worded("leak_recorded", what="accuracy, reported to wandb"))
+    ):
         book.metric("accuracy", [5, 6], "reported to wandb")
     book.taken = 20
     assert book.releases.charged == [ReleaseEntry(5, "val_loss")]
@@ -69,7 +71,7 @@ def test_an_end_that_nobody_planned_is_told() -> None:
     assert report.run.steps == 12
     assert report.caveats == (fact("stopped_early", taken=12, planned=20),)
     assert str(report).startswith("DO NOT RELEASE: the training stopped after 12 of 20 steps")
-    with raises("no_step_recorded", kind=li.Unavailable):
+    with raises("no_step_recorded", kind=li.errors.Unavailable):
         recording().report(DELTA)
 
 
@@ -101,7 +103,7 @@ def test_the_memory_of_an_optimiser_costs_every_iterate() -> None:
     for book, memory in ((plain, False), (whole, True)):
         book.taken = 60
         assert book.checkpoint(60, "last.ckpt", memory=memory)
-    every = li.account(run, DELTA).composition
+    every = li.account(run, DELTA).epsilon_all_released
     assert plain.report(DELTA).epsilon < whole.report(DELTA).epsilon == every
     assert EVERY in whole.report(DELTA).assumptions
     assert EVERY not in plain.report(DELTA).assumptions
@@ -142,7 +144,7 @@ def test_a_book_goes_on_where_it_was() -> None:
     assert later.releases == first.releases
     assert not later.caveats[1:]
     recording(releases=Releases()).begin(8)
-    with raises("recording_used", kind=li.InvalidInput, steps=8):
+    with raises("recording_used", kind=li.errors.InvalidInput, steps=8):
         later.begin(0)
     later.begin(4)  # steps 5 to 8 are taken again, with new noise
     assert later.caveats[1] == fact("leaked", what=((worded("steps_taken_again"), (4,)),))
@@ -152,7 +154,7 @@ def test_a_book_goes_on_where_it_was() -> None:
     ("field", "options"), [("public", {"public": [3]}), ("inside", {"inside": [""]}), ("releases", {"releases": [5]})]
 )
 def test_bad_declarations_are_refused(field: str, options: dict[str, Any]) -> None:
-    with pytest.raises(li.InvalidInput) as caught:
+    with pytest.raises(li.errors.InvalidInput) as caught:
         recording(**options)
     assert caught.value.field == field
 
@@ -230,7 +232,7 @@ def used(size: int, order: str, accumulated: int = 1, devices: int = 1) -> dict[
 def test_loaders_that_do_otherwise(
     batches: Any, planned: tuple[Any, Any, int, int], code: str, values: dict[str, Any]
 ) -> None:
-    with raises(code, kind=li.InvalidInput, **values) as caught:
+    with raises(code, kind=li.errors.InvalidInput, **values) as caught:
         Planned(*planned).check(replace(RUN, batches=batches))
     assert caught.value.values.get("batches", batches.described) == batches.described
 

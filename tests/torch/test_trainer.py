@@ -188,7 +188,7 @@ def test_noisy_values_are_on_a_public_grid_and_none_is_lost() -> None:
     grid = 2.0 ** (math.frexp(0.3)[1] - 1 - 20)
     assert bool((torch.round(noisy / grid) * grid == noisy).all())
     assert float((noisy - value).std()) == pytest.approx(0.3, rel=0.07)
-    with raises("noise_lost", kind=li.InvalidInput, noise=1e-9):
+    with raises("noise_lost", kind=li.errors.InvalidInput, noise=1e-9):
         Tensors().noisy(1e9 * value, 1e-9, source, 30)
     assert Tensors().noisy(value.to("meta"), 0.3, source, 20).is_meta
 
@@ -200,7 +200,7 @@ KINDS = (
     li.Shuffled(RECORDS, 8, each_epoch=False),
     li.FixedSize(RECORDS, 5),
     li.Poisson(RECORDS, 0.05),
-    li.PoissonMean(RECORDS, 0.3),
+    li.parts.PoissonMean(RECORDS, 0.3),
     li.BallsAndBins(RECORDS, 4),
 )
 
@@ -261,7 +261,7 @@ def test_smooth_losses_have_hidden_states() -> None:
         li.losses.network(clip=0.5, smoothness=0.5), li.Cyclic(RECORDS, 4), 0.05, li.OnGradientSum(1.0, 0.5), 60,
     )  # fmt: skip
     report = PrivateTrainer(a_model(), cross_entropy, run, DATA).fit().report(1e-5)
-    assert report.epsilon < 0.8 * report.composition
+    assert report.epsilon < 0.8 * report.epsilon_all_released
     assert report.epsilon == pytest.approx(li.account(run, 1e-5).epsilon, rel=1e-3)
 
 
@@ -269,7 +269,7 @@ def test_a_target_is_met() -> None:
     run = a_run(1.0, li.Poisson(RECORDS, 0.25), adjacency=li.ADD_OR_REMOVE_ONE)
     trainer = PrivateTrainer(a_model(), cross_entropy, run, DATA, epsilon=2.0, delta=1e-5)
     assert 1.99 < trainer.fit().report(1e-5).epsilon <= 2.0
-    shorter = PrivateTrainer(a_model(), cross_entropy, run, DATA, epsilon=3.0, delta=1e-5, free=li.STEPS)
+    shorter = PrivateTrainer(a_model(), cross_entropy, run, DATA, epsilon=3.0, delta=1e-5, free="steps")
     assert shorter.run.steps < run.steps
     assert shorter.fit().report(1e-5).epsilon <= 3.0
     with raises("epsilon_without_delta", "epsilon"):
@@ -319,7 +319,7 @@ def test_a_training_that_was_killed_goes_on(optimizer: Any, tmp_path: Path) -> N
         PrivateTrainer(parts, cross_entropy, run, KillsAfter(5 * 8 + 3), seed=0, releases=[2]).fit(file, 0.0)
     assert file.stat().st_mode & 0o777 == 0o600
     other = PrivateTrainer(a_model(), cross_entropy, run.with_noise(1.1), KillsAfter(math.inf), seed=0, releases=[2])
-    with raises("checkpoint_of_another_run", kind=li.InvalidInput):
+    with raises("checkpoint_of_another_run", kind=li.errors.InvalidInput):
         other.fit(file, 0.0)
     rest = KillsAfter(7 * 8)
     again = a_model()
@@ -356,7 +356,7 @@ def test_other_records_of_the_same_number_are_refused(tmp_path: Path) -> None:
         resumed(Changed(left=4 * RECORDS), file)
     key = torch.load(io.BytesIO(file.read_bytes()[len(_FORMAT) + 32 :]), weights_only=True)
     assert key["data"] == data_identity(Changed(), key["key"]) != data_identity(Changed(), "ab" * 32)
-    with raises("checkpoint_of_another_run", kind=li.InvalidInput):
+    with raises("checkpoint_of_another_run", kind=li.errors.InvalidInput):
         resumed(Changed(added=1e-3), file)
     resumed(Changed(), file)
     assert not file.exists()
@@ -378,7 +378,7 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
     content[-100] ^= 1
     for wrong in (bytes(content), content[:50], b""):
         file.write_bytes(wrong)
-        with raises("checkpoint_damaged", kind=li.InvalidInput):
+        with raises("checkpoint_damaged", kind=li.errors.InvalidInput):
             PrivateTrainer(a_model(), cross_entropy, run, KillsAfter(math.inf)).fit(file, 0.0)
 
 
@@ -403,7 +403,7 @@ def test_frozen_parameters_stay_and_adapters_are_trained() -> None:
 
 def test_domains_and_proximal_maps() -> None:
     for optimizer in (None, li.Adam()):
-        run = a_run(0.5, domain=li.Ball(radius=0.2), prox=li.L1(weight=0.01), optimizer=optimizer)
+        run = a_run(0.5, domain=li.Ball(radius=0.2), prox=li.parts.L1(weight=0.01), optimizer=optimizer)
         model = a_model()
         PrivateTrainer(model, cross_entropy, run, DATA).fit()
         assert float(last_of(model).norm()) <= 0.2 * (1 + 1e-9)

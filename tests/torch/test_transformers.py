@@ -50,7 +50,7 @@ def test_losses_are_leaks_and_evaluations_on_public_data_are_charged(tmp_path: P
     executed = trainer(
         tmp_path, callback, logging_strategy="steps", logging_steps=10, eval_strategy="steps", eval_steps=5
     )
-    with pytest.warns(li.PrivacyLeak) as told:
+    with pytest.warns(li.errors.PrivacyLeak) as told:
         executed.train()
     assert sorted(str(one.message).split()[0] for one in told) == ["grad_norm", "loss", "train_loss"]
     assert [(one.step, one.what) for one in callback.releases.charged] == [(k, "eval_loss") for k in (5, 10, 15, 20)]
@@ -75,7 +75,7 @@ def test_checkpoints_are_charged_and_hold_more_than_weights(tmp_path: Path) -> N
     assert report.caveats == ()
 
     whole = RecordReleases(RUN, inside=TRAINING)
-    with pytest.warns(li.PrivacyLeak):
+    with pytest.warns(li.errors.PrivacyLeak):
         trainer(tmp_path, whole, logging_strategy="steps", logging_steps=8, **saving).train()
     [leaked] = whole.report(DELTA).caveats
     what = dict(dict(leaked.values)["what"])  # type: ignore[arg-type,call-overload]
@@ -165,7 +165,7 @@ def test_what_is_refused_at_the_start(
     tmp_path: Path, run: Any, inside: Any, options: Any, code: str, values: dict[str, Any]
 ) -> None:
     callback = RecordReleases(run, inside=inside)
-    with raises(code, kind=li.InvalidInput, **values):
+    with raises(code, kind=li.errors.InvalidInput, **values):
         trainer(tmp_path, callback, **options).train()
     assert callback.recording.taken == 0
 

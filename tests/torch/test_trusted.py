@@ -112,7 +112,7 @@ ATTACKS: dict[str, tuple[Attack, ...]] = {
 @pytest.mark.parametrize("own", [True, False], ids=["li.torch.loader", "DataLoader"])
 @pytest.mark.parametrize("attack", [attack for attacks in ATTACKS.values() for attack in attacks])
 def test_every_attack_is_refused(attack: Attack, own: bool) -> None:
-    with pytest.raises(li.InvalidInput):
+    with pytest.raises(li.errors.InvalidInput):
         attack(*begun(None if own else of_pytorch()))
 
 
@@ -228,6 +228,6 @@ def test_a_record_that_is_not_finite_is_named_as_such(value: float, place: Any) 
 def test_the_lock_of_a_checkpoint_follows_no_link(tmp_path: Path) -> None:
     elsewhere, file = tmp_path / "elsewhere", tmp_path / "state"
     os.symlink(elsewhere, f"{file}.lock")
-    with pytest.raises(li.InvalidInput):
+    with pytest.raises(li.errors.InvalidInput):
         begun(checkpoint=file)
     assert not elsewhere.exists()

@@ -95,7 +95,7 @@ def test_no_flipped_bit_loads_another_state_or_raises_anything_else(tmp_path: Pa
         for place in range(8 * len(content)):
             file.seek(place // 8)
             file.write(bytes([content[place // 8] ^ (1 << (place % 8))]))
-            with raises("checkpoint_damaged", kind=li.InvalidInput):
+            with raises("checkpoint_damaged", kind=li.errors.InvalidInput):
                 keeper.found(State(0, training.start))
             file.seek(place // 8)
             file.write(content[place // 8 : place // 8 + 1])
@@ -106,14 +106,14 @@ def test_cut_and_lengthened_files_are_refused(tmp_path: Path) -> None:
     training = a_training()
     content = checkpoint_file.encoded(a_state(training), training)
     for wrong in [content[:length] for length in range(0, len(content), 7)] + [content + b"\0", b"", content[::-1]]:
-        with raises("checkpoint_damaged", kind=li.InvalidInput):
+        with raises("checkpoint_damaged", kind=li.errors.InvalidInput):
             loaded(wrong, training, tmp_path)
 
 
 def test_a_file_in_the_place_of_another(tmp_path: Path) -> None:
     one, two = a_training(), a_training(start=np.ones(2))
     for state_of, asked in ((one, two), (two, one)):
-        with raises("checkpoint_of_another_run", kind=li.InvalidInput):
+        with raises("checkpoint_of_another_run", kind=li.errors.InvalidInput):
             loaded(checkpoint_file.encoded(a_state(state_of), state_of), asked, tmp_path)
 
 
@@ -129,7 +129,7 @@ def test_words_that_the_run_does_not_allow(words: dict[str, Any], tmp_path: Path
     training = a_training()
     state = a_state(training)
     assert same(loaded(rebuilt(state, training), training, tmp_path), state)
-    with pytest.raises(li.InvalidInput):
+    with pytest.raises(li.errors.InvalidInput):
         loaded(rebuilt(state, training, **words), training, tmp_path)
 
 
@@ -138,7 +138,7 @@ def test_a_part_of_the_randomness_cannot_be_changed_beyond_its_range(tmp_path: P
     state = a_state(training)
     for name, value in (("state", 2**128), ("state", -1), ("inc", 2**200), ("state", "1"), ("state", 1.5)):
         inner = {**state.randomness["state"], name: value}
-        with raises("checkpoint_damaged", kind=li.InvalidInput):
+        with raises("checkpoint_damaged", kind=li.errors.InvalidInput):
             loaded(rebuilt(state, training, randomness={**state.randomness, "state": inner}), training, tmp_path)
 
 
@@ -160,7 +160,7 @@ def test_a_part_of_the_randomness_cannot_be_changed_beyond_its_range(tmp_path: P
 )
 def test_arrays_that_the_run_does_not_allow(change: dict[str, Any], tmp_path: Path) -> None:
     training = a_training()
-    with raises("checkpoint_damaged", kind=li.InvalidInput):
+    with raises("checkpoint_damaged", kind=li.errors.InvalidInput):
         loaded(rebuilt(replace(a_state(training), **change), training), training, tmp_path)
 
 
@@ -183,17 +183,17 @@ def test_a_small_file_cannot_ask_for_memory(tmp_path: Path) -> None:
     training = a_training()
     words = b'{"identity": "", "step": 4, "randomness": null}'
     for claimed in (2**40, 2**63, 2**64 - 1):
-        with raises("checkpoint_damaged", kind=li.InvalidInput):
+        with raises("checkpoint_damaged", kind=li.errors.InvalidInput):
             loaded(with_checksum(claimed.to_bytes(8, "big") + words), training, tmp_path)
-    with raises("checkpoint_damaged", kind=li.InvalidInput):
+    with raises("checkpoint_damaged", kind=li.errors.InvalidInput):
         loaded(with_checksum((200_000).to_bytes(8, "big") + b"[" * 200_000), training, tmp_path)
-    with raises("checkpoint_damaged", kind=li.InvalidInput):
+    with raises("checkpoint_damaged", kind=li.errors.InvalidInput):
         loaded(with_checksum((60_000).to_bytes(8, "big") + b"[" * 60_000), training, tmp_path)
     with (tmp_path / "large").open("wb") as file:
         file.truncate(2**40)  # takes no room on the disk
-    with raises("checkpoint_damaged", kind=li.InvalidInput):
+    with raises("checkpoint_damaged", kind=li.errors.InvalidInput):
         Keeper(tmp_path / "large", 30.0, checkpoint_file.ArraysFile(training)).found(State(0, training.start))
-    with raises("checkpoint_damaged", kind=li.InvalidInput):
+    with raises("checkpoint_damaged", kind=li.errors.InvalidInput):
         Keeper(tmp_path, 30.0, checkpoint_file.ArraysFile(training)).found(State(0, training.start))
 
 
@@ -297,7 +297,7 @@ def test_data_of_any_kind_of_fixed_length(dtype: str, tmp_path: Path) -> None:
 
 def test_strings_of_no_fixed_length_are_refused(tmp_path: Path) -> None:
     features = np.array(["a", "b"] * 6, np.dtypes.StringDType())
-    with raises("checkpoint_of_objects", kind=li.InvalidInput):
+    with raises("checkpoint_of_objects", kind=li.errors.InvalidInput):
         li.train(a_training().run, (features, LABELS), loss=gradients, start=np.zeros(2), checkpoint=tmp_path / "s",
                  checkpoint_every=0)  # fmt: skip
 
@@ -311,7 +311,7 @@ def test_a_training_with_another_loss_is_refused(tmp_path: Path) -> None:
     run, file = a_training().run, tmp_path / "state"
     with pytest.raises(KeyboardInterrupt):
         li.train(run, (FEATURES, LABELS), loss=stopping, start=np.zeros(2), checkpoint=file, checkpoint_every=0)
-    with raises("checkpoint_of_another_run", kind=li.InvalidInput):
+    with raises("checkpoint_of_another_run", kind=li.errors.InvalidInput):
         li.train(run, (FEATURES, LABELS), loss=gradients, start=np.zeros(2), checkpoint=file)
     with pytest.raises(KeyboardInterrupt):
         li.train(run, (FEATURES, LABELS), loss=stopping, start=np.zeros(2), checkpoint=file)

@@ -105,21 +105,21 @@ def test_another_training_is_refused(
     stop_after(monkeypatch, 10)
     with pytest.raises(Killed):
         li.train(a_run(), DATA, checkpoint=file, checkpoint_every=0)
-    with raises("checkpoint_of_another_run", kind=li.InvalidInput):
+    with raises("checkpoint_of_another_run", kind=li.errors.InvalidInput):
         li.train(**({"run": a_run(), "data": DATA, "checkpoint": file} | change))  # type: ignore[arg-type]
 
 
 def test_a_file_that_is_no_checkpoint(tmp_path: Path) -> None:
     file = tmp_path / "state"
     file.write_text("hello")
-    with raises("checkpoint_damaged", kind=li.InvalidInput):
+    with raises("checkpoint_damaged", kind=li.errors.InvalidInput):
         li.train(a_run(), DATA, checkpoint=file)
     file.write_bytes(b"PK\x03\x04 cut off")
-    with raises("checkpoint_damaged", kind=li.InvalidInput):
+    with raises("checkpoint_damaged", kind=li.errors.InvalidInput):
         li.train(a_run(), DATA, checkpoint=file)
-    with raises("checkpoint_folder", kind=li.InvalidInput):
+    with raises("checkpoint_folder", kind=li.errors.InvalidInput):
         li.train(a_run(), DATA, checkpoint=tmp_path / "no" / "folder")
-    with raises("must_be", "checkpoint", kind=li.InvalidInput, allowed="a file name"):
+    with raises("must_be", "checkpoint", kind=li.errors.InvalidInput, allowed="a file name"):
         li.train(a_run(), DATA, checkpoint=3)  # type: ignore[arg-type]
 
 
@@ -128,7 +128,7 @@ def test_two_trainings_cannot_share_one(tmp_path: Path) -> None:
     file = tmp_path / "state"
 
     def gradients(weights: np.ndarray, features: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        with raises("checkpoint_in_use", kind=li.InvalidInput):
+        with raises("checkpoint_in_use", kind=li.errors.InvalidInput):
             li.train(a_run(), DATA, checkpoint=file)
         return np.zeros((len(features), 3))
 

@@ -118,7 +118,7 @@ def test_limits_below_the_range_of_normal_numbers_are_rounded_down() -> None:
     rows = np.full((1, 1), 1e36, np.float32)
     moved = _sum(run, rows, np.array([1.0]), np.zeros(1), slice(None))
     assert abs(float(moved[0])) <= 1.05e-9
-    with raises("batches_round_too_much", "batches", kind=li.InvalidInput):
+    with raises("batches_round_too_much", "batches", kind=li.errors.InvalidInput):
         linear_arithmetic(run, np.float32, 1)
 
 
@@ -150,7 +150,7 @@ def test_a_small_sensitivity_is_compared_with_the_rounding_of_long_gradients() -
     loss = li.losses.general(smoothness=1.0, strong_convexity=0.0, gradient_sensitivity=1e-13, clip=1.0)
     run = li.Run(loss, li.FullBatch(1024), 1.0, li.OnIterate(1.0), 1)
     objective = EachRecord(lambda w, x, y: x, linear_data((np.ones((1024, 1)), np.zeros(1024)), 1024, None, None))
-    with raises("batches_round_too_much", "batches", kind=li.InvalidInput):
+    with raises("batches_round_too_much", "batches", kind=li.errors.InvalidInput):
         objective.arithmetic(run, 1)
 
 
@@ -179,7 +179,7 @@ def test_hidden_iterates_stray_by_no_more_than_is_charged() -> None:
         assert np.sqrt(steps * parameters) * 2.0**-finer / 2 <= STRAYING / 2
     steep = li.losses.general(smoothness=1e12, weak_convexity=1e12, gradient_sensitivity=1.0)
     run = li.Run(steep, li.FullBatch(1), 1.0, li.OnIterate(1.0), 5)
-    with raises("rounding_amplified", kind=li.InvalidInput):
+    with raises("rounding_amplified", kind=li.errors.InvalidInput):
         li.train(run, ([[0.0]], [0.0]), loss=lambda w, x, y: x, start=[0.0])
 
 
@@ -259,7 +259,7 @@ def test_every_records_own_epsilon_includes_the_straying_of_iterates() -> None:
 
 def test_sums_that_double_precision_cannot_hold_are_refused() -> None:
     run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(10**11), 0.5, li.OnMeanGradient(0.1), 1)
-    with raises("batches_round_too_much", "batches", kind=li.InvalidInput):
+    with raises("batches_round_too_much", "batches", kind=li.errors.InvalidInput):
         linear_arithmetic(run, np.float64, 3)
     assert IN_SINGLE_PRECISION.factor(10**6, random=False) < 1.001 < IN_SINGLE_PRECISION.factor(10**10, random=False)
     assert IN_DOUBLE_PRECISION.factor(10**6, random=True) < 1.001 < IN_SINGLE_PRECISION.factor(10**6, random=True)
@@ -300,9 +300,9 @@ def test_noise_that_the_iterate_swallows_is_refused(noise: float) -> None:
     """At 10¹⁵ doubles lie 0.125 apart, so that noise of 0.0075 changes nothing."""
     run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(4), 0.5, li.OnIterate(std=noise), 3)
     data = (np.eye(4), [1, -1, 1, -1])
-    with raises("noise_lost_in_rounding", kind=li.InvalidInput):
+    with raises("noise_lost_in_rounding", kind=li.errors.InvalidInput):
         li.train(run, data, start=np.full(4, 1e15))
-    with raises("noise_lost_in_rounding", kind=li.InvalidInput):
+    with raises("noise_lost_in_rounding", kind=li.errors.InvalidInput):
         li.train(run, data, start=np.full(4, noise * 1e8))
     assert li.train(run, data, start=np.full(4, noise * 1e5)).private
 
@@ -318,7 +318,7 @@ def test_a_gradient_beyond_what_the_loss_declares_is_cut() -> None:
 def test_gradients_without_a_bound_are_held_to_their_sensitivity() -> None:
     loss = li.losses.general(smoothness=1.0, strong_convexity=0.0, gradient_sensitivity=1e-6)
     run = li.Run(loss, li.FullBatch(1), 1.0, li.OnIterate(1.0), 1)
-    with raises("gradients_too_large", kind=li.InvalidInput):
+    with raises("gradients_too_large", kind=li.errors.InvalidInput):
         li.train(run, ([[1.0]], [0]), loss=lambda w, x, y: 1e6 * x, start=[0.0])
     objective = EachRecord(lambda w, x, y: x, linear_data(([[1.0]], [0]), 1, None, None), sensitivity=1e-6)
     assert objective.arithmetic(run, 1).factor <= 1.001
@@ -341,7 +341,12 @@ def test_one_long_row_does_not_copy_the_data(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "notion", [li.GaussianDP(0.5), li.GaussianDP(0.5).compose(3), li.notions.Profile(epsilons=[1.0], deltas=[1e-3])]
+    "notion",
+    [
+        li.notions.GaussianDP(0.5),
+        li.notions.GaussianDP(0.5).compose(3),
+        li.notions.Profile(epsilons=[1.0], deltas=[1e-3]),
+    ],
 )
 def test_a_displaced_guarantee_is_a_little_worse(notion: object) -> None:
     moved = as_computed(notion, 1e-4)
@@ -356,13 +361,13 @@ def test_a_displaced_guarantee_is_a_little_worse(notion: object) -> None:
 
 def test_displaced_gaussians_meet_the_exact_triangle() -> None:
     """N(0), N(m), N(m + μ), N(2m + μ): the profile of the ends is that of μ + 2m, and a displaced profile is above it."""
-    displaced = Displaced(li.GaussianDP(0.5), 1e-3)
-    exact = li.GaussianDP(0.5 + 2e-3)
-    assert as_computed(li.GaussianDP(0.5), 1e-3).mu == pytest.approx(exact.mu, rel=1e-12)  # type: ignore[attr-defined]
+    displaced = Displaced(li.notions.GaussianDP(0.5), 1e-3)
+    exact = li.notions.GaussianDP(0.5 + 2e-3)
+    assert as_computed(li.notions.GaussianDP(0.5), 1e-3).mu == pytest.approx(exact.mu, rel=1e-12)  # type: ignore[attr-defined]
     epsilons = np.linspace(0, 4, 41)
     assert (np.asarray(displaced.delta(epsilons)) >= np.asarray(exact.delta(epsilons)) * (1 - 1e-12)).all()
     averaged = as_computed(li.notions.AveragedGaussianDP(mus=[0.0, 0.5], weights=[0.5, 0.5]), 1e-3)
-    half = (np.asarray(exact.delta(epsilons)) + np.asarray(li.GaussianDP(2e-3).delta(epsilons))) / 2
+    half = (np.asarray(exact.delta(epsilons)) + np.asarray(li.notions.GaussianDP(2e-3).delta(epsilons))) / 2
     assert np.asarray(averaged.delta(epsilons)) == pytest.approx(half, rel=1e-9)
 
 

@@ -33,7 +33,7 @@ OPTIMIZERS: tuple[tuple[Any, Any], ...] = (
     ),
     (li.Adam(), lambda w, d: torch.optim.Adam([w], lr=0.3, weight_decay=d)),
     (
-        li.Adam(beta1=0.7, beta2=0.9, decoupled=True),
+        li.Adam(betas=(0.7, 0.9), decoupled=True),
         lambda w, d: torch.optim.AdamW([w], lr=0.3, betas=(0.7, 0.9), weight_decay=d),
     ),
 )
@@ -137,20 +137,20 @@ def test_a_state_without_its_memory_is_refused(tmp_path: Path, monkeypatch: pyte
     stop_after(monkeypatch, 5)
     with pytest.raises(Killed):
         li.train(a_run(None, noise=0.1), DATA, seed=1, checkpoint=file, checkpoint_every=0)
-    with raises("checkpoint_of_another_run", kind=li.InvalidInput):
+    with raises("checkpoint_of_another_run", kind=li.errors.InvalidInput):
         li.train(a_run(li.SGD(momentum=0.9), noise=0.1), DATA, seed=1, checkpoint=file)
 
 
 def test_projections_and_proximal_maps_follow_every_step() -> None:
     for optimizer, _ in OPTIMIZERS:
-        run = a_run(optimizer, li.AVERAGE(), 0.1, domain=li.Ball(radius=0.1), prox=li.L1(weight=0.01))
+        run = a_run(optimizer, li.AVERAGE(), 0.1, domain=li.Ball(radius=0.1), prox=li.parts.L1(weight=0.01))
         trained = li.train(run, DATA, releases=[5])
         assert np.linalg.norm(trained.weights) <= 0.1 + 1e-12
         assert np.isfinite(trained.report(1e-5).epsilon)
 
 
 def test_an_optimiser_without_an_update_is_not_trained() -> None:
-    with raises("update_unknown", "optimizer", kind=li.InvalidInput, name="lion"):
+    with raises("update_unknown", "optimizer", kind=li.errors.InvalidInput, name="lion"):
         li.train(a_run("lion", noise=0.1), DATA)
 
 
@@ -167,5 +167,5 @@ def test_rounding_is_nothing_beside_the_noise() -> None:
         grid, weight = 2.0**-step.finer / 2 * math.sqrt(50), released.weight(299, 300)
         assert grid * max(math.sqrt(300) * felt, 1 / weight) <= STRAYING / 4
     far = a_run(li.SGD(), li.AVERAGE(), 1e-6, steps=12)
-    with raises("noise_lost_in_rounding", kind=li.InvalidInput):
+    with raises("noise_lost_in_rounding", kind=li.errors.InvalidInput):
         li.train(far, DATA, start=[1e4, 0.0, 0.0, 0.0])

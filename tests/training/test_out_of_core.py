@@ -137,7 +137,7 @@ def test_what_is_refused_is_refused_in_the_same_words(place: Any, value: float, 
         (mapped(tmp_path, rows), sides),
         ParquetRecords(written(tmp_path / "parquet", rows, sides), target="label"),
     ):
-        with pytest.raises(li.InvalidInput, match=said):
+        with pytest.raises(li.errors.InvalidInput, match=said):
             li.train(run, data, seed=1)
 
 
@@ -151,7 +151,7 @@ def test_shapes_counts_and_kinds_are_checked(tmp_path: Path) -> None:
         ((mapped(tmp_path, ROWS.astype(complex), "c"), SIDES), "features must be real numbers"),
         ((rows, np.ma.masked_less(SIDES, 0)), "no masked entries"),
     ):
-        with pytest.raises(li.InvalidInput, match=said):
+        with pytest.raises(li.errors.InvalidInput, match=said):
             li.train(a_run(li.FullBatch(MOST)), data)
 
 
@@ -163,7 +163,7 @@ def test_a_checkpoint_knows_the_data_wherever_they_lie(tmp_path: Path, monkeypat
         with pytest.raises(Killed):
             li.train(run, (ROWS, SIDES), seed=1, checkpoint=file, checkpoint_every=0)
         other = mapped(tmp_path, np.where(np.arange(MOST)[:, None] == 20_000, ROWS / 2, ROWS), "other")
-        with raises("checkpoint_of_another_run", kind=li.InvalidInput):
+        with raises("checkpoint_of_another_run", kind=li.errors.InvalidInput):
             li.train(run, (other, SIDES), seed=1, checkpoint=file)
         again = li.train(run, data, seed=1, checkpoint=file)
         assert np.array_equal(again.weights, expected.weights)
@@ -197,7 +197,7 @@ def test_sources_of_ones_own_are_read_once_before_training(tmp_path: Path) -> No
     assert np.array_equal(found.weights, li.train(run, (ROWS, SIDES), seed=1).weights)
     assert own.read == MOST + 5 * 7000
     for wrong in (1, -1):
-        with raises("pieces_shapes", "data", kind=li.InvalidInput):
+        with raises("pieces_shapes", "data", kind=li.errors.InvalidInput):
             li.train(run, OfOnesOwn(wrong))
 
 
@@ -273,26 +273,26 @@ def test_columns_are_chosen_by_name(tmp_path: Path) -> None:
 def test_columns_that_are_not_there_are_refused(arguments: Any, said: str, tmp_path: Path) -> None:
     table = {"x0": [1.0, 2.0], "x1": [1, None], "text": ["a", "b"], "label": [1, -1]}
     pq.write_table(pa.table(table), tmp_path / "one.parquet")
-    with pytest.raises(li.InvalidInput, match=said):
+    with pytest.raises(li.errors.InvalidInput, match=said):
         ParquetRecords(tmp_path, **arguments)
 
 
 def test_files_that_are_missing_damaged_changed_or_have_gaps_are_refused(tmp_path: Path) -> None:
-    with raises("parquet_not_found", "path", kind=li.InvalidInput):
+    with raises("parquet_not_found", "path", kind=li.errors.InvalidInput):
         ParquetRecords(tmp_path / "*.parquet", target="y")
     file = tmp_path / "one.parquet"
     file.write_bytes(b"text")
-    with raises("parquet_not_read", "path", kind=li.InvalidInput):
+    with raises("parquet_not_read", "path", kind=li.errors.InvalidInput):
         ParquetRecords(file, target="y")
     pq.write_table(pa.table({"x": [1.0, None], "y": [1, 0]}), file)
-    with raises("column_has_missing", "data", kind=li.InvalidInput, column="x"):
+    with raises("column_has_missing", "data", kind=li.errors.InvalidInput, column="x"):
         ParquetRecords(file, target="y").take([0])
     source = ParquetRecords(file, target="y")
     os.utime(file, ns=(1, 1))
-    with raises("parquet_changed", kind=li.InvalidInput):
+    with raises("parquet_changed", kind=li.errors.InvalidInput):
         source.take([0])
     pq.write_table(pa.table({"x": [1.0], "y": [0.5]}), tmp_path / "two.parquet")
-    with raises("target_types_differ", "target", kind=li.InvalidInput):
+    with raises("target_types_differ", "target", kind=li.errors.InvalidInput):
         ParquetRecords(tmp_path, target="y")
 
 
@@ -302,11 +302,11 @@ def test_a_copy_on_disk_replaces_nothing(tmp_path: Path) -> None:
     assert isinstance(rows, np.memmap)
     assert np.array_equal(rows, ROWS)
     assert np.array_equal(sides, SIDES)
-    with raises("memmap_exists", "folder", kind=li.InvalidInput):
+    with raises("memmap_exists", "folder", kind=li.errors.InvalidInput):
         source.to_memmap(tmp_path / "copy")
 
 
-@pytest.mark.filterwarnings("ignore::lastiterate.PrivacyLeak")
+@pytest.mark.filterwarnings("ignore::lastiterate.errors.PrivacyLeak")
 @pytest.mark.parametrize("intercept", [True, False])
 def test_estimators_do_not_copy_mapped_features(intercept: bool, tmp_path: Path) -> None:
     for model, targets in (

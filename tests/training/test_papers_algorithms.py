@@ -91,7 +91,7 @@ def test_balle_algorithm_1_noisy_projected_sgd() -> None:
 def test_asoodeh_regularised_after_clipping() -> None:
     """(1 − λ)w − (η/|B|)·Σ clip + σZ, the batch a Poisson sample, divided by its own size."""
     step_size, noise, clip, shrink = 0.4, 0.7, 0.5, 0.1
-    batches = li.PoissonMean(RECORDS, 0.4)
+    batches = li.parts.PoissonMean(RECORDS, 0.4)
     x = np.zeros(2)
     for chosen, normal in replayed(batches, 8):
         total = sum((clipped(gradient(x, record), clip) for record in chosen), np.zeros(2))
@@ -109,7 +109,7 @@ def test_kong_proximal_cyclic() -> None:
         moved = x - step_size / SIZE * sum(clipped(gradient(x, record), clip) for record in chosen) + noise * normal
         x = np.sign(moved) * np.maximum(np.abs(moved) - step_size * 0.3, 0)
     loss = li.losses.logistic(feature_norm=10.0, clip=clip)
-    run = li.Run(loss, batches, step_size, li.OnIterate(std=noise), li.epochs(2), prox=li.L1(0.3))
+    run = li.Run(loss, batches, step_size, li.OnIterate(std=noise), li.epochs(2), prox=li.parts.L1(0.3))
     assert li.train(run, (FEATURES, LABELS), seed=3).weights == pytest.approx(x, abs=1e-3)
 
 

@@ -62,7 +62,7 @@ def test_for_users_with_several_records(plans: li.training.Plans) -> None:
     assert ", replace up to 3 records of one user, " in str(found)
     assert "one user" not in str(plans)
     assert found.best.expected_error > plans.best.expected_error
-    with raises("must_be", "user_records", kind=li.InvalidInput, allowed="at most records = 2000"):
+    with raises("must_be", "user_records", kind=li.errors.InvalidInput, allowed="at most records = 2000"):
         planned(user_records=2001)
 
 
@@ -152,6 +152,6 @@ def test_the_table_the_json_and_the_plot(plans: li.training.Plans, tmp_path: Pat
     ids=str,
 )
 def test_bad_input_is_one_sentence(changes: Any, field: str, message: str) -> None:
-    with pytest.raises(li.LastIterateError, match=message) as caught:
+    with pytest.raises(li.errors.LastIterateError, match=message) as caught:
         planned(**changes)
     assert caught.value.field == field  # type: ignore[attr-defined]

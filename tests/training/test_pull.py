@@ -82,5 +82,5 @@ def test_runs_with_a_limit_are_convex_and_can_be_written_down(tmp_path: object) 
     li.write_run(run, tmp_path / "run.toml")  # type: ignore[operator]
     assert li.read_run(tmp_path / "run.toml") == run  # type: ignore[operator]
     for wrong in ({"pull": 0.7}, {"pull": 0.7, "classes": 10, "clip": 1.0}):
-        with raises("pull_and_clip", "pull", kind=li.InvalidInput):
+        with raises("pull_and_clip", "pull", kind=li.errors.InvalidInput):
             li.losses.softmax(feature_norm=1.0, **wrong)  # type: ignore[arg-type]

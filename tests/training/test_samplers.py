@@ -14,7 +14,7 @@ from chances import LEVEL, POWER, as_likely, of_these_cells, of_this_spread, pow
 from lastiterate.numerics.randomness import Source
 from lastiterate.training.samplers import Sampler
 
-POISSON = (li.Poisson, li.PoissonMean)
+POISSON = (li.Poisson, li.parts.PoissonMean)
 
 
 def included(batches: object, steps: int) -> np.ndarray:

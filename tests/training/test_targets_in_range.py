@@ -22,7 +22,7 @@ def trained(loss: li.Loss, target: float, **precision: object) -> np.ndarray:
 @pytest.mark.parametrize("precision", [{"features": np.float32}, {"dtype": np.float32}], ids=str)
 @pytest.mark.parametrize("target", [1e39, -1e39, 1e300])
 def test_infinite_in_single_precision(loss: li.Loss, precision: dict[str, object], target: float) -> None:
-    with raises("targets_too_large", "targets", kind=li.InvalidInput, dtype="float32"):
+    with raises("targets_too_large", "targets", kind=li.errors.InvalidInput, dtype="float32"):
         trained(loss, target, **precision)
 
 

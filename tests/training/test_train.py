@@ -28,7 +28,7 @@ BATCHES = (
     li.Shuffled(RECORDS, 8, each_epoch=False),
     li.FixedSize(RECORDS, 8),
     li.Poisson(RECORDS, 0.4),
-    li.PoissonMean(RECORDS, 0.4),
+    li.parts.PoissonMean(RECORDS, 0.4),
 )
 
 
@@ -48,7 +48,7 @@ def test_every_step_is_the_update_as_written(batches: li.FullBatch, clip: float 
         gradients = [logistic_gradient(weights, x, y) for x, y in zip(FEATURES[chosen], LABELS[chosen], strict=True)]
         if clip is not None:
             gradients = [g * min(1.0, clip / np.linalg.norm(g)) for g in gradients]
-        size = max(len(gradients), 1) if isinstance(batches, li.PoissonMean) else batches.divisor
+        size = max(len(gradients), 1) if isinstance(batches, li.parts.PoissonMean) else batches.divisor
         weights = (1 - 0.7 * 0.15) * weights - 0.7 * np.sum(gradients, axis=0) / size
     found = li.train(run, (FEATURES, LABELS), seed=5)
     assert found.weights == pytest.approx(weights, abs=1e-12)
@@ -121,13 +121,17 @@ def test_softmax() -> None:
         gradient = np.outer(x, np.full(3, 1 / 3) - np.eye(3)[label])
         expected -= gradient * min(1.0, 0.4 / np.linalg.norm(gradient)) / RECORDS
     assert found == pytest.approx(expected, abs=1e-12)
-    with raises("classes_missing", "classes", kind=li.InvalidInput):
+    with raises("classes_missing", "classes", kind=li.errors.InvalidInput):
         li.train(run, (FEATURES, labels))
 
 
 @pytest.mark.parametrize(
     ("prox", "expected"),
-    [(li.L1(weight=1.0), [1.5, 0.0]), (li.ElasticNet(l1=1.0, l2=2.0), [0.75, 0.0]), (li.NuclearNorm(weight=1.0), None)],
+    [
+        (li.parts.L1(weight=1.0), [1.5, 0.0]),
+        (li.parts.ElasticNet(l1=1.0, l2=2.0), [0.75, 0.0]),
+        (li.parts.NuclearNorm(weight=1.0), None),
+    ],
 )
 def test_proximal_maps(prox: object, expected: list[float] | None) -> None:
     run = li.Run(li.losses.ridge(feature_norm=1.0, clip=1.0), li.FullBatch(1), 0.5, SILENT, 1, prox=prox)  # type: ignore[arg-type]
@@ -138,7 +142,9 @@ def test_proximal_maps(prox: object, expected: list[float] | None) -> None:
     assert found == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize(("domain", "expected"), [(li.Ball(radius=1.0), [0.6, 0.8]), (li.Box(2.0, 2), [1.0, 1.0])])
+@pytest.mark.parametrize(
+    ("domain", "expected"), [(li.Ball(radius=1.0), [0.6, 0.8]), (li.parts.Box(2.0, 2), [1.0, 1.0])]
+)
 def test_projections(domain: object, expected: list[float]) -> None:
     run = li.Run(li.losses.ridge(feature_norm=1.0, clip=1.0), li.FullBatch(1), 0.5, SILENT, 1, domain)  # type: ignore[arg-type]
     found = li.train(run, (np.zeros((1, 2)), [0.0]), start=[3.0, 4.0], seed=0).weights
@@ -174,19 +180,21 @@ def test_sparse_input_float32_and_secure_noise() -> None:
 )
 def test_bad_data(data: object, said: str) -> None:
     run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(RECORDS), 0.5, SILENT, 1)
-    with pytest.raises(li.InvalidInput, match=said):
+    with pytest.raises(li.errors.InvalidInput, match=said):
         li.train(run, data)  # type: ignore[arg-type]
 
 
 def test_what_cannot_be_trained() -> None:
     network = li.Run(li.losses.network(clip=1.0), li.FullBatch(RECORDS), 0.5, SILENT, 1)
-    with raises("loss_not_given", "loss", kind=li.InvalidInput):
+    with raises("loss_not_given", "loss", kind=li.errors.InvalidInput):
         li.train(network, (FEATURES, LABELS))
-    convex_set = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(RECORDS), 0.5, SILENT, 1, li.ConvexSet(1.0))
-    with raises("no_projection", "domain", kind=li.InvalidInput):
+    convex_set = li.Run(
+        li.losses.logistic(feature_norm=1.0), li.FullBatch(RECORDS), 0.5, SILENT, 1, li.parts.ConvexSet(1.0)
+    )
+    with raises("no_projection", "domain", kind=li.errors.InvalidInput):
         li.train(convex_set, (FEATURES, LABELS))
     run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(RECORDS), 0.5, SILENT, 1)
-    with raises("start_shape", "start", kind=li.InvalidInput):
+    with raises("start_shape", "start", kind=li.errors.InvalidInput):
         li.train(run, (FEATURES, LABELS), start=[0.0])
 
 
@@ -200,7 +208,7 @@ def test_released_iterates_are_returned_and_charged() -> None:
     assert found.report(1e-5).epsilon > 1.05 * li.account(run, 1e-5).epsilon
     again = li.train(run.first(4), (FEATURES, LABELS), seed=2).weights
     assert li.train(run, (FEATURES, LABELS), releases=[4], seed=2).released[4] == pytest.approx(again)
-    with raises("must_be", "releases", kind=li.InvalidInput, allowed="at most steps = 12"):
+    with raises("must_be", "releases", kind=li.errors.InvalidInput, allowed="at most steps = 12"):
         li.train(run, (FEATURES, LABELS), releases=[13])
 
 
@@ -217,13 +225,13 @@ def test_a_gradient_of_ones_own_is_clipped_record_by_record() -> None:
     one = li.train(runs[0], (FEATURES, LABELS), seed=1).weights
     two = li.train(runs[1], (FEATURES, LABELS), loss=gradients, start=np.zeros(3), seed=1).weights
     assert one == pytest.approx(two, abs=1e-12)
-    with raises("start_not_given", "start", kind=li.InvalidInput):
+    with raises("start_not_given", "start", kind=li.errors.InvalidInput):
         li.train(runs[1], (FEATURES, LABELS), loss=gradients)
-    with raises("gradients_shape", "loss", kind=li.InvalidInput):
+    with raises("gradients_shape", "loss", kind=li.errors.InvalidInput):
         li.train(runs[1], (FEATURES, LABELS), loss=lambda *_: np.zeros(3), start=np.zeros(3))
-    with raises("gradients_not_finite", "loss", kind=li.InvalidInput):
+    with raises("gradients_not_finite", "loss", kind=li.errors.InvalidInput):
         li.train(runs[1], (FEATURES, LABELS), loss=lambda *_: np.full((8, 3), np.nan), start=np.zeros(3))
-    with raises("must_be", "loss", kind=li.InvalidInput, allowed="a function of weights, features and targets"):
+    with raises("must_be", "loss", kind=li.errors.InvalidInput, allowed="a function of weights, features and targets"):
         li.train(runs[1], (FEATURES, LABELS), loss=3, start=np.zeros(3))  # type: ignore[arg-type]
 
 
@@ -283,9 +291,9 @@ def test_a_row_of_absurd_length_is_one_of_the_declared_length(length: float, dty
 
 
 def test_the_domain_is_that_of_the_weights() -> None:
-    for domain in (li.Box(side=0.05, dimension=2), li.Unbounded(dimension=1)):
+    for domain in (li.parts.Box(side=0.05, dimension=2), li.Unbounded(dimension=1)):
         run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(RECORDS), 0.5, li.OnIterate(0.1), 3, domain)
-        with raises("domain_dimension", kind=li.InvalidInput, weights=3):
+        with raises("domain_dimension", kind=li.errors.InvalidInput, weights=3):
             li.train(run, (FEATURES, LABELS))
 
 
@@ -310,7 +318,7 @@ def test_own_gradients_are_cut_to_what_the_loss_declares() -> None:
 )
 def test_more_that_is_refused(change: dict[str, object], said: str) -> None:
     run = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(RECORDS), 0.5, SILENT, 1)
-    with pytest.raises(li.InvalidInput, match=said):
+    with pytest.raises(li.errors.InvalidInput, match=said):
         li.train(**({"run": run, "data": (FEATURES, LABELS)} | change))  # type: ignore[arg-type]
 
 

@@ -118,7 +118,7 @@ def test_what_cannot_be_executed_is_refused(data: Any, tmp_path: Path) -> None:
         (run, data, {"forget": removed, "releases": [7]}, "releases"),
         (run, (stored, data[1]), {"forget": removed}, "data"),
     ):
-        with pytest.raises(li.LastIterateError) as caught:
+        with pytest.raises(li.errors.LastIterateError) as caught:
             li.train(given, source, **more)  # type: ignore[arg-type]
         assert caught.value.field == field
 

@@ -73,7 +73,7 @@ def test_a_second_request_goes_on_from_the_first(
     assert second.run.steps == 20 + both.steps
     assert list(second.released) == [20, 20 + plan.steps]
     assert second.removed == (5, 9)
-    with raises("forgotten_not_named", "forget", kind=li.InvalidInput, got="[9]"):
+    with raises("forgotten_not_named", "forget", kind=li.errors.InvalidInput, got="[9]"):
         li.train(run, data, forget=both.of([9], [5]), trained=first)
 
 
@@ -117,7 +117,7 @@ def test_what_cannot_go_on_is_refused(
         ({"forget": removed, "trained": earlier, "releases": [22]}, "releases"),
         ({"trained": earlier}, "forget"),
     ):
-        with pytest.raises(li.InvalidInput) as caught:
+        with pytest.raises(li.errors.InvalidInput) as caught:
             li.train(run, data, **more)  # type: ignore[arg-type]
         assert caught.value.field == field
 
@@ -127,5 +127,5 @@ def test_adaptive_plans_release_what_came_before_a_request(run: li.Run, data: An
     end = 20 + both.further[0]
     trained = li.train(run, data, forget=both.of([5], [9]), releases=[3, 20, end])
     assert list(trained.released) == [3, 20, end]
-    with raises("releases_not_planned", "releases", kind=li.InvalidInput):
+    with raises("releases_not_planned", "releases", kind=li.errors.InvalidInput):
         li.train(run, data, forget=both.of([5], [9]), releases=[21])

@@ -96,7 +96,9 @@ def test_gradients_of_large_batches_are_computed_in_parts() -> None:
 
 @pytest.mark.parametrize("kind", [li.Cyclic, li.Shuffled])
 def test_a_training_goes_on_after_a_smaller_batch(kind: Any, tmp_path: Any) -> None:
-    run = li.Run(LOSS, kind(11, 4, last="smaller"), li.steps(0.5, {2: 0.1}), li.OnMeanGradient(std=0.3), li.epochs(3))
+    run = li.Run(
+        LOSS, kind(11, 4, last="smaller"), li.multistep(0.5, {2: 0.1}), li.OnMeanGradient(std=0.3), li.epochs(3)
+    )
     at_once = li.train(run, (FEATURES, TARGETS), seed=5, releases=[3, 4]).weights
     again = li.train(run, (FEATURES, TARGETS), seed=5, releases=[3, 4], checkpoint=tmp_path / "kept").weights
     assert np.array_equal(at_once, again)

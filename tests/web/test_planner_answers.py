@@ -176,7 +176,7 @@ def test_the_python_of_every_kind_is_the_run(section: str) -> None:
 
 
 def test_the_python_of_schedules_and_of_what_rounding_adds() -> None:
-    run = replace(example(), step_size=li.cosine(0.5, end=0.1), adjacency=li.ZERO_OUT, beforehand_mu=0.1, steps=30)
+    run = replace(example(), step_size=li.cosine(0.5, end=0.1), adjacency=li.ZERO_OUT, prior_mu=0.1, steps=30)
     run = replace(run, arithmetic=run.expected_arithmetic)
     names: Table = {}
     exec(run_to_python(run, 1e-5).partition("report =")[0], names)

@@ -7,7 +7,6 @@ from lastiterate.accounting.each import RecordReport
 from lastiterate.accounting.forgetting_certificate import ForgettingVerdict
 from lastiterate.accounting.forgotten import Forgetting, Removed
 from lastiterate.accounting.report import Report
-from lastiterate.accounting.sandwich import Sandwich
 from lastiterate.accounting.select import Selection
 from lastiterate.accounting.selection_certificate import SelectionVerdict
 from lastiterate.accounting.verdict import PageVerdict, Verdict
@@ -22,7 +21,6 @@ __all__ = [
     "RecordReport",
     "Removed",
     "Report",
-    "Sandwich",
     "Selection",
     "SelectionVerdict",
     "Verdict",

@@ -34,7 +34,7 @@ def account(
     released as well. `group`: the indices of all records of one person, to get a guarantee for that person. With batches in
     a fixed order it matters which records they are; otherwise only how many.
 
-    `theorems`: what is tried instead of the catalogue, such as [*li.CATALOGUE, MINE] with a theorem of your own.
+    `theorems`: what is tried instead of the catalogue, such as [*li.theorems.CATALOGUE, MINE] with a theorem of your own.
     """
     report = account_by(checked_theorems(theorems), run, delta, releases, group)
     if not of_the_library(report.best.theorem):
@@ -44,7 +44,7 @@ def account(
 
 def _check_against_instances(report: Report) -> None:
     """What the library proves is above every instance; of a theorem that somebody brings along nobody knows."""
-    lower = report.sandwich.lower
+    lower = report.lower_bound
     if lower.epsilon > report.epsilon * (1 + _ROUNDING):
         raise InvalidInput(
             "theorem_false",

@@ -61,7 +61,7 @@ class Alternative:
 
 def hiding_helps_little(report: Report) -> bool:
     """Whether ε is nearly that of releasing every iterate; not asked for the records of one person."""
-    return not report.members and report.composition <= _LITTLE_BETTER * report.epsilon
+    return not report.members and report.epsilon_all_released <= _LITTLE_BETTER * report.epsilon
 
 
 def cheaper(report: Report) -> tuple[Alternative, ...]:

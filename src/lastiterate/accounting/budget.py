@@ -22,7 +22,7 @@ from lastiterate.accounting.report import Report
 from lastiterate.algorithms.files import write_text
 from lastiterate.algorithms.run import Run
 from lastiterate.display import card, folded, headline, lines, preformatted, summary
-from lastiterate.errors import NON_NEGATIVE, Incompatible, InvalidInput, checked_number, must_be, shown
+from lastiterate.errors import NON_NEGATIVE, Incompatible, InvalidInput, checked_choice, checked_number, must_be, shown
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.gaussian import GaussianDP
@@ -51,7 +51,7 @@ class Budget:
         self,
         epsilon: float,
         delta: float,
-        adjacency: Adjacency = REPLACE_ONE,
+        adjacency: Adjacency | str = REPLACE_ONE,
         file: str | Path | None = None,
         *,
         dataset: str = "",
@@ -60,7 +60,8 @@ class Budget:
         timeout: float = _PATIENCE,
         user_records: int = 1,
     ) -> None:
-        terms = Terms(epsilon, delta, adjacency, dataset, adaptive, reserve, user_records)
+        neighbours = checked_choice("adjacency", adjacency, Adjacency)
+        terms = Terms(epsilon, delta, neighbours, dataset, adaptive, reserve, user_records)
         patience = checked_number("timeout", timeout, NON_NEGATIVE)
         if file is None:
             self._fill(terms, None, in_memory(plain_text(terms.to_dict()), first_digest(terms)))
@@ -142,7 +143,7 @@ class Budget:
     def spend(
         self, release: Report | Run | Notion, what: str, *, who: str = "", releases: Iterable[int] = ()
     ) -> BudgetEntry:
-        """Record a release before it is made; if it does not fit, raises `li.BudgetExceeded` and records nothing.
+        """Record a release before it is made; if it does not fit, raises `li.errors.BudgetExceeded` and records nothing.
 
         `release`: the report of a training (`trained.report(delta)`), a run, or any guarantee of `li.notions`. `what`
         describes it in one line. `releases`: the steps of a run after which a checkpoint is released as well.

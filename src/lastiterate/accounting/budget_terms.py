@@ -43,7 +43,7 @@ class Terms:
         check_fields(self, POSITIVE, "epsilon")
         check_fields(self, INSIDE_UNIT, "delta")
         check_fields(self, _BELOW_ONE, "reserve")
-        checked_choice("adjacency", self.adjacency, Adjacency)
+        object.__setattr__(self, "adjacency", checked_choice("adjacency", self.adjacency, Adjacency))
         checked_line("dataset", self.dataset)
         checked_count("user_records", self.user_records)
         if not isinstance(self.adaptive, bool):

@@ -45,21 +45,8 @@ class Free(PublicEnum):
     BATCH_SIZE = "batch_size"  # with as many epochs
     STEP_SIZE = "step_size"  # all steps by one factor
 
-    @classmethod
-    def named(cls, free: Free | str) -> Free:
-        """By its name, as in `--free noise`, or the constant itself."""
-        names = {one.name.lower(): one for one in cls}
-        if isinstance(free, str):
-            if free not in names:
-                raise must_be("free", f"one of {', '.join(names)}", f"{free!r:.60}")
-            return names[free]
-        return checked_choice("free", free, cls)
-
 
 NOISE = Free.NOISE
-STEPS = Free.STEPS
-BATCH_SIZE = Free.BATCH_SIZE
-STEP_SIZE = Free.STEP_SIZE
 
 
 @names_arguments
@@ -79,11 +66,11 @@ def calibrate(
     `free` names what may change: li.NOISE or "noise", and so on.
 
     - li.NOISE: the noise of all steps is scaled by one factor, to the least that meets the target.
-    - li.STEPS: the run is as long as the target allows. If ε stops growing below the target, any number of steps works and
+    - "steps": the run is as long as the target allows. If ε stops growing below the target, any number of steps works and
       `most_steps` (default 1,000,000) is returned.
-    - li.BATCH_SIZE: the number of epochs stays. The largest batch that meets the target if the noise is on the gradient sum,
+    - "batch_size": the number of epochs stays. The largest batch that meets the target if the noise is on the gradient sum,
       the smallest otherwise.
-    - li.STEP_SIZE: the largest step size that meets the target. If the given one is too large, the nearest smaller one, or
+    - "step_size": the largest step size that meets the target. If the given one is too large, the nearest smaller one, or
       else a larger one.
 
     `releases`: the steps after which a checkpoint is released as well, as far as the run reaches them. The result includes a
@@ -92,17 +79,17 @@ def calibrate(
 
     With `trials`, such as `li.trials.Geometric(mean=10)`, the run is one trial of a search that releases only the best one,
     and the whole search meets the target: ε of `li.select(li.account(run, delta), trials=trials)`, usually within 1%.
-    `theorems`: those to give to `li.account` as well, such as [*li.CATALOGUE, MINE] with a theorem of your own.
+    `theorems`: those to give to `li.account` as well, such as [*li.theorems.CATALOGUE, MINE] with a theorem of your own.
     """
     checked_run(run)
     target, delta = _checked_target(epsilon), checked_number("delta", delta, INSIDE_UNIT)
-    free, places = Free.named(free), checked_releases(releases)
+    free, places = checked_choice("free", free, Free), checked_releases(releases)
     if trials is not None:
         if theorems is not None:
             raise InvalidInput("theorems_with_trials", field="theorems")
         return _calibrated_trial(run, target, delta, checked_trials(trials), free, most_steps, places)
-    longest = most_steps if free is not STEPS else checked_count("most_steps", most_steps)
-    _check_beforehand(run.user_records * run.beforehand_mu, target, delta)
+    longest = most_steps if free is not Free.STEPS else checked_count("most_steps", most_steps)
+    _check_beforehand(run.user_records * run.prior_mu, target, delta)
     asked, proofs = target, checked_theorems(theorems)
     with as_one("calibrating"):
         for _ in range(_MOST_TRIES):
@@ -133,11 +120,11 @@ def _calibrated_trial(
 
 def _found(run: Run, free: Free, meets: Meets, longest: int) -> Run:
     """With a margin for the rounding of a training."""
-    if free is BATCH_SIZE:
+    if free is Free.BATCH_SIZE:
         return run_of_nearest_batch_size(run, meets)
-    if free is STEP_SIZE:
+    if free is Free.STEP_SIZE:
         return run_of_nearest_step_size(run, meets)
-    if free is STEPS:
+    if free is Free.STEPS:
         return longest_run(run, meets, longest)
     return least_noise(as_executed(run), meets.epsilon, meets.delta, meets.releases, meets.theorems)
 
@@ -153,4 +140,4 @@ def _check_beforehand(mu: float, target: float, delta: float) -> None:
     """No noise makes up for what was released before training."""
     spent = GaussianDP(mu).epsilon(delta)
     if spent >= target:
-        raise Unavailable("spent_beforehand", field="beforehand_mu", mu=mu, spent=spent, epsilon=target, delta=delta)
+        raise Unavailable("spent_beforehand", field="prior_mu", mu=mu, spent=spent, epsilon=target, delta=delta)

@@ -115,7 +115,8 @@ def verify(
     """Check a certificate (a dictionary, or its JSON), a trained model that holds one, or the HTML of a report.
 
     A report must agree with the certificate in it. With `run`, the certificate must also be about that run. A certificate by
-    a theorem that is not part of the library needs `theorems`, such as [*li.CATALOGUE, MINE]; the verdict then assumes it.
+    a theorem that is not part of the library needs `theorems`, such as [*li.theorems.CATALOGUE, MINE]; the verdict then
+    assumes it.
     """
     return verified(certificate, run, "the run", checked_theorems(theorems))
 

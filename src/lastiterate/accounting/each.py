@@ -103,7 +103,7 @@ def account_each(run: Run, delta: float, releases: Iterable[int] = ()) -> Record
     if run.batches.turns is not Turns.FIXED_ORDER or not process.update.plain:
         return RecordReport(run, target, np.array([report.epsilon]), report)
     found = np.minimum(_own_epsilons(process, target), report.epsilon)
-    unused = _epsilons(np.full(1 if run.batches.unused else 0, run.beforehand_mu), target)  # no step uses them
+    unused = _epsilons(np.full(1 if run.batches.unused else 0, run.prior_mu), target)  # no step uses them
     return RecordReport(run, target, np.append(found, unused), report)
 
 
@@ -123,7 +123,7 @@ def _own_epsilons(process: Process, delta: float) -> Floats:
 
 def _with_before(process: Process, mus: Floats) -> Floats:
     """Together with what was released before training, which may be about any record."""
-    return up(np.hypot(mus, process.beforehand_mu), operations=2) if process.beforehand_mu else mus
+    return up(np.hypot(mus, process.prior_mu), operations=2) if process.prior_mu else mus
 
 
 def _epsilons(mus: Floats, delta: float) -> Floats:

@@ -79,7 +79,7 @@ def forgetting_process(run: Run, requests: Requests) -> Process:
         sensitivity=up(process.sensitivity, operations=1) * requests.present(run.steps),
         batches=_anywhere(run.batches) if count > 1 else run.batches,
         releases=requests.released_before_the_end(run.steps),
-        beforehand_mu=up(process.beforehand_mu, operations=1) * count,
+        prior_mu=up(process.prior_mu, operations=1) * count,
     )
 
 

@@ -50,7 +50,7 @@ def check_adaptive(run: Run, requests: Requests) -> None:
         raise Unavailable("adaptive_one_order", field="batches")
     if batches.reshuffled and any(one % batches.per_epoch for one in phases):
         raise Unavailable("adaptive_epochs_not_whole", field="steps", per_epoch=batches.per_epoch, steps=phases)
-    if run.beforehand_mu:
-        raise Unavailable("adaptive_beforehand", field="beforehand_mu", got=f"{run.beforehand_mu:g}")
+    if run.prior_mu:
+        raise Unavailable("adaptive_beforehand", field="prior_mu", got=f"{run.prior_mu:g}")
     if requests.steps and not requests.steps[-1]:
         raise must_be("steps", "at least 1 after an adaptive request", "0")

@@ -111,12 +111,12 @@ def _point(
     epsilon, rung = min((float(theorem.rebuilt(process, rung).epsilon(delta)), rung) for rung in rungs)
     if report.epsilon < epsilon:
         return _measured(place, report)
-    return _Point(place, epsilon, theorem, rung, report.composition)
+    return _Point(place, epsilon, theorem, rung, report.epsilon_all_released)
 
 
 def _measured(place: int, report: Report) -> _Point:
     rung = best_rung(report.best, report.delta)
-    return _Point(place, report.epsilon, report.best.theorem, rung, report.composition)
+    return _Point(place, report.epsilon, report.best.theorem, rung, report.epsilon_all_released)
 
 
 def _between(before: _Point, after: _Point, place: int) -> tuple[int, ...]:

@@ -24,9 +24,9 @@ def _promises(run: Run, releases: tuple[int, ...], members: tuple[int, ...]) -> 
         yield fact("one_person", records=members)
     elif run.user_records > 1:
         yield fact("user_records", at_most=run.user_records)
-    beforehand = run.beforehand_mu > 0
+    beforehand = run.prior_mu > 0
     if beforehand:
-        yield fact("released_before", mu=run.beforehand_mu)
+        yield fact("released_before", mu=run.prior_mu)
     released = {"released": run.released.kind, "parameter": run.released.parameter}
     yield fact("only_released", **released, after=releases, beforehand=beforehand)
     yield fact("start_independent", beforehand=beforehand)

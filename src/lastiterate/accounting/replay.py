@@ -67,7 +67,7 @@ def statement(process: Process, places: Places, functions: int = 0) -> dict[str,
             **({} if places.exchange == 1 else {"exchange": places.exchange}),
         },
         "displacement": process.displacement,
-        **({"beforehand_mu": process.beforehand_mu} if process.beforehand_mu else {}),
+        **({"prior_mu": process.prior_mu} if process.prior_mu else {}),
     }
 
 

@@ -14,12 +14,13 @@ from numpy.typing import ArrayLike
 
 from lastiterate.accounting.certificate import certificate_of
 from lastiterate.accounting.groups import at_their_places
+from lastiterate.accounting.lower_bound import lower_bound_for
 from lastiterate.accounting.promises import promises
 from lastiterate.accounting.ranked import Ranked
-from lastiterate.accounting.sandwich import Sandwich, lower_bound_for
 from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.algorithms.files import write_text
 from lastiterate.algorithms.run import Run
+from lastiterate.auditing.lower import LowerBound
 from lastiterate.digits import above
 from lastiterate.display import summary
 from lastiterate.errors import Incompatible, InvalidInput, checked_choice, checked_count, worded
@@ -126,15 +127,22 @@ class Report:
         return self.best.mu
 
     @property
-    def composition(self) -> float:
-        """ε for releasing every iterate; ∞ if no theorem gives one."""
+    def epsilon_all_released(self) -> float:
+        """ε if every iterate were released; ∞ if no theorem gives one."""
         every = (one.epsilon for one in self.asked if one.guarantee.evidence.about is About.EVERY_ITERATE)
         return min(every, default=math.inf)
 
     @cached_property
-    def sandwich(self) -> Sandwich:
-        """The lower bound and this upper bound: the true ε is between them. Computed on first use."""
-        return Sandwich(lower_bound_for(self.run, self.delta, self.releases, self.members), self.epsilon)
+    def lower_bound(self) -> LowerBound:
+        """What no theorem can be below: the true ε is between it and `epsilon`. Computed on first use."""
+        return lower_bound_for(self.run, self.delta, self.releases, self.members)
+
+    @property
+    def ratio(self) -> float:
+        """ε over its lower bound: 1 if ε is exact, ∞ if no lower bound is known."""
+        if self.epsilon == 0:
+            return 1.0
+        return self.epsilon / self.lower_bound.epsilon if self.lower_bound.epsilon > 0 else math.inf
 
     @cached_property
     def alternatives(self) -> tuple[Alternative, ...]:
@@ -165,13 +173,14 @@ class Report:
             raise InvalidInput("one_person_composed", field="guarantees")
         return self.best.as_notion()
 
-    def under(self, adjacency: Adjacency) -> Notion:
+    def under(self, adjacency: Adjacency | str) -> Notion:
         """The best guarantee under another adjacency: replacing a record is removing one and adding one."""
-        if checked_choice("adjacency", adjacency, Adjacency) is self.run.adjacency:
+        wanted = checked_choice("adjacency", adjacency, Adjacency)
+        if wanted is self.run.adjacency:
             return self.best.notion
-        if not adjacency.replaces:
-            raise Incompatible("adjacency_not_implied", proved=self.run.adjacency, wanted=adjacency)
-        return with_caveats(of_two(self.best._proved, adjacency), self.best.caveats)
+        if not wanted.replaces:
+            raise Incompatible("adjacency_not_implied", proved=self.run.adjacency, wanted=wanted)
+        return with_caveats(of_two(self.best._proved, wanted), self.best.caveats)
 
     def group(self, size: int) -> Report:
         """The report for a person with up to `size` records, anywhere in the data: that of the run with `user_records=size`.
@@ -265,7 +274,7 @@ class Report:
             "epsilon": self.epsilon,
             "delta": self.delta,
             "mu": self.mu,
-            "lower_bound": {"epsilon": self.sandwich.lower.epsilon, "instance": self.sandwich.lower.instance.to_dict()},
+            "lower_bound": {"epsilon": self.lower_bound.epsilon, "instance": self.lower_bound.instance.to_dict()},
             "unit": self.unit.to_dict(),
             "theorem": self.best.theorem.name,
             "citation": self.best.theorem.citation,
@@ -296,12 +305,12 @@ class Report:
         along, name = found.along(self.run.batches.per_epoch)
         what = worded("curve_of_releases", more=len(self.releases))
         curves = along, found.released, found.hidden, name
-        return draw_growth(*curves, self.delta, what, self.sandwich.lower.epsilon, path, ax)
+        return draw_growth(*curves, self.delta, what, self.lower_bound.epsilon, path, ax)
 
     def plot_comparison(self, path: str | Path | None = None, *, ax: Any = None) -> Any:
         """ε of every theorem that applies, as bars, and the lower bound. Takes and returns what `plot` does."""
         names = [guarantee.theorem.name for guarantee in self.guarantees]
-        return draw_comparison(names, self.epsilons, self.delta, self.sandwich.lower.epsilon, path, ax)
+        return draw_comparison(names, self.epsilons, self.delta, self.lower_bound.epsilon, path, ax)
 
     def __str__(self) -> str:
         from lastiterate.report.text import summary_text

@@ -21,7 +21,7 @@ from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 
 _REQUIRED = ("loss", "batches", "step_size", "noise", "steps")
 _OPTIONAL = ("domain", "prox", "weight_decay", "arithmetic", "start_norm", "adjacency", "optimizer", "released")
-_KNOWN = (*_REQUIRED, *_OPTIONAL, "beforehand_mu", "user_records")
+_KNOWN = (*_REQUIRED, *_OPTIONAL, "prior_mu", "user_records")
 
 
 class BadEntry(InvalidInput):
@@ -51,7 +51,7 @@ def run_to_dict(run: Run) -> dict[str, Any]:
             plain[section] = _section_to_dict(section, value)
     if run.arithmetic != EXACT:
         plain["arithmetic"] = vars(run.arithmetic)
-    for name in ("start_norm", "beforehand_mu"):
+    for name in ("start_norm", "prior_mu"):
         if getattr(run, name):
             plain[name] = getattr(run, name)
     if run.user_records != 1:

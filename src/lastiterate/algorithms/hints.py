@@ -10,7 +10,6 @@ _OF_OPTIMISERS = ("momentum", "nesterov", "dampening", "optimiser", "adam", "bet
 _MEANING = {
     "lr": "step_size",
     "learning_rate": "step_size",
-    "eps": "floor",
     "noise_multiplier": "multiplier",
     "max_grad_norm": "clip",
     "l2_norm_clip": "clip",
@@ -27,7 +26,7 @@ _OF_RUNS = ("step_size", "weight_decay", "steps", "released", "adjacency", "doma
 def hint(name: str, known: Iterable[str]) -> dict[str, str]:
     """What a refusal adds: the name that was `meant`, one `of_run`, or what to `write` instead; `meant` may be empty."""
     names, word = list(known), str(name).lower()
-    if "beta1" in names and word == "betas":
+    if "betas" in names and word in ("beta1", "beta2"):
         return {"write": "betas"}
     if "rate" in names and word == "batch_size":
         return {"write": "rate"}

@@ -18,7 +18,7 @@ from lastiterate.algorithms.noise import Langevin, OnGradientSum, OnIterate, OnM
 from lastiterate.algorithms.optimizers import SGD, Adam, OtherOptimizer
 from lastiterate.algorithms.prox import L1, ConvexTerm, ElasticNet, NuclearNorm
 from lastiterate.algorithms.released import EMA, Average, Last
-from lastiterate.algorithms.schedules import cosine, linear, steps
+from lastiterate.algorithms.schedules import cosine, linear, multistep
 
 
 @dataclass(frozen=True)
@@ -87,11 +87,11 @@ PROXES = (
 SCHEDULES = (
     _listed(cosine, start=0.1, end=0.01, warmup=1),
     _listed(linear, start=0.1, end=0.2),
-    _listed(steps, start=0.1, milestones=((1, 0.05), (2, 0.01))),
+    _listed(multistep, start=0.1, milestones=((1, 0.05), (2, 0.01))),
 )
 OPTIMIZERS = (
     _listed(SGD, momentum=0.9, nesterov=True),
-    _listed(Adam, beta1=0.8),
+    _listed(Adam, betas=(0.8, 0.999)),
     _listed(OtherOptimizer, name="lion"),
 )
 RELEASED = (

@@ -181,32 +181,32 @@ class SGD(Optimizer):
 @names_arguments
 @dataclass(frozen=True, kw_only=True)
 class Adam(Optimizer):
-    """torch.optim.Adam, or torch.optim.AdamW if the weight decay is `decoupled`; `floor` is eps of torch."""
+    """torch.optim.Adam, or torch.optim.AdamW if the weight decay is `decoupled`."""
 
-    beta1: float = 0.9
-    beta2: float = 0.999
-    floor: float = 1e-8
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
     decoupled: bool = False
     kind: ClassVar[str] = "adam"
     slots: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        for name in ("beta1", "beta2"):
-            object.__setattr__(self, name, checked_number(name, getattr(self, name), _BELOW_ONE))
-        object.__setattr__(self, "floor", checked_number("floor", self.floor, POSITIVE))
+        if not isinstance(self.betas, tuple | list) or len(self.betas) != 2:
+            raise must_be("betas", "two numbers, such as (0.9, 0.999)", f"{shown(self.betas):.60}")
+        object.__setattr__(self, "betas", tuple(checked_number("betas", one, _BELOW_ONE) for one in self.betas))
+        object.__setattr__(self, "eps", checked_number("eps", self.eps, POSITIVE))
         if not isinstance(self.decoupled, bool):
             raise must_be("decoupled", "True or False", f"{shown(self.decoupled):.60}")
 
     @property
     def fact(self) -> Fact:
-        return fact("adamw" if self.decoupled else "adam", beta1=self.beta1, beta2=self.beta2)
+        return fact("adamw" if self.decoupled else "adam", beta1=self.betas[0], beta2=self.betas[1])
 
     def settled(self, x: Floats, noised: Floats, memory: Memory, at: At) -> tuple[Floats, Memory]:
-        gradient = noised / -at.size
-        first = self.beta1 * memory[0] + (1 - self.beta1) * gradient
-        second = self.beta2 * memory[1] + (1 - self.beta2) * np.square(gradient)
-        mean, square = first / (1 - self.beta1 ** (at.step + 1)), second / (1 - self.beta2 ** (at.step + 1))
-        return (1 - at.shrink) * x - at.size * mean / (np.sqrt(square) + self.floor), (first, second)
+        gradient, (of_mean, of_square) = noised / -at.size, self.betas
+        first = of_mean * memory[0] + (1 - of_mean) * gradient
+        second = of_square * memory[1] + (1 - of_square) * np.square(gradient)
+        mean, square = first / (1 - of_mean ** (at.step + 1)), second / (1 - of_square ** (at.step + 1))
+        return (1 - at.shrink) * x - at.size * mean / (np.sqrt(square) + self.eps), (first, second)
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ class Process:
 
     `displacement`: what is computed differs from all this by a Gaussian mechanism with this mu.
 
-    `beforehand_mu`: what was released before, about the same records, is mu-GDP with this mu; all of the above may depend on
+    `prior_mu`: what was released before, about the same records, is mu-GDP with this mu; all of the above may depend on
     its outcome, and holds for each.
 
     `group`: so many records, anywhere in the data, may differ, of which `sensitivity` is about one, and all of the above
@@ -74,7 +74,7 @@ class Process:
     releases: tuple[int, ...] = ()
     dimension: int | None = None
     displacement: float = 0.0
-    beforehand_mu: float = 0.0
+    prior_mu: float = 0.0
     smooth: Smooth | Fact = _PUSH_UNKNOWN
     usual: Callable[[float], Process] | None = None
     levels: tuple[tuple[float, float], ...] = ((1.0, 1.0),)

@@ -51,7 +51,7 @@ class Quantities:
             reason=run.reason(self.lipschitz, self.sizes),
             dimension=run.domain.dimension if run.prox is None else None,
             displacement=run.arithmetic.displacement,
-            beforehand_mu=run.beforehand_mu if self.at_once == 1 else up(self.at_once * run.beforehand_mu),
+            prior_mu=run.prior_mu if self.at_once == 1 else up(self.at_once * run.prior_mu),
             smooth=smooth_push(self) if self.at_once == 1 else fact("user_in_one_batch"),
             levels=self.sizes.levels,
             update=update_of(self),

@@ -61,15 +61,15 @@ class Run:
     - `optimizer`: li.SGD(momentum=0.9), li.Adam(), or the name of any other, which gets the noisy gradients.
     - `released`: the last iterate, or an average of iterates such as li.EMA(decay=0.99).
     - `adjacency`: which data sets are neighbours: `li.REPLACE_ONE`, `li.ZERO_OUT` (one record contributes nothing) or, with
-      li.Poisson and li.BallsAndBins, `li.ADD_OR_REMOVE_ONE`.
+      li.Poisson and li.BallsAndBins, `li.ADD_OR_REMOVE_ONE`; or their names, such as "zero_out".
     - `start_norm`: the largest norm of the first iterate, which must not depend on the data. It matters only with weight
       decay.
     - `arithmetic`: what floating-point rounding adds to ε; `li.train` states it in the run that it returns.
-    - `beforehand_mu`: what was released about the same records before training, such as private means and scales of
+    - `prior_mu`: what was released about the same records before training, such as private means and scales of
       features, is mu-GDP under `adjacency` with this mu (of several, the root of the sum of squares). Training may depend on
       it, and the guarantee covers both together.
     - `user_records`: the largest number of records of one user, anywhere in the data. The guarantee is then for a whole
-      user: all these records may be replaced, zeroed out, or added or removed. `beforehand_mu` stays that of one record.
+      user: all these records may be replaced, zeroed out, or added or removed. `prior_mu` stays that of one record.
     """
 
     loss: Loss
@@ -85,7 +85,7 @@ class Run:
     adjacency: Adjacency
     optimizer: Optimizer
     released: Released
-    beforehand_mu: float
+    prior_mu: float
     user_records: int
 
     def __init__(
@@ -100,10 +100,10 @@ class Run:
         weight_decay: float = 0.0,
         arithmetic: Arithmetic = EXACT,
         start_norm: float = 0.0,
-        adjacency: Adjacency = REPLACE_ONE,
+        adjacency: Adjacency | str = REPLACE_ONE,
         optimizer: Optimizer | str | None = None,
         released: Released = LAST,
-        beforehand_mu: float = 0.0,
+        prior_mu: float = 0.0,
         length: Length | None = None,
         user_records: int = 1,
     ) -> None:
@@ -113,7 +113,7 @@ class Run:
         domain = Unbounded() if domain is None else domain
         _checked_kind("domain", domain, Domain, "li.Ball(radius=1.0)")
         if prox is not None:
-            _checked_kind("prox", prox, Prox, "li.L1(weight=0.1)")
+            _checked_kind("prox", prox, Prox, "li.parts.L1(weight=0.1)")
         _checked_kind("arithmetic", arithmetic, Arithmetic, "that of a run of li.train")
         _checked_kind("released", released, Released, "li.LAST or li.EMA(decay=0.99)")
         length = _length(steps, length, batches.per_epoch)
@@ -132,7 +132,7 @@ class Run:
             "optimizer": optimizer_of(optimizer),
             "released": released,
             "adjacency": checked_choice("adjacency", adjacency, Adjacency),
-            "beforehand_mu": checked_number("beforehand_mu", beforehand_mu, _BEFOREHAND),
+            "prior_mu": checked_number("prior_mu", prior_mu, _BEFOREHAND),
             "user_records": checked_count("user_records", user_records),
         }
         for name, value in values.items():

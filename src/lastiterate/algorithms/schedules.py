@@ -140,7 +140,7 @@ class Stepwise(NamedSchedule):
 
     start: float
     milestones: tuple[tuple[int, float], ...] = ()
-    kind: ClassVar[str] = "steps"
+    kind: ClassVar[str] = "multistep"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -203,7 +203,7 @@ def linear(
     return Straight(start, end, warmup=warmup, unit=unit, over=over)
 
 
-def steps(
+def multistep(
     start: float,
     milestones: Mapping[int, float] | Iterable[tuple[int, float]],
     *,
@@ -211,7 +211,7 @@ def steps(
     unit: str = EPOCHS,
     over: int | None = None,
 ) -> NamedSchedule:
-    """`start`, and from each milestone on another value: li.steps(0.1, {30: 0.01, 60: 0.001}), counted in epochs.
+    """`start`, and from each milestone on another value: li.multistep(0.1, {30: 0.01, 60: 0.001}), counted in epochs.
 
     With unit="steps" milestones, and the warm-up as for `li.cosine`, are counted in steps.
     """

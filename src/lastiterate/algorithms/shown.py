@@ -55,7 +55,7 @@ def _unusual(run: Run) -> Iterator[tuple[str, str]]:
         yield "prox", repr(run.prox)
     if run.weight_decay:
         yield "weight decay", f"{run.weight_decay:g}"
-    if run.beforehand_mu:
-        yield "beforehand", f"{run.beforehand_mu:g}-GDP"
+    if run.prior_mu:
+        yield "beforehand", f"{run.prior_mu:g}-GDP"
     if run.adjacency is not REPLACE_ONE or run.user_records > 1:
         yield "", str(run.unit)

@@ -119,8 +119,8 @@ def as_known(batches: Batches) -> bool:
 
 def epsilon_of(run: Run, mu: float, delta: float) -> float:
     """Of two normal laws so far apart, and of a Gaussian mechanism before training that attains its mu."""
-    together = math.hypot(max(mu, 0.0), run.beforehand_mu)
-    return float(GaussianDP(together * (1 - 1e-15) if run.beforehand_mu else together).bracket(delta)[0])  # type: ignore[arg-type]
+    together = math.hypot(max(mu, 0.0), run.prior_mu)
+    return float(GaussianDP(together * (1 - 1e-15) if run.prior_mu else together).bracket(delta)[0])  # type: ignore[arg-type]
 
 
 def random_pushes(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, WorstCase]]:

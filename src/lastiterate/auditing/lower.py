@@ -63,7 +63,7 @@ def named_instance(run: Run, delta: float, releases: tuple[int, ...], members: t
 def worst_instance(run: Run, delta: float, releases: tuple[int, ...]) -> LowerBound:
     """The greatest ε at `delta` of the instances that belong to the run; after `releases` steps iterates leave as well."""
     found = [LowerBound(0.0, delta, _NONE)]
-    if run.beforehand_mu:
+    if run.prior_mu:
         found.append(LowerBound(epsilon_of(run, 0.0, delta), delta, _BEFOREHAND))
     families = _FAMILIES if run.process.update.plain else _OF_OPTIMISERS
     for family in tracked(families, "instances"):

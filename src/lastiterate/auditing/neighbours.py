@@ -18,7 +18,7 @@ def neighbours_of(data: Any, adjacency: Adjacency = REPLACE_ONE, record: int | N
     target; under li.ADD_OR_REMOVE_ONE it is removed. Another pair may give a larger lower bound. Choose the pair before you
     see results, or the confidence does not hold.
     """
-    checked_choice("adjacency", adjacency, Adjacency)
+    adjacency = checked_choice("adjacency", adjacency, Adjacency)
     if adjacency is ZERO_OUT:
         raise Unavailable("neighbours_of_zero_out")
     arrays = [_records(one) for one in (data if isinstance(data, tuple) else (data,))]

@@ -52,7 +52,7 @@ def answer(options: argparse.Namespace) -> int:
         run = read_run(options.what)
         found = audit(simulation(run).train, PUSHES, OPPOSITE, **chosen)
         report = account(run, options.delta)
-        known = {"lower_bound": report.sandwich.lower.epsilon, "proved": report.epsilon}
+        known = {"lower_bound": report.lower_bound.epsilon, "proved": report.epsilon}
     text = str(found)
     if known:
         text += "\n" + worded("audit_in_comparison", **known)

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from lastiterate.accounting.account import account
-from lastiterate.accounting.calibrate import STEPS, Free, calibrate
+from lastiterate.accounting.calibrate import Free, calibrate
 from lastiterate.accounting.select import select
 from lastiterate.algorithms.files import check_ending, read_run, run_to_toml, write_run
 from lastiterate.algorithms.run import Run
@@ -14,7 +14,7 @@ from lastiterate.cli.options import add_releases, add_run
 from lastiterate.cli.show import show
 from lastiterate.cli.trials import add_trials, trials_in
 from lastiterate.cli.written import Extra, written
-from lastiterate.errors import worded
+from lastiterate.errors import checked_choice, worded
 from lastiterate.privacy.trials import trials_to_dict
 
 
@@ -35,7 +35,7 @@ def answer(options: argparse.Namespace) -> int:
     run = read_run(options.run)
     if options.write:
         check_ending(options.write)
-    free, trials = Free.named(options.free), trials_in(options)
+    free, trials = checked_choice("free", options.free, Free), trials_in(options)
     found = calibrate(
         run,
         epsilon=options.epsilon,
@@ -62,7 +62,7 @@ def answer(options: argparse.Namespace) -> int:
         total = float(select(report, trials=trials).epsilon(options.delta))
         content["search"] = {"epsilon": total, "trials": trials_to_dict(trials)}
         text += worded("calibrated_search", epsilon=total, **trials_to_dict(trials))
-    if free is STEPS and found.steps + found.batches.per_epoch > options.most_steps:
+    if free is Free.STEPS and found.steps + found.batches.per_epoch > options.most_steps:
         text += "\n" + worded("calibrated_to_most_steps", most_steps=options.most_steps)
     text += "" if options.write else f"\n\n{run_to_toml(found).rstrip()}"
     show(options, content, text)

@@ -37,7 +37,7 @@ def _applicable(report: Report) -> Iterator[str]:
     for guarantee, epsilon in zip(report.guarantees, report.epsilons, strict=True):
         ratio = f"{_times(epsilon, report.epsilon):.3g}x"
         yield f"{epsilon:12.6g}  {ratio:>13}  {guarantee.theorem.name}"
-    lower = report.sandwich.lower
+    lower = report.lower_bound
     if lower.epsilon > 0:
         yield f"{lower.epsilon:12.6g}  {'':>13}  " + worded("compared_lower_bound")
 

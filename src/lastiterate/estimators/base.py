@@ -228,10 +228,10 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             loss.smoothness,
         )
 
-    def _run(self, shape: DataShape, plan: Plan, precision: Any, beforehand_mu: float) -> Run:
+    def _run(self, shape: DataShape, plan: Plan, precision: Any, prior_mu: float) -> Run:
         """With the arithmetic that it will be executed in, so that the noise is calibrated for that."""
         loss, batches = self._loss(shape, plan.way, plan.l2), self._batches(shape.records, plan)
-        run = run_of(plan, Ingredients(loss, batches, self._adjacency(), self.clip, beforehand_mu))
+        run = run_of(plan, Ingredients(loss, batches, self._adjacency(), self.clip, prior_mu))
         return replace(run, arithmetic=linear_arithmetic(run, precision, shape.width * shape.columns))
 
     def _batches(self, records: int, plan: Plan) -> Batches:

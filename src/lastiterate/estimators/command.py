@@ -134,4 +134,4 @@ def _text(model: PrivateLinearModel, content: dict[str, Any], options: argparse.
 def _share(report: Report) -> float:
     """Of mu², what was spent before training."""
     mu = report.mu or float(shift_below(math.log(report.delta), report.epsilon))
-    return (report.run.beforehand_mu / mu) ** 2
+    return (report.run.prior_mu / mu) ** 2

@@ -73,7 +73,7 @@ def delta_of(delta: float | None, records: int, leaks: Leaks) -> float:
     return taken
 
 
-def adjacency_of(adjacency: Adjacency | None) -> Adjacency:
+def adjacency_of(adjacency: Adjacency | str | None) -> Adjacency:
     return REPLACE_ONE if adjacency is None else checked_choice("adjacency", adjacency, Adjacency)
 
 

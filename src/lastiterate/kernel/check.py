@@ -90,8 +90,8 @@ def check(proof: dict[str, Any], claim: dict[str, Any]) -> None:
 def proved(proof: dict[str, Any]) -> Proved:
     """What these schedules prove: every place that counts has to be there."""
     places = read_places(proof["steps"], proof["turns"])
-    displacement, beforehand = number(proof["displacement"]), number(proof.get("beforehand_mu", 0.0))
-    for name, value in (("displacement", displacement), ("beforehand_mu", beforehand)):
+    displacement, beforehand = number(proof["displacement"]), number(proof.get("prior_mu", 0.0))
+    for name, value in (("displacement", displacement), ("prior_mu", beforehand)):
         if not 0 <= value < math.inf:
             raise Refused(f"{name} must be >= 0.")
     given = {count_of(entry["place"], -1): entry["parts"] for entry in proof["schedules"]}

@@ -30,7 +30,7 @@ class AveragedGaussianDP(Notion):
     adjacency: Adjacency
 
     def __init__(self, *, mus: ArrayLike, weights: ArrayLike, adjacency: Adjacency = REPLACE_ONE) -> None:
-        checked_choice("adjacency", adjacency, Adjacency)
+        adjacency = checked_choice("adjacency", adjacency, Adjacency)
         mu_array, weight_array = checked_lists(("mus", mus, NON_NEGATIVE), ("weights", weights, UNIT))
         if abs(float(weight_array.sum()) - 1) > 1e-9:
             raise must_be("weights", "of sum 1", f"{float(weight_array.sum()):.6g}")

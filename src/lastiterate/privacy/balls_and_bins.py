@@ -61,7 +61,7 @@ class BallsAndBinsDP(Notion):
         object.__setattr__(self, "mu", checked_number("mu", self.mu, MU))
         object.__setattr__(self, "batches", checked_count("batches", self.batches))
         object.__setattr__(self, "epochs", checked_count("epochs", self.epochs))
-        checked_choice("adjacency", self.adjacency, Adjacency)
+        object.__setattr__(self, "adjacency", checked_choice("adjacency", self.adjacency, Adjacency))
 
     def compose(self, times: int) -> Notion:
         return replace(self, epochs=self.epochs * checked_count("times", times))

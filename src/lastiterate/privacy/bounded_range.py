@@ -32,7 +32,7 @@ class BoundedRange(Notion):
 
     def __post_init__(self) -> None:
         check_fields(self, POSITIVE, "width")
-        checked_choice("adjacency", self.adjacency, Adjacency)
+        object.__setattr__(self, "adjacency", checked_choice("adjacency", self.adjacency, Adjacency))
 
     @cached_property
     def _raised(self) -> float:

@@ -42,7 +42,7 @@ def largest_mu(
     """
     epsilon, delta = checked_number("epsilon", epsilon, NON_NEGATIVE), checked_number("delta", delta, INSIDE_UNIT)
     rate, steps = checked_number("inclusion", inclusion, RATE), checked_count("times", times)
-    checked_choice("adjacency", adjacency, Adjacency)
+    adjacency = checked_choice("adjacency", adjacency, Adjacency)
     if rate == 1:
         return down(float(shift_below(math.log(delta), epsilon)) / math.sqrt(steps), operations=2)
 

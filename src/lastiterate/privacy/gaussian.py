@@ -29,7 +29,7 @@ class GaussianDP(Notion):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", checked_number("mu", self.mu, MU))
-        checked_choice("adjacency", self.adjacency, Adjacency)
+        object.__setattr__(self, "adjacency", checked_choice("adjacency", self.adjacency, Adjacency))
 
     def _log_delta(self, epsilons: Floats) -> Floats:
         if self.mu == 0:

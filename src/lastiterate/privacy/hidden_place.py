@@ -51,7 +51,7 @@ class HiddenPlaceDP(Notion):
     def __init__(
         self, *, mus: ArrayLike, pair_mus: ArrayLike, weights: ArrayLike, adjacency: Adjacency = REPLACE_ONE
     ) -> None:
-        checked_choice("adjacency", adjacency, Adjacency)
+        adjacency = checked_choice("adjacency", adjacency, Adjacency)
         own, chances = checked_lists(("mus", mus, NON_NEGATIVE), ("weights", weights, UNIT))
         pairs = checked_array("pair_mus", pair_mus, NON_NEGATIVE)
         if abs(float(chances.sum()) - 1) > 1e-9:

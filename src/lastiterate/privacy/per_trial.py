@@ -24,7 +24,7 @@ def largest_mu_per_trial(*, epsilon: float, delta: float, trials: Trials) -> flo
     """The largest μ, rounded down, for which a search whose trials are μ-GDP is (ε, δ)-private.
 
     Only the best trial is released, and `trials` is the distribution of their number. One trial has
-    ε = `li.GaussianDP(mu).epsilon(delta)`. For trials that are not Gaussian DP, such as most training runs, use
+    ε = `li.notions.GaussianDP(mu).epsilon(delta)`. For trials that are not Gaussian DP, such as most training runs, use
     `li.calibrate(run, epsilon=, delta=, trials=)`.
     """
     epsilon, delta = checked_number("epsilon", epsilon, POSITIVE), checked_number("delta", delta, INSIDE_UNIT)

@@ -42,7 +42,7 @@ class Profile(Notion):
         function: Callable[[Floats], ArrayLike] | None = None,
         adjacency: Adjacency = REPLACE_ONE,
     ) -> None:
-        checked_choice("adjacency", adjacency, Adjacency)
+        adjacency = checked_choice("adjacency", adjacency, Adjacency)
         if (function is None) == (epsilons is None or deltas is None):
             raise InvalidInput("function_or_points", of="Profile", points="epsilons and deltas")
         if function is not None and not callable(function):

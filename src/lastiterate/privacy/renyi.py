@@ -49,7 +49,7 @@ class RenyiDP(Notion):
         divergences: ArrayLike | None = None,
         adjacency: Adjacency = REPLACE_ONE,
     ) -> None:
-        checked_choice("adjacency", adjacency, Adjacency)
+        adjacency = checked_choice("adjacency", adjacency, Adjacency)
         if (rho is None) == (orders is None or divergences is None):
             raise InvalidInput("rho_or_divergences")
         rho = None if rho is None else checked_number("rho", rho, NON_NEGATIVE)

@@ -33,7 +33,7 @@ class SampledStep:
     def __post_init__(self) -> None:
         check_fields(self, POSITIVE_MU, "mu")
         check_fields(self, RATE, "inclusion")
-        checked_choice("sampling", self.sampling, Sampling)
+        object.__setattr__(self, "sampling", checked_choice("sampling", self.sampling, Sampling))
 
     def clamped(self) -> SampledStep:
         """A step that is no more private, within the range in which integrals are certified.

@@ -73,7 +73,7 @@ class SubsampledGaussians(Notion):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", _checked_steps(self.steps))
-        checked_choice("adjacency", self.adjacency, Adjacency)
+        object.__setattr__(self, "adjacency", checked_choice("adjacency", self.adjacency, Adjacency))
         if self.adjacency is ADD_OR_REMOVE_ONE and any(step.sampling is FIXED_SIZE for step, _ in self.steps):
             raise InvalidInput("fixed_size_add_or_remove", field="adjacency")
 
@@ -308,8 +308,8 @@ def subsampled_gaussian(
     zero-out the same, with the same mu: another record takes the place in the batch, so that nothing is halved.
     """
     step = SampledStep(mu, inclusion, sampling)
-    checked_choice("adjacency", adjacency, Adjacency)
-    if sampling is FIXED_SIZE and adjacency is ADD_OR_REMOVE_ONE:
+    adjacency = checked_choice("adjacency", adjacency, Adjacency)
+    if step.sampling is FIXED_SIZE and adjacency is ADD_OR_REMOVE_ONE:
         raise InvalidInput("fixed_size_add_or_remove", field="adjacency")
     return GaussianDP(step.mu, adjacency) if step.inclusion == 1 else SubsampledGaussians(((step, 1),), adjacency)
 

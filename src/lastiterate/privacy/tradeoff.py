@@ -42,7 +42,7 @@ class TradeOff(Notion):
         function: Callable[[Floats], ArrayLike] | None = None,
         adjacency: Adjacency = REPLACE_ONE,
     ) -> None:
-        checked_choice("adjacency", adjacency, Adjacency)
+        adjacency = checked_choice("adjacency", adjacency, Adjacency)
         if (function is None) == (type_i_errors is None or type_ii_errors is None):
             raise InvalidInput("function_or_points", of="TradeOff", points="type_i_errors and type_ii_errors")
         if function is not None:

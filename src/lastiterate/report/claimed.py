@@ -84,7 +84,7 @@ class Claimed:
         """What is released, for the middle of a sentence."""
         what = f"{self.run.released.called} of a training run of {self.run.steps} steps"
         more = [f"{english.counted(len(self.releases), 'checkpoint')} of it"] if self.releases else []
-        more += ["what was released before training"] if self.run.beforehand_mu else []
+        more += ["what was released before training"] if self.run.prior_mu else []
         return f"{what}, together with {' and '.join(more)}," if more else what
 
     @property

@@ -140,7 +140,7 @@ def _proved(claimed: Claimed, by: str) -> dict[str, Fields]:
 def _usual(claimed: Claimed) -> dict[str, Fields]:
     """What holds unless the owner says otherwise."""
     many = bool(claimed.certificate["claim"]["releases"])
-    prepared = {"preprocessing_and_hyperparameter_tuning": _beforehand(claimed)} if claimed.run.beforehand_mu else {}
+    prepared = {"preprocessing_and_hyperparameter_tuning": _beforehand(claimed)} if claimed.run.prior_mu else {}
     product = {} if claimed.run.noise.of_a_potential else {"data_product_type": "Machine learning model"}
     trust = "Central: the trainer sees the records; recipients of the release need not be trusted."
     return {
@@ -171,7 +171,7 @@ def _rounding(claimed: Claimed) -> str:
 
 
 def _beforehand(claimed: Claimed) -> str:
-    return f"What was released before training is {claimed.run.beforehand_mu:g}-GDP, and is included in ε."
+    return f"What was released before training is {claimed.run.prior_mu:g}-GDP, and is included in ε."
 
 
 def _public(claimed: Claimed) -> str:

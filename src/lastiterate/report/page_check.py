@@ -11,7 +11,7 @@ from itertools import zip_longest
 import numpy as np
 
 from lastiterate.accounting.certificate import checked
-from lastiterate.accounting.sandwich import lower_bound_for
+from lastiterate.accounting.lower_bound import lower_bound_for
 from lastiterate.accounting.verdict import PageVerdict, Verdict, rejected
 from lastiterate.algorithms.run import Run
 from lastiterate.report.page_file import page_of, sheet_in

@@ -31,9 +31,9 @@ def described(run: Run) -> list[str]:
             f"floating-point rounding: the sensitivity is multiplied by up to {run.arithmetic.factor:.9g}, and rounding of "
             f"iterates adds {2 * run.arithmetic.displacement:.2g} to mu; both are included in epsilon"
         )
-    if run.beforehand_mu:
+    if run.prior_mu:
         lines.append(
-            f"released before training, about the same records: mu = {run.beforehand_mu:g} of Gaussian differential "
+            f"released before training, about the same records: mu = {run.prior_mu:g} of Gaussian differential "
             "privacy, included in epsilon"
         )
     if run.user_records > 1:

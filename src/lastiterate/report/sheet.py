@@ -71,9 +71,9 @@ def sheet_of(report: Report, stated: dict[str, Any], digests: dict[str, str], cu
 
 def _shown(report: Report, curves: bool) -> dict[str, Any]:
     return {
-        "lower_bound": report.sandwich.lower.epsilon,
+        "lower_bound": report.lower_bound.epsilon,
         "detected": detected(report.best._proved) if math.isfinite(report.epsilon) else [1.0] * len(RATES),
-        "composition": finite(report.composition),
+        "composition": finite(report.epsilon_all_released),
         "guarantees": [
             [one.theorem.name, finite(epsilon)]
             for one, epsilon in zip(report.guarantees, report.epsilons, strict=True)

@@ -63,12 +63,12 @@ def claim(report: Report) -> Iterator[str]:
     theorem = report.best.theorem
     whose = "" if of_the_library(theorem) else f"; {NOT_OURS}: its proof has not been checked"
     yield f"Theorem: {theorem.name} ({theorem.citation}{whose})"
-    yield english.lower_bound(report.sandwich.lower.epsilon, report.epsilon)
+    yield english.lower_bound(report.lower_bound.epsilon, report.epsilon)
 
 
 def meaning(report: Report) -> Iterator[str]:
     """Yield what ε means: beside the release of every iterate, and for an attacker."""
-    if every := english.every_iterate(report.composition, report.epsilon):
+    if every := english.every_iterate(report.epsilon_all_released, report.epsilon):
         yield every
     yield attack_sentence(report)
 
@@ -121,7 +121,7 @@ def _neighbours(report: Report) -> str:
 
 
 def _worst_case(report: Report) -> str:
-    lower = report.sandwich.lower
+    lower = report.lower_bound
     return f"Worst case found, ε = {below(lower.epsilon)}: {lower.instance}." if lower.epsilon > 0 else ""
 
 

@@ -99,7 +99,7 @@ ERRATA = (
         "E0.4",
         "Asoodeh2023, Poisson batches",
         "the mean over a batch, undefined if it is empty",
-        "an empty batch has gradient 0 (`li.PoissonMean`)",
+        "an empty batch has gradient 0 (`li.parts.PoissonMean`)",
         Effect.GAP,
         "tests/algorithms/test_run.py",
     ),

@@ -42,7 +42,7 @@ _ASSUMPTIONS: tuple[tuple[str, str, str, Callable[[], object] | None], ...] = (
         "domain=; any prox= is covered",
         _asked(UNBOUNDED_DOMAIN, prox=L1(0.1)),
     ),
-    ("H", "the domain of h is bounded", "domain=li.ConvexSet(diameter)", _asked(BOUNDED_DOMAIN)),
+    ("H", "the domain of h is bounded", "domain=li.parts.ConvexSet(diameter)", _asked(BOUNDED_DOMAIN)),
     ("B_1", "batches of one record, one pass", "batches=, steps=", _asked(ONE_PASS_CONVEX, steps=20)),
     ("D", "batches are disjoint", "batches=li.Cyclic(...)", _asked(UNBOUNDED_DOMAIN, batches=Poisson(100, 0.1))),
     ("P", "Poisson batches", "batches=li.Poisson(...)", _asked(RANDOM_COMPOSITION)),

@@ -143,7 +143,7 @@ def any_process(source: np.random.Generator) -> Process:
     if source.random() < 0.2:
         given = released_on_the_way(source, given)
     if source.random() < 0.1:
-        given = replace(given, beforehand_mu=float(source.uniform(0.05, 0.5)))
+        given = replace(given, prior_mu=float(source.uniform(0.05, 0.5)))
     if source.random() < 0.1:
         given = replace(given, lipschitz=np.broadcast_to(np.inf, len(given)))
     if source.random() < 0.1:
@@ -186,7 +186,7 @@ def there_or_not(seed: int) -> Iterator[Process]:
         if source.random() < 0.1:
             given = released_on_the_way(source, given)
         if source.random() < 0.1:
-            given = replace(given, beforehand_mu=float(source.uniform(0.05, 0.5)))
+            given = replace(given, prior_mu=float(source.uniform(0.05, 0.5)))
         if source.random() < 0.1:
             given = replace(given, lipschitz=np.broadcast_to(source.choice([1e40, np.inf]), len(given)))
         if source.random() < 0.1:

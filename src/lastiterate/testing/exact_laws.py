@@ -130,7 +130,7 @@ def exact_delta(chain: Chain, mu: float, epsilons: Floats) -> Floats:
 
 def lies_above_exact_instances_after_a_release(subject: Subject) -> str | None:
     seed, instance = min(subject.exact, key=lambda pair: len(pair[1].process))
-    answer = subject.theorem.apply(replace(instance.process, beforehand_mu=BEFORE))
+    answer = subject.theorem.apply(replace(instance.process, prior_mu=BEFORE))
     if not isinstance(answer, Guarantee):
         return None
     least = np.asarray(GaussianDP(BEFORE).delta(_EPSILONS)) * (1 - 1e-12)

@@ -192,7 +192,7 @@ def drawn(features: Features, source: Source) -> Case:
         adjacency=_ADJACENCIES[features["adjacency"]],
         optimizer=_optimizer(features["optimiser"], source),
         released=_released(features["released"], steps, source),
-        beforehand_mu=0.0 if features["beforehand"] == "none" else source.choice([0.3, 1.5]),
+        prior_mu=0.0 if features["beforehand"] == "none" else source.choice([0.3, 1.5]),
         user_records=2 if features["user"] == "two records" else 1,
     )
     named = members if features["user"] == "two named records" else ()
@@ -312,7 +312,7 @@ def _optimizer(name: str, source: Source) -> Any:
         "momentum": SGD(momentum=momentum),
         "nesterov": SGD(momentum=momentum, nesterov=True),
         "dampening": SGD(momentum=momentum, dampening=0.4),
-        "adam": Adam(beta1=momentum, floor=1e12),
+        "adam": Adam(betas=(momentum, 0.999), eps=1e12),
         "other": OtherOptimizer("lion"),
     }[name]
 

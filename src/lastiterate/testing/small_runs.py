@@ -130,8 +130,8 @@ class SmallRun:
         return [_added((tuple((k, 0) for k, _ in one), p) for one, p in patterns.items()) for patterns in found]
 
     def _with_beforehand(self, cells: Masses) -> Masses:
-        """Beside an independent Gaussian mechanism whose means differ by beforehand_mu for each record."""
-        mu = self.run.beforehand_mu * len(self.user)
+        """Beside an independent Gaussian mechanism whose means differ by prior_mu for each record."""
+        mu = self.run.prior_mu * len(self.user)
         if mu == 0:
             return cells
         edges = np.linspace(-_FAR, mu + _FAR, 120)
@@ -258,7 +258,7 @@ def _released(small: SmallRun, pattern: Pattern, mine: Gradient) -> Floats:
     x, velocity, kept = small.start * one, 0 * one, small.start * one
     optimizer: Any = run.optimizer
     released: Any = run.released
-    if optimizer.kind == "adam" and (small.start or optimizer.floor < _LEAST_FLOOR):
+    if optimizer.kind == "adam" and (small.start or optimizer.eps < _LEAST_FLOOR):
         raise NoExactLaw("Adam is affine only with a large floor, and its steps are then lost beside a start")
     found, widest = [], 0.0
     for step, batch in enumerate(pattern):
@@ -271,8 +271,8 @@ def _released(small: SmallRun, pattern: Pattern, mine: Gradient) -> Floats:
             velocity = optimizer.momentum * velocity + (1 - optimizer.dampening) * noisy
             x = x - size * (noisy + optimizer.momentum * velocity if optimizer.nesterov else velocity)
         else:
-            velocity = optimizer.beta1 * velocity + (1 - optimizer.beta1) * noisy
-            x = x - size / optimizer.floor * velocity / (1 - optimizer.beta1 ** (step + 1))
+            velocity = optimizer.betas[0] * velocity + (1 - optimizer.betas[0]) * noisy
+            x = x - size / optimizer.eps * velocity / (1 - optimizer.betas[0] ** (step + 1))
         x = x / (1 + size * _terms(run)[1])
         widest = max(widest, abs(x[0]) + _FAR * float(np.linalg.norm(x[1:])))
         match released.kind:

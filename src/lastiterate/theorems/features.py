@@ -185,7 +185,7 @@ LATE_AVERAGE = _where("late_average", lambda process: process.update.released.be
 REPLACED, ZEROED_OUT, ADDED_OR_REMOVED = (_neighbours(one) for one in (REPLACE_ONE, ZERO_OUT, ADD_OR_REMOVE_ONE))
 
 SEVERAL_RECORDS = _where("several_records", lambda process: process.group > 1 or bool(process.members))
-BEFOREHAND = _where("beforehand", lambda process: process.beforehand_mu > 0)
+BEFOREHAND = _where("beforehand", lambda process: process.prior_mu > 0)
 ROUNDING = _where("rounding", lambda process: process.displacement > 0)
 
 _FIELDS = frozenset(
@@ -203,7 +203,7 @@ _FIELDS = frozenset(
             "dimension",
         ),
         *("smooth", "usual", "update", "proximal", "decays", "releases", "adjacency", "group", "members"),
-        *("beforehand_mu", "displacement", "reason", "inside"),
+        *("prior_mu", "displacement", "reason", "inside"),
     }
 )
 

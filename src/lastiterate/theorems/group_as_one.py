@@ -27,7 +27,7 @@ def group_as_one(process: Process) -> Process:
         sensitivity=pushes,
         diameter=diameter,
         displacement=displacement,
-        beforehand_mu=up(process.group * process.beforehand_mu),
+        prior_mu=up(process.group * process.prior_mu),
         smooth=fact("records_push_at_once"),
         group=1,
     )

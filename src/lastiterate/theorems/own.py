@@ -25,7 +25,7 @@ def checked_theorems(theorems: Any) -> tuple[Theorem, ...]:
     found = tuple(theorems) if isinstance(theorems, Iterable) and not isinstance(theorems, str) else ()
     wrong = next((one for one in found if not isinstance(one, Theorem)), None if found else theorems)
     if wrong is not None:
-        raise must_be("theorems", "a list such as [*li.CATALOGUE, MINE]", f"{shown(wrong):.60}")
+        raise must_be("theorems", "such as [*li.theorems.CATALOGUE, MINE]", f"{shown(wrong):.60}")
     for one in found:
         _check_name(one)
     names = [one.name for one in found]

@@ -141,7 +141,7 @@ class Theorem:
             evidence = self._of_usual_sizes(process) if process.usual and not self.places else self.bound(process)
         except NoFiniteBound:
             return self._refusal(process, failed)
-        whole = evidence.after(process.beforehand_mu)
+        whole = evidence.after(process.prior_mu)
         computed = as_computed(whole.notion, process.displacement).relabelled(process.adjacency)
         if process.group > 1:
             return Guarantee(self, Evidence(self._of_all(process, computed), about=self.about, at_least=whole.at_least))
@@ -178,7 +178,7 @@ class Theorem:
             if process.usual is None
             else OfUsualSizes(self._usual(process), partial(_at, self.rung, rung))
         )
-        whole = found.after(process.beforehand_mu)
+        whole = found.after(process.prior_mu)
         return as_computed(whole, process.displacement).relabelled(process.adjacency)
 
     def _of_usual_sizes(self, process: Process) -> Evidence:

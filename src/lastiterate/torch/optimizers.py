@@ -25,8 +25,8 @@ def optimizer_for(run: Run, network: Network) -> Any:
     return kind(
         list(network.parameters.values()),
         lr=at_step(run.step_size, 0),
-        betas=(made.beta1, made.beta2),
-        eps=made.floor,
+        betas=made.betas,
+        eps=made.eps,
         weight_decay=run.weight_decay,
     )
 
@@ -91,9 +91,9 @@ def optimizer_of_group(optimizer: Any, group: dict[str, Any]) -> SGD | Adam | Ot
     if type(optimizer) is torch.optim.SGD:
         momentum = float(group["momentum"])
         return _sgd(momentum, group) if momentum else SGD()
-    beta1, beta2 = map(float, group["betas"])
+    first, second = map(float, group["betas"])
     decoupled = type(optimizer) is torch.optim.AdamW or bool(group.get("decoupled_weight_decay"))
-    return Adam(beta1=beta1, beta2=beta2, floor=float(group["eps"]), decoupled=decoupled)
+    return Adam(betas=(first, second), eps=float(group["eps"]), decoupled=decoupled)
 
 
 def _sgd(momentum: float, group: dict[str, Any]) -> SGD:

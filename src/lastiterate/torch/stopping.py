@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lastiterate.accounting.calibrate import STEPS, calibrate
+from lastiterate.accounting.calibrate import Free, calibrate
 from lastiterate.accounting.releases import checked_releases
 from lastiterate.algorithms.run import Run
 
@@ -28,7 +28,7 @@ class StopAtBudget:
             run,
             epsilon=self.epsilon,
             delta=self.delta,
-            free=STEPS,
+            free=Free.STEPS,
             most_steps=run.steps,
             releases=self.releases,
         )

@@ -47,7 +47,7 @@ class PrivateTrainer:
     undone, because each record's gradient is clipped separately. `dataset` is a PyTorch data set with a length, of pairs of
     inputs and targets or of dicts with "labels". All parameters that require gradients are trained, on their device.
 
-    With `epsilon` and `delta`, the noise is calibrated first; with `free=li.STEPS`, the number of steps instead. The
+    With `epsilon` and `delta`, the noise is calibrated first; with `free="steps"`, the number of steps instead. The
     parameters after the steps in `releases` are returned and accounted for, too. Pass `optimizer` from torch.optim if the
     run names one other than SGD and Adam, or if a `scheduler` sets its learning rate; both must match the run. `at_once` is
     the number of records per forward pass; `autocast` is a type such as torch.bfloat16. `seed` is for tests only: a seeded

@@ -17,7 +17,7 @@ from lastiterate.algorithms.encode import run_from_dict
 from lastiterate.algorithms.files import run_from_text, run_to_toml
 from lastiterate.algorithms.run import Run
 from lastiterate.digits import above
-from lastiterate.errors import InvalidInput, must_be, shown
+from lastiterate.errors import InvalidInput, checked_choice, must_be, shown
 from lastiterate.report import english
 from lastiterate.report.run_text import calibrated, described
 from lastiterate.report.text import attack_sentence
@@ -59,7 +59,7 @@ def _claim(report: Report, _: bool) -> Iterator[Part]:
         "mu": report.mu,
         "theorem": report.best.theorem.name,
         "citation": report.best.theorem.citation,
-        "composition": report.composition,
+        "composition": report.epsilon_all_released,
         "adjacency": str(report.unit),
         "sentences": _sentences(report),
     }
@@ -71,13 +71,13 @@ def _sentences(report: Report) -> list[str]:
         return [english.nothing_proved(report.delta)]
     unit = report.run.adjacency.name.lower(), report.run.user_records, report.members
     claim = english.claim(report.run.released.called, above(report.epsilon), report.delta, *unit)
-    return [claim, *filter(None, [english.every_iterate(report.composition, report.epsilon)])]
+    return [claim, *filter(None, [english.every_iterate(report.epsilon_all_released, report.epsilon)])]
 
 
 def _lower(report: Report, _: bool) -> Iterator[Part]:
     yield {
-        "epsilon": report.sandwich.lower.epsilon,
-        "sentence": english.lower_bound(report.sandwich.lower.epsilon, report.epsilon),
+        "epsilon": report.lower_bound.epsilon,
+        "sentence": english.lower_bound(report.lower_bound.epsilon, report.epsilon),
     }
 
 
@@ -96,7 +96,8 @@ def _alternatives(report: Report, _: bool) -> Iterator[Part]:
 
 
 def _calibrated(question: Mapping[str, Any]) -> Iterator[Part]:
-    free, before, epsilon = Free.named(_given(question, "free")), _run(question), _given(question, "epsilon")
+    free = checked_choice("free", _given(question, "free"), Free)
+    before, epsilon = _run(question), _given(question, "epsilon")
     run = calibrate(before, epsilon=epsilon, delta=_given(question, "delta"), free=free)
     yield {"part": "run", "run": as_form(run), "sentence": calibrated(before, run, free, epsilon)}
 

@@ -7,7 +7,9 @@ from typing import Any
 
 from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.algorithms.kinds import SCHEDULES, SECTIONS
+from lastiterate.algorithms.optimizers import OtherOptimizer
 from lastiterate.algorithms.run import Run
+from lastiterate.parts import public_name
 
 _ORDER = ("loss", "batches", "step_size", "noise", "steps")  # that of li.Run; what else there is follows
 _USUAL = {"weight_decay": 0.0, "domain": {"kind": "unbounded"}}
@@ -37,7 +39,9 @@ def _entry(name: str, value: Any) -> str:
 
 def _made(section: str, entries: Mapping[str, Any]) -> str:
     made = next(one.make.__name__ for one in SECTIONS[section] if one.name == entries["kind"])
-    return f"li.{'losses.' if section == 'loss' else ''}{made}({_arguments(entries)})"
+    if made == OtherOptimizer.__name__:
+        return repr(entries["name"])
+    return f"li.{public_name(section, made)}({_arguments(entries)})"
 
 
 def _per_step(value: Any) -> str:

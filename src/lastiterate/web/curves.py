@@ -8,8 +8,8 @@ from typing import Any
 
 from lastiterate.accounting.account import account_by
 from lastiterate.accounting.growth import growth
+from lastiterate.accounting.lower_bound import lower_bound
 from lastiterate.accounting.report import Report
-from lastiterate.accounting.sandwich import lower_bound
 from lastiterate.algorithms.run import Run
 from lastiterate.errors import Unavailable
 from lastiterate.progress import tracked

@@ -14,9 +14,13 @@ from lastiterate.errors import INSIDE_UNIT, checked_number
 from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.report.form import ARGUMENTS, KINDS
 
-# In the order of the page. How many records a batch has is asked once for all kinds of batches.
+# In the order of the page. How many records a batch has is asked once for all kinds of batches; betas change no ε.
 OFFERED = ("loss", "batches", "noise", "domain", "optimizer", "released")
-_ASKED_ELSEWHERE = {"batches": ("records", "batch_size", "rate", "batches"), "noise": ("std", "multiplier")}
+_ASKED_ELSEWHERE = {
+    "batches": ("records", "batch_size", "rate", "batches"),
+    "noise": ("std", "multiplier"),
+    "optimizer": ("betas",),
+}
 _LEFT_OVER = (SMALLER, DROP)
 
 

@@ -35,7 +35,7 @@ class _Target:
 
     epsilon: float
     log_delta: float
-    beforehand_mu: float
+    prior_mu: float
 
     @property
     def mu(self) -> float:
@@ -43,12 +43,12 @@ class _Target:
 
     def left_of(self, mu: float) -> float:
         """For training, of the μ of everything: for Gaussian guarantees it is proportional to 1/noise."""
-        return math.sqrt(max((mu - self.beforehand_mu) * (mu + self.beforehand_mu), _LEAST_SQUARE))
+        return math.sqrt(max((mu - self.prior_mu) * (mu + self.prior_mu), _LEAST_SQUARE))
 
     def excess(self, epsilon: float) -> float:
         """How far this ε is above the target, in logarithms: as if training were alone, so that it falls evenly."""
         above = math.log(max(epsilon, 1e-300) / self.epsilon)
-        if not self.beforehand_mu or not -_MEASURED < above < _MEASURED:
+        if not self.prior_mu or not -_MEASURED < above < _MEASURED:
             return above
         of_training = _STEEPNESS * math.log(self.left_of(float(shift_below(self.log_delta, epsilon))) / self.mu)
         return max(of_training, above) if above > 0 else min(of_training, above)
@@ -57,7 +57,7 @@ class _Target:
 def least_noise(
     run: Run, target: float, delta: float, releases: tuple[int, ...], theorems: tuple[Theorem, ...] = CATALOGUE
 ) -> Run:
-    aim = _Target(target, math.log(delta), run.user_records * run.beforehand_mu)
+    aim = _Target(target, math.log(delta), run.user_records * run.prior_mu)
 
     def accounted(log_factor: float) -> Report:
         return account_by(theorems, run.with_noise(math.exp(log_factor)), delta, releases)

@@ -110,7 +110,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
             self.tried.add(multiplier)
             return accounted(run, delta, (), COARSEST)[0].epsilon
         if not len(self):
-            return float(GaussianDP(self.described.user_records * self.described.beforehand_mu).epsilon(delta))
+            return float(GaussianDP(self.described.user_records * self.described.prior_mu).epsilon(delta))
         report = self.report(delta)
         for caveat in report.caveats:
             warnings.warn(str(caveat), PrivacyLeak, stacklevel=2)

@@ -58,7 +58,6 @@ _ACCOUNTS: dict[str, Message] = {
     "single_records_accounted": "user_records must be 1, because account_each is about single records. Got {got}. For the "
     "records of one person use li.account(replace(run, user_records=1), delta, group=[...]).",
     "epsilons_of_records": _epsilons_of_records,
-    "sandwich": _sandwich,
     # Alternatives: what is changed.
     "with_batches": "with {batches}",
     "with_plain_steps": "with plain steps instead of {optimizer}",
@@ -70,7 +69,7 @@ _ACCOUNTS: dict[str, Message] = {
 
 _CALIBRATION: dict[str, Message] = {
     "theorems_with_trials": "theorems cannot be given together with trials. Leave out one of them.",
-    "spent_beforehand": "beforehand_mu = {mu:g} alone has epsilon = {spent:.4g} at delta = {delta:g}, so nothing of "
+    "spent_beforehand": "prior_mu = {mu:g} alone has epsilon = {spent:.4g} at delta = {delta:g}, so nothing of "
     "epsilon = {epsilon:g} is left for training. Release less before training, or allow a larger epsilon.",
     "no_run_meets": "no run was found that accounts to epsilon = {epsilon:g}: the nearest has {nearest:.6g}.",
     "no_noise_meets": "no noise up to e^{widest:.0f} times the present one meets epsilon = {epsilon:g}.",
@@ -154,7 +153,7 @@ def _unreadable(kind: str, because: Any) -> str:
 def _theorem_unknown(theorem: Any) -> str:
     return (
         f"its theorem {shown(theorem):.60} is not part of the library. If you have that theorem and trust it, use "
-        "li.verify(certificate, theorems=[*li.CATALOGUE, MINE])"
+        "li.verify(certificate, theorems=[*li.theorems.CATALOGUE, MINE])"
     )
 
 
@@ -254,7 +253,7 @@ _SELECTIONS: dict[str, Message] = {
     "every run at one delta.",
     "selection_not_finite": "certificate needs a finite epsilon at delta = {delta:g}. Use more noise in each trial.",
     "trials_without_reports": "certificate needs the reports of the trials. Give li.select reports of li.account; only "
-    "li.GaussianDP may be listed beside them.",
+    "li.notions.GaussianDP may be listed beside them.",
 }
 
 
@@ -289,7 +288,8 @@ _BUDGETS: dict[str, Message] = {
     "budget_no_finite_epsilon": "this guarantee has no finite epsilon at delta = {delta:g}, so no budget with that delta "
     "covers it.",
     # What is to be released.
-    "not_a_release": "release must be a report (li.account), a run or a guarantee such as li.GaussianDP(mu=1.0). Got {got}.",
+    "not_a_release": "release must be a report (li.account), a run or a guarantee such as "
+    "li.notions.GaussianDP(mu=1.0). Got {got}.",
     "releases_without_run": "releases can be given with a run only. Give them to li.account.",
     "budget_other_users": _budget_other_users,
     "budget_other_adjacency": _budget_other_adjacency,

@@ -197,7 +197,7 @@ _OPACUS_TRUSTED: dict[str, Message] = {
 
 # Guarantees as events of dp-accounting.
 _EXPORTED: dict[str, Message] = {
-    "exported_kind": "{field} must be a report of li.account or a notion, such as li.GaussianDP(mu=1.0). Got {got}.",
+    "exported_kind": "{field} must be a report of li.account or a notion, such as li.notions.GaussianDP(mu=1.0). Got {got}.",
     "exported_of_one_user": (
         "{field} must cover every record. Got a report for the records of one user; account without group."
     ),

@@ -38,7 +38,7 @@ def _train_scale_column(option: str, column: str, columns: Sequence[str]) -> str
 def _train_epsilon(report: Any) -> str:
     return (
         f"epsilon = {above(report.epsilon, 6)} at delta = {report.delta:g} ({report.unit}), by "
-        f"{report.best.theorem.name}\nreleasing every iterate: epsilon = {report.composition:.4g}"
+        f"{report.best.theorem.name}\nreleasing every iterate: epsilon = {report.epsilon_all_released:.4g}"
     )
 
 

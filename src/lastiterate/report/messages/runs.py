@@ -5,7 +5,7 @@ from __future__ import annotations
 from lastiterate.report.messages import Message
 
 _INSTEAD = {
-    "betas": "beta1=0.9, beta2=0.999",
+    "betas": "betas=(0.9, 0.999)",
     "rate": "rate=batch_size/records",
     "optimizer": "optimizer=li.SGD(momentum=0.9), optimizer=li.Adam() or optimizer='the name of another'",
     "epochs": "steps = { epochs = … }, or steps=li.epochs(…) in Python",
@@ -104,7 +104,7 @@ MESSAGES: dict[str, Message] = {
     "not_per_step": "{field} must be a float, or a list with one float per step. Got shape {shape}.",
     "wrong_length": "{field} must be one float, or one per step: {steps} of them. Got {got}.",
     "schedule_too_short": _schedule_too_short,
-    "no_projection": "no projection is known on {domain!r}. Use li.Ball or li.Box.",
+    "no_projection": "no projection is known on {domain!r}. Use li.Ball or li.parts.Box.",
     "not_a_matrix": "a nuclear norm is one of matrices. Got weights with {axes} axes.",
     "prox_without_formula": "{prox!r} has no formula, only a modulus.",
     "no_proximal_map": "no proximal map is known for {prox!r}.",
@@ -171,7 +171,7 @@ MESSAGES: dict[str, Message] = {
         "a larger epsilon, or fewer trials."
     ),
     "not_a_guarantee": (
-        "{function} needs guarantees, such as li.GaussianDP(mu=1.0), or reports of li.account. Got {got}."
+        "{function} needs guarantees, such as li.notions.GaussianDP(mu=1.0), or reports of li.account. Got {got}."
     ),
     "not_a_privacy_loss": (
         "masses must be the law of log dP/dQ under P, under which the mean of e^-loss is at most 1. Got {got}. Was the law "

@@ -63,7 +63,7 @@ def _weight_decay_differs(field: str, weight_decay: float, decays: list[float]) 
 def _learning_rate_differs(field: str, step: int, step_size: float, rates: list[float]) -> str:
     return (
         f"the learning rate at step {step} must be the run's step_size, {step_size:g}. Got {_listed(rates)}. Describe the "
-        "scheduler in the run: li.cosine, li.linear, li.steps, or a list of step sizes."
+        "scheduler in the run: li.cosine, li.linear, li.multistep, or a list of step sizes."
     )
 
 

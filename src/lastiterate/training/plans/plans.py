@@ -54,7 +54,7 @@ class PlannedRun:
     @property
     def composed_epsilon(self) -> float:
         """Epsilon if every iterate were released."""
-        return self.report.composition
+        return self.report.epsilon_all_released
 
     def __repr__(self) -> str:
         settings = self.settings

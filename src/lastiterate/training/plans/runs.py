@@ -27,7 +27,7 @@ class Ingredients:
     batches: Batches
     adjacency: Adjacency
     clip: float
-    beforehand_mu: float = 0.0
+    prior_mu: float = 0.0
     user_records: int = 1
 
 
@@ -42,7 +42,7 @@ def run_of(plan: Plan, ingredients: Ingredients) -> Run:
         adjacency=ingredients.adjacency,
         optimizer=SGD(momentum=plan.momentum),
         released=AVERAGE(last=plan.averaged) if plan.averaged > 1 else LAST,
-        beforehand_mu=ingredients.beforehand_mu,
+        prior_mu=ingredients.prior_mu,
         user_records=ingredients.user_records,
     )
 

@@ -1,18 +1,14 @@
-"""The lower bound of a run next to its upper bound."""
+"""What no valid guarantee for a run can be below."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from lastiterate.accounting.groups import at_their_places, checked_group, run_for
 from lastiterate.accounting.releases import released
 from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.auditing.lower import LowerBound, named_instance, worst_instance
-from lastiterate.digits import above, below
-from lastiterate.display import summary
-from lastiterate.errors import INSIDE_UNIT, checked_number, worded
+from lastiterate.errors import INSIDE_UNIT, checked_number
 
 
 def lower_bound(run: Run, delta: float, releases: Iterable[int] = (), group: Iterable[int] = ()) -> LowerBound:
@@ -32,27 +28,3 @@ def lower_bound_for(run: Run, delta: float, releases: Iterable[int], members: tu
     if process.members:
         return named_instance(run, delta, process.releases, process.members)
     return worst_instance(run, delta, process.releases)
-
-
-@dataclass(frozen=True)
-class Sandwich:
-    """lower.epsilon ≤ the true ε ≤ upper."""
-
-    lower: LowerBound
-    upper: float
-
-    @property
-    def ratio(self) -> float:
-        """upper/lower: 1 if the bound is exact, ∞ if no lower bound is known."""
-        if self.upper == 0:
-            return 1.0
-        return self.upper / self.lower.epsilon if self.lower.epsilon > 0 else math.inf
-
-    def __repr__(self) -> str:
-        return summary(
-            self, f"lower={below(self.lower.epsilon)}", f"upper={above(self.upper)}", str(self.lower.instance)
-        )
-
-    def __str__(self) -> str:
-        values = {"lower": self.lower.epsilon, "upper": self.upper, "instance": self.lower.instance}
-        return worded("sandwich", **values, ratio=self.ratio)

@@ -1,0 +1,36 @@
+"""`li.parts`: the kinds that few runs need, and any other that is listed: domains, proximal terms, batches."""
+
+from typing import Any
+
+from lastiterate.algorithms.batches import PoissonMean
+from lastiterate.algorithms.domains import Box, ConvexSet
+from lastiterate.algorithms.kinds import SECTIONS
+from lastiterate.algorithms.prox import L1, ConvexTerm, ElasticNet, NuclearNorm
+
+__all__ = ["L1", "Box", "ConvexSet", "ConvexTerm", "ElasticNet", "NuclearNorm", "PoissonMean"]
+
+_AT_THE_TOP = (
+    *("FullBatch", "Cyclic", "Shuffled", "FixedSize", "Poisson", "BallsAndBins"),
+    *("OnIterate", "OnMeanGradient", "OnGradientSum", "Langevin"),
+    *("Ball", "Unbounded", "SGD", "Adam", "EMA"),
+)
+
+
+def public_name(section: str, made: str) -> str:
+    """Where users find what makes a kind of this section of a run, after `li.`."""
+    if section == "loss":
+        return f"losses.{made}"
+    return made if made in _AT_THE_TOP else "AVERAGE" if made == "Average" else f"parts.{made}"
+
+
+def __getattr__(name: str) -> Any:
+    """A kind that somebody lists is a public name."""
+    for listed in SECTIONS.values():
+        for kind in listed:
+            if kind.make.__name__ == name:
+                return kind.make
+    raise AttributeError(f"lastiterate.parts has no {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__
