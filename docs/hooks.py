@@ -52,7 +52,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     for section in config.nav or []:
         for entry in next(iter(section.values())):
             if isinstance(entry, dict) and BY_THEOREM in entry:
-                entry[BY_THEOREM] = [{one.name: theorem_pages.path_of(one.name)} for one in li.theorems.CATALOGUE]
+                entry[BY_THEOREM] = [{one.name: theorem_pages.path_of(one.name)} for one in li.theorems.ALL]
     return config
 
 
@@ -94,7 +94,7 @@ def _with_links(text: str, path: str) -> str:
     """Names of theorems in tables lead to their pages, and the file of the proofs to its page."""
     up = "../" * path.count("/")
     text = text.replace("docs/proofs.md", f"[Proofs]({up}proofs.md)")
-    names = {one.name for one in li.theorems.CATALOGUE}
+    names = {one.name for one in li.theorems.ALL}
 
     def link(found: re.Match[str]) -> str:
         name = found[1]

@@ -48,7 +48,7 @@ Ranking = list[tuple[float, str]]
 def pages() -> dict[str, str]:
     """Path below docs → text, for every theorem of the catalogue."""
     runs = _runs((DOCS / "choose.md").read_text())
-    return {path_of(theorem.name): _page(theorem, runs) for theorem in li.theorems.CATALOGUE}
+    return {path_of(theorem.name): _page(theorem, runs) for theorem in li.theorems.ALL}
 
 
 def feature_table() -> str:
@@ -58,7 +58,7 @@ def feature_table() -> str:
         f"| theorem | batches | neighbours | {' | '.join(one.name for one in columns)} |",
         "|---|---|---|" + ":-:|" * len(columns),
     ]
-    for theorem in li.theorems.CATALOGUE:
+    for theorem in li.theorems.ALL:
         batches = ", ".join(word for one, word in BATCHES.items() if one in theorem.features)
         neighbours = ", ".join(word for one, word in NEIGHBOURS.items() if one in theorem.features)
         marks = " | ".join("✓" if one in theorem.features else "·" for one in columns)

@@ -12,9 +12,9 @@ from lastiterate.accounting.ranked import Ranked
 
 def by_theorem(name: str, run: li.Run, delta: float, releases: Iterable[int] = ()) -> li.accounting.Report:
     """Only this theorem is asked."""
-    return account_by([next(one for one in li.theorems.CATALOGUE if one.name == name)], run, delta, releases)
+    return account_by([next(one for one in li.theorems.ALL if one.name == name)], run, delta, releases)
 
 
 def alone(report: li.accounting.Report, guarantee: li.theorems.Guarantee) -> li.accounting.Report:
     """Of all that were asked, this one."""
-    return replace(report, asked=(Ranked(guarantee.epsilon(report.delta), guarantee),), later=())
+    return replace(report, ranked=(Ranked(guarantee.epsilon(report.delta), guarantee),))

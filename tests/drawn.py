@@ -41,5 +41,5 @@ def slack(theorem: li.theorems.Theorem) -> float:
 
 def guarantees(given: Process, besides: tuple[str, ...] = ()) -> list[li.theorems.Guarantee]:
     """Of all theorems but those whose names begin like this."""
-    asked = [theorem for theorem in li.theorems.CATALOGUE if not theorem.name.startswith(besides)]
+    asked = [theorem for theorem in li.theorems.ALL if not theorem.name.startswith(besides)]
     return [answer for theorem in asked if isinstance(answer := theorem.apply(given), li.theorems.Guarantee)]

@@ -99,10 +99,13 @@ def test_compare_and_theorems(capsys: pytest.CaptureFixture[str], tmp_path: Path
     assert total == sum(counts) == len(report.inapplicable)
     in_full = outputs(f"compare {MNIST} --all", capsys)[1]
     assert all(theorem.name in in_full for theorem in li.theorems.CATALOGUE)
+    assert not any(theorem.name in in_full for theorem in li.theorems.PAPERS)
+    with_papers = outputs(f"compare {MNIST} --all --papers", capsys)[1]
+    assert all(theorem.name in with_papers for theorem in li.theorems.ALL)
     assert all(f"{one.theorem.name}: {one.because}." in in_full for one in report.inapplicable)
     assert (tmp_path / "compare.png").exists()
     code, out, _ = outputs("theorems --json", capsys)
-    assert [one["name"] for one in json.loads(out)["theorems"]] == [theorem.name for theorem in li.theorems.CATALOGUE]
+    assert [one["name"] for one in json.loads(out)["theorems"]] == [theorem.name for theorem in li.theorems.ALL]
     assert "erratum E1.1" in outputs("theorems", capsys)[1]
 
 

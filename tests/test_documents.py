@@ -47,7 +47,7 @@ def test_the_readme_is_short_and_has_an_example() -> None:
 
 def test_every_theorem_is_documented() -> None:
     page = (DOCS / "theorems.md").read_text()
-    assert [theorem.name for theorem in li.theorems.CATALOGUE if f"`{theorem.name}`" not in page] == []
+    assert [theorem.name for theorem in li.theorems.ALL if f"`{theorem.name}`" not in page] == []
 
 
 def test_every_public_name_is_in_the_reference() -> None:
@@ -88,8 +88,8 @@ def test_the_nav_lists_every_page() -> None:
 def test_each_theorem_has_a_page_with_what_it_says_of_itself() -> None:
     module = theorem_pages()
     pages = module.pages()
-    assert sorted(pages) == sorted(f"theorems/{theorem.name}.md" for theorem in li.theorems.CATALOGUE)
-    for theorem in li.theorems.CATALOGUE:
+    assert sorted(pages) == sorted(f"theorems/{theorem.name}.md" for theorem in li.theorems.ALL)
+    for theorem in li.theorems.ALL:
         page = pages[f"theorems/{theorem.name}.md"]
         said = [
             theorem.citation,
@@ -107,7 +107,7 @@ def test_the_table_of_features_is_made_from_the_theorems() -> None:
 
 def test_theorems_are_told_in_one_shape() -> None:
     sections = theorem_pages().sections
-    for theorem in li.theorems.CATALOGUE:
+    for theorem in li.theorems.ALL:
         said = sections(inspect.getdoc(theorem.bound))
         assert list(said) == ["Update", "Bound", "Assumes", "Attained by", "Reference"], theorem.name
         assert all(text.endswith(".") for text in said.values()), theorem.name

@@ -63,8 +63,8 @@ def values() -> dict[str, Any]:
         **{f"guarantee {one.theorem.name}": one for one in report.guarantees},
         **{f"evidence {one.theorem.name}": one.evidence for one in report.guarantees},
         **{f"refusal {one.theorem.name}": one for one in report.inapplicable},
-        **{f"theorem {one.name}": one for one in li.theorems.CATALOGUE},
-        **{f"assumption {one.name}": next(iter((*one.assumptions, *one.features))) for one in li.theorems.CATALOGUE},
+        **{f"theorem {one.name}": one for one in li.theorems.ALL},
+        **{f"assumption {one.name}": next(iter((*one.assumptions, *one.features))) for one in li.theorems.ALL},
     }
 
 
@@ -172,7 +172,7 @@ def test_a_theorem_with_a_wild_name_is_escaped_in_a_report() -> None:
     wild = replace(report.best.theorem, name=ATTACK, citation=ATTACK)
     guarantee = replace(report.best, theorem=wild)
     found = replace(
-        report, asked=(replace(report.asked[0], guarantee=guarantee),), caveats=(fact("called_by", callers=ATTACK),)
+        report, ranked=(replace(report.ranked[0], guarantee=guarantee),), caveats=(fact("called_by", callers=ATTACK),)
     )
     assert "script" not in elements(found._repr_html_()).tags
 

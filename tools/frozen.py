@@ -34,7 +34,7 @@ _POSSIBLE = [pair for pair in PAIRS if pair not in IMPOSSIBLE | UNKNOWN]
 def answers(process: Process) -> dict[str, list[str] | None]:
     """For each theorem ε at three δ, or None where it does not apply."""
     found: dict[str, list[str] | None] = {}
-    for theorem in li.theorems.CATALOGUE:
+    for theorem in li.theorems.ALL:
         answer = theorem.apply(process)
         applies = isinstance(answer, Guarantee)
         found[theorem.name] = [float(answer.epsilon(delta)).hex() for delta in DELTAS] if applies else None
@@ -58,7 +58,7 @@ def of_run(seed: int) -> dict[str, Any]:
     if case is None:
         return {}
     try:
-        report = li.account(case.small.run, DELTAS[1], case.small.releases, case.group)
+        report = li.account(case.small.run, DELTAS[1], case.small.releases, case.group, theorems=li.theorems.ALL)
     except li.errors.Unavailable as error:
         return {"unavailable": str(error)}
     epsilons = {one.theorem.name: value.hex() for one, value in zip(report.guarantees, report.epsilons, strict=True)}

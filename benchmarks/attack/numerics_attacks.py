@@ -99,9 +99,7 @@ def _for_ever(batches: Any, name: str, **more: Any) -> list[Shown]:
     given = {"loss": LOGISTIC, "noise": li.OnMeanGradient(std=0.5), **more}
     counts = [steps - steps % batches.per_epoch for steps in (3_000, 10**8, 10**12)]
     short, *runs = [li.Run(batches=batches, step_size=0.5, steps=steps, **given) for steps in counts]
-    limit = li.account(short, DELTA, theorems=[one for one in li.theorems.CATALOGUE if one.name == name]).epsilon * (
-        1 + 1e-6
-    )
+    limit = li.account(short, DELTA, theorems=[one for one in li.theorems.ALL if one.name == name]).epsilon * (1 + 1e-6)
     said = "".join(f", {one!r}" for one in more.values())
     return [_at_most(f"{one.steps:g} steps, {batches!r}{said}", limit, li.account(one, DELTA).epsilon) for one in runs]
 

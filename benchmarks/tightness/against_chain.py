@@ -39,7 +39,7 @@ def compared(seed: int, adjacency: Adjacency = li.REPLACE_ONE) -> list[tuple[str
     instance = random_instance(np.random.default_rng(seed), adjacency=adjacency)
     answers = [
         answer
-        for theorem in li.theorems.CATALOGUE
+        for theorem in li.theorems.ALL
         if isinstance(answer := theorem.apply(instance.process), li.theorems.Guarantee)
     ]
     return [(answer.theorem.name, *beside(answer, instance, f"seed {seed}")) for answer in answers]
@@ -67,7 +67,7 @@ def main() -> int:
     chosen = parser.parse_args()
     found = study(chosen.instances, chosen.seed, every_core(), Adjacency[chosen.adjacency.upper()])
     print(f"{'theorem':32} {'compared':>9} {'least margin':>13} {'least ratio':>12}")
-    for name in (theorem.name for theorem in li.theorems.CATALOGUE if theorem.name in found.counts):
+    for name in (theorem.name for theorem in li.theorems.ALL if theorem.name in found.counts):
         print(f"{name:32} {found.counts[name]:9d} {found.margins[name]:13.3g} {found.ratios[name]:12.6g}")
     smallest = min(found.margins.values())
     print(f"{chosen.instances * len(EPSILONS)} pairs of run and epsilon, from {chosen.instances} runs;", end=" ")

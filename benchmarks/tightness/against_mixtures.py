@@ -116,7 +116,7 @@ def compared(seed: int) -> Iterator[tuple[str, Floats]]:
     """For each theorem that applies, exact/bound at each ε."""
     process, mixture = random_mixture(np.random.default_rng(seed))
     exact = mixture.deltas()
-    for theorem in li.theorems.CATALOGUE:
+    for theorem in li.theorems.ALL:
         answer = theorem.apply(process)
         if isinstance(answer, li.theorems.Guarantee):
             bound = np.asarray(answer.notion.delta(EPSILONS))

@@ -24,7 +24,7 @@ from lastiterate.testing.beside import EPSILONS, beside
 def compared(drawn: Any, seed: int) -> list[tuple[str, float, str]]:
     """For each theorem that applies to this instance: the ratio, and the violation if there is one."""
     instance = drawn(np.random.default_rng(seed))
-    answers = [theorem.apply(instance.process) for theorem in li.theorems.CATALOGUE]
+    answers = [theorem.apply(instance.process) for theorem in li.theorems.ALL]
     found = [one for one in answers if isinstance(one, li.theorems.Guarantee)]
     return [(one.theorem.name, *beside(one, instance, f"{drawn.__name__}, seed {seed}")[1:]) for one in found]
 

@@ -41,7 +41,7 @@ KINDS = {
 }
 PAPERS = ("bok2024", "kong2025", "boninsegna2023", "feldman2018", "balle2019", "chourasia2021", "ye2022", "asoodeh2023")
 COMPOSITION = "bok2024/cyclic/composition"
-THEOREMS = {one.name: one for one in li.theorems.CATALOGUE}
+THEOREMS = {one.name: one for one in li.theorems.ALL}
 _PREPAID, _AVERAGED = "prepayment/random-order", "random-order"
 
 

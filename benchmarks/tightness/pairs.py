@@ -40,7 +40,7 @@ def tried(seed: int) -> tuple[Features, list[ComparedBound]] | None:
     source = np.random.default_rng(seed)
     pair = POSSIBLE[np.random.default_rng(seed // len(POSSIBLE)).permutation(len(POSSIBLE))[seed % len(POSSIBLE)]]
     case = constructed(around(pair, source), source)
-    return None if case is None else (case.features, compared(case, li.theorems.CATALOGUE))
+    return None if case is None else (case.features, compared(case, li.theorems.ALL))
 
 
 def unusual(features: Features) -> str:
@@ -82,7 +82,7 @@ def main() -> int:
     print(f"{len(refused)} pairs met that no theorem accepted")
     print(*(f"  {one[1]} ({one[0]}) and {two[1]} ({two[0]})" for one, two in refused[:20]), sep="\n")
     print(f"{'theorem':32} {'comparisons':>12} {'exact/claimed':>14}")
-    for name in (*(theorem.name for theorem in li.theorems.CATALOGUE), "account"):
+    for name in (*(theorem.name for theorem in li.theorems.ALL), "account"):
         print(f"{name:32} {counts[name]:12d} {largest[name]:14.6g}")
     print(*violations, sep="\n")
     print(f"{len(violations)} violations")

@@ -14,7 +14,7 @@ from scipy.special import logsumexp, ndtr
 from scipy.stats import binom
 
 import lastiterate as li
-from lastiterate.theorems import asoodeh2023
+from lastiterate.theorems.papers import asoodeh2023
 from lastiterate.theorems.reflection import REFLECTION
 
 RECORDS = 10_000
@@ -78,9 +78,7 @@ def asoodeh() -> None:
     """D = 3, C = 2, step size 0.01, noise 1 on the iterate, batches of 1 of 1000."""
     loss, batches = li.losses.network(clip=2.0), li.FixedSize(records=1000, batch_size=1)
     given = li.Run(loss, batches, 0.01, li.OnIterate(1.0), 10**9, li.parts.ConvexSet(3.0))
-    found = {
-        name: next(t for t in li.theorems.CATALOGUE if t.name == name).apply(given.process) for name in _FOR_ASOODEH
-    }
+    found = {name: next(t for t in li.theorems.ALL if t.name == name).apply(given.process) for name in _FOR_ASOODEH}
     print("\nAsoodeh and Diaz 2023, Fig. 1, any number of steps, delta = 1e-3")
     for name, guarantee in found.items():
         print(f"  {name:24} epsilon = {guarantee.epsilon(1e-3):.4g}")  # type: ignore[union-attr]
@@ -155,7 +153,7 @@ def where_the_time_goes() -> None:
     given = run(0.01, 0.5, 1.0, 10.0).process
     print(f"\nWhere the time of account goes: {STEPS} steps, b/n = 0.01, s/noise = 0.5, D/noise = 10")
     total = 0.0
-    for theorem in li.theorems.CATALOGUE:
+    for theorem in li.theorems.ALL:
         started = time.process_time()
         answer = theorem.apply(given)
         epsilon = answer.epsilon(DELTA) if isinstance(answer, li.theorems.Guarantee) else math.nan

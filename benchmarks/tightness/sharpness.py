@@ -8,7 +8,7 @@ from benchmarks.tightness.sharp_instances import INSTANCES, closeness
 
 def main() -> None:
     print(f"{'theorem':36} {'floor':>6} {'δ':>9} {'ε':>9}  largest exact/bound, on")
-    for theorem in li.theorems.CATALOGUE:
+    for theorem in li.theorems.ALL:
         instances, floor = INSTANCES[theorem.name]
         best = max((closeness(theorem, one) for one in instances), key=lambda found: found.largest)
         of_epsilon = f"{best.epsilon:9.6f}" if best.epsilon else " " * 9

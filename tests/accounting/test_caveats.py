@@ -96,7 +96,6 @@ GIVEN: dict[str, Any] = {
     "log_delta_estimate": lambda one: one.log_delta_estimate(1.0),
     "with_caveats": lambda one: one.with_caveats(()),
     "for_delta": lambda one: one.for_delta(DELTA),
-    "hopeless": lambda one: one.hopeless(DELTA, 1.0),
     "at_delta": lambda one: None if one.at_delta is None else one.at_delta(-9.0),
     "at_least": None,  # an estimate, a number
 }

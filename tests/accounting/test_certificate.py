@@ -22,6 +22,7 @@ from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.facts import fact, facts_to_json
 from lastiterate.kernel.check import check
 from lastiterate.kernel.steps import Refused
+from lastiterate.numerics.ratio_sum import shared_sum
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE, shift_evidence
 from second_checker import checker
 from when_asked import WhenAsked
@@ -73,8 +74,8 @@ def test_certificates_are_accepted(name: str) -> None:
     report = REPORTS[name]
     verdict = li.verify(json.dumps(report.certificate))
     assert verdict.accepted, verdict
-    assert verdict.epsilon == pytest.approx(report.epsilon, rel=1e-10)
-    assert verdict.epsilon >= report.epsilon
+    room = 1e-10 if verdict.grade == "replayed" else 4e-8
+    assert report.epsilon <= verdict.epsilon <= report.epsilon * (1 + room)
     assert str(verdict).startswith("accepted: epsilon = ")
     assert li.verify(report.certificate, report.run).accepted  # type: ignore[arg-type]
 
@@ -130,7 +131,7 @@ def _still_true(
     """A weaker claim, another schedule or rung that proves it, or another run, of which it is true as well."""
     if path[0] == "run":
         about = run_from_dict(mutant["run"])
-        named = next((theorem for theorem in li.theorems.CATALOGUE if theorem.name == mutant.get("theorem")), None)
+        named = next((theorem for theorem in li.theorems.ALL if theorem.name == mutant.get("theorem")), None)
         found = named.apply(about.process) if named else li.account(about, verdict.delta, verdict.releases).best
         return found.epsilon(verdict.delta) <= verdict.epsilon * (1 + 1e-9)  # type: ignore[union-attr]
     if path[0] == "claim" and path[1] == "delta":
@@ -390,7 +391,7 @@ def test_a_run_that_leaves_the_range_of_floats_between_two_turns() -> None:
 def test_a_small_file_cannot_ask_for_a_long_block(rung: int) -> None:
     """In new orders a round is an epoch: a million of them would be a billion steps."""
     run = run_with(li.Shuffled(records=1_000_000, batch_size=1000), 1_000_000, domain=li.Ball(radius=1.0))
-    block_mixing = next(one for one in li.theorems.CATALOGUE if one.name == "block-mixing")
+    block_mixing = next(one for one in li.theorems.ALL if one.name == "block-mixing")
     assert not block_mixing.failures(run.process)
     certificate = copy.deepcopy(li.account(run_with(li.FullBatch(records=100), 20), DELTA).certificate)
     certificate.pop("proof")
@@ -444,3 +445,21 @@ def test_random_batches_for_ever_cost_their_limit(batches: object, domain: objec
     assert reports[0].epsilon == reports[1].epsilon == reports[2].epsilon
     assert 0 < reports[0].epsilon_all_released <= reports[1].epsilon_all_released <= reports[2].epsilon_all_released
     assert li.verify(reports[2].certificate, run=reports[2].run).accepted
+
+
+def test_what_was_asked_before_does_not_matter() -> None:
+    """Curves that were drawn for other questions serve the next; whoever verifies has not asked them."""
+    run = li.Run(
+        li.losses.logistic(feature_norm=3.082207001484488),
+        li.parts.PoissonMean(records=3, rate=0.3),
+        0.8,
+        li.OnMeanGradient(std=15.41103500742244),
+        3,
+        li.Unbounded(dimension=1),
+        start_norm=24.657656011875904,
+        user_records=2,
+    )
+    certificate = li.account(run, 1e-5).certificate
+    assert certificate["theorem"] == "window-tail"
+    shared_sum.cache_clear()
+    assert li.verify(certificate).accepted

@@ -287,7 +287,7 @@ def test_the_command_line_shows_them(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_nonlinear_contraction_says_what_it_checks() -> None:
-    theorem = next(one for one in li.theorems.CATALOGUE if one.name == "nonlinear-contraction")
+    theorem = next(one for one in li.theorems.ALL if one.name == "nonlinear-contraction")
     statements = " ".join(one.statement for one in theorem.assumptions)
     assert "within 30 times the noise, because gradients are bounded or the Lipschitz constant is known" in statements
     ball = li.Ball(radius=1.0)

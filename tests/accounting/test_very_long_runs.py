@@ -12,7 +12,7 @@ from lastiterate.algorithms import process as processes
 
 DELTA = 1e-5
 LONGEST = 10**12
-BY_NAME = {theorem.name: theorem for theorem in li.theorems.CATALOGUE}
+BY_NAME = {theorem.name: theorem for theorem in li.theorems.ALL}
 LOSS = li.losses.logistic(feature_norm=1.0, l2=0.1)
 
 UNEVEN = {

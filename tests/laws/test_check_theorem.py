@@ -14,7 +14,6 @@ import lastiterate as li
 from lastiterate.algorithms.process import Process
 from lastiterate.testing.laws import LAWS
 from lastiterate.theorems.assumptions import CONTRACTING
-from lastiterate.theorems.bok2024 import CONTRACTING_FULL
 from lastiterate.theorems.features import (
     ANY_BATCHES,
     ANY_CHECKPOINTS,
@@ -27,6 +26,7 @@ from lastiterate.theorems.features import (
     Assumption,
     Feature,
 )
+from lastiterate.theorems.papers.bok2024 import CONTRACTING_FULL
 
 FULL = {FULL_BATCHES, REPLACED} | ANY_MAP
 

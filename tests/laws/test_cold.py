@@ -30,7 +30,7 @@ def forget_everything() -> None:
 def answers(given: Process) -> dict[str, float | str]:
     """ε of each theorem, or why it says nothing."""
     found: dict[str, float | str] = {}
-    for theorem in (one for one in li.theorems.CATALOGUE if one.name not in SLOW):
+    for theorem in (one for one in li.theorems.ALL if one.name not in SLOW):
         answer = theorem.apply(given)
         found[theorem.name] = answer.epsilon(DELTA) if isinstance(answer, li.theorems.Guarantee) else str(answer)
     return found

@@ -95,7 +95,7 @@ def test_every_run_has_one_kind_of_batches_and_of_neighbours() -> None:
         assert len(found & ANY_NEIGHBOURS) == 1
 
 
-@pytest.mark.parametrize("theorem", li.theorems.CATALOGUE, ids=lambda one: one.name)
+@pytest.mark.parametrize("theorem", li.theorems.ALL, ids=lambda one: one.name)
 def test_a_theorem_refuses_every_feature_that_it_does_not_name(theorem: li.theorems.Theorem) -> None:
     assert UNKNOWN not in theorem.features
     for feature in FEATURES:
@@ -107,7 +107,7 @@ def test_a_theorem_refuses_every_feature_that_it_does_not_name(theorem: li.theor
             assert feature in answer.failed
 
 
-@pytest.mark.parametrize("theorem", li.theorems.CATALOGUE, ids=lambda one: one.name)
+@pytest.mark.parametrize("theorem", li.theorems.ALL, ids=lambda one: one.name)
 def test_a_new_field_of_processes_is_refused_until_it_is_looked_at(theorem: li.theorems.Theorem) -> None:
     (given,) = found_examples(theorem, 1)
     values = {one.name: getattr(given, one.name) for one in fields(given)}

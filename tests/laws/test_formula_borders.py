@@ -27,10 +27,10 @@ from lastiterate.privacy.hidden_place import HiddenPlaceDP
 from lastiterate.privacy.present_or_absent import present_or_absent
 from lastiterate.shift.growth import Maps, remaining_mu
 from lastiterate.testing.draws import random_smooth
-from lastiterate.theorems.bok2024_random import _sampled
 from lastiterate.theorems.group_by_chance import placed_by_chance
 from lastiterate.theorems.hidden_place import prepaid_hidden_evidence
 from lastiterate.theorems.own_places import composed_epochs
+from lastiterate.theorems.papers.bok2024 import _sampled
 from lastiterate.theorems.sampled import released_window, sampled_window
 from lastiterate.theorems.window_tail import window_of
 from processes import process
@@ -38,7 +38,7 @@ from processes import process
 SOURCE = Path(li.__file__).parent
 ROOMS = ("theorems", "kernel", "shift", "mixing", "privacy")
 DELTAS = (1e-3, 1e-8)
-BY_NAME = {theorem.name: theorem for theorem in li.theorems.CATALOGUE}
+BY_NAME = {theorem.name: theorem for theorem in li.theorems.ALL}
 Ask = Callable[[Any], list[float]]
 
 ONE_ORDER, NEW_ORDERS = li.Shuffled(120, 10, each_epoch=False), li.Shuffled(120, 10)

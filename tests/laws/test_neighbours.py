@@ -44,13 +44,13 @@ _SUMMED = (
 # The others are about batches that no record can be added to.
 ADDED_TO = [
     one
-    for one in li.theorems.CATALOGUE
+    for one in li.theorems.ALL
     if not all(one.failures(replace(given, adjacency=li.ADD_OR_REMOVE_ONE)) for given in _SUMMED)
 ]
 
 
 def asked() -> list[Any]:
-    pairs = [(one, li.ZERO_OUT) for one in li.theorems.CATALOGUE if li.ZERO_OUT in one.adjacencies]
+    pairs = [(one, li.ZERO_OUT) for one in li.theorems.ALL if li.ZERO_OUT in one.adjacencies]
     pairs += [(one, li.ADD_OR_REMOVE_ONE) for one in ADDED_TO]
     return [pytest.param(*pair, id=f"{pair[0].name}-{pair[1].name}") for pair in pairs]
 
@@ -65,7 +65,7 @@ def test_it_lies_above_exact_instances(theorem: li.theorems.Theorem, adjacency: 
 
 
 def test_all_theorems_say_which_neighbours_they_are_about() -> None:
-    for theorem in li.theorems.CATALOGUE:
+    for theorem in li.theorems.ALL:
         assert li.REPLACE_ONE in theorem.adjacencies or theorem.name.startswith("balls-and-bins")
     assert {one.name for one in ADDED_TO} > {
         "window-tail",

@@ -37,7 +37,7 @@ AROUND = 60  # runs with few unusual features, beside those in which all pairs m
 
 def violations(case: Case, deltas: tuple[float, ...]) -> Iterator[tuple[ComparedBound, dict[str, str]]]:
     unusual = {name: value for name, value in case.features.items() if value != USUAL[name]}
-    yield from ((one, unusual) for one in compared(case, li.theorems.CATALOGUE, deltas) if one.violated)
+    yield from ((one, unusual) for one in compared(case, li.theorems.ALL, deltas) if one.violated)
 
 
 def test_no_theorem_is_below_the_exact_law_wherever_two_features_meet() -> None:
@@ -72,7 +72,7 @@ def test_momentum_with_a_smaller_last_batch(each_epoch: bool, steps: int, exact:
         > 1e-5
         > small.law.delta(np.array([exact + 2e-3]), False)
     )
-    assert [one.theorem for one in compared(Case(USUAL, small, ()), li.theorems.CATALOGUE) if one.violated] == []
+    assert [one.theorem for one in compared(Case(USUAL, small, ()), li.theorems.ALL) if one.violated] == []
 
 
 @pytest.mark.parametrize("pair", sorted(IMPOSSIBLE | UNKNOWN), ids=str)

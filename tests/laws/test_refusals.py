@@ -21,7 +21,7 @@ from lastiterate.theorems.prepaid_participation import ALIKE_SMOOTH, PREPAID_PAR
 from lastiterate.theorems.prepayment import ALIKE_IF_NEW
 from processes import process, reasons
 
-PAIRS = [(theorem, assumption) for theorem in li.theorems.CATALOGUE for assumption in theorem.assumptions]
+PAIRS = [(theorem, assumption) for theorem in li.theorems.ALL for assumption in theorem.assumptions]
 # Only for runs that are too long to draw, or have more batches or larger pushes than are drawn.
 NOT_ALONE = {
     "comparable_places",
@@ -38,9 +38,9 @@ BENT = [(PREPAID_PARTICIPATION, ALIKE_SMOOTH), (PREPAID_EPOCHS, ALIKE_IF_NEW)]
 def failing_alone() -> dict[tuple[str, str], Process]:
     """For each theorem and assumption, a process in which nothing else is wrong."""
     found: dict[tuple[str, str], Process] = {}
-    sought = {theorem.name: {one.code for one in theorem.assumptions} - NOT_ALONE for theorem in li.theorems.CATALOGUE}
+    sought = {theorem.name: {one.code for one in theorem.assumptions} - NOT_ALONE for theorem in li.theorems.ALL}
     for replaced, updated, removed in zip(draws(12), with_updates(12), there_or_not(12), strict=True):
-        for theorem in li.theorems.CATALOGUE:
+        for theorem in li.theorems.ALL:
             plain = replaced if li.REPLACE_ONE in theorem.adjacencies else removed
             for given in (updated, plain) if of_filters(theorem) else (plain,):
                 failed = first_two_failures(theorem, given) if sought[theorem.name] else []
@@ -89,7 +89,7 @@ def test_steps_that_differ_in_how_far_they_bend_alone(
     ],
 )
 def test_refusals_just_outside_the_assumptions(theorem: str, change: dict[str, object], reason: Fact) -> None:
-    chosen = next(one for one in li.theorems.CATALOGUE if one.name == theorem)
+    chosen = next(one for one in li.theorems.ALL if one.name == theorem)
     inside = {"sensitivity": 0.1, "lipschitz": 0.99, "diameter": 5.0}
     assert isinstance(chosen.apply(process(li.FullBatch(records=10), 50, **inside)), li.theorems.Guarantee)
     assert reasons(chosen, process(li.FullBatch(records=10), 50, **{**inside, **change})) == (reason,)

@@ -10,11 +10,11 @@ import pytest
 from benchmarks.tightness.sharp_instances import INSTANCES, closeness, gap
 
 import lastiterate as li
-from lastiterate.theorems.asoodeh2023 import printed_ratio, sharper_ratio
+from lastiterate.theorems.papers.asoodeh2023 import printed_ratio, sharper_ratio
 from lastiterate.theorems.window_tail import window_of
 from processes import process
 
-BY_NAME = {theorem.name: theorem for theorem in li.theorems.CATALOGUE}
+BY_NAME = {theorem.name: theorem for theorem in li.theorems.ALL}
 # Loose by what they leave out, however the run is chosen: their formulas are held from below instead.
 LOOSE = {"chourasia2021/full-batch", "bok2024/random/strongly-convex", "bok2024/random/constrained"}
 

@@ -31,7 +31,7 @@ class Mutant:
 MUTANTS = (
     Mutant(
         "E0.1: the radius of the ball for its diameter",
-        "theorems/asoodeh2023.py",
+        "theorems/papers/asoodeh2023.py",
         "drift[0]) / noise * grown + 2 * radius * retain * earlier, by",
         "drift[0]) / noise / 2 * grown + radius * retain * earlier, by",
         "tests/theorems/test_asoodeh2023.py",
@@ -45,7 +45,7 @@ MUTANTS = (
     ),
     Mutant(
         "2ηC forgotten beside the diameter",
-        "theorems/asoodeh2023.py",
+        "theorems/papers/asoodeh2023.py",
         "return up((carried + extremes(process.drift)[1]) / extremes(process.noise)[0])",
         "return up(carried / extremes(process.noise)[0])",
         LAWS,
@@ -118,14 +118,14 @@ MUTANTS = (
     ),
     Mutant(
         "E1.5: the first step is free",
-        "theorems/langevin.py",
+        "theorems/papers/langevin.py",
         "for step in range(1, len(process) + 1):",
         "for step in range(1, len(process)):",
         "tests/theorems/test_langevin.py",
     ),
     Mutant(
         "the last epoch of a shuffled run is free",
-        "theorems/langevin.py",
+        "theorems/papers/langevin.py",
         "* (_hidden(square, 1) + _hidden(square, per_epoch // 2)",
         "* (0 * _hidden(square, 1) + _hidden(square, per_epoch // 2)",
         "tests/laws/test_sharp.py",
@@ -133,7 +133,7 @@ MUTANTS = (
     ),
     Mutant(
         "E1.7 overdone: Chourasia's limit divided by four",
-        "theorems/langevin.py",
+        "theorems/papers/langevin.py",
         "rho=up(4 / lost *",
         "rho=up(1 / lost *",
         LAWS,
@@ -148,7 +148,7 @@ MUTANTS = (
     ),
     Mutant(
         "Theorem 4.2 with the fractions swapped",
-        "theorems/bok2024.py",
+        "theorems/papers/bok2024.py",
         "lost / (2 - lost) * (1 + c) / (1 - c)",
         "lost / (2 - lost) * (1 - c) / (1 + c)",
         LAWS,
@@ -156,14 +156,14 @@ MUTANTS = (
     ),
     Mutant(
         "Theorem 4.3 with 3 for what is left out",
-        "theorems/bok2024.py",
+        "theorems/papers/bok2024.py",
         "math.sqrt(3 * s * d + s**2 * math.ceil(d / s)) / noise)",
         "math.sqrt(3 * s * d / 2 + s**2 * math.ceil(d / s) / 2) / noise)",
         "tests/laws/test_closed_forms.py",
     ),
     Mutant(
         "E4.3: Theorem 4.5 with the exponent of another batch",
-        "theorems/bok2024.py",
+        "theorems/papers/bok2024.py",
         "lost = _lost(c, len(process) - per_epoch)",
         "lost = _lost(c, (len(process) - per_epoch) // per_epoch)",
         LAWS + " tests/laws/test_closed_forms.py",
@@ -171,14 +171,14 @@ MUTANTS = (
     ),
     Mutant(
         "Theorem 4.6 without the last turn",
-        "theorems/bok2024.py",
+        "theorems/papers/bok2024.py",
         "square = 3 * s * d / per_epoch + s**2 + s**2 / per_epoch",
         "square = 3 * s * d / per_epoch + s**2 / per_epoch",
         "tests/laws/test_closed_forms.py tests/theorems/test_bok2024_tables.py",
     ),
     Mutant(
         "E1.1: the last batch is hidden as well as the others",
-        "theorems/boninsegna2023.py",
+        "theorems/papers/boninsegna2023.py",
         "* (1 + (len(process) // per_epoch - 1) / per_epoch)",
         "* (len(process) // per_epoch / per_epoch)",
         LAWS + " tests/laws/test_refuted.py",
@@ -186,7 +186,7 @@ MUTANTS = (
     ),
     Mutant(
         "Kong 2.3 without the last turn: a free first epoch",
-        "theorems/kong2025.py",
+        "theorems/papers/kong2025.py",
         "math.sqrt(1 + (turns - 1) * left)",
         "math.sqrt(turns * left)",
         LAWS + " tests/laws/test_refuted.py",
@@ -194,7 +194,7 @@ MUTANTS = (
     ),
     Mutant(
         "Kong 2.2 with the radius for the diameter",
-        "theorems/kong2025.py",
+        "theorems/papers/kong2025.py",
         "grown = float(process.lipschitz[last]) * process.diameter +",
         "grown = float(process.lipschitz[last]) * process.diameter / 2 +",
         LAWS + " tests/laws/test_closed_forms.py",
@@ -202,7 +202,7 @@ MUTANTS = (
     ),
     Mutant(
         "E3.1: the order of the divergence forgotten",
-        "theorems/balle2019.py",
+        "theorems/papers/balle2019.py",
         "    return Evidence(RenyiDP(rho=up(process.step_mu**2 / 2)))",
         "    return Evidence(RenyiDP(rho=up(process.step_mu**2 / 4)))",
         LAWS,
@@ -286,7 +286,7 @@ MUTANTS = (
     ),
     Mutant(
         "E4.4: √2 under the root of Theorem 4.10",
-        "theorems/bok2024_random.py",
+        "theorems/papers/bok2024.py",
         "GaussianDP(up(alpha * process.diameter / (noise * math.sqrt(window))))",
         "GaussianDP(up(math.sqrt(alpha * process.diameter) / (noise * window)))",
         "tests/theorems/test_random_batches.py",
@@ -343,7 +343,7 @@ MUTANTS = (
     ),
     Mutant(
         "an epoch that was begun is not counted",
-        "theorems/bok2024.py",
+        "theorems/papers/bok2024.py",
         "turns = -(-len(process) // per_epoch)",
         "turns = max(len(process) // per_epoch, 1)",
         "tests/laws/test_closed_forms.py " + LAWS,

@@ -49,9 +49,7 @@ def test_a_linear_loss_on_an_interval_costs_more_with_room_and_stops_with_time()
     assert narrow < wide <= longer * (1 + 1e-3)
     upper = process(li.FullBatch(records=10), 4000, sensitivity=0.1, diameter=10.0)
     bound = min(
-        one.epsilon(1e-6)
-        for one in (t.apply(upper) for t in li.theorems.CATALOGUE)
-        if isinstance(one, li.theorems.Guarantee)
+        one.epsilon(1e-6) for one in (t.apply(upper) for t in li.theorems.ALL) if isinstance(one, li.theorems.Guarantee)
     )
     assert longer <= bound
     assert longer == pytest.approx(linear_loss_on_an_interval(0.1, 10.0, 8000).least_epsilon(1e-6), rel=1e-3)

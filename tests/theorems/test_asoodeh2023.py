@@ -14,7 +14,8 @@ import lastiterate as li
 from lastiterate.facts import fact
 from lastiterate.mixing.contraction import contracted, curved_contraction, linear_contraction
 from lastiterate.reproduction.instances import two_wells
-from lastiterate.theorems.asoodeh2023 import (
+from lastiterate.theorems.block_mixing import BLOCK_MIXING
+from lastiterate.theorems.papers.asoodeh2023 import (
     CURVED,
     PROJECTED,
     REGULARISED,
@@ -22,7 +23,6 @@ from lastiterate.theorems.asoodeh2023 import (
     limit_epsilon,
     printed_ratio,
 )
-from lastiterate.theorems.block_mixing import BLOCK_MIXING
 from processes import process, reasons
 
 # Fig. 1: D = 3, C = 2, η = 0.01, σ = 1, b = 1 of n = 1000

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 import lastiterate as li
-from lastiterate.theorems.bok2024_random import RANDOM_COMPOSITION
+from lastiterate.theorems.composition import RANDOM_COMPOSITION
 from lastiterate.theorems.window_tail import WINDOW_TAIL
 
 

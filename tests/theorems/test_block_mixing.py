@@ -24,7 +24,7 @@ DELTA = 1e-6
 def test_constrained_convex_full_batches_for_ever(diameter: float, by_the_paper: float, most: float) -> None:
     """Sensitivity 0.1 of the noise, δ = 1e-6; the paper's value is Bok2024, Theorem 4.3."""
     given = process(FULL, 10**6, sensitivity=0.1, diameter=diameter)
-    paper = next(one for one in li.theorems.CATALOGUE if one.name == "bok2024/full-batch/constrained").apply(given)
+    paper = next(one for one in li.theorems.ALL if one.name == "bok2024/full-batch/constrained").apply(given)
     assert paper.epsilon(DELTA) == pytest.approx(by_the_paper, rel=2e-3)  # type: ignore[union-attr]
     assert BLOCK_MIXING.apply(given).epsilon(DELTA) <= most  # type: ignore[union-attr]
 

@@ -16,8 +16,9 @@ from lastiterate.reproduction.bok2024_reference import (
     TABLE_9_MU,
     TABLES_10_TO_12,
 )
-from lastiterate.theorems import bok2024, boninsegna2023
+from lastiterate.theorems import composition
 from lastiterate.theorems.hidden_place import HIDDEN_PLACE
+from lastiterate.theorems.papers import bok2024, boninsegna2023
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE
 from lastiterate.theorems.theorem import Guarantee, Theorem
 from processes import process
@@ -51,7 +52,7 @@ def mnist(l2: float, epochs: int, batches: li.Cyclic | li.Shuffled | None = None
 def test_table_3(cell: tuple[float | str, int]) -> None:
     kind, epochs = cell
     if kind == "composition":
-        assert mu_of(bok2024.PASSES_COMPOSITION, mnist(0.002, epochs).process) == pytest.approx(
+        assert mu_of(composition.PASSES_COMPOSITION, mnist(0.002, epochs).process) == pytest.approx(
             TABLE_3_MU[cell], rel=1e-8
         )
     else:
@@ -72,7 +73,7 @@ def test_table_1(cell: tuple[float | str, int]) -> None:
 def test_table_7(cell: tuple[float | str, int]) -> None:
     factor, steps = cell
     if factor == "composition":
-        assert mu_of(bok2024.FULL_COMPOSITION, full(steps, sensitivity=0.1)) == pytest.approx(
+        assert mu_of(composition.FULL_COMPOSITION, full(steps, sensitivity=0.1)) == pytest.approx(
             TABLE_7_MU[cell], rel=1e-8
         )
     else:
@@ -96,7 +97,7 @@ def test_table_9(cell: tuple[int | str, float, int]) -> None:
     per_epoch, factor, epochs = cell
     if per_epoch == "composition":
         given = cyclic(10, epochs, sensitivity=0.2)
-        assert mu_of(bok2024.PASSES_COMPOSITION, given) == pytest.approx(TABLE_9_MU[cell], rel=1e-8)
+        assert mu_of(composition.PASSES_COMPOSITION, given) == pytest.approx(TABLE_9_MU[cell], rel=1e-8)
     else:
         given = cyclic(per_epoch, epochs, sensitivity=0.2, lipschitz=factor)  # type: ignore[arg-type]
         assert mu_of(bok2024.CONTRACTING_CYCLIC, given) == pytest.approx(TABLE_9_MU[cell], rel=1e-8)
@@ -115,13 +116,13 @@ def test_tables_10_to_12_with_the_right_epochs(cell: tuple[int, float, float]) -
     assert mu_of(bok2024.BOUNDED_CYCLIC, constrained(cell, valid_from)) == pytest.approx(mu, rel=1e-8)
     assert isinstance(bok2024.BOUNDED_CYCLIC.apply(constrained(cell, valid_from - 1)), li.theorems.Inapplicable)
 
-    def composition(epochs: int) -> float:
-        return mu_of(bok2024.PASSES_COMPOSITION, constrained(cell, epochs))
+    def composed(epochs: int) -> float:
+        return mu_of(composition.PASSES_COMPOSITION, constrained(cell, epochs))
 
     def without_domain(epochs: int) -> float:
         return math.sqrt(2 * boninsegna2023.FIXED_BATCHES.apply(constrained(cell, epochs)).notion.rho)  # type: ignore[union-attr]
 
-    for curve, epochs in ((composition, correct), (without_domain, convex)):
+    for curve, epochs in ((composed, correct), (without_domain, convex)):
         assert curve(epochs) >= mu * (1 - 1e-9) > curve(epochs - 1)
     assert printed < correct
     assert mu_of(SHIFT_ENGINE, constrained(cell, valid_from)) < mu

@@ -15,7 +15,7 @@ from lastiterate.theorems.shift_engine import SHIFT_ENGINE, own_evidence, own_mu
 from processes import process, reasons
 
 DELTA = 1e-5
-each_theorem = pytest.mark.parametrize("theorem", li.theorems.CATALOGUE, ids=lambda theorem: theorem.name)
+each_theorem = pytest.mark.parametrize("theorem", li.theorems.ALL, ids=lambda theorem: theorem.name)
 
 
 @each_theorem
@@ -44,9 +44,9 @@ def test_what_is_about_every_iterate_holds_when_all_are_released(theorem: li.the
 
 
 def test_which_theorems_are_compositions() -> None:
-    named = {theorem.name for theorem in li.theorems.CATALOGUE if theorem.about is About.EVERY_ITERATE}
+    named = {theorem.name for theorem in li.theorems.ALL if theorem.about is About.EVERY_ITERATE}
     assert named == {"balls-and-bins", *(f"bok2024/{one}/composition" for one in ("full-batch", "cyclic", "random"))}
-    assert {theorem.name for theorem in li.theorems.CATALOGUE if theorem.grade is Grade.REPLAYED} == {
+    assert {theorem.name for theorem in li.theorems.ALL if theorem.grade is Grade.REPLAYED} == {
         "shift-engine",
         "random-order",
         "prepayment",

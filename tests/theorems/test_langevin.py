@@ -10,8 +10,8 @@ import pytest
 import lastiterate as li
 from lastiterate.privacy.renyi import DEFAULT_ORDERS
 from lastiterate.shift.optimise import best_schedule
-from lastiterate.theorems.bok2024 import CONTRACTING_FULL
-from lastiterate.theorems.langevin import FULL_BATCH, PASSES, RANDOM_BATCHES
+from lastiterate.theorems.papers.bok2024 import CONTRACTING_FULL
+from lastiterate.theorems.papers.langevin import FULL_BATCH, PASSES, RANDOM_BATCHES
 from lastiterate.theorems.shift_engine import own_mus
 from processes import process, steps_of
 

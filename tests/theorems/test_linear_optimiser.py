@@ -129,7 +129,7 @@ def test_releases_on_the_way_are_composed() -> None:
 @pytest.mark.parametrize("adjacency", [li.REPLACE_ONE, li.notions.Adjacency.ZERO_OUT])
 def test_neighbours(adjacency: Any) -> None:
     mu, alike = (
-        next(one for one in li.theorems.CATALOGUE if one.name == "linear-optimiser")
+        next(one for one in li.theorems.ALL if one.name == "linear-optimiser")
         .notion(a_run(li.SGD(momentum=0.9), loss=LOGISTIC, adjacency=one).process)
         .mu  # type: ignore[attr-defined]
         for one in (adjacency, li.REPLACE_ONE)
@@ -219,7 +219,7 @@ def test_payments_for_a_push_that_turns() -> None:
 def test_prepaid_and_other_turns_are_added_up() -> None:
     """Many epochs: what is paid for all turns but the last is no less than in all but an epoch of linear-optimiser."""
     process = smooth_run(60).process
-    paid_after = next(one for one in li.theorems.CATALOGUE if one.name == "linear-optimiser").notion(process).mu  # type: ignore[attr-defined]
+    paid_after = next(one for one in li.theorems.ALL if one.name == "linear-optimiser").notion(process).mu  # type: ignore[attr-defined]
     prepaid = max(_mus(process, 1e-8))
     assert math.sqrt(paid_after**2 - 1.3 * process.step_mu**2) < prepaid < paid_after
 

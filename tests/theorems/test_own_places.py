@@ -32,7 +32,7 @@ def never_below(seeds: range, replaced: bool) -> set[str]:
     met = set()
     for seed in seeds:
         instance = own_place_instance(np.random.default_rng(seed), replaced=replaced)
-        for theorem in li.theorems.CATALOGUE:
+        for theorem in li.theorems.ALL:
             answer = theorem.apply(instance.process)
             if isinstance(answer, li.theorems.Guarantee):
                 met.add(theorem.name)

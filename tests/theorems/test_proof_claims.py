@@ -13,8 +13,8 @@ import lastiterate as li
 from lastiterate.facts import fact
 from lastiterate.kernel.prepaid import longest
 from lastiterate.shift.optimise import best_schedule
-from lastiterate.theorems.bok2024 import CONTRACTING_FULL
-from lastiterate.theorems.langevin import FULL_BATCH, PASSES
+from lastiterate.theorems.papers.bok2024 import CONTRACTING_FULL
+from lastiterate.theorems.papers.langevin import FULL_BATCH, PASSES
 from lastiterate.theorems.shift_engine import own_mus
 from processes import process, reasons, steps_of
 

@@ -12,7 +12,8 @@ from scipy.stats import binom
 import lastiterate as li
 from lastiterate.auditing.sums import Pushed, RandomSum
 from lastiterate.privacy.compose import compose
-from lastiterate.theorems.bok2024_random import RANDOM_BOUNDED, RANDOM_COMPOSITION, RANDOM_CONTRACTING
+from lastiterate.theorems.composition import RANDOM_COMPOSITION
+from lastiterate.theorems.papers.bok2024 import RANDOM_BOUNDED, RANDOM_CONTRACTING
 from lastiterate.theorems.window_tail import WINDOW_TAIL, window_of
 from processes import process, reasons
 from raising import raises

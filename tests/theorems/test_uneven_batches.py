@@ -19,7 +19,7 @@ from lastiterate.algorithms.optimizers import At
 from lastiterate.algorithms.process import Process
 from lastiterate.algorithms.run import Run
 from lastiterate.kernel.hidden import pair_mus
-from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.catalogue import ALL
 from lastiterate.theorems.epoch_by_epoch import EPOCH_BY_EPOCH, mus_by_place
 from lastiterate.theorems.evidence import together
 from lastiterate.theorems.hidden_epochs import HIDDEN_EPOCHS
@@ -122,7 +122,7 @@ def run_of(batches: Any, on_sum: bool, shape: str, epochs: int, noise: float = 1
 def held(given: Process, lowest: np.ndarray) -> list[str]:
     """The theorems that apply; none of them may be below."""
     applied = []
-    for theorem in CATALOGUE:
+    for theorem in ALL:
         answer = theorem.apply(given)
         if isinstance(answer, li.theorems.Guarantee):
             found = answer.notion.delta(EPSILONS)
@@ -376,7 +376,7 @@ def test_momentum_and_averages(
             ndtr(((side - others) * np.array(means) - edges[:, None]) / deviation) @ weights for side in (1, -1)
         )
         gap = np.maximum(gap, (above - np.exp(WIDE)[:, None] * below).max(axis=1))  # of the best threshold
-    for theorem in CATALOGUE:
+    for theorem in ALL:
         answer = theorem.apply(run.process)
         if isinstance(answer, li.theorems.Guarantee):
             assert (answer.notion.delta(WIDE) >= gap * (1 - 1e-9)).all(), theorem.name

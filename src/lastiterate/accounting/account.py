@@ -68,20 +68,8 @@ def account_by(
     if len(refused) == len(answers):
         reason, count = _commonest(refused)
         raise Unavailable("no_theorem_applies", reason=reason, count=count, tried=len(refused))
-    asked, later = _asked([one for one in answers if isinstance(one, Guarantee)], target)
-    return Report(run, target, process.releases, asked, later, refused, members=members)
-
-
-def _asked(guarantees: list[Guarantee], delta: float) -> tuple[tuple[Ranked, ...], tuple[Guarantee, ...]]:
-    """Those of which one is the best, in order, and those that are surely not, whose ε is left for later."""
-    least, found, later = math.inf, [], []
-    for one in sorted(guarantees, key=lambda one: one.evidence.at_least is not None):
-        if one.evidence.hopeless(delta, least):
-            later.append(one)
-        else:
-            found.append(Ranked(_number(one, delta), one))
-            least = min(least, found[-1].epsilon)
-    return tuple(sorted(found, key=Ranked.rank)), tuple(later)
+    ranked = [Ranked(_number(one, target), one) for one in answers if isinstance(one, Guarantee)]
+    return Report(run, target, process.releases, tuple(sorted(ranked, key=Ranked.rank)), refused, members=members)
 
 
 def _number(guarantee: Guarantee, delta: float) -> float:

@@ -16,14 +16,14 @@ from lastiterate.accounting.budget_file import FileLedger, Ledger, append, creat
 from lastiterate.accounting.budget_page import budget_page, refusal
 from lastiterate.accounting.budget_read import History, history_of
 from lastiterate.accounting.budget_spending import Spending, release_of
-from lastiterate.accounting.budget_sum import AGAIN, Rule, rule_of
+from lastiterate.accounting.budget_sum import Rule, rule_of
 from lastiterate.accounting.budget_terms import Terms, checked_line
 from lastiterate.accounting.report import Report
 from lastiterate.algorithms.files import write_text
 from lastiterate.algorithms.run import Run
 from lastiterate.display import card, folded, headline, lines, preformatted, summary
 from lastiterate.errors import NON_NEGATIVE, Incompatible, InvalidInput, checked_choice, checked_number, must_be, shown
-from lastiterate.numerics.rounding import up
+from lastiterate.numerics.rounding import AGAIN, up
 from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion

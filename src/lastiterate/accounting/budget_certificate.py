@@ -11,13 +11,13 @@ from typing import Any
 from lastiterate.accounting.budget_entry import BudgetEntry, chained, entries_of, first_digest, plain_text
 from lastiterate.accounting.budget_guarantee import implied
 from lastiterate.accounting.budget_read import History
-from lastiterate.accounting.budget_sum import AGAIN, Filter, Rule, rule_of, total_mu, total_slack
+from lastiterate.accounting.budget_sum import Filter, Rule, rule_of, total_mu, total_slack
 from lastiterate.accounting.budget_terms import Terms
 from lastiterate.accounting.certificate import BUDGET_FORMAT, proved_by, rounded_up, verify
 from lastiterate.accounting.verdict import Verdict, rejected
 from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, checked_number, worded
 from lastiterate.facts import Fact, fact, fact_from_json, facts_from_json
-from lastiterate.numerics.rounding import up
+from lastiterate.numerics.rounding import AGAIN, up
 from lastiterate.privacy.dominated import gaussian_cover
 from lastiterate.privacy.gaussian import GaussianDP
 

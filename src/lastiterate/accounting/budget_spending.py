@@ -62,7 +62,7 @@ def _of_report(report: Report, terms: Terms) -> Spending:
     """The guarantee with the least ε at the budget's δ, all of its curve, and the proof of it."""
     if report.caveats:
         raise InvalidInput("budget_caveat", field="release", caveat=report.caveats[0])
-    best = min(report.asked, key=lambda one: one.guarantee.epsilon(terms.delta)).guarantee
+    best = min(report.ranked, key=lambda one: one.guarantee.epsilon(terms.delta)).guarantee
     if not of_the_library(best.theorem):
         raise InvalidInput("budget_own_theorem", field="release", theorem=best.theorem.name)
     process = replace(report.run.process, releases=report.releases)

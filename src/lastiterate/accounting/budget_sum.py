@@ -15,14 +15,13 @@ from functools import cached_property
 from lastiterate.accounting.budget_entry import BudgetEntry, Cost
 from lastiterate.accounting.budget_terms import Terms
 from lastiterate.errors import MU
-from lastiterate.numerics.rounding import down, up
+from lastiterate.numerics.rounding import AGAIN, down, up
 from lastiterate.privacy.calibrate import largest_mu
 from lastiterate.privacy.compose import compose
 from lastiterate.privacy.dominated import covering_mu, tabled
 from lastiterate.privacy.gaussian import GaussianDP, composed_mu
 from lastiterate.privacy.notion import Notion
 
-AGAIN = 1e-8  # so that whoever computes it again, on any machine, finds no more
 _SHARE = 0.1  # of the slack that is left: it never runs out, and μ hardly depends on it
 _WORTH = 1e-3  # of μ: less than that is not worth a slack
 _CLOSE = 1e-3  # of the largest μ of all, where what is left has to be searched for

@@ -34,9 +34,10 @@ from lastiterate.errors import (
 from lastiterate.facts import Fact, fact_from_json, facts_from_json, facts_to_json
 from lastiterate.kernel.check import Proved, check, proved
 from lastiterate.kernel.steps import Refused
+from lastiterate.numerics.rounding import AGAIN, up
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
-from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.catalogue import ALL
 from lastiterate.theorems.evidence import Grade
 from lastiterate.theorems.own import checked_theorems, of_the_library, own_assumption
 from lastiterate.theorems.theorem import Guarantee, Theorem
@@ -47,7 +48,7 @@ FORGETTING_FORMAT = "lastiterate forgetting certificate 1"
 SELECTION_FORMAT = "lastiterate selection certificate 1"
 GRADES = tuple(one.value for one in Grade)
 _DIGITS = 12
-_THEOREMS = {theorem.name: theorem for theorem in CATALOGUE}
+_THEOREMS = {theorem.name: theorem for theorem in ALL}
 
 
 def certificate_of(
@@ -88,7 +89,7 @@ def found_by(process: Process, guarantee: Guarantee, delta: float, unit: Fact) -
         return {**named, "claim": _claim(unit, process, _admitted(found, epsilon, delta), delta, mu), "proof": proof}
     searched = evidence.ladder if theorem.rung is not None else None
     rung = {} if searched is None else {"rung": searched.best_rung(math.log(delta))}
-    return {**named, "claim": _claim(unit, process, epsilon, delta, None), **rung}
+    return {**named, "claim": _claim(unit, process, rounded_up(up(least, by=AGAIN)), delta, None), **rung}
 
 
 def _claim(unit: Fact, process: Process, epsilon: float, delta: float, mu: float | None) -> dict[str, Any]:
@@ -122,7 +123,7 @@ def verify(
 
 
 def verified(
-    certificate: dict[str, Any] | str, run: Run | None, called: str, theorems: tuple[Theorem, ...] = CATALOGUE
+    certificate: dict[str, Any] | str, run: Run | None, called: str, theorems: tuple[Theorem, ...] = ALL
 ) -> Verdict:
     """The same, with a name for the run."""
     kind = "report page" if isinstance(certificate, str) and is_page(certificate) else "certificate"
@@ -157,7 +158,7 @@ def checked(
     content: dict[str, Any],
     run: Run | None = None,
     called: str = "the run",
-    theorems: tuple[Theorem, ...] = CATALOGUE,
+    theorems: tuple[Theorem, ...] = ALL,
 ) -> Verdict:
     """The verdict, or an exception that says what is missing or cannot be read."""
     if "format" not in content and "certificate" in content:  # a trained model, as `lastiterate train` writes it

@@ -30,13 +30,12 @@ from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.privacy.best import best
 from lastiterate.privacy.group import of_two
 from lastiterate.privacy.notion import Notion, refuse_caveats, with_caveats
-from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.catalogue import ALL
 from lastiterate.theorems.evidence import About
 from lastiterate.theorems.own import of_the_library, own_assumption
 from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
 
 _ONE_PERSON = fact("of_one_person")
-_SPOTS = (1e-2, 1e-4, 1e-7, 1e-10)  # δ at which a guarantee that was not asked may still be the best
 
 if TYPE_CHECKING:
     from lastiterate.accounting.alternatives import Alternative
@@ -52,18 +51,16 @@ def check_theorem_of_the_library(report: Report, what: str) -> None:
 class Report:
     """The smallest provable ε of a run, with all guarantees, refusals and assumptions. `print(report)` shows them.
 
-    `guarantees` are sorted, the smallest ε first; `epsilons` are theirs at `delta`. `asked` holds the guarantees whose ε was
-    computed at once, `later` those that cannot be the best, whose ε is computed on demand. `members`: the records of the
-    person whom the report is for, if they were given; `run` has their number. `caveats`: known defects of one execution,
-    such as noise from a seed, with which every guarantee of the report is marked. `also_assumed`: further assumptions of
-    that execution. `basis`: the codes of assumptions that the execution enforced or checked.
+    `guarantees` are sorted, the smallest ε first; `epsilons` are theirs at `delta`. `ranked` holds both. `members`: the
+    records of the person whom the report is for, if they were given; `run` has their number. `caveats`: known defects of one
+    execution, such as noise from a seed, with which every guarantee of the report is marked. `also_assumed`: further
+    assumptions of that execution. `basis`: the codes of assumptions that the execution enforced or checked.
     """
 
     run: Run
     delta: float
     releases: tuple[int, ...]
-    asked: tuple[Ranked, ...]
-    later: tuple[Guarantee, ...]
+    ranked: tuple[Ranked, ...]
     inapplicable: tuple[Inapplicable, ...]
     caveats: tuple[Fact, ...] = ()
     also_assumed: tuple[Fact, ...] = ()
@@ -72,9 +69,8 @@ class Report:
 
     def __post_init__(self) -> None:
         caveats = (*self.caveats, *((_ONE_PERSON,) if self.members else ()))
-        asked = tuple(replace(one, guarantee=one.guarantee.with_caveats(caveats)) for one in self.asked)
-        object.__setattr__(self, "asked", asked)
-        object.__setattr__(self, "later", tuple(one.with_caveats(caveats) for one in self.later))
+        ranked = tuple(replace(one, guarantee=one.guarantee.with_caveats(caveats)) for one in self.ranked)
+        object.__setattr__(self, "ranked", ranked)
         object.__setattr__(self, "caveats", tuple(one for one in self.best.caveats if one != _ONE_PERSON))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -86,35 +82,28 @@ class Report:
     @property
     def best(self) -> Guarantee:
         """The guarantee with the smallest ε."""
-        return self.asked[0].guarantee
+        return self.ranked[0].guarantee
 
     @property
     def epsilon(self) -> float:
         """The smallest provable ε at `delta`: an upper bound."""
-        return self.asked[0].epsilon
+        return self.ranked[0].epsilon
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """The guarantees of all theorems that apply, smallest ε first."""
-        return tuple(one.guarantee for one in self._ranked)
+        return tuple(one.guarantee for one in self.ranked)
 
     @property
     def epsilons(self) -> tuple[float, ...]:
         """The ε of each of `guarantees`, at `delta`."""
-        return tuple(one.epsilon for one in self._ranked)
-
-    @cached_property
-    def _ranked(self) -> tuple[Ranked, ...]:
-        """The best stays the best: those computed later are worse."""
-        later = [Ranked(one.epsilon(self.delta), one) for one in self.later]
-        return tuple(sorted((*self.asked, *later), key=Ranked.rank)) if later else self.asked
+        return tuple(one.epsilon for one in self.ranked)
 
     @property
     def theorems(self) -> tuple[Theorem, ...]:
         """All that were tried, those of the library in the order of the catalogue, then others."""
-        applied = [one.theorem for one in (*(ranked.guarantee for ranked in self.asked), *self.later)]
-        tried = [*applied, *(one.theorem for one in self.inapplicable)]
-        return (*(one for one in CATALOGUE if one in tried), *(one for one in tried if not of_the_library(one)))
+        tried = [one.theorem for one in self.guarantees] + [one.theorem for one in self.inapplicable]
+        return (*(one for one in ALL if one in tried), *(one for one in tried if not of_the_library(one)))
 
     @property
     def unit(self) -> Fact:
@@ -129,7 +118,7 @@ class Report:
     @property
     def epsilon_all_released(self) -> float:
         """ε if every iterate were released; ∞ if no theorem gives one."""
-        every = (one.epsilon for one in self.asked if one.guarantee.evidence.about is About.EVERY_ITERATE)
+        every = (one.epsilon for one in self.ranked if one.guarantee.evidence.about is About.EVERY_ITERATE)
         return min(every, default=math.inf)
 
     @cached_property
@@ -158,14 +147,7 @@ class Report:
     @cached_property
     def notion(self) -> Notion:
         """All guarantees together: the smallest δ at every ε."""
-        least = {delta: self._about(delta) for delta in _SPOTS} if self.later else {}
-        useful = [one for one in self.later if not all(one.evidence.hopeless(*spot) for spot in least.items())]
-        found = best([*(one.guarantee._proved for one in self.asked), *(one._proved for one in useful)])
-        return with_caveats(found, self.best.caveats)
-
-    def _about(self, delta: float) -> float:
-        """ε of the best guarantee at another δ, by an estimate where it has one."""
-        return self.best.notion.epsilon_estimate(math.log(delta)) or self.best.epsilon(delta)
+        return with_caveats(best(one._proved for one in self.guarantees), self.best.caveats)
 
     def as_notion(self) -> Notion:
         """The best guarantee, to be composed with others; an error for reports with a caveat or for one person alone."""
@@ -353,7 +335,7 @@ def accounted_again(
     """The report of which these are the parts."""
     from lastiterate.accounting.account import account_by
 
-    named = {one.name: one for one in CATALOGUE}
+    named = {one.name: one for one in ALL}
     tried = [named[one] if isinstance(one, str) else one for one in theorems]
     found = account_by(tried, replace(run, user_records=1) if members else run, delta, releases, members)
     return replace(found, caveats=caveats, also_assumed=also_assumed, basis=basis)

@@ -14,17 +14,20 @@ from lastiterate.cli.show import show
 from lastiterate.cli.written import a_plot, written
 from lastiterate.errors import worded
 from lastiterate.report.text import refusals_by_kind
+from lastiterate.theorems.catalogue import ALL
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     add_releases(parser)
     parser.add_argument("--all", action="store_true", help="list the reason for every theorem that does not apply")
+    parser.add_argument("--papers", action="store_true", help="also the papers' theorems that account never needs")
     add_plot(parser, "epsilon of every theorem")
 
 
 def answer(options: argparse.Namespace) -> int:
-    report = account(read_run(options.run), options.delta, options.releases)
+    theorems = ALL if options.papers else None
+    report = account(read_run(options.run), options.delta, options.releases, theorems=theorems)
     lines = [*_applicable(report), "", *(_every_refusal(report) if options.all else _counted_refusals(report))]
     show(options, {name: report.to_dict()[name] for name in ("delta", "guarantees", "inapplicable")}, "\n".join(lines))
     return written(options, a_plot(options.plot, report.plot_comparison))

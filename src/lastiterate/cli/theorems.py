@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from lastiterate.cli.show import show
-from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.catalogue import ALL
 from lastiterate.theorems.features import FEATURES
 from lastiterate.theorems.theorem import Theorem
 
@@ -16,7 +16,7 @@ def add_options(_parser: argparse.ArgumentParser) -> None:
 
 
 def answer(options: argparse.Namespace) -> int:
-    show(options, {"theorems": [_theorem(one) for one in CATALOGUE]}, "\n\n".join(map(_theorem_text, CATALOGUE)))
+    show(options, {"theorems": [_theorem(one) for one in ALL]}, "\n\n".join(map(_theorem_text, ALL)))
     return 0
 
 

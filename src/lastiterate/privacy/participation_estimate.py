@@ -6,15 +6,12 @@ costs about k·ψ(h/k) or more, ψ convex and below the cost of a step on a face
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from scipy.special import bdtr
 
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.convex import lower_hull
 from lastiterate.numerics.minorant_law import face_costs
-from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.privacy.hidden_participation import hidden_participation
 from lastiterate.privacy.profile import Profile
 
@@ -22,22 +19,6 @@ _SLOPES = 400  # of faces that ψ is drawn through
 _GAPS = 60  # steps before the end at which a last turn is looked at by itself
 _HEADS = 200
 _NEGLIGIBLE = 1e-16
-FEW_TURNS = 10.0  # on average: a mixture of fewer is not like a normal law, and no estimate is given
-
-
-def composed_estimate(log_delta: float, steps: int, rate: float, mu: float, factor: float, longest: int) -> float:
-    """About the least ε of windows of up to `longest` steps, composed; 0 where there is no estimate."""
-    if steps * rate < FEW_TURNS:
-        return 0.0
-    lengths = np.unique(np.minimum(np.geomspace(1, longest, 8).round(), steps))
-    means = [math.sqrt(steps / length) * _mean_mu(int(length), rate, factor) for length in lengths.tolist()]
-    return float(threshold_above(log_delta, max(mu * min(means), 1e-150)))
-
-
-def _mean_mu(length: int, rate: float, factor: float) -> float:
-    heads = np.arange(min(length, math.ceil(length * rate + 10 * math.sqrt(length * rate) + 20)) + 1.0)
-    chances = np.diff(bdtr(heads, length, rate), prepend=0.0)
-    return float(chances @ np.sqrt(length * _per_step(heads / length, factor)))
 
 
 def _per_step(slopes: Floats, factor: float) -> Floats:

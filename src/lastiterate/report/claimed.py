@@ -18,9 +18,9 @@ from lastiterate.privacy.notion import Notion
 from lastiterate.report import english
 from lastiterate.report.run_text import described
 from lastiterate.report.text import refusals
-from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.catalogue import ALL
 
-THEOREMS = {theorem.name: theorem for theorem in CATALOGUE}
+THEOREMS = {theorem.name: theorem for theorem in ALL}
 
 
 @dataclass(frozen=True, eq=False)

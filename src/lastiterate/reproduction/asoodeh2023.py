@@ -18,9 +18,9 @@ from lastiterate.reproduction.evidence import printed_theorem_3
 from lastiterate.reproduction.exhibit import Claim, Exhibit, Made, Setting, from_curves, judged_curves
 from lastiterate.reproduction.instances import two_wells
 from lastiterate.reproduction.pictures import Panel, Role, line
-from lastiterate.theorems.asoodeh2023 import CURVED, PROJECTED, REGULARISED, closed_limit_epsilon, limit_epsilon
 from lastiterate.theorems.block_mixing import BLOCK_MIXING
-from lastiterate.theorems.bok2024_random import RANDOM_COMPOSITION
+from lastiterate.theorems.composition import RANDOM_COMPOSITION
+from lastiterate.theorems.papers.asoodeh2023 import CURVED, PROJECTED, REGULARISED, closed_limit_epsilon, limit_epsilon
 from lastiterate.theorems.regularised import REGULARISED_MIXING
 from lastiterate.theorems.theorem import Theorem
 

@@ -15,7 +15,7 @@ from lastiterate.reproduction.balle2019_examples import EXAMPLES
 from lastiterate.reproduction.exhibit import Agreement, Claim, Entry, Exhibit, Made, Outcome, Setting, judged
 from lastiterate.reproduction.pictures import Arrow, Diagram, Panel, Role, line
 from lastiterate.reproduction.tables import Row, tabled
-from lastiterate.theorems.balle2019 import rho_of_each
+from lastiterate.theorems.papers.balle2019 import rho_of_each
 from lastiterate.theorems.shift_engine import own_mus
 
 _EPSILON = 0.5

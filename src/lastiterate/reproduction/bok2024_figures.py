@@ -17,14 +17,8 @@ from lastiterate.reproduction.bok2024_runs import constrained, contracting, cycl
 from lastiterate.reproduction.bounds import TYPE_I_ERRORS, best_epsilon, lower_epsilon, mu_of, tradeoff_of
 from lastiterate.reproduction.exhibit import Cell, Claim, Exhibit, Made, Setting, from_curves, judged, judged_curves
 from lastiterate.reproduction.pictures import Curve, Panel, Role, line
-from lastiterate.theorems.bok2024 import (
-    BOUNDED_CYCLIC,
-    BOUNDED_FULL,
-    CONTRACTING_CYCLIC,
-    CONTRACTING_FULL,
-    FULL_COMPOSITION,
-    PASSES_COMPOSITION,
-)
+from lastiterate.theorems.composition import FULL_COMPOSITION, PASSES_COMPOSITION
+from lastiterate.theorems.papers.bok2024 import BOUNDED_CYCLIC, BOUNDED_FULL, CONTRACTING_CYCLIC, CONTRACTING_FULL
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE
 from lastiterate.theorems.theorem import Theorem
 

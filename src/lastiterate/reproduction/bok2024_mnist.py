@@ -19,9 +19,9 @@ from lastiterate.reproduction.bounds import best_epsilon, least_epsilon, lower_e
 from lastiterate.reproduction.exhibit import Cell, Claim, Exhibit, Made, Setting, judged
 from lastiterate.reproduction.pictures import Panel, Role
 from lastiterate.reproduction.tables import Mark, Row, beside, cells_of, dots, number, tabled
-from lastiterate.theorems.bok2024 import CONTRACTING_CYCLIC, PASSES_COMPOSITION
-from lastiterate.theorems.bok2024_random import RANDOM_COMPOSITION
-from lastiterate.theorems.langevin import PASSES
+from lastiterate.theorems.composition import PASSES_COMPOSITION, RANDOM_COMPOSITION
+from lastiterate.theorems.papers.bok2024 import CONTRACTING_CYCLIC
+from lastiterate.theorems.papers.langevin import PASSES
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE
 from lastiterate.theorems.theorem import Theorem
 

@@ -20,14 +20,8 @@ from lastiterate.reproduction.bounds import best_epsilon, lower_epsilon, lower_m
 from lastiterate.reproduction.exhibit import Cell, Claim, Entry, Exhibit, Made, Setting, judged
 from lastiterate.reproduction.pictures import Panel, Role
 from lastiterate.reproduction.tables import Row, beside, cells_of, dots, number, tabled
-from lastiterate.theorems.bok2024 import (
-    BOUNDED_CYCLIC,
-    BOUNDED_FULL,
-    CONTRACTING_CYCLIC,
-    CONTRACTING_FULL,
-    FULL_COMPOSITION,
-    PASSES_COMPOSITION,
-)
+from lastiterate.theorems.composition import FULL_COMPOSITION, PASSES_COMPOSITION
+from lastiterate.theorems.papers.bok2024 import BOUNDED_CYCLIC, BOUNDED_FULL, CONTRACTING_CYCLIC, CONTRACTING_FULL
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE
 from lastiterate.theorems.theorem import Theorem
 

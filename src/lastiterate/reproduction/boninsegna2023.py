@@ -24,9 +24,9 @@ from lastiterate.privacy.subsampled import subsampled_gaussian
 from lastiterate.reproduction.exhibit import Agreement, Claim, Exhibit, Made, Outcome, Setting, judged
 from lastiterate.reproduction.pictures import Panel, Role, Sheet, line
 from lastiterate.reproduction.tables import Row, number, tabled
-from lastiterate.theorems.bok2024 import CONTRACTING_FULL
-from lastiterate.theorems.boninsegna2023 import FIXED_BATCHES
-from lastiterate.theorems.langevin import FULL_BATCH
+from lastiterate.theorems.papers.bok2024 import CONTRACTING_FULL
+from lastiterate.theorems.papers.boninsegna2023 import FIXED_BATCHES
+from lastiterate.theorems.papers.langevin import FULL_BATCH
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE
 from lastiterate.theorems.theorem import Theorem
 

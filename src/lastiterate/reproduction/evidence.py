@@ -23,10 +23,10 @@ from lastiterate.privacy.renyi import DEFAULT_ORDERS
 from lastiterate.privacy.subsampled import subsampled_gaussian
 from lastiterate.reproduction.instances import clipped_softmax_step, clipped_step, one_sampled_step, two_wells
 from lastiterate.shift.amplification import amplification
-from lastiterate.theorems.asoodeh2023 import CURVED, PROJECTED, REGULARISED
 from lastiterate.theorems.block_mixing import BLOCK_MIXING
-from lastiterate.theorems.boninsegna2023 import FIXED_BATCHES
-from lastiterate.theorems.langevin import FULL_BATCH, RANDOM_BATCHES
+from lastiterate.theorems.papers.asoodeh2023 import CURVED, PROJECTED, REGULARISED
+from lastiterate.theorems.papers.boninsegna2023 import FIXED_BATCHES
+from lastiterate.theorems.papers.langevin import FULL_BATCH, RANDOM_BATCHES
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE
 from lastiterate.theorems.theorem import Theorem
 

@@ -24,7 +24,7 @@ from lastiterate.reproduction.kong2025_runs import (
 )
 from lastiterate.reproduction.pictures import Curve, Panel, Role, line
 from lastiterate.shift.amplification import amplification
-from lastiterate.theorems.bok2024 import PASSES_COMPOSITION
+from lastiterate.theorems.composition import PASSES_COMPOSITION
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE
 
 _WEAK = (0.0, 100.0, 1000.0, 10_000.0)

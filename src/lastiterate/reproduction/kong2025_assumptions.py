@@ -15,9 +15,10 @@ from lastiterate.privacy.baselines import sampled_gaussian_rdp_closed_form
 from lastiterate.reproduction.exhibit import Agreement, Exhibit, Made, Outcome, Setting, judged
 from lastiterate.reproduction.pictures import Sheet
 from lastiterate.reproduction.tables import Row, tabled
-from lastiterate.theorems.bok2024_random import RANDOM_BOUNDED, RANDOM_COMPOSITION
-from lastiterate.theorems.feldman2018 import ONE_PASS_CONVEX
-from lastiterate.theorems.kong2025 import BOUNDED_DOMAIN, UNBOUNDED_DOMAIN
+from lastiterate.theorems.composition import RANDOM_COMPOSITION
+from lastiterate.theorems.papers.bok2024 import RANDOM_BOUNDED
+from lastiterate.theorems.papers.feldman2018 import ONE_PASS_CONVEX
+from lastiterate.theorems.papers.kong2025 import BOUNDED_DOMAIN, UNBOUNDED_DOMAIN
 from lastiterate.theorems.theorem import Inapplicable, Theorem
 
 _SMOOTH = {"smoothness": 1.0, "strong_convexity": 0.0}

@@ -29,8 +29,9 @@ from lastiterate.reproduction.kong2025_runs import (
 from lastiterate.reproduction.pictures import Role
 from lastiterate.reproduction.tables import Row, dots, number, tabled
 from lastiterate.shift.amplification import amplification
-from lastiterate.theorems.bok2024 import BOUNDED_CYCLIC, PASSES_COMPOSITION
-from lastiterate.theorems.kong2025 import BOUNDED_DOMAIN, UNBOUNDED_DOMAIN
+from lastiterate.theorems.composition import PASSES_COMPOSITION
+from lastiterate.theorems.papers.bok2024 import BOUNDED_CYCLIC
+from lastiterate.theorems.papers.kong2025 import BOUNDED_DOMAIN, UNBOUNDED_DOMAIN
 
 Bound = Callable[[int], float]  # ρ by the number of passes
 _NUMERICAL = "numerical procedure"

@@ -393,10 +393,8 @@ def compared(case: Case, theorems: Sequence[Theorem], deltas: Sequence[float] = 
     except Unavailable:
         return []
     claims = [("account", DELTA, report.epsilon)]
-    asked = [(one.guarantee, one.epsilon) for one in report.asked] + [(one, None) for one in report.later]
-    for one, known in asked:
-        at = [(delta, known if delta == DELTA else None) for delta in deltas]
-        claims += [(one.theorem.name, delta, one.epsilon(delta) if said is None else said) for delta, said in at]
+    for one, known in zip(report.guarantees, report.epsilons, strict=True):
+        claims += [(one.theorem.name, delta, known if delta == DELTA else one.epsilon(delta)) for delta in deltas]
     for swapped in (False, True):
         exact = law.delta(np.array([epsilon for *_, epsilon in claims]), swapped).tolist()
         for (name, delta, epsilon), found_delta in zip(claims, exact, strict=True):

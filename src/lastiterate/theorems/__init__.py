@@ -1,12 +1,12 @@
 """What is proved about the last iterate: one module per paper, one catalogue."""
 
 from lastiterate.algorithms.process import Process
-from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.catalogue import ALL, CATALOGUE, PAPERS
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.features import Assumption
 from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
 
-__all__ = ["CATALOGUE", "Assumption", "Evidence", "Guarantee", "Inapplicable", "Process", "Theorem"]
+__all__ = ["ALL", "CATALOGUE", "PAPERS", "Assumption", "Evidence", "Guarantee", "Inapplicable", "Process", "Theorem"]
 
 
 def __dir__() -> list[str]:

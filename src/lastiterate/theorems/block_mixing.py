@@ -51,8 +51,6 @@ _LARGEST_APART = 4.5
 _POINTS, _REPRESENTED = 40, 10
 # Steps in a block: a limit of effort; longer ones hide more of what was before, and reveal more themselves.
 _LONGEST = 20_000
-# In units of the noise: domains where reflection is better, and what its ε is multiplied with to say so.
-_NARROWEST, _WIDEST, _WORSE = 1.0, 9.0, 1.06
 
 
 def blocks_of(process: Process, length: int) -> Notion:
@@ -165,18 +163,7 @@ def _bound(process: Process) -> Evidence:
     Reference: docs/proofs.md, after Balle et al. 2019, Theorem 1.
     """
     ladder = Ladder(lengths(process.worst_alike), partial(blocks_of, process))
-    return Evidence(ladder, ladder, at_least=partial(_at_least, process))
-
-
-def _at_least(process: Process, log_delta: float, above: float) -> float:
-    """More than what reflection says, where the domain is neither tiny nor wide (benchmarks/speed/random_runs.py)."""
-    from lastiterate.theorems.reflection import REFLECTION, reflected_profile
-
-    width = process.diameter / extremes(process.noise)[0]
-    if not _NARROWEST <= width <= _WIDEST or REFLECTION.failures(process):
-        return 0.0
-    found = float(reflected_profile(process)._epsilon(np.array([log_delta]))[0])
-    return _WORSE * found if math.isfinite(found) else 0.0
+    return Evidence(ladder, ladder)
 
 
 def _forgetful(process: Process) -> Fact | None:

@@ -16,8 +16,6 @@ from lastiterate.privacy.ladder import Ladder
 from lastiterate.privacy.notion import Notion, with_caveats
 from lastiterate.shift.schedule import Schedule
 
-_SURELY = 1.05  # times another ε: an estimate above it is believed
-
 
 class About(Enum):
     """What a guarantee is about."""
@@ -100,8 +98,6 @@ class Evidence:
 
     `at_delta`: the best evidence for one log δ, if that depends on δ.
     `pairs`: if the position is hidden, the proof for a record and its neighbour at different positions.
-    `at_least`: a quick estimate of the smallest ε that it may give at a log δ, 0 if unknown: if another theorem has less,
-    its own ε is only computed on demand. Its second argument is the ε to be exceeded; it need not be sharper than that.
     """
 
     notion: Notion
@@ -111,7 +107,6 @@ class Evidence:
     about: About = About.LAST_ITERATE
     prepaying: Prepaying | None = None
     at_delta: Callable[[float], Evidence] | None = None
-    at_least: Callable[[float, float], float] | None = None
     _proved: Evidence | None = None
 
     def __repr__(self) -> str:
@@ -126,7 +121,7 @@ class Evidence:
         return self if self.at_delta is None else self.at_delta(math.log(delta))
 
     def after(self, mu: float) -> Evidence:
-        """Together with what was released before, which is mu-GDP; `at_least` is less than that, and stays valid."""
+        """Together with what was released before, which is mu-GDP."""
         if mu == 0:
             return self
         at_delta, ladder = self.at_delta, None if self.ladder is None else self.ladder._after(mu)
@@ -154,7 +149,3 @@ class Evidence:
     def _without_caveats(self) -> Evidence:
         """What the theorem proves of the run, for numbers and for certificates that state the caveats."""
         return self if self._proved is None else self._proved
-
-    def hopeless(self, delta: float, least: float) -> bool:
-        """Whether it is surely not below this ε, as far as an estimate tells."""
-        return self.at_least is not None and self.at_least(math.log(delta), _SURELY * least) > _SURELY * least

@@ -15,14 +15,13 @@ from lastiterate.algorithms.per_step import extremes
 from lastiterate.algorithms.process import Process
 from lastiterate.facts import Fact, fact
 from lastiterate.numerics.minorant_law import CostLaw, minorant_law
-from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.numerics.rounding import up
 from lastiterate.privacy.adjacency import POISSON
 from lastiterate.privacy.compose import compose_counted
 from lastiterate.privacy.hidden_participation import hidden_participation, participation_or_nothing
 from lastiterate.privacy.ladder import Ladder, rungs
 from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.participation_estimate import FEW_TURNS, composed_estimate, rough_window
+from lastiterate.privacy.participation_estimate import rough_window
 from lastiterate.privacy.profile import Profile
 from lastiterate.theorems.assumptions import NONEXPANSIVE
 from lastiterate.theorems.evidence import Evidence, NoFiniteBound
@@ -60,18 +59,7 @@ def _bound(process: Process) -> Evidence:
     most = min(max(last - first for first, last in process.stretches), longest_window(process))
     longer = rungs(most, _RATIO, _SHORTEST)
     ladder = Ladder(longer if longer[0] == 1 else (1, *longer), partial(windows_of, process))
-    return Evidence(ladder, ladder, at_least=partial(_at_least, process, most))
-
-
-def _at_least(process: Process, longest: int, log_delta: float, above: float) -> float:
-    """By the mean of the law; that of the longest windows, the best in the mean, only where it has to be known."""
-    (rate, mu, factor), steps = _alike(process), len(process)
-    rough = composed_estimate(log_delta, steps, rate, mu, factor, longest)
-    if rough > above or steps * rate < FEW_TURNS:
-        return rough
-    law = _law(longest, rate, factor)
-    mean = float(law.weights @ np.sqrt(law.costs)) * math.sqrt(steps / longest)
-    return float(threshold_above(log_delta, max(mu * mean, 1e-150)))
+    return Evidence(ladder, ladder)
 
 
 def longest_window(process: Process) -> int:

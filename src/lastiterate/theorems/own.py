@@ -7,7 +7,7 @@ from typing import Any
 
 from lastiterate.errors import InvalidInput, must_be, shown
 from lastiterate.facts import Fact, fact
-from lastiterate.theorems.catalogue import CATALOGUE
+from lastiterate.theorems.catalogue import ALL, CATALOGUE
 from lastiterate.theorems.theorem import Theorem
 
 _LONGEST = 100  # characters of a name
@@ -15,7 +15,7 @@ _LONGEST = 100  # characters of a name
 
 def of_the_library(theorem: Theorem) -> bool:
     """Whether it is one of the catalogue, and not only called like one."""
-    return theorem in CATALOGUE
+    return theorem in ALL
 
 
 def checked_theorems(theorems: Any) -> tuple[Theorem, ...]:
@@ -40,7 +40,7 @@ def _check_name(theorem: Theorem) -> None:
         raise must_be(
             "theorems", f"one line of 1 to {_LONGEST} characters", f"{shown(name):.60}", called="the name of a theorem"
         )
-    if not of_the_library(theorem) and any(name == one.name for one in CATALOGUE):
+    if not of_the_library(theorem) and any(name == one.name for one in ALL):
         raise InvalidInput("name_of_another_theorem", field="theorems", name=name)
 
 

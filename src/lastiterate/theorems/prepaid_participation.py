@@ -13,7 +13,6 @@ from functools import partial
 from itertools import chain
 
 import numpy as np
-from scipy.special import bdtr
 
 from lastiterate.algorithms.process import Process
 from lastiterate.facts import Fact, fact
@@ -49,7 +48,6 @@ _SHORTEST = 8  # steps of a window
 _FEW_STEPS = 64  # are also composed one by one: a short window may be worse than its steps
 _MOST_TURNS = 400.0  # in a window, on average: a limit of effort
 _TYPICAL_SLACK = 1e-9  # for which lengths are chosen; each is valid for every other
-_FARTHEST = 9.0  # deviations of the number of turns that an estimate looks at
 _LEAST_MU = 0.2  # of a turn: below, composition is as good, to a hundredth
 _LEAST_LOST = 1e-9  # in a step: less makes no difference
 _RATIO = 1.05  # between the losses of a step that are told apart: those of one run with more noise share their laws
@@ -68,17 +66,7 @@ def _bound(process: Process) -> Evidence:
     Reference: docs/proofs.md, "Hidden participation with prepayment".
     """
     ladder = Ladder(_lengths(process), partial(prepaid_windows_of, process))
-    return Evidence(ladder, ladder, at_least=partial(_at_least, process))
-
-
-def _at_least(process: Process, log_delta: float, above: float) -> float:
-    """As if nothing of what is prepaid were ever lost, in one window: then μ(V) = |V|·s/(ν√steps)."""
-    steps, rate = _longest(process), float(process.inclusion[0])
-    far = _FARTHEST * math.sqrt(steps * rate) + _FARTHEST**2
-    turns = np.arange(max(0.0, math.floor(steps * rate - far)), min(steps, math.ceil(steps * rate + far)) + 1.0)
-    chances = np.diff(bdtr(turns, steps, rate), prepend=0.0)
-    mus = turns * (float(process.sampled[0]) / float(process.noise[0]) / math.sqrt(steps))
-    return float(_hidden(process)(mus, chances, 0.0)._epsilon(np.array([log_delta]))[0])
+    return Evidence(ladder, ladder)
 
 
 def _hidden(process: Process) -> Callable[[Floats, Floats, float], Profile]:

@@ -19,7 +19,6 @@ from lastiterate.numerics.rounding import up
 from lastiterate.privacy.ladder import Ladder
 from lastiterate.privacy.notion import Notion
 from lastiterate.privacy.slack import NearlyAlways
-from lastiterate.theorems.asoodeh2023 import BOUNDED_GRADIENTS, DECAYING, KNOWN_DIMENSION
 from lastiterate.theorems.block_mixing import FORGETFUL, WHOLE_EPOCHS_IF_NEW, blocks_of_alike, lengths
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.features import (
@@ -31,6 +30,7 @@ from lastiterate.theorems.features import (
     WEIGHT_DECAY,
     Assumption,
 )
+from lastiterate.theorems.papers.asoodeh2023 import BOUNDED_GRADIENTS, DECAYING, KNOWN_DIMENSION
 from lastiterate.theorems.sampled import BOUNDED_RECORDS
 from lastiterate.theorems.theorem import Theorem
 

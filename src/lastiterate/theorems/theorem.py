@@ -144,7 +144,7 @@ class Theorem:
         whole = evidence.after(process.prior_mu)
         computed = as_computed(whole.notion, process.displacement).relabelled(process.adjacency)
         if process.group > 1:
-            return Guarantee(self, Evidence(self._of_all(process, computed), about=self.about, at_least=whole.at_least))
+            return Guarantee(self, Evidence(self._of_all(process, computed), about=self.about))
         return Guarantee(self, replace(whole, notion=computed, about=self.about))
 
     def refusal(self, process: Process) -> Inapplicable:
@@ -188,7 +188,7 @@ class Theorem:
         if climb is None or found is None or found.ladder is None:
             return Evidence(OfUsualSizes(sizes, lambda given: self.bound(given).notion))
         ladder = Ladder(found.ladder.rungs, lambda rung: OfUsualSizes(sizes, partial(_at, climb, rung)))
-        return Evidence(ladder, ladder, at_least=found.at_least)
+        return Evidence(ladder, ladder)
 
     def _usual(self, process: Process) -> UsualSizes:
         return UsualSizes(process, self.holds, self.sees)

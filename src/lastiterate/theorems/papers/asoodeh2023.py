@@ -77,11 +77,7 @@ def _curved(process: Process) -> Evidence:
     Reference: the recursion of Asoodeh and Diaz 2023 with Balle et al. 2019, Theorem 1 (docs/proofs.md).
     """
     ratio, rate = sharper_ratio(process), float(process.inclusion[0])
-    # The last step alone costs rate·θ_ε(ratio).
-    return Evidence(
-        CurvedContraction(ratio, rate, len(process)),
-        at_least=lambda log_delta, above: float(threshold_above(log_delta - math.log(rate), ratio)),
-    )
+    return Evidence(CurvedContraction(ratio, rate, len(process)))
 
 
 def limit_epsilon(process: Process, delta: float) -> float:

@@ -1,0 +1,98 @@
+"""Every step by itself, composed: it holds also if every iterate is released (Bok et al. 2024, Theorems 4.1, 4.4, 4.8)."""
+
+from __future__ import annotations
+
+import math
+from operator import attrgetter
+
+import numpy as np
+
+from lastiterate.algorithms.per_step import each, is_constant
+from lastiterate.algorithms.process import Process
+from lastiterate.numerics.rounding import up
+from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.theorems.evidence import About, Evidence
+from lastiterate.theorems.features import (
+    ANY_CHECKPOINTS,
+    ANY_MAP,
+    ANY_NEIGHBOURS,
+    ANY_PASSES,
+    ANY_UPDATE,
+    CHANGING_STEPS,
+    FULL_BATCHES,
+    IN_ORDER,
+    RANDOM_BATCHES,
+    RANDOM_SIZES,
+)
+from lastiterate.theorems.sampled import BOUNDED_RECORDS, released_window
+from lastiterate.theorems.theorem import Theorem
+
+
+def _full_composition(process: Process) -> Evidence:
+    """Update: X ← φ(X) + N(0, ν²), full batches.
+    Bound: √Σ (sensitivity/noise)², also if every iterate is released.
+    Assumes: full batches, nothing else.
+    Attained by: linear losses.
+    Reference: Bok et al. 2024, Theorem 4.1.
+    """
+    ratios = each(np.divide, process.sensitivity, process.noise)
+    if is_constant(ratios):
+        return Evidence(GaussianDP(up(float(ratios[0]) * math.sqrt(len(process)))))
+    return Evidence(GaussianDP(up(math.sqrt(float(np.square(ratios).sum())))))
+
+
+def _passes_composition(process: Process) -> Evidence:
+    """Update: X ← φ(X) + N(0, ν²), passes over the data.
+    Bound: √Σ (sensitivity/noise)² over the steps that see the record: the worst batch, or the worst step of each epoch.
+    Assumes: passes, in any order, nothing else.
+    Attained by: linear losses in one batch, and a single step.
+    Reference: Bok et al. 2024, Theorem 4.4.
+    """
+    per_epoch = process.batches.per_epoch
+    if process.constant:
+        turns = -(-len(process) // per_epoch)
+        return Evidence(GaussianDP(up(process.step_mu * math.sqrt(turns))))
+    squares = np.square(np.append(process.sensitivity / process.noise, np.zeros(-len(process) % per_epoch)))
+    table = squares.reshape(-1, per_epoch)
+    worst = table.max(axis=1).sum() if process.batches.reshuffled else table.sum(axis=0).max()
+    return Evidence(GaussianDP(up(math.sqrt(float(worst)))))
+
+
+def _random_composition(process: Process) -> Evidence:
+    """Update: X ← φ(X) + N(0, ν²), random batches.
+    Bound: C_p(G(sensitivity/noise)) at each step, composed; Poisson batches by their own dominating pair.
+    Assumes: random batches; for Poisson a bound on each gradient.
+    Attained by: one step on a random batch, and two Poisson steps that are both released, to 1 %.
+    Reference: Bok et al. 2024, Theorem 4.8.
+    """
+    return Evidence(released_window(process, len(process)))
+
+
+FULL_COMPOSITION = Theorem(
+    "bok2024/full-batch/composition",
+    "Bok et al. 2024, Theorem 4.1",
+    "every iterate released",
+    {FULL_BATCHES, CHANGING_STEPS} | ANY_CHECKPOINTS | ANY_MAP | ANY_UPDATE | ANY_NEIGHBOURS,
+    (),
+    _full_composition,
+    about=About.EVERY_ITERATE,
+)
+PASSES_COMPOSITION = Theorem(
+    "bok2024/cyclic/composition",
+    "Bok et al. 2024, Theorem 4.4",
+    "every iterate released",
+    {RANDOM_SIZES, CHANGING_STEPS} | ANY_PASSES | IN_ORDER | ANY_CHECKPOINTS | ANY_MAP | ANY_UPDATE | ANY_NEIGHBOURS,
+    (),
+    _passes_composition,
+    about=About.EVERY_ITERATE,
+)
+RANDOM_COMPOSITION = Theorem(
+    "bok2024/random/composition",
+    "Bok et al. 2024, Theorem 4.8",
+    "every iterate released",
+    {RANDOM_BATCHES, RANDOM_SIZES, CHANGING_STEPS} | ANY_CHECKPOINTS | ANY_MAP | ANY_UPDATE | ANY_NEIGHBOURS,
+    (BOUNDED_RECORDS,),
+    _random_composition,
+    about=About.EVERY_ITERATE,
+    sees=attrgetter("sampled", "noise"),
+)
