@@ -149,10 +149,7 @@ attack: $(READY)  ## every attack that once showed more than was claimed, and a 
 sharpness: $(READY)  ## how close exact instances come to the bound of each theorem
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.tightness.sharpness
 
-mutation-golden: $(READY)  ## after a change of words: the pages as their readers see them, to read in the difference
-	PYTHONPATH=tests $(BIN)/python tests/golden.py
-
-study: $(READY)  ## off-the-shelf mutants of what has to be believed (hours; goes on where it was)
+mutation-study: $(READY)  ## off-the-shelf mutants of what has to be believed (hours; goes on where it was)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mutation]'
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/mutation/study.py $(STUDY)
 

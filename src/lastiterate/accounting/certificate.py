@@ -34,7 +34,7 @@ from lastiterate.errors import (
 from lastiterate.facts import Fact, fact_from_json, facts_from_json, facts_to_json
 from lastiterate.kernel.check import Proved, check, proved
 from lastiterate.kernel.steps import Refused
-from lastiterate.numerics.rounding import AGAIN, up
+from lastiterate.numerics.ratio_sum import forget_drawn
 from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.privacy.notion import Notion
 from lastiterate.theorems.catalogue import ALL
@@ -75,7 +75,7 @@ def certificate_of(
 
 def found_by(process: Process, guarantee: Guarantee, delta: float, unit: Fact) -> dict[str, Any]:
     """The grade, the claim, and what a search has found."""
-    process = guarantee.theorem.seen(process)
+    whole, process = process, guarantee.theorem.seen(process)
     theorem, least = guarantee.theorem, guarantee.epsilon(delta)
     evidence = guarantee.evidence._without_caveats.for_delta(delta)
     epsilon = rounded_up(least)
@@ -89,7 +89,14 @@ def found_by(process: Process, guarantee: Guarantee, delta: float, unit: Fact) -
         return {**named, "claim": _claim(unit, process, _admitted(found, epsilon, delta), delta, mu), "proof": proof}
     searched = evidence.ladder if theorem.rung is not None else None
     rung = {} if searched is None else {"rung": searched.best_rung(math.log(delta))}
-    return {**named, "claim": _claim(unit, process, rounded_up(up(least, by=AGAIN)), delta, None), **rung}
+    again = recomputed(theorem, whole, rung.get("rung"), delta)
+    return {**named, "claim": _claim(unit, process, rounded_up(max(least, again)), delta, None), **rung}
+
+
+def recomputed(theorem: Theorem, process: Process, rung: int | None, delta: float) -> float:
+    """ε by the theorem alone, whatever was asked before: what was drawn for other questions would serve this one as well."""
+    forget_drawn()
+    return float(theorem.rebuilt(process, rung).epsilon(delta))
 
 
 def _claim(unit: Fact, process: Process, epsilon: float, delta: float, mu: float | None) -> dict[str, Any]:
@@ -285,7 +292,7 @@ def not_recomputed(theorem: Theorem, process: Process, content: dict[str, Any]) 
     if claim["mu"] is not None:
         return rejected("mu_not_replayed")
     rung = _checked_rung(content["rung"], process) if "rung" in content else None
-    epsilon, claimed = float(theorem.rebuilt(process, rung).epsilon(claim["delta"])), claimed_epsilon(claim)
+    epsilon, claimed = recomputed(theorem, process, rung, claim["delta"]), claimed_epsilon(claim)
     return None if epsilon <= claimed else rejected("claims_too_much", claimed=claimed, proved=epsilon)
 
 

@@ -349,6 +349,11 @@ def shared_sum(ratios: tuple[tuple[Ratio | MixedRatio, int], ...], variance: flo
     return RatioSum(ratios, variance)
 
 
+def forget_drawn() -> None:
+    """The next questions are answered as if they were the first."""
+    shared_sum.cache_clear()
+
+
 def _normal_ratio(variance: float) -> Ratio:
     return Ratio(MIXTURE_OVER_NORMAL, math.sqrt(variance), 1.0)
 

@@ -13,7 +13,7 @@ from lastiterate.numerics.arrays import Floats
 Number = TypeVar("Number", float, Floats)
 
 ULP = 2.0**-52
-AGAIN = 3e-8  # of an ε: who computes it again, on any machine and after any other questions, finds no more
+AGAIN = 1e-8  # of an ε: whoever computes it again, on any machine, finds no more
 FORMULA = 4504
 """1e-12: dozens of operations and functions of scipy, each off by a few ulps, where sums may cancel two digits."""
 
