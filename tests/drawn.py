@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import lastiterate as li
-from lastiterate.algorithms.process import Process
+from lastiterate.runs.process import Process
 from lastiterate.testing.examples import Subject
 
 # Bounds on profiles: they may lie below every Gaussian one.

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 import lastiterate as li
-from lastiterate.algorithms.process import Process
 from lastiterate.facts import Fact
 from lastiterate.kernel.steps import Steps
+from lastiterate.runs.process import Process
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.testing.processes import exact_mu_of_quadratics, process
 

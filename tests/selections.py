@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 import lastiterate as li
-from lastiterate.privacy.trials import NegativeBinomial, PoissonTrials, Trials
+from lastiterate.curves.trials import NegativeBinomial, PoissonTrials, Trials
 
 
 def generated(trials: Trials, x: np.ndarray) -> np.ndarray:

@@ -231,6 +231,6 @@ def test_errata(capsys: pytest.CaptureFixture[str]) -> None:
     assert "0.68791" in out
     full = outputs("errata --effect loose --full", capsys)[1]
     assert "corrected: the exact constant" in full
-    assert "test:      tests/algorithms/test_lipschitz.py" in full
+    assert "test:      tests/runs/test_lipschitz.py" in full
     listed = json.loads(outputs("errata --json", capsys)[1])["errata"]
     assert {one["effect"] for one in listed} >= {"unsound", "loose", "typo"}

@@ -58,7 +58,7 @@ def test_widths_are_seen(source: str, found: set[str]) -> None:
 
 def test_runs_are_no_longer_than_arrays_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a 32-bit platform, where this is less than 10¹²."""
-    monkeypatch.setattr("lastiterate.algorithms.length._MOST_STEPS", 2**31 // 8)
+    monkeypatch.setattr("lastiterate.runs.length._MOST_STEPS", 2**31 // 8)
     with raises("must_be", "steps", kind=li.errors.InvalidInput, allowed="at most 2.68435e+08"):
         li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(records=4), 0.1, li.OnIterate(std=1.0), 10**9)
 

@@ -28,33 +28,32 @@ ALLOWED = {
     "plots": "digits errors writing",
     "numerics": "errors",
     "facts": "errors",
-    "privacy": "display errors facts numerics",
-    "notions": "privacy",
-    "baselines": "privacy",
-    "trials": "privacy",
-    "algorithms": "display errors facts kernel numerics privacy writing",  # privacy: by which law batches are sampled
-    "parts": "algorithms",
-    "shift": "algorithms kernel numerics progress",
-    "mixing": "numerics privacy",
-    "theorems": "algorithms display errors facts kernel mixing numerics privacy progress shift",
-    "auditing": "algorithms digits display errors facts kernel numerics parallel plots privacy progress shift",
-    "accounting": "algorithms auditing digits display errors facts kernel numerics plots privacy progress shift theorems",
-    "report": "accounting algorithms digits display errors facts numerics privacy theorems",
-    "testing": "accounting algorithms auditing display errors facts kernel numerics privacy progress theorems",
-    "adapters": "accounting algorithms errors facts numerics privacy theorems torch",
-    "training": "accounting algorithms digits display errors facts numerics plots privacy progress writing",
-    "torch": "accounting algorithms display errors facts numerics progress theorems training",  # theorems: of every iterate
-    "mechanisms": "accounting algorithms display errors facts numerics plots privacy training",
-    "estimators": "accounting algorithms errors facts numerics privacy progress report training",
-    "reproduction": "accounting algorithms auditing errors kernel mechanisms numerics parallel plots privacy progress shift "
+    "curves": "display errors facts numerics",
+    "notions": "curves",
+    "baselines": "curves",
+    "trials": "curves",
+    "runs": "display errors facts kernel numerics curves writing",  # curves: by which law batches are sampled
+    "parts": "runs",
+    "shift": "runs kernel numerics progress",
+    "mixing": "numerics curves",
+    "theorems": "runs display errors facts kernel mixing numerics curves progress shift",
+    "auditing": "runs digits display errors facts kernel numerics parallel plots curves progress shift",
+    "accounting": "runs auditing digits display errors facts kernel numerics plots curves progress shift theorems",
+    "report": "accounting runs digits display errors facts numerics curves theorems",
+    "testing": "accounting runs auditing display errors facts kernel numerics curves progress theorems",
+    "adapters": "accounting runs errors facts numerics curves theorems torch",
+    "training": "accounting runs digits display errors facts numerics plots curves progress writing",
+    "torch": "accounting runs display errors facts numerics progress theorems training",  # theorems: of every iterate
+    "mechanisms": "accounting runs display errors facts numerics plots curves training",
+    "estimators": "accounting runs errors facts numerics curves progress report training",
+    "reproduction": "accounting runs auditing errors kernel mechanisms numerics parallel plots curves progress shift "
     "theorems training",
-    "web": "accounting algorithms digits errors parts privacy progress report theorems training",  # privacy: the adjacency
-    "cli": "accounting algorithms auditing errors estimators privacy progress report reproduction theorems training "
-    "web",
+    "web": "accounting runs digits errors parts curves progress report theorems training",  # curves: the adjacency
+    "cli": "accounting runs auditing errors estimators curves progress report reproduction theorems training web",
     "__main__": "cli",
 }
 # Imports inside functions alone, of what would be a circle at module level: whoever is asked for a sentence fetches it.
-LATE = {(package, "report") for package in ("accounting", "algorithms", "errors", "facts", "privacy", "theorems")}
+LATE = {(package, "report") for package in ("accounting", "runs", "errors", "facts", "curves", "theorems")}
 TABLE = {package: set(targets.split()) for package, targets in ALLOWED.items()}
 
 

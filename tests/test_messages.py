@@ -31,7 +31,7 @@ EXCEPTIONS = {
     "accounting/budget_file.py": "SQL",
     "display.py": "HTML",
     "__init__.py": "lists of public names",
-    "privacy/adjacency.py": "values of two enumerations, which document them",
+    "curves/adjacency.py": "values of two enumerations, which document them",
 }
 
 

@@ -13,8 +13,8 @@ from benchmarks.timing import EVERY_NAME, numpy_and_scipy, said_by
 
 import lastiterate as li
 from lastiterate import _MODULES, _ROOMS
-from lastiterate.algorithms.kinds import SECTIONS
 from lastiterate.parts import public_name
+from lastiterate.runs.kinds import SECTIONS
 
 MOST_LOADED = 350  # modules beyond numpy and scipy: there are 326
 
@@ -28,7 +28,7 @@ def imported_for_readers() -> dict[str, str]:
 
 def test_what_is_loaded_is_what_type_checkers_see() -> None:
     rooms = dict.fromkeys(_ROOMS, "lastiterate")
-    assert imported_for_readers() == {**_MODULES, **rooms, "losses": "lastiterate.algorithms"}
+    assert imported_for_readers() == {**_MODULES, **rooms, "losses": "lastiterate.runs"}
     assert sorted({*_MODULES, *_ROOMS, "losses", "__version__"}) == sorted(li.__all__) == dir(li)
 
 

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 import lastiterate as li
-from lastiterate.algorithms.process import Process
 from lastiterate.progress import progress_bar, tracked
+from lastiterate.runs.process import Process
 from lastiterate.testing.draws import draws, with_updates
 from lastiterate.testing.pairs import IMPOSSIBLE, PAIRS, UNKNOWN, Case, around, constructed
 from lastiterate.theorems.theorem import Guarantee

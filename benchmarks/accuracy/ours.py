@@ -7,8 +7,8 @@ from typing import Any
 
 from benchmarks.accuracy.datasets import Dataset
 from benchmarks.accuracy.rows import DELTA, REPLACED, ZEROED, Method
+from lastiterate.curves.adjacency import REPLACE_ONE, ZERO_OUT, Adjacency
 from lastiterate.estimators import PrivateLinearRegression, PrivateLogisticRegression
-from lastiterate.privacy.adjacency import REPLACE_ONE, ZERO_OUT, Adjacency
 
 NAME = "lastiterate"
 

@@ -15,8 +15,8 @@ import numpy as np
 import lastiterate as li
 from benchmarks.attack.runs import drawn_run
 from benchmarks.attack.values import OBJECTS, PLAIN, drawn
-from lastiterate.algorithms.encode import run_from_dict
-from lastiterate.privacy.sampled_steps import SampledStep
+from lastiterate.curves.sampled_steps import SampledStep
+from lastiterate.runs.encode import run_from_dict
 
 WILD = (*PLAIN, *OBJECTS)
 # Made by the library, not by its users: their methods are called on what the library returned.

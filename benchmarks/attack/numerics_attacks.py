@@ -8,7 +8,7 @@ import numpy as np
 
 import lastiterate as li
 from benchmarks.attack.attacks import Shown
-from lastiterate.privacy.hidden_place import HiddenPlaceDP
+from lastiterate.curves.hidden_place import HiddenPlaceDP
 from lastiterate.testing.processes import process
 from lastiterate.theorems.bounded_steps import Bounded
 from lastiterate.theorems.place_tables import PlaceTables

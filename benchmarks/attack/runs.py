@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 from benchmarks.attack.values import PLAIN, drawn
-from lastiterate.algorithms.kinds import SECTIONS
+from lastiterate.runs.kinds import SECTIONS
 
 KINDS: dict[str, dict[str, Any]] = {
     section: {kind.name: kind.make for kind in kinds} for section, kinds in SECTIONS.items()

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import lastiterate as li
-from lastiterate.algorithms.process import Process
 from lastiterate.reproduction import bok2024_reference as reference
+from lastiterate.runs.process import Process
 from lastiterate.theorems import composition
 from lastiterate.theorems.papers import bok2024
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE

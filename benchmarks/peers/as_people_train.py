@@ -19,8 +19,8 @@ from typing import Any
 import lastiterate as li
 from benchmarks.environments import ROOT, peers_python
 from benchmarks.peers.training_setups import CYCLIC, FULL, POISSON, SETUPS, Setup
+from lastiterate.curves.adjacency import Adjacency
 from lastiterate.errors import LastIterateError
-from lastiterate.privacy.adjacency import Adjacency
 
 OUT = ROOT / "out" / "as-people-train.json"
 KEPT = ROOT / "out" / "as-people-train-peers.json"

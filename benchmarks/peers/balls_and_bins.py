@@ -54,7 +54,7 @@ Setting = tuple[float, int, int, float]
 
 def ours(setting: Setting) -> tuple[float, float, float, float]:
     """Lower, upper, seconds of the upper end, seconds of the lower end."""
-    from lastiterate.privacy.balls_and_bins import BallsAndBinsDP
+    from lastiterate.curves.balls_and_bins import BallsAndBinsDP
 
     multiplier, batches, epochs, delta = setting
     start = time.process_time()

@@ -15,8 +15,8 @@ from benchmarks.environments import ROOT, environment
 from benchmarks.peers.comparison_peers import STEPS
 from benchmarks.peers.settings import DELTA, MULTIPLIER, RATE, SMALL_DELTA
 from lastiterate import estimators
-from lastiterate.algorithms.noise import Noise
 from lastiterate.estimators.base import PrivateLinearModel
+from lastiterate.runs.noise import Noise
 
 ROWS = {
     "version": "version",

@@ -19,8 +19,8 @@ import numpy as np
 
 import lastiterate as li
 from lastiterate.auditing.instances import random_instance
+from lastiterate.curves.adjacency import Adjacency
 from lastiterate.parallel import every_core, in_parallel
-from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.progress import tracked
 from lastiterate.testing.beside import EPSILONS, beside
 

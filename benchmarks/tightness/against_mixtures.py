@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 import lastiterate as li
-from lastiterate.algorithms.process import Process
 from lastiterate.auditing.filtered_instances import smooth_steps
 from lastiterate.facts import own
 from lastiterate.numerics.arrays import Floats
+from lastiterate.runs.process import Process
 
 EPSILONS = np.array([0.0, 0.003, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0, 3.0])
 _POINTS, _DEVIATIONS = 20_001, 9.0

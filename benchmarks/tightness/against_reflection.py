@@ -14,11 +14,11 @@ from collections.abc import Callable
 import numpy as np
 
 import lastiterate as li
-from lastiterate.algorithms.process import Process
 from lastiterate.auditing.chain import Chain, Map, cyclic_hazard, iid_hazard, shuffled_hazard
 from lastiterate.facts import own
 from lastiterate.numerics.arrays import Floats
 from lastiterate.progress import tracked
+from lastiterate.runs.process import Process
 from lastiterate.theorems.reflection import REFLECTION
 
 EPSILONS = np.append(0.0, np.geomspace(0.01, 6.0, 15))

@@ -16,8 +16,8 @@ import numpy as np
 import lastiterate as li
 from benchmarks.tightness.random_batches import by_theorem
 from benchmarks.timing import measured
-from lastiterate.algorithms.per_step import each
 from lastiterate.auditing.linear_instances import epsilon_of
+from lastiterate.runs.per_step import each
 from lastiterate.shift.slopes import best_slopes
 
 Row = dict[str, str | int | float | None]

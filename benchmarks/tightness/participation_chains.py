@@ -23,11 +23,11 @@ from benchmarks.tightness.turning_chains import (
     staircase,
     turning_direction,
 )
-from lastiterate.algorithms.process import Process
 from lastiterate.auditing.chain import Map
 from lastiterate.facts import own
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
+from lastiterate.runs.process import Process
 
 RECORDS = 20
 FAILURE = 1e-9

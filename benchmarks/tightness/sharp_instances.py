@@ -15,12 +15,12 @@ import numpy as np
 from scipy.special import ndtr
 
 import lastiterate as li
-from lastiterate.algorithms.process import Process
-from lastiterate.algorithms.updates import Update
 from lastiterate.auditing.filtered_instances import smooth_steps
 from lastiterate.facts import own
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
+from lastiterate.runs.process import Process
+from lastiterate.runs.updates import Update
 
 Delta = Callable[[float], float]
 

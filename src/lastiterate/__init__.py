@@ -31,8 +31,11 @@ if TYPE_CHECKING:
     from lastiterate.accounting.forget import forget
     from lastiterate.accounting.lower_bound import lower_bound
     from lastiterate.accounting.select import select
-    from lastiterate.algorithms import losses
-    from lastiterate.algorithms.batches import (
+    from lastiterate.auditing.audit import audit
+    from lastiterate.curves.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT
+    from lastiterate.curves.compose import compose
+    from lastiterate.runs import losses
+    from lastiterate.runs.batches import (
         BallsAndBins,
         Cyclic,
         FixedSize,
@@ -40,17 +43,14 @@ if TYPE_CHECKING:
         Poisson,
         Shuffled,
     )
-    from lastiterate.algorithms.domains import Ball, Unbounded
-    from lastiterate.algorithms.files import read_run, write_run
-    from lastiterate.algorithms.length import epochs
-    from lastiterate.algorithms.noise import Langevin, OnGradientSum, OnIterate, OnMeanGradient
-    from lastiterate.algorithms.optimizers import SGD, Adam
-    from lastiterate.algorithms.released import AVERAGE, EMA, LAST
-    from lastiterate.algorithms.run import Run
-    from lastiterate.algorithms.schedules import cosine, linear, multistep
-    from lastiterate.auditing.audit import audit
-    from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT
-    from lastiterate.privacy.compose import compose
+    from lastiterate.runs.domains import Ball, Unbounded
+    from lastiterate.runs.files import read_run, write_run
+    from lastiterate.runs.length import epochs
+    from lastiterate.runs.noise import Langevin, OnGradientSum, OnIterate, OnMeanGradient
+    from lastiterate.runs.optimizers import SGD, Adam
+    from lastiterate.runs.released import AVERAGE, EMA, LAST
+    from lastiterate.runs.run import Run
+    from lastiterate.runs.schedules import cosine, linear, multistep
     from lastiterate.training.plans.planning import plan
     from lastiterate.training.train import train
 
@@ -124,18 +124,18 @@ _NAMES = {
     "accounting.forget": "forget",
     "accounting.lower_bound": "lower_bound",
     "accounting.select": "select",
-    "algorithms.batches": "BallsAndBins Cyclic FixedSize FullBatch Poisson Shuffled",
-    "algorithms.domains": "Ball Unbounded",
-    "algorithms.files": "read_run write_run",
-    "algorithms.length": "epochs",
-    "algorithms.noise": "Langevin OnGradientSum OnIterate OnMeanGradient",
-    "algorithms.optimizers": "SGD Adam",
-    "algorithms.released": "AVERAGE EMA LAST",
-    "algorithms.run": "Run",
-    "algorithms.schedules": "cosine linear multistep",
+    "runs.batches": "BallsAndBins Cyclic FixedSize FullBatch Poisson Shuffled",
+    "runs.domains": "Ball Unbounded",
+    "runs.files": "read_run write_run",
+    "runs.length": "epochs",
+    "runs.noise": "Langevin OnGradientSum OnIterate OnMeanGradient",
+    "runs.optimizers": "SGD Adam",
+    "runs.released": "AVERAGE EMA LAST",
+    "runs.run": "Run",
+    "runs.schedules": "cosine linear multistep",
     "auditing.audit": "audit",
-    "privacy.adjacency": "ADD_OR_REMOVE_ONE REPLACE_ONE ZERO_OUT",
-    "privacy.compose": "compose",
+    "curves.adjacency": "ADD_OR_REMOVE_ONE REPLACE_ONE ZERO_OUT",
+    "curves.compose": "compose",
     "training.plans.planning": "plan",
     "training.train": "train",
 }
@@ -163,7 +163,7 @@ def _loaded(name: str) -> object:
     if name == "__version__":
         return metadata.version("lastiterate")
     if name == "losses":
-        return import_module("lastiterate.algorithms.losses")
+        return import_module("lastiterate.runs.losses")
     if name in _ROOMS:
         return import_module(f"lastiterate.{name}")
     return getattr(import_module(_MODULES[name]), name)

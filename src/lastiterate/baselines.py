@@ -1,6 +1,6 @@
 """`li.baselines`: what others compute, to compare with."""
 
-from lastiterate.privacy.baselines import (
+from lastiterate.curves.baselines import (
     advanced_composition,
     amplification_by_subsampling,
     analytic_gaussian_noise,

@@ -1,6 +1,6 @@
 """`li.notions`: what a guarantee can be, the arrows between them, and how they compose."""
 
-from lastiterate.privacy.adjacency import (
+from lastiterate.curves.adjacency import (
     ADD_OR_REMOVE_ONE,
     FIXED_SIZE,
     POISSON,
@@ -9,18 +9,18 @@ from lastiterate.privacy.adjacency import (
     Adjacency,
     Sampling,
 )
-from lastiterate.privacy.averaged import AveragedGaussianDP
-from lastiterate.privacy.balls_and_bins import BallsAndBinsDP
-from lastiterate.privacy.best import best
-from lastiterate.privacy.calibrate import largest_mu
-from lastiterate.privacy.compose import compose
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.hidden_place import HiddenPlaceDP
-from lastiterate.privacy.loss import PrivacyLoss
-from lastiterate.privacy.profile import Profile
-from lastiterate.privacy.renyi import RenyiDP
-from lastiterate.privacy.subsampled import SubsampledGaussians, subsampled_gaussian
-from lastiterate.privacy.tradeoff import TradeOff
+from lastiterate.curves.averaged import AveragedGaussianDP
+from lastiterate.curves.balls_and_bins import BallsAndBinsDP
+from lastiterate.curves.best import best
+from lastiterate.curves.calibrate import largest_mu
+from lastiterate.curves.compose import compose
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.hidden_place import HiddenPlaceDP
+from lastiterate.curves.loss import PrivacyLoss
+from lastiterate.curves.profile import Profile
+from lastiterate.curves.renyi import RenyiDP
+from lastiterate.curves.subsampled import SubsampledGaussians, subsampled_gaussian
+from lastiterate.curves.tradeoff import TradeOff
 
 __all__ = [
     "ADD_OR_REMOVE_ONE",

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from lastiterate.algorithms.batches import PoissonMean
-from lastiterate.algorithms.domains import Box, ConvexSet
-from lastiterate.algorithms.kinds import SECTIONS
-from lastiterate.algorithms.prox import L1, ConvexTerm, ElasticNet, NuclearNorm
+from lastiterate.runs.batches import PoissonMean
+from lastiterate.runs.domains import Box, ConvexSet
+from lastiterate.runs.kinds import SECTIONS
+from lastiterate.runs.prox import L1, ConvexTerm, ElasticNet, NuclearNorm
 
 __all__ = ["L1", "Box", "ConvexSet", "ConvexTerm", "ElasticNet", "NuclearNorm", "PoissonMean"]
 

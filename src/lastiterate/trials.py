@@ -1,8 +1,8 @@
 """`li.trials`: the distribution of the number of trials, for `li.select`, and what each trial may spend."""
 
-from lastiterate.privacy.per_trial import largest_mu_per_trial as largest_mu
-from lastiterate.privacy.trials import Geometric, Logarithmic, NegativeBinomial
-from lastiterate.privacy.trials import PoissonTrials as Poisson
+from lastiterate.curves.per_trial import largest_mu_per_trial as largest_mu
+from lastiterate.curves.trials import Geometric, Logarithmic, NegativeBinomial
+from lastiterate.curves.trials import PoissonTrials as Poisson
 
 __all__ = ["Geometric", "Logarithmic", "NegativeBinomial", "Poisson", "largest_mu"]
 

@@ -8,10 +8,10 @@ import pytest
 
 import lastiterate as li
 from lastiterate.accounting import alternatives
-from lastiterate.algorithms import kinds
-from lastiterate.algorithms.encode import run_from_dict, run_to_dict
-from lastiterate.algorithms.losses import Loss
 from lastiterate.digits import above
+from lastiterate.runs import kinds
+from lastiterate.runs.encode import run_from_dict, run_to_dict
+from lastiterate.runs.losses import Loss
 
 NETWORK = li.losses.network(clip=1.0)
 SHUFFLED = li.Run(NETWORK, li.Shuffled(6000, 250), 0.1, li.OnGradientSum(1.1, 1.0), li.epochs(5))

@@ -13,8 +13,8 @@ import pytest
 import lastiterate as li
 from alone import by_theorem
 from lastiterate.accounting.growth import growth
-from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.facts import fact
+from lastiterate.runs.encode import run_to_dict
 from raising import raises
 
 DELTA = 1e-5

@@ -16,8 +16,8 @@ import pytest
 
 import lastiterate as li
 from lastiterate.accounting.ranked import Ranked
+from lastiterate.curves.notion import Notion
 from lastiterate.facts import fact, facts_from_json, facts_to_json
-from lastiterate.privacy.notion import Notion
 
 DELTA = 1e-5
 RUN = li.Run(

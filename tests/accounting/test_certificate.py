@@ -18,10 +18,10 @@ from alone import alone
 from lastiterate.accounting import certificate as certificates
 from lastiterate.accounting.certificate import certificate_of
 from lastiterate.accounting.promises import promises
-from lastiterate.algorithms.encode import run_from_dict, run_to_dict
 from lastiterate.facts import fact, facts_to_json
 from lastiterate.kernel.check import check
 from lastiterate.kernel.steps import Refused
+from lastiterate.runs.encode import run_from_dict, run_to_dict
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE, shift_evidence
 from second_checker import checker
 from when_asked import WhenAsked

@@ -16,9 +16,9 @@ from alone import by_theorem
 from lastiterate.accounting.account import account_by
 from lastiterate.accounting.certificate import verify
 from lastiterate.accounting.growth import growth
-from lastiterate.algorithms.encode import run_to_dict
 from lastiterate.cli.entry import main
 from lastiterate.facts import fact
+from lastiterate.runs.encode import run_to_dict
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE, own_mus
 from raising import raises
 from second_checker import checker

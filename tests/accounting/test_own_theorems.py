@@ -11,8 +11,8 @@ import pytest
 
 import lastiterate as li
 from lastiterate.accounting.account import account_by
-from lastiterate.algorithms.process import Process
 from lastiterate.facts import fact
+from lastiterate.runs.process import Process
 from lastiterate.theorems.assumptions import CONTRACTING
 from lastiterate.theorems.catalogue import OF_EVERY_ITERATE
 from lastiterate.theorems.features import ANY_MAP, FULL_BATCHES, REPLACED

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import lastiterate as li
 from lastiterate.accounting.searches.per_trial import largest_spending
+from lastiterate.curves.trials import Trials
 from lastiterate.errors import InvalidInput, Unavailable
-from lastiterate.privacy.trials import Trials
 from raising import raises
 from selections import delta_of_gaussian_trials
 

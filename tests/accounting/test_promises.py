@@ -15,8 +15,8 @@ import pytest
 
 import lastiterate as li
 from lastiterate import cli
-from lastiterate.algorithms import kinds
 from lastiterate.facts import KINDS, Basis, Fact, fact, fact_from_json, facts_from_json, facts_to_json
+from lastiterate.runs import kinds
 from raising import raises
 from when_asked import WhenAsked
 

@@ -15,9 +15,9 @@ import pytest
 import lastiterate as li
 from lastiterate.accounting.certificate import proved_by
 from lastiterate.cli import main
+from lastiterate.curves.trials import Trials, trials_from_dict, trials_to_dict
 from lastiterate.errors import InvalidInput, Unavailable
 from lastiterate.facts import Basis, fact
-from lastiterate.privacy.trials import Trials, trials_from_dict, trials_to_dict
 from raising import raises
 from selections import delta_by_the_integral, delta_of_gaussian_trials
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import lastiterate as li
-from lastiterate.algorithms import process as processes
+from lastiterate.runs import process as processes
 
 DELTA = 1e-5
 LONGEST = 10**12

@@ -10,8 +10,8 @@ import pytest
 
 import lastiterate as li
 from lastiterate.adapters.dp_accounting import LastIterateAccountant, LastIterateDpEvent, UnsupportedEvent, notion_of
-from lastiterate.privacy.pointwise import Least
-from lastiterate.privacy.renyi import DEFAULT_ORDERS
+from lastiterate.curves.pointwise import Least
+from lastiterate.curves.renyi import DEFAULT_ORDERS
 
 Relation = dp.NeighboringRelation
 ADD, ONE, SPECIAL = Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_ONE, Relation.REPLACE_SPECIAL

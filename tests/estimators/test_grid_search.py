@@ -17,13 +17,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
 import lastiterate as li
+from lastiterate.curves.trials import Trials
 from lastiterate.errors import InvalidInput, PrivacyLeak, Unavailable
 from lastiterate.estimators import PrivateGridSearchCV, PrivateLinearRegression, PrivateLogisticRegression
 from lastiterate.estimators.validation import HeldOut
 from lastiterate.facts import fact
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.randomness import Source
-from lastiterate.privacy.trials import Trials
 from raising import raises
 
 SOURCE = np.random.default_rng(3)

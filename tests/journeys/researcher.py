@@ -20,7 +20,7 @@ std = 0.005
 """
 THEOREM = """
 import lastiterate as li
-from lastiterate.algorithms.process import Process
+from lastiterate.runs.process import Process
 from lastiterate.theorems.assumptions import CONTRACTING
 from lastiterate.theorems.features import ANY_MAP, FULL_BATCHES, REPLACED
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import lastiterate as li
+from lastiterate.curves.selected import Selected
+from lastiterate.curves.trials import Trials, trials_to_dict
 from lastiterate.facts import fact
-from lastiterate.privacy.selected import Selected
-from lastiterate.privacy.trials import Trials, trials_to_dict
 
 TOOL = Path(__file__).parents[2] / "tools" / "check_selection.py"
 sys.path.insert(0, str(TOOL.parent))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import lastiterate as li
-from lastiterate.algorithms.process import Process
+from lastiterate.runs.process import Process
 from lastiterate.testing.laws import LAWS
 from lastiterate.theorems.assumptions import CONTRACTING
 from lastiterate.theorems.features import (

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.algorithms.process import Process
-from lastiterate.algorithms.updates import Update
+from lastiterate.runs.process import Process
+from lastiterate.runs.updates import Update
 from lastiterate.testing.draws import random_smooth
 from lastiterate.theorems import bounded_steps, reflection
 from processes import process

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.algorithms.arithmetic import Arithmetic
-from lastiterate.algorithms.process import Process
+from lastiterate.runs.arithmetic import Arithmetic
+from lastiterate.runs.process import Process
 from lastiterate.testing.examples import found_examples
 from lastiterate.theorems.features import (
     ANY_BATCHES,

@@ -16,15 +16,15 @@ import pytest
 from test_cold import forget_everything
 
 import lastiterate as li
-from lastiterate.algorithms.process import Process
-from lastiterate.algorithms.updates import Update
+from lastiterate.curves.averaged import AveragedGaussianDP
+from lastiterate.curves.balls_and_bins import BallsAndBinsDP
+from lastiterate.curves.compose import compose_counted
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.hidden_place import HiddenPlaceDP
+from lastiterate.curves.present_or_absent import present_or_absent
 from lastiterate.mixing.contraction import CurvedContraction
-from lastiterate.privacy.averaged import AveragedGaussianDP
-from lastiterate.privacy.balls_and_bins import BallsAndBinsDP
-from lastiterate.privacy.compose import compose_counted
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.hidden_place import HiddenPlaceDP
-from lastiterate.privacy.present_or_absent import present_or_absent
+from lastiterate.runs.process import Process
+from lastiterate.runs.updates import Update
 from lastiterate.shift.growth import Maps, remaining_mu
 from lastiterate.testing.draws import random_smooth
 from lastiterate.theorems.group_by_chance import placed_by_chance

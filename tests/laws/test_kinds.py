@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.algorithms.encode import run_from_dict, run_to_dict
-from lastiterate.algorithms.files import run_from_text, run_to_toml
-from lastiterate.algorithms.kinds import BATCHES, DOMAINS, LOSSES, NOISES, PROXES, SECTIONS, UNEVEN, Kind
 from lastiterate.numerics.randomness import Source
+from lastiterate.runs.encode import run_from_dict, run_to_dict
+from lastiterate.runs.files import run_from_text, run_to_toml
+from lastiterate.runs.kinds import BATCHES, DOMAINS, LOSSES, NOISES, PROXES, SECTIONS, UNEVEN, Kind
 from lastiterate.training.data import linear_data
 from lastiterate.training.linear import clipped_gradient_sum
 from lastiterate.training.samplers import Sampler

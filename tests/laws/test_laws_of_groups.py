@@ -14,9 +14,9 @@ from scipy.special import ndtr
 import lastiterate as li
 from alone import by_theorem
 from lastiterate.accounting.account import account_by
-from lastiterate.algorithms.batches import Turns
 from lastiterate.auditing.instances import Instance, random_instance
 from lastiterate.auditing.quadratic import exact_mu_of, steps_of
+from lastiterate.runs.batches import Turns
 from lastiterate.testing.beside import beside
 from lastiterate.theorems.group_by_chance import _density
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.algorithms.kinds import OPTIMIZERS, RELEASED
-from lastiterate.algorithms.optimizers import At, Optimizer
-from lastiterate.algorithms.released import Released
 from lastiterate.auditing.filtered import left_of_steps
+from lastiterate.runs.kinds import OPTIMIZERS, RELEASED
+from lastiterate.runs.optimizers import At, Optimizer
+from lastiterate.runs.released import Released
 
 STEPS = 11
 LINEAR = (

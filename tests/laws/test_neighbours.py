@@ -18,9 +18,9 @@ import lastiterate as li
 from alone import by_theorem
 from lastiterate.accounting.certificate import verify
 from lastiterate.auditing.chain import Chain, iid_hazard
+from lastiterate.curves.adjacency import Adjacency
 from lastiterate.digits import above
 from lastiterate.facts import fact
-from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.testing.beside import beside
 from lastiterate.testing.examples import instances
 from lastiterate.theorems.block_mixing import blocks_of

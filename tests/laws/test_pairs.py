@@ -121,5 +121,5 @@ def test_the_reference_reads_runs_and_nothing_that_theorems_see() -> None:
     tree = ast.parse(Path(small_runs.__file__).read_text())
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
     ours = {name for name in imported if name.startswith("lastiterate")}
-    assert ours == {"lastiterate.algorithms.run", "lastiterate.numerics.arrays"}
+    assert ours == {"lastiterate.runs.run", "lastiterate.numerics.arrays"}
     assert not {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} & {"process", "inclusion"}

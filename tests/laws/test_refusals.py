@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.algorithms.process import Process
 from lastiterate.facts import Fact, fact, own
 from lastiterate.kernel.prepaid import Smooth
+from lastiterate.runs.process import Process
 from lastiterate.testing.draws import draws, there_or_not, with_updates
 from lastiterate.testing.examples import found_examples, of_filters
 from lastiterate.testing.laws import first_two_failures, refused_as_it_should_be

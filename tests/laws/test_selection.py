@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lastiterate as li
-from lastiterate.privacy.selected_renyi import selected_renyi
-from lastiterate.privacy.trials import Trials
+from lastiterate.curves.selected_renyi import selected_renyi
+from lastiterate.curves.trials import Trials
 from selections import delta_of_gaussian_trials, profile_of, worst_ranking
 
 means = st.floats(1.05, 30.0)

@@ -12,9 +12,9 @@ from scipy.integrate import trapezoid
 from scipy.optimize import brentq
 
 import lastiterate as li
-from lastiterate.algorithms.arithmetic import EXACT, STRAYING
+from lastiterate.curves.bounded_range import BoundedRange
 from lastiterate.facts import facts_to_json
-from lastiterate.privacy.bounded_range import BoundedRange
+from lastiterate.runs.arithmetic import EXACT, STRAYING
 from raising import raises
 
 

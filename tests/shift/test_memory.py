@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.algorithms.optimizers import LinearFilter
+from lastiterate.runs.optimizers import LinearFilter
 from lastiterate.shift.memory import Memory, memories
 from lastiterate.shift.momentum import Hidden
 

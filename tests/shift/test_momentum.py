@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.algorithms.optimizers import LinearFilter
+from lastiterate.runs.optimizers import LinearFilter
 from lastiterate.shift.momentum import Asked, Hidden, best_path, one_push
 from lastiterate.shift.overlap import TurnsOfRecord, paid, square_of
 

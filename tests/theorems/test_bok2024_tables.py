@@ -7,7 +7,6 @@ import math
 import pytest
 
 import lastiterate as li
-from lastiterate.algorithms.process import Process
 from lastiterate.reproduction.bok2024_reference import (
     TABLE_1_EPSILON,
     TABLE_3_MU,
@@ -16,6 +15,7 @@ from lastiterate.reproduction.bok2024_reference import (
     TABLE_9_MU,
     TABLES_10_TO_12,
 )
+from lastiterate.runs.process import Process
 from lastiterate.theorems import composition
 from lastiterate.theorems.hidden_place import HIDDEN_PLACE
 from lastiterate.theorems.papers import bok2024, boninsegna2023

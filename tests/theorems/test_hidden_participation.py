@@ -12,10 +12,10 @@ from scipy.stats import norm
 
 import lastiterate as li
 from lastiterate.auditing.chain import Chain
+from lastiterate.curves.hidden_participation import hidden_participation
 from lastiterate.facts import fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.minorant_law import minorant_law
-from lastiterate.privacy.hidden_participation import hidden_participation
 from lastiterate.theorems.hidden_participation import HIDDEN_PARTICIPATION, windows_of
 from processes import process, reasons
 

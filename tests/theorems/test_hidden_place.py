@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.hidden_place import HiddenPlaceDP
 from lastiterate.facts import Fact, fact, own
 from lastiterate.kernel.hidden import pair_mus
-from lastiterate.privacy.hidden_place import HiddenPlaceDP
+from lastiterate.runs.process import Process
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.theorems.hidden_place import HIDDEN_PLACE, MOST_REPRESENTED, representative_pairs, representatives
 from lastiterate.theorems.places import places_of

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.privacy.renyi import DEFAULT_ORDERS
+from lastiterate.curves.renyi import DEFAULT_ORDERS
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.theorems.papers.bok2024 import CONTRACTING_FULL
 from lastiterate.theorems.papers.langevin import FULL_BATCH, PASSES, RANDOM_BATCHES

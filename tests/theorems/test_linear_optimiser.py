@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.algorithms.process import Process
-from lastiterate.algorithms.updates import Update
 from lastiterate.auditing.filtered import filtered_mu, left_of_steps, weights_of_iterates
 from lastiterate.facts import Fact, fact
 from lastiterate.kernel.prepaid import Smooth
+from lastiterate.runs.process import Process
+from lastiterate.runs.updates import Update
 from lastiterate.shift.momentum import Turning
 from lastiterate.theorems.evidence import About
 from lastiterate.theorems.features import FIXED_ORDER, MOMENTUM, REPLACED

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.algorithms.process import Process
+from lastiterate.runs.process import Process
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE
 from processes import mu_with_turns, process
 

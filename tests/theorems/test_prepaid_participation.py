@@ -11,13 +11,13 @@ from benchmarks.tightness.participation_chains import FAILURE, random_participat
 from scipy.stats import binom
 
 import lastiterate as li
+from lastiterate.curves.compose import compose_counted
+from lastiterate.curves.hidden_participation import hidden_participation
 from lastiterate.facts import Fact, fact
 from lastiterate.kernel.prepaid import Kept, price
 from lastiterate.numerics import payment_law as payment_laws
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.payment_law import LARGEST, Steady, payment_law
-from lastiterate.privacy.compose import compose_counted
-from lastiterate.privacy.hidden_participation import hidden_participation
 from lastiterate.theorems.prepaid_participation import (
     PREPAID_PARTICIPATION,
     kept_at_least,

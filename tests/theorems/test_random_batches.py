@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 import lastiterate as li
 from lastiterate.auditing.sums import Pushed, RandomSum
-from lastiterate.privacy.compose import compose
+from lastiterate.curves.compose import compose
 from lastiterate.theorems.composition import RANDOM_COMPOSITION
 from lastiterate.theorems.papers.bok2024 import RANDOM_BOUNDED, RANDOM_CONTRACTING
 from lastiterate.theorems.window_tail import WINDOW_TAIL, window_of

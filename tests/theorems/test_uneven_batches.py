@@ -14,11 +14,11 @@ from scipy.special import ndtr
 
 import lastiterate as li
 from alone import alone, by_theorem
-from lastiterate.algorithms.lipschitz import clipped_constant
-from lastiterate.algorithms.optimizers import At
-from lastiterate.algorithms.process import Process
-from lastiterate.algorithms.run import Run
 from lastiterate.kernel.hidden import pair_mus
+from lastiterate.runs.lipschitz import clipped_constant
+from lastiterate.runs.optimizers import At
+from lastiterate.runs.process import Process
+from lastiterate.runs.run import Run
 from lastiterate.theorems.catalogue import ALL
 from lastiterate.theorems.epoch_by_epoch import EPOCH_BY_EPOCH, mus_by_place
 from lastiterate.theorems.evidence import together

@@ -32,7 +32,7 @@ import opacus.optimizers.optimizer_fast_gradient_clipping as ghost_optimizer  # 
 from opacus.utils.batch_memory_manager import BatchMemoryManager  # noqa: E402
 from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
-from lastiterate.algorithms.per_step import at_step  # noqa: E402
+from lastiterate.runs.per_step import at_step  # noqa: E402
 from lastiterate.torch import PrivateTrainer, clip_and_noise, loader, tensors  # noqa: E402
 from lastiterate.torch.objective import NetworkObjective  # noqa: E402
 from lastiterate.torch.team import Team  # noqa: E402

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.algorithms.arithmetic import EXACT, IN_DOUBLE_PRECISION, IN_SINGLE_PRECISION, STRAYING, Arithmetic
+from lastiterate.curves.displaced import Displaced, as_computed
 from lastiterate.numerics.norms import at_least, length, row_norms
 from lastiterate.numerics.randomness import Source
-from lastiterate.privacy.displaced import Displaced, as_computed
+from lastiterate.runs.arithmetic import EXACT, IN_DOUBLE_PRECISION, IN_SINGLE_PRECISION, STRAYING, Arithmetic
 from lastiterate.training.data import any_data, linear_data
 from lastiterate.training.linear import _surely_short
 from lastiterate.training.objectives import EachRecord, LinearModel, linear_arithmetic

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.algorithms.arithmetic import STRAYING
 from lastiterate.auditing.filtered import left_of_steps
 from lastiterate.numerics.randomness import Source
+from lastiterate.runs.arithmetic import STRAYING
 from lastiterate.training.data import any_data
 from lastiterate.training.objectives import EachRecord
 from lastiterate.training.optimised import OptimisedStep

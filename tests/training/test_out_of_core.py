@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import lastiterate as li
-from lastiterate.algorithms.batches import Batches
-from lastiterate.algorithms.kinds import BATCHES, UNEVEN, Kind
 from lastiterate.estimators import PrivateLinearRegression, PrivateLogisticRegression
+from lastiterate.runs.batches import Batches
+from lastiterate.runs.kinds import BATCHES, UNEVEN, Kind
 from lastiterate.training import ParquetRecords, RecordSource
 from lastiterate.training.train import _objective
 from raising import raises

@@ -15,9 +15,9 @@ import pytest
 from planner_address import Ask
 
 import lastiterate as li
-from lastiterate.algorithms.encode import run_from_dict
-from lastiterate.algorithms.kinds import SECTIONS
 from lastiterate.cli import main
+from lastiterate.runs.encode import run_from_dict
+from lastiterate.runs.kinds import SECTIONS
 from lastiterate.web.as_python import run_to_python
 from lastiterate.web.form import ARGUMENTS, KINDS, OFFERED, as_form, form
 from lastiterate.web.serve import example

@@ -11,8 +11,8 @@ import pytest
 from planner_address import Ask
 
 import lastiterate as li
-from lastiterate.algorithms.encode import run_from_dict
 from lastiterate.cli import main
+from lastiterate.runs.encode import run_from_dict
 from lastiterate.web.form import as_form
 
 PAGE = Path(__file__).parents[2] / "docs" / "choose.md"

@@ -10,10 +10,10 @@ from lastiterate.accounting.groups import at_their_places, checked_group, run_fo
 from lastiterate.accounting.ranked import Ranked
 from lastiterate.accounting.releases import released
 from lastiterate.accounting.report import Report
-from lastiterate.algorithms.named import names_arguments
-from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import INSIDE_UNIT, InvalidInput, Unavailable, checked_number
 from lastiterate.progress import tracked
+from lastiterate.runs.named import names_arguments
+from lastiterate.runs.run import Run, checked_run
 from lastiterate.theorems.own import checked_theorems, of_the_library
 from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
 

@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lastiterate.accounting.account import account_by
-from lastiterate.algorithms.batches import RARE, Batches
-from lastiterate.algorithms.batches.same_rate import drawn_otherwise
-from lastiterate.algorithms.domains import Ball
-from lastiterate.algorithms.kinds import kind_named
-from lastiterate.algorithms.optimizers import PLAIN
-from lastiterate.algorithms.per_step import PerStep, per_step_shown, times
-from lastiterate.algorithms.run import Run
 from lastiterate.digits import above
 from lastiterate.display import summary
 from lastiterate.errors import LastIterateError, worded
+from lastiterate.runs.batches import RARE, Batches
+from lastiterate.runs.batches.same_rate import drawn_otherwise
+from lastiterate.runs.domains import Ball
+from lastiterate.runs.kinds import kind_named
+from lastiterate.runs.optimizers import PLAIN
+from lastiterate.runs.per_step import PerStep, per_step_shown, times
+from lastiterate.runs.run import Run
 from lastiterate.theorems.block_mixing import BLOCK_MIXING
 from lastiterate.theorems.catalogue import CATALOGUE, OF_EVERY_ITERATE
 from lastiterate.theorems.hidden_participation import HIDDEN_PARTICIPATION

@@ -19,14 +19,14 @@ from lastiterate.accounting.budget_spending import Spending, release_of
 from lastiterate.accounting.budget_sum import Rule, rule_of
 from lastiterate.accounting.budget_terms import Terms, checked_line
 from lastiterate.accounting.report import Report
-from lastiterate.algorithms.files import write_text
-from lastiterate.algorithms.run import Run
+from lastiterate.curves.adjacency import REPLACE_ONE, Adjacency
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.notion import Notion
 from lastiterate.display import card, folded, headline, lines, preformatted, summary
 from lastiterate.errors import NON_NEGATIVE, Incompatible, InvalidInput, checked_choice, checked_number, must_be, shown
 from lastiterate.numerics.rounding import AGAIN, up
-from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.notion import Notion
+from lastiterate.runs.files import write_text
+from lastiterate.runs.run import Run
 
 _PATIENCE = 30.0  # seconds
 

@@ -15,11 +15,11 @@ from lastiterate.accounting.budget_sum import Filter, Rule, rule_of, total_mu, t
 from lastiterate.accounting.budget_terms import Terms
 from lastiterate.accounting.certificate import BUDGET_FORMAT, proved_by, rounded_up, verify
 from lastiterate.accounting.verdict import Verdict, rejected
+from lastiterate.curves.dominated import gaussian_cover
+from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, checked_number, worded
 from lastiterate.facts import Fact, fact, fact_from_json, facts_from_json
 from lastiterate.numerics.rounding import AGAIN, up
-from lastiterate.privacy.dominated import gaussian_cover
-from lastiterate.privacy.gaussian import GaussianDP
 
 
 @dataclass(frozen=True, repr=False)

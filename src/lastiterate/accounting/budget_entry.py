@@ -11,11 +11,11 @@ from typing import Any
 
 from lastiterate.accounting.budget_guarantee import guarantee_from_dict
 from lastiterate.accounting.budget_terms import Terms, adjacency_named, checked_line
+from lastiterate.curves.adjacency import Adjacency
+from lastiterate.curves.notion import Notion
 from lastiterate.digits import above
 from lastiterate.display import summary
 from lastiterate.errors import MU, NON_NEGATIVE, UNIT, InvalidInput, checked_count, checked_number
-from lastiterate.privacy.adjacency import Adjacency
-from lastiterate.privacy.notion import Notion
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from lastiterate.curves.adjacency import Adjacency, Sampling
+from lastiterate.curves.dominated import tabled
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.loss import PrivacyLoss
+from lastiterate.curves.notion import Notion
+from lastiterate.curves.profile import Profile
+from lastiterate.curves.renyi import RenyiDP
+from lastiterate.curves.sampled_steps import SampledStep
+from lastiterate.curves.subsampled import SubsampledGaussians
 from lastiterate.errors import Unavailable, must_be
 from lastiterate.numerics.arrays import Floats
-from lastiterate.privacy.adjacency import Adjacency, Sampling
-from lastiterate.privacy.dominated import tabled
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.loss import PrivacyLoss
-from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.profile import Profile
-from lastiterate.privacy.renyi import RenyiDP
-from lastiterate.privacy.sampled_steps import SampledStep
-from lastiterate.privacy.subsampled import SubsampledGaussians
 
 _MOST_CELLS = 20_000  # of a loss distribution that is kept as it is: about half a megabyte
 

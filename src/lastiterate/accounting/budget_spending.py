@@ -12,13 +12,13 @@ from lastiterate.accounting.budget_terms import Terms
 from lastiterate.accounting.certificate import certificate_of
 from lastiterate.accounting.releases import checked_releases
 from lastiterate.accounting.report import Report
-from lastiterate.algorithms.run import Run
+from lastiterate.curves.adjacency import Adjacency
+from lastiterate.curves.compose import checked_notions
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.notion import Notion
 from lastiterate.errors import Incompatible, InvalidInput, shown
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.adjacency import Adjacency
-from lastiterate.privacy.compose import checked_notions
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.notion import Notion
+from lastiterate.runs.run import Run
 from lastiterate.theorems.own import of_the_library
 
 

@@ -14,13 +14,13 @@ from functools import cached_property
 
 from lastiterate.accounting.budget_entry import BudgetEntry, Cost
 from lastiterate.accounting.budget_terms import Terms
+from lastiterate.curves.calibrate import largest_mu
+from lastiterate.curves.compose import compose
+from lastiterate.curves.dominated import covering_mu, tabled
+from lastiterate.curves.gaussian import GaussianDP, composed_mu
+from lastiterate.curves.notion import Notion
 from lastiterate.errors import MU
 from lastiterate.numerics.rounding import AGAIN, down, up
-from lastiterate.privacy.calibrate import largest_mu
-from lastiterate.privacy.compose import compose
-from lastiterate.privacy.dominated import covering_mu, tabled
-from lastiterate.privacy.gaussian import GaussianDP, composed_mu
-from lastiterate.privacy.notion import Notion
 
 _SHARE = 0.1  # of the slack that is left: it never runs out, and μ hardly depends on it
 _WORTH = 1e-3  # of μ: less than that is not worth a slack

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from lastiterate.curves.adjacency import Adjacency
 from lastiterate.errors import (
     INSIDE_UNIT,
     POSITIVE,
@@ -17,7 +18,6 @@ from lastiterate.errors import (
     shown,
 )
 from lastiterate.facts import Fact
-from lastiterate.privacy.adjacency import Adjacency
 
 FORMAT = "lastiterate budget 1"
 _BELOW_ONE = Interval(0.0, 1.0, low_included=True)

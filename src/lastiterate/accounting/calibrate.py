@@ -13,8 +13,9 @@ from lastiterate.accounting.searches.most_steps import longest_run
 from lastiterate.accounting.searches.nearest import run_of_nearest_batch_size, run_of_nearest_step_size
 from lastiterate.accounting.searches.per_trial import largest_spending
 from lastiterate.accounting.select import select
-from lastiterate.algorithms.named import names_arguments
-from lastiterate.algorithms.run import Run, checked_run
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.per_trial import checked_trials
+from lastiterate.curves.trials import Trials
 from lastiterate.errors import (
     INSIDE_UNIT,
     POSITIVE,
@@ -26,10 +27,9 @@ from lastiterate.errors import (
     checked_number,
     must_be,
 )
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.per_trial import checked_trials
-from lastiterate.privacy.trials import Trials
 from lastiterate.progress import as_one
+from lastiterate.runs.named import names_arguments
+from lastiterate.runs.run import Run, checked_run
 from lastiterate.theorems.own import checked_theorems
 from lastiterate.theorems.theorem import Theorem
 

@@ -19,9 +19,8 @@ from lastiterate.accounting.promises import promises
 from lastiterate.accounting.releases import released
 from lastiterate.accounting.replay import CHOSEN, proof_of, statement
 from lastiterate.accounting.verdict import Verdict, rejected, told_by
-from lastiterate.algorithms.encode import run_from_dict, run_to_dict
-from lastiterate.algorithms.process import Process
-from lastiterate.algorithms.run import Run
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.notion import Notion
 from lastiterate.errors import (
     INSIDE_UNIT,
     NON_NEGATIVE,
@@ -35,8 +34,9 @@ from lastiterate.facts import Fact, fact_from_json, facts_from_json, facts_to_js
 from lastiterate.kernel.check import Proved, check, proved
 from lastiterate.kernel.steps import Refused
 from lastiterate.numerics.ratio_sum import forget_drawn
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.notion import Notion
+from lastiterate.runs.encode import run_from_dict, run_to_dict
+from lastiterate.runs.process import Process
+from lastiterate.runs.run import Run
 from lastiterate.theorems.catalogue import ALL
 from lastiterate.theorems.evidence import Grade
 from lastiterate.theorems.own import checked_theorems, of_the_library, own_assumption

@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from lastiterate.privacy.notion import Notion
+from lastiterate.curves.notion import Notion
 
 FALSE_POSITIVE_RATE = 0.01  # the 1% of the sentence
 

@@ -14,19 +14,19 @@ import numpy as np
 from lastiterate.accounting.account import account
 from lastiterate.accounting.releases import checked_releases, released
 from lastiterate.accounting.report import Report
-from lastiterate.algorithms.batches import Turns
-from lastiterate.algorithms.process import Process
-from lastiterate.algorithms.run import Run, checked_run
+from lastiterate.curves.chosen_slack import ChosenSlack
+from lastiterate.curves.displaced import as_computed
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.slack import with_slack
 from lastiterate.display import card, folded, headline, preformatted, summary
 from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number, must_be, shown, worded
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.numerics.rounding import up
 from lastiterate.plots import draw_records
-from lastiterate.privacy.chosen_slack import ChosenSlack
-from lastiterate.privacy.displaced import as_computed
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.slack import with_slack
+from lastiterate.runs.batches import Turns
+from lastiterate.runs.process import Process
+from lastiterate.runs.run import Run, checked_run
 from lastiterate.theorems.evidence import NoFiniteBound
 from lastiterate.theorems.prepayment import PREPAYMENT, own_prepaid_mus
 from lastiterate.theorems.shift_engine import own_mus

@@ -13,8 +13,6 @@ from lastiterate.accounting.forgetting_proofs import forgotten
 from lastiterate.accounting.forgotten import Forgetting
 from lastiterate.accounting.releases import checked_releases
 from lastiterate.accounting.searches.by_theorem import as_executed
-from lastiterate.algorithms.named import names_arguments
-from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import (
     INSIDE_UNIT,
     POSITIVE,
@@ -27,6 +25,8 @@ from lastiterate.errors import (
 )
 from lastiterate.facts import Fact
 from lastiterate.progress import as_one
+from lastiterate.runs.named import names_arguments
+from lastiterate.runs.run import Run, checked_run
 
 
 @names_arguments

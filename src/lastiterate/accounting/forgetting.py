@@ -10,14 +10,14 @@ from itertools import accumulate
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Batches, Cyclic, Shuffled, Sizes
-from lastiterate.algorithms.process import Process
-from lastiterate.algorithms.quantities import Quantities
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, Unavailable, must_be
 from lastiterate.facts import fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
+from lastiterate.runs.batches import Batches, Cyclic, Shuffled, Sizes
+from lastiterate.runs.process import Process
+from lastiterate.runs.quantities import Quantities
+from lastiterate.runs.run import Run
 from lastiterate.theorems.shift_engine import MOST_WORK, SHIFT_ENGINE
 from lastiterate.theorems.theorem import Guarantee, Inapplicable
 

@@ -14,11 +14,11 @@ from dataclasses import replace
 import numpy as np
 
 from lastiterate.accounting.forgetting import Requests, check_requests, continued_process, forgetting_process
-from lastiterate.algorithms.batches import FullBatch, Turns
-from lastiterate.algorithms.process import Process
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import Unavailable, must_be
 from lastiterate.numerics.rounding import up
+from lastiterate.runs.batches import FullBatch, Turns
+from lastiterate.runs.process import Process
+from lastiterate.runs.run import Run
 
 
 def requested_process(run: Run, requests: Requests) -> Process:

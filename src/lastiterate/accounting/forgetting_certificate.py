@@ -19,10 +19,10 @@ from lastiterate.accounting.forgetting_promises import forgetting_promises, forg
 from lastiterate.accounting.forgetting_proofs import process_for, theorems_for
 from lastiterate.accounting.releases import checked_releases
 from lastiterate.accounting.verdict import Verdict, rejected
-from lastiterate.algorithms.encode import run_from_dict, run_to_dict
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number, worded
 from lastiterate.facts import Fact, fact_from_json, facts_from_json, facts_to_json
+from lastiterate.runs.encode import run_from_dict, run_to_dict
+from lastiterate.runs.run import Run
 from lastiterate.theorems.evidence import Grade
 from lastiterate.theorems.theorem import Guarantee
 

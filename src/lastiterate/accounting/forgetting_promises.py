@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lastiterate.accounting.forgetting import Requests
 from lastiterate.accounting.promises import promises
-from lastiterate.algorithms.run import Run
 from lastiterate.facts import Fact, fact
+from lastiterate.runs.run import Run
 
 
 def forgotten_unit(run: Run, requests: Requests) -> Fact:

@@ -12,10 +12,10 @@ from lastiterate.accounting.account import account
 from lastiterate.accounting.forgetting import Requests, check_covered, continued_process
 from lastiterate.accounting.forgetting_adaptive import requested_process
 from lastiterate.accounting.releases import released
-from lastiterate.algorithms.batches import Sizes
-from lastiterate.algorithms.process import Process
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, Unavailable
+from lastiterate.runs.batches import Sizes
+from lastiterate.runs.process import Process
+from lastiterate.runs.run import Run
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.forgotten_by_chance import FORGOTTEN_BY_CHANCE
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE

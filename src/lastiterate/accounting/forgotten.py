@@ -13,13 +13,13 @@ from typing import Any
 from lastiterate.accounting.forgetting import Requests
 from lastiterate.accounting.forgetting_certificate import forgetting_certificate
 from lastiterate.accounting.forgetting_promises import compared, covered_models, forgetting_promises
-from lastiterate.algorithms.encode import run_to_dict
-from lastiterate.algorithms.files import write_text
-from lastiterate.algorithms.run import Run
 from lastiterate.digits import above
 from lastiterate.display import alerts, card, folded, headline, preformatted, summary
 from lastiterate.errors import InvalidInput, checked_count, must_be, shown, worded
 from lastiterate.facts import Fact, facts_to_json
+from lastiterate.runs.encode import run_to_dict
+from lastiterate.runs.files import write_text
+from lastiterate.runs.run import Run
 from lastiterate.theorems.theorem import Guarantee
 
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Turns
-from lastiterate.algorithms.process import Process
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, checked_count, must_be, shown
+from lastiterate.runs.batches import Turns
+from lastiterate.runs.process import Process
+from lastiterate.runs.run import Run
 
 
 def checked_group(run: Run, group: Iterable[int]) -> tuple[int, ...]:

@@ -9,8 +9,8 @@ import numpy as np
 from lastiterate.accounting.account import account_by
 from lastiterate.accounting.releases import released
 from lastiterate.accounting.report import Report
-from lastiterate.algorithms.run import Run
 from lastiterate.progress import tracked
+from lastiterate.runs.run import Run
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.evidence import About
 from lastiterate.theorems.theorem import Theorem, best_rung

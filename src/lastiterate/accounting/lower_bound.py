@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from lastiterate.accounting.groups import at_their_places, checked_group, run_for
 from lastiterate.accounting.releases import released
-from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.auditing.lower import LowerBound, named_instance, worst_instance
 from lastiterate.errors import INSIDE_UNIT, checked_number
+from lastiterate.runs.run import Run, checked_run
 
 
 def lower_bound(run: Run, delta: float, releases: Iterable[int] = (), group: Iterable[int] = ()) -> LowerBound:

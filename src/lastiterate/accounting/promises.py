@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from lastiterate.algorithms.per_step import extremes
-from lastiterate.algorithms.run import Run
 from lastiterate.facts import Fact, fact
 from lastiterate.kernel.prepaid import Smooth
+from lastiterate.runs.per_step import extremes
+from lastiterate.runs.run import Run
 
 
 def promises(run: Run, releases: tuple[int, ...], members: tuple[int, ...] = ()) -> tuple[Fact, ...]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from lastiterate.algorithms.process import Process
 from lastiterate.errors import checked_count, must_be, shown
+from lastiterate.runs.process import Process
 
 
 def released(process: Process, releases: Iterable[int]) -> Process:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.hidden_place import HiddenPlaceDP
 from lastiterate.errors import worded
 from lastiterate.facts import Fact
 from lastiterate.kernel.places import NewOrders, Places
 from lastiterate.kernel.prepaid import FACTS, Smooth
 from lastiterate.kernel.steps import Refused, Steps
 from lastiterate.numerics.arrays import Floats
-from lastiterate.privacy.hidden_place import HiddenPlaceDP
+from lastiterate.runs.process import Process
 from lastiterate.shift.schedule import Schedule, blocks
 from lastiterate.theorems.evidence import Evidence, PairSchedules, Path, RecordSchedules
 

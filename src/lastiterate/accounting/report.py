@@ -17,19 +17,19 @@ from lastiterate.accounting.groups import at_their_places
 from lastiterate.accounting.lower_bound import lower_bound_for
 from lastiterate.accounting.promises import promises
 from lastiterate.accounting.ranked import Ranked
-from lastiterate.algorithms.encode import run_to_dict
-from lastiterate.algorithms.files import write_text
-from lastiterate.algorithms.run import Run
 from lastiterate.auditing.lower import LowerBound
+from lastiterate.curves.adjacency import Adjacency
+from lastiterate.curves.best import best
+from lastiterate.curves.group import of_two
+from lastiterate.curves.notion import Notion, refuse_caveats, with_caveats
 from lastiterate.digits import above
 from lastiterate.display import summary
 from lastiterate.errors import Incompatible, InvalidInput, checked_choice, checked_count, worded
 from lastiterate.facts import Basis, Fact, fact, facts_to_json
 from lastiterate.plots import draw_comparison, draw_growth
-from lastiterate.privacy.adjacency import Adjacency
-from lastiterate.privacy.best import best
-from lastiterate.privacy.group import of_two
-from lastiterate.privacy.notion import Notion, refuse_caveats, with_caveats
+from lastiterate.runs.encode import run_to_dict
+from lastiterate.runs.files import write_text
+from lastiterate.runs.run import Run
 from lastiterate.theorems.catalogue import ALL
 from lastiterate.theorems.evidence import About
 from lastiterate.theorems.own import of_the_library, own_assumption

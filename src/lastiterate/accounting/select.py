@@ -14,18 +14,18 @@ from numpy.typing import ArrayLike
 
 from lastiterate.accounting.report import Report, accounted_again
 from lastiterate.accounting.selection_certificate import selection_certificate
-from lastiterate.algorithms.files import write_text
+from lastiterate.curves.adjacency import Adjacency
+from lastiterate.curves.compose import checked_notions
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.notion import Notion, refuse_caveats, with_caveats, without_caveats
+from lastiterate.curves.per_trial import checked_trials
+from lastiterate.curves.pointwise import worst
+from lastiterate.curves.select import best_of_trials
+from lastiterate.curves.trials import Trials
 from lastiterate.errors import Unavailable
 from lastiterate.facts import Fact
 from lastiterate.numerics.arrays import Floats
-from lastiterate.privacy.adjacency import Adjacency
-from lastiterate.privacy.compose import checked_notions
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.notion import Notion, refuse_caveats, with_caveats, without_caveats
-from lastiterate.privacy.per_trial import checked_trials
-from lastiterate.privacy.pointwise import worst
-from lastiterate.privacy.select import best_of_trials
-from lastiterate.privacy.trials import Trials
+from lastiterate.runs.files import write_text
 
 
 def select(guarantees: Any, *, trials: Trials) -> Selection:

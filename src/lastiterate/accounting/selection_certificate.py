@@ -21,16 +21,16 @@ from lastiterate.accounting.certificate import (
 )
 from lastiterate.accounting.report import Report
 from lastiterate.accounting.verdict import Verdict, rejected
-from lastiterate.algorithms.run import Run
+from lastiterate.curves.dominated import AGAIN
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.notion import Notion
+from lastiterate.curves.pointwise import worst
+from lastiterate.curves.select import best_of_trials
+from lastiterate.curves.trials import Trials, trials_from_dict, trials_said, trials_to_dict
 from lastiterate.errors import INSIDE_UNIT, MU, NON_NEGATIVE, InvalidInput, Unavailable, checked_number, worded
 from lastiterate.facts import Fact, fact, fact_from_json, facts_from_json, facts_to_json
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.dominated import AGAIN
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.pointwise import worst
-from lastiterate.privacy.select import best_of_trials
-from lastiterate.privacy.trials import Trials, trials_from_dict, trials_said, trials_to_dict
+from lastiterate.runs.run import Run
 
 _MOST_SETTINGS = 10_000
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from lastiterate.algorithms.per_step import extremes, spread
-from lastiterate.algorithms.run import Run
 from lastiterate.auditing.worst import WorstCase
+from lastiterate.runs.per_step import extremes, spread
+from lastiterate.runs.run import Run
 
 
 def allowed_hessians(run: Run) -> tuple[float, float] | None:

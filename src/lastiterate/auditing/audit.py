@@ -18,6 +18,7 @@ import numpy as np
 
 from lastiterate.auditing.confidence import Rates, rate_above, rate_below
 from lastiterate.auditing.trainer import check_signature
+from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.digits import below
 from lastiterate.display import alerts, card, headline, lines, summary
 from lastiterate.errors import (
@@ -33,7 +34,6 @@ from lastiterate.errors import (
 from lastiterate.numerics.arrays import Floats
 from lastiterate.parallel import in_parallel
 from lastiterate.plots import draw_audit
-from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.progress import tracked
 
 Train = Callable[[Any, int], Any]

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.special import ndtr
 
-from lastiterate.algorithms.per_step import extremes
 from lastiterate.auditing.kernels import Convolution, GridKernel, Matrices
 from lastiterate.auditing.laws import LARGEST, largest_epsilon, worse_order
 from lastiterate.auditing.maps import Map, branches
@@ -36,6 +35,7 @@ from lastiterate.errors import (
     shown,
 )
 from lastiterate.numerics.arrays import Floats
+from lastiterate.runs.per_step import extremes
 
 _COARSE = 512  # cells up to which a matrix keeps its relative precision at about the cost of a convolution
 _MOST_CELLS = 1_000_000

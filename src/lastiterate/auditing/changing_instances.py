@@ -11,7 +11,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from lastiterate.algorithms.run import Run
 from lastiterate.auditing.allowed import allowed_splits, curvature_may_change
 from lastiterate.auditing.linear_instances import as_known, epsilon_of, orders, pushing
 from lastiterate.auditing.quadratic import QuadraticSteps, steps_of, weights_of
@@ -19,6 +18,7 @@ from lastiterate.auditing.search import greatest
 from lastiterate.auditing.sums import Pushed
 from lastiterate.auditing.worst import WorstCase
 from lastiterate.numerics.arrays import Floats
+from lastiterate.runs.run import Run
 from lastiterate.shift.slopes import best_slopes
 
 _MOST_STEPS = 50_000

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lastiterate.algorithms.batches import RARE, Batches
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.tails import binomial_range
+from lastiterate.runs.batches import RARE, Batches
 
 Moves = tuple[Floats, Floats]  # lengths, and their probabilities
 

@@ -12,11 +12,6 @@ from itertools import product
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Turns
-from lastiterate.algorithms.optimizers import At, Optimizer
-from lastiterate.algorithms.per_step import is_constant
-from lastiterate.algorithms.released import Released
-from lastiterate.algorithms.run import Run
 from lastiterate.auditing.allowed import allowed_hessians, allowed_splits, empty_is_as_others, losses_with
 from lastiterate.auditing.counts import counts_of
 from lastiterate.auditing.linear_instances import as_known, epsilon_of, pushing, sum_of_pushes
@@ -25,6 +20,11 @@ from lastiterate.auditing.search import greatest
 from lastiterate.auditing.sums import Pushed
 from lastiterate.auditing.worst import WorstCase
 from lastiterate.numerics.arrays import Floats
+from lastiterate.runs.batches import Turns
+from lastiterate.runs.optimizers import At, Optimizer
+from lastiterate.runs.per_step import is_constant
+from lastiterate.runs.released import Released
+from lastiterate.runs.run import Run
 
 _MOST_STEPS = 20_000  # each a few operations in Python, and averages take the square of them
 _GRID = 5

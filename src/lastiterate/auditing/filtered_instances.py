@@ -10,23 +10,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lastiterate.algorithms.batches import BallsAndBins, Batches, Cyclic, FixedSize, FullBatch, Poisson, Shuffled
-from lastiterate.algorithms.optimizers import PLAIN, SGD, Optimizer
-from lastiterate.algorithms.per_step import each, once_if_equal
-from lastiterate.algorithms.process import Process
-from lastiterate.algorithms.released import EMA, LAST, Average, Released
-from lastiterate.algorithms.updates import Update
 from lastiterate.auditing.counts import counts_of
 from lastiterate.auditing.filtered import greatest_gap, left_of_steps
 from lastiterate.auditing.laws import worse_order
 from lastiterate.auditing.linear_instances import as_known, sum_of_pushes
 from lastiterate.auditing.quadratic import weights_of
 from lastiterate.auditing.sums import Pushed
+from lastiterate.curves.adjacency import POISSON, REPLACE_ONE, Adjacency
+from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.facts import own
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
-from lastiterate.privacy.adjacency import POISSON, REPLACE_ONE, Adjacency
-from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.runs.batches import BallsAndBins, Batches, Cyclic, FixedSize, FullBatch, Poisson, Shuffled
+from lastiterate.runs.optimizers import PLAIN, SGD, Optimizer
+from lastiterate.runs.per_step import each, once_if_equal
+from lastiterate.runs.process import Process
+from lastiterate.runs.released import EMA, LAST, Average, Released
+from lastiterate.runs.updates import Update
 
 _ROUNDED = 1 - 1e-9
 

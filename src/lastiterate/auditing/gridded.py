@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from lastiterate.algorithms.batches import Turns
-from lastiterate.algorithms.run import Run
 from lastiterate.auditing.chain import Chain, shuffled_hazard
 from lastiterate.auditing.maps import Map
 from lastiterate.numerics.arrays import Floats
+from lastiterate.runs.batches import Turns
+from lastiterate.runs.run import Run
 
 _MOST_STEPS = 20_000  # where they are not powers of one matrix
 _ROUGH = 64

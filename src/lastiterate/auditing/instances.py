@@ -9,7 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lastiterate.algorithms.batches import (
+from lastiterate.auditing.chain import Chain, cyclic_hazard, iid_hazard, shuffled_hazard
+from lastiterate.auditing.maps import Map
+from lastiterate.curves.adjacency import POISSON, REPLACE_ONE, ZERO_OUT, Adjacency
+from lastiterate.facts import Fact, own
+from lastiterate.kernel.prepaid import Smooth
+from lastiterate.numerics.arrays import Floats
+from lastiterate.runs.batches import (
     BallsAndBins,
     Batches,
     Cyclic,
@@ -19,13 +25,7 @@ from lastiterate.algorithms.batches import (
     Shuffled,
     Turns,
 )
-from lastiterate.algorithms.process import Process
-from lastiterate.auditing.chain import Chain, cyclic_hazard, iid_hazard, shuffled_hazard
-from lastiterate.auditing.maps import Map
-from lastiterate.facts import Fact, own
-from lastiterate.kernel.prepaid import Smooth
-from lastiterate.numerics.arrays import Floats
-from lastiterate.privacy.adjacency import POISSON, REPLACE_ONE, ZERO_OUT, Adjacency
+from lastiterate.runs.process import Process
 
 _WIDE = 60.0  # in units of the noise, for runs without a domain
 _DEVIATIONS = 5.0

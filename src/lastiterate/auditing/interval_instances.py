@@ -9,9 +9,6 @@ from itertools import product
 
 import numpy as np
 
-from lastiterate.algorithms.batches import RARE, Turns
-from lastiterate.algorithms.per_step import is_constant, spread
-from lastiterate.algorithms.run import Run
 from lastiterate.auditing.allowed import allowed_hessians, allowed_splits, clipped_flat, counted, half_gradient
 from lastiterate.auditing.chain import Chain
 from lastiterate.auditing.counts import Counts, counts_of
@@ -22,6 +19,9 @@ from lastiterate.auditing.quadratic import QuadraticSteps, steps_of
 from lastiterate.auditing.search import greatest
 from lastiterate.auditing.worst import WorstCase
 from lastiterate.numerics.arrays import Floats
+from lastiterate.runs.batches import RARE, Turns
+from lastiterate.runs.per_step import is_constant, spread
+from lastiterate.runs.run import Run
 
 _PULLS = (0.0, 0.03, 0.1, 0.3, 0.6, 1.0, 1.7, 3.0, 5.0, 10.0)  # of the others against the record, in units of the noise
 _SEARCH = 8

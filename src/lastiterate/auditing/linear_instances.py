@@ -9,9 +9,6 @@ from itertools import product
 import numpy as np
 from scipy.special import ndtr
 
-from lastiterate.algorithms.batches import Batches, Turns
-from lastiterate.algorithms.per_step import extremes
-from lastiterate.algorithms.run import Run
 from lastiterate.auditing.allowed import (
     allowed_hessians,
     allowed_splits,
@@ -27,8 +24,11 @@ from lastiterate.auditing.quadratic import QuadraticSteps, exact_mu, exact_mu_of
 from lastiterate.auditing.search import greatest
 from lastiterate.auditing.sums import Pushed, RandomSum
 from lastiterate.auditing.worst import WorstCase
+from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.numerics.arrays import Floats
-from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.runs.batches import Batches, Turns
+from lastiterate.runs.per_step import extremes
+from lastiterate.runs.run import Run
 
 _MOST_STEPS = 2_000_000  # that are looked at one by one
 _GRID = 7

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lastiterate.algorithms.run import Run
 from lastiterate.auditing.changing_instances import best_gaussians, last_step_apart
 from lastiterate.auditing.filtered import filtered_gaussians
 from lastiterate.auditing.interval_instances import on_an_interval
@@ -23,6 +22,7 @@ from lastiterate.auditing.wells import two_wells
 from lastiterate.auditing.worst import WorstCase
 from lastiterate.errors import worded
 from lastiterate.progress import tracked
+from lastiterate.runs.run import Run
 
 _FAMILIES = (
     two_gaussians,

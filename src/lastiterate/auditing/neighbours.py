@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from lastiterate.curves.adjacency import REPLACE_ONE, ZERO_OUT, Adjacency
 from lastiterate.errors import InvalidInput, Unavailable, checked_choice, checked_count, must_be, shown
 from lastiterate.numerics.arrays import Floats
-from lastiterate.privacy.adjacency import REPLACE_ONE, ZERO_OUT, Adjacency
 
 
 def neighbours_of(data: Any, adjacency: Adjacency = REPLACE_ONE, record: int | None = None) -> tuple[Any, Any]:

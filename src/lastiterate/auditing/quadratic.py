@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Turns
-from lastiterate.algorithms.per_step import each, is_constant, spread
-from lastiterate.algorithms.run import Run
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.geometric import geometric_sum
+from lastiterate.runs.batches import Turns
+from lastiterate.runs.per_step import each, is_constant, spread
+from lastiterate.runs.run import Run
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lastiterate.algorithms.batches import Batches, Turns
-from lastiterate.algorithms.run import Run
 from lastiterate.auditing.allowed import allowed_hessians
 from lastiterate.auditing.quadratic import QuadraticSteps, steps_of
 from lastiterate.errors import Unavailable
+from lastiterate.runs.batches import Batches, Turns
+from lastiterate.runs.run import Run
 
 PUSHES, OPPOSITE = 0.5, -0.5  # of the sensitivity: the record, and its neighbour
 

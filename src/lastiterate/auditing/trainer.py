@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from lastiterate.auditing.neighbours import neighbours_of
+from lastiterate.curves.adjacency import Adjacency
 from lastiterate.errors import InvalidInput, must_be, shown
-from lastiterate.privacy.adjacency import Adjacency
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lastiterate.algorithms.run import Run
 from lastiterate.auditing.allowed import half_gradient
 from lastiterate.auditing.gridded import chain_of, interval_width, refined, short_enough
 from lastiterate.auditing.maps import Map
 from lastiterate.auditing.quadratic import steps_of
 from lastiterate.auditing.worst import WorstCase
 from lastiterate.numerics.arrays import Floats
+from lastiterate.runs.run import Run
 
 _REACH = 10.0  # standard deviations
 _MOST_NOISES = 400  # that iterates may get apart

@@ -9,7 +9,6 @@ from typing import Any
 from lastiterate.accounting.account import account
 from lastiterate.accounting.each import RecordReport, account_each
 from lastiterate.accounting.report import Report
-from lastiterate.algorithms.files import read_run
 from lastiterate.cli.options import (
     add_certificate,
     add_data_key,
@@ -22,6 +21,7 @@ from lastiterate.cli.options import (
 from lastiterate.cli.show import show
 from lastiterate.cli.written import a_certificate, a_plot, a_report, written
 from lastiterate.errors import InvalidInput
+from lastiterate.runs.files import read_run
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

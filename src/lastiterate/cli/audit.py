@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from lastiterate.accounting.account import account
-from lastiterate.algorithms.files import read_run
 from lastiterate.auditing.audit import Audit, audit
 from lastiterate.auditing.simulate import OPPOSITE, PUSHES, simulation
 from lastiterate.auditing.trainer import Trainer, read_trainer
@@ -13,6 +12,7 @@ from lastiterate.cli.options import ADJACENCIES, add_delta, add_plot
 from lastiterate.cli.show import show
 from lastiterate.cli.written import a_plot, written
 from lastiterate.errors import InvalidInput, LastIterateError, worded
+from lastiterate.runs.files import read_run
 
 _CHOSEN = ("delta", "claimed", "runs", "confidence", "workers", "seed")
 _MADE = ("replace-one", "add-or-remove-one")

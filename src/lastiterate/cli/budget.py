@@ -6,11 +6,11 @@ import argparse
 
 from lastiterate.accounting.budget import Budget
 from lastiterate.accounting.budget_terms import adjacency_named
-from lastiterate.algorithms.files import read_run
 from lastiterate.cli.options import add_certificate, add_releases, add_user_records
 from lastiterate.cli.show import show
 from lastiterate.cli.written import a_certificate, written
 from lastiterate.errors import InvalidInput, worded
+from lastiterate.runs.files import read_run
 
 _TERMS = ("epsilon", "delta", "adjacency", "dataset", "reserve", "user_records")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 
 from lastiterate.accounting.forget import forget
-from lastiterate.algorithms.files import read_run
 from lastiterate.cli.options import add_certificate, add_releases, add_run
 from lastiterate.cli.show import show
 from lastiterate.cli.written import a_certificate, written
+from lastiterate.runs.files import read_run
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from lastiterate.privacy.adjacency import Adjacency
+from lastiterate.curves.adjacency import Adjacency
 
 ADJACENCIES = {one.name.lower().replace("_", "-"): one for one in Adjacency}
 
@@ -87,6 +87,6 @@ def add_data_key(parser: argparse.ArgumentParser) -> None:
 
 def stated_in(options: argparse.Namespace) -> Any:
     """What the owner states, read when the report is written."""
-    from lastiterate.algorithms.files import read_plain
+    from lastiterate.runs.files import read_plain
 
     return read_plain(options.stated) if options.stated else None

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import inspect
 
-from lastiterate.algorithms import losses
-from lastiterate.algorithms.files import write_run
 from lastiterate.cli.options import (
     ADJACENCIES,
     add_adjacency,
@@ -18,6 +16,8 @@ from lastiterate.cli.options import (
 from lastiterate.cli.show import show
 from lastiterate.cli.written import Extra, a_plot, written
 from lastiterate.errors import InvalidInput
+from lastiterate.runs import losses
+from lastiterate.runs.files import write_run
 from lastiterate.training.plans.plan import MOST_PASSES
 from lastiterate.training.plans.planning import plan
 

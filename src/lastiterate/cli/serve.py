@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 
-from lastiterate.algorithms.files import read_run
 from lastiterate.cli.interrupt import ending_at_once
 from lastiterate.cli.options import add_delta
 from lastiterate.cli.show import show
 from lastiterate.errors import Unavailable, worded
+from lastiterate.runs.files import read_run
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,6 @@ import json
 from typing import Any
 
 from lastiterate.accounting.plain import finite
-from lastiterate.algorithms.files import write_text
 from lastiterate.cli.interrupt import ending_at_once
 from lastiterate.cli.options import (
     add_adjacency,
@@ -20,6 +19,7 @@ from lastiterate.cli.options import (
 from lastiterate.cli.show import printable, show
 from lastiterate.cli.written import Extra, a_certificate, a_report, written
 from lastiterate.errors import Unavailable
+from lastiterate.runs.files import write_text
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

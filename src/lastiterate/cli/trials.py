@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from lastiterate.curves.trials import LAWS, Trials
 from lastiterate.errors import InvalidInput
-from lastiterate.privacy.trials import LAWS, Trials
 
 
 def add_trials(parser: argparse.ArgumentParser, *, required: bool) -> None:

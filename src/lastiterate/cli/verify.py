@@ -8,10 +8,10 @@ from typing import Any
 
 from lastiterate.accounting.certificate import is_page, verified
 from lastiterate.accounting.verdict import PageVerdict, Verdict, rejected
-from lastiterate.algorithms.files import read_run, read_text
 from lastiterate.cli.show import show
 from lastiterate.errors import InvalidInput
 from lastiterate.report.digests import digests_in, disagreement
+from lastiterate.runs.files import read_run, read_text
 
 _REJECTED = 1
 

@@ -17,9 +17,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from lastiterate.accounting.calibrate import calibrate
 from lastiterate.accounting.report import Report
-from lastiterate.algorithms.batches import Batches
-from lastiterate.algorithms.losses import Loss
-from lastiterate.algorithms.run import Run
+from lastiterate.curves.adjacency import Adjacency
 from lastiterate.errors import (
     NON_NEGATIVE,
     POSITIVE,
@@ -49,8 +47,10 @@ from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.norms import row_norms_above
 from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.progress import progress_bar
+from lastiterate.runs.batches import Batches
+from lastiterate.runs.losses import Loss
+from lastiterate.runs.run import Run
 from lastiterate.training.data import check_unmasked
 from lastiterate.training.objectives import linear_arithmetic
 from lastiterate.training.plans import Plan, Problem, Wishes, chosen_plan

@@ -10,13 +10,13 @@ from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from lastiterate.algorithms import losses
-from lastiterate.algorithms.losses import Loss
+from lastiterate.curves.adjacency import Adjacency
 from lastiterate.errors import RATE, InvalidInput, checked_number, must_be, shown
 from lastiterate.estimators.base import DataShape, PrivateLinearModel
 from lastiterate.estimators.leaks import Leaks
 from lastiterate.facts import fact
-from lastiterate.privacy.adjacency import Adjacency
+from lastiterate.runs import losses
+from lastiterate.runs.losses import Loss
 from lastiterate.training.plans.plan import MOST_PASSES, Way
 
 

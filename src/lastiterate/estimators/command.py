@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lastiterate.accounting.report import Report
+from lastiterate.curves.adjacency import Adjacency
 from lastiterate.errors import InvalidInput, worded
 from lastiterate.estimators import PrivateLinearRegression, PrivateLinearSVC, PrivateLogisticRegression
 from lastiterate.estimators.base import PrivateLinearModel
@@ -18,7 +19,6 @@ from lastiterate.estimators.public_scales import PublicScales, public_scales
 from lastiterate.estimators.regressors import REGRESSIONS
 from lastiterate.estimators.table import Table, read_table
 from lastiterate.numerics.normal_gap import shift_below
-from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.report.english import warning
 
 _MOST_LABELS = 100  # that are taken for classes without being told

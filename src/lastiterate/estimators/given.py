@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from lastiterate.curves.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, Adjacency
 from lastiterate.errors import (
     INSIDE_UNIT,
     POSITIVE,
@@ -22,7 +23,6 @@ from lastiterate.errors import (
 from lastiterate.estimators.leaks import Leaks, outside
 from lastiterate.facts import fact
 from lastiterate.numerics.arrays import Floats
-from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, Adjacency
 from lastiterate.training.records import count_longer
 
 FLOATS = (np.float64, np.float32)

@@ -12,6 +12,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from lastiterate.curves.per_trial import checked_trials
+from lastiterate.curves.trials import Geometric, Trials
 from lastiterate.errors import INSIDE_UNIT, POSITIVE, InvalidInput, PrivacyLeak, Unavailable, checked_number
 from lastiterate.estimators.given import FLOATS, dense, say_if_counted, seed_of
 from lastiterate.estimators.leaks import Leaks
@@ -21,8 +23,6 @@ from lastiterate.estimators.upstream import upstream_of_this_fit
 from lastiterate.estimators.validation import Validation, validation_of
 from lastiterate.facts import fact
 from lastiterate.numerics.randomness import Source, choices
-from lastiterate.privacy.per_trial import checked_trials
-from lastiterate.privacy.trials import Geometric, Trials
 from lastiterate.training.data import check_unmasked
 
 _SELECTED = fact("best_of_trials")

@@ -11,6 +11,9 @@ from scipy.sparse import issparse, vstack
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from lastiterate.curves.adjacency import Adjacency
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.notion import with_caveats
 from lastiterate.errors import INSIDE_UNIT, POSITIVE, checked_number
 from lastiterate.estimators.given import (
     FLOATS,
@@ -29,9 +32,6 @@ from lastiterate.facts import Fact
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.norms import row_norms_above
 from lastiterate.numerics.randomness import Source
-from lastiterate.privacy.adjacency import Adjacency
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.notion import with_caveats
 from lastiterate.training.data import check_unmasked
 from lastiterate.training.preparation import Preparation, PrivateRows, Spent
 

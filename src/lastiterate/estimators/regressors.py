@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from lastiterate.algorithms import losses
-from lastiterate.algorithms.losses import Loss
+from lastiterate.curves.adjacency import Adjacency
 from lastiterate.errors import POSITIVE, PrivacyLeak, checked_number, must_be, shown, worded
 from lastiterate.estimators.base import DataShape, PrivateLinearModel
 from lastiterate.estimators.leaks import Leaks, outside
@@ -19,7 +18,8 @@ from lastiterate.estimators.spending import PreparationBudget
 from lastiterate.facts import fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.randomness import Source
-from lastiterate.privacy.adjacency import Adjacency
+from lastiterate.runs import losses
+from lastiterate.runs.losses import Loss
 from lastiterate.training.plans.plan import MOST_PASSES, Way
 from lastiterate.training.preparation import PrivateRows, only_scaled
 from lastiterate.training.records import parts_of

@@ -11,11 +11,11 @@ from sklearn.base import clone
 from lastiterate.accounting.account import account
 from lastiterate.accounting.searches.per_trial import largest_spending
 from lastiterate.accounting.select import Selection, select
-from lastiterate.algorithms.run import Run
+from lastiterate.curves.trials import Trials
 from lastiterate.errors import INSIDE_UNIT, Unavailable, checked_number
 from lastiterate.estimators.trial import model_of, planned_run, prefix_of, trial_of
 from lastiterate.estimators.validation import Validation
-from lastiterate.privacy.trials import Trials
+from lastiterate.runs.run import Run
 
 Setting = dict[str, Any]
 

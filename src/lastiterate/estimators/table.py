@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.algorithms.files import read_text
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats
+from lastiterate.runs.files import read_text
 from lastiterate.training.parquet_files import parquet
 
 _LARGEST = 1e100

@@ -9,12 +9,12 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, shown
 from lastiterate.estimators.base import PrivateLinearModel
 from lastiterate.estimators.given import FLOATS, dense
 from lastiterate.estimators.preparation import PrivatePreparation
 from lastiterate.estimators.upstream import mu_of_steps, upstream_of
+from lastiterate.runs.run import Run
 
 # What an estimator would otherwise learn from the data, outside its budget.
 _TO_BE_GIVEN = ("delta", "feature_norm", "classes", "target_bound")

@@ -16,12 +16,12 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
 
+from lastiterate.curves.adjacency import Adjacency
 from lastiterate.errors import InvalidInput
 from lastiterate.estimators.leaks import Leaks
 from lastiterate.estimators.preparation import EachRow, PrivatePreparation
 from lastiterate.facts import fact
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.adjacency import Adjacency
 
 # Of scikit-learn: they treat each row alone, and learn no more than how many columns there are.
 _LEARN_NOTHING = {

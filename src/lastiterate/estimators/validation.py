@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 
+from lastiterate.curves.adjacency import Adjacency
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.notion import Notion
 from lastiterate.errors import INSIDE_UNIT, POSITIVE, InvalidInput, checked_number, shown
 from lastiterate.estimators.base import PrivateLinearModel
 from lastiterate.estimators.trial import model_of
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.randomness import Source, subset
-from lastiterate.privacy.adjacency import Adjacency
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.notion import Notion
 from lastiterate.training.leaving import leaves_with_normal_noise
 
 _GRID = 2.0**20  # steps of an error

@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.profile import Profile
+from lastiterate.curves.renyi import DEFAULT_ORDERS, RenyiDP
 from lastiterate.errors import FINITE, POSITIVE, check_fields, checked_array, must_be
 from lastiterate.mechanisms.release import Release, mapped, released
 from lastiterate.mechanisms.rounded import gaussian
@@ -17,9 +20,6 @@ from lastiterate.numerics.exact_noise import laplace, normal
 from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.roots import decreasing_root
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.profile import Profile
-from lastiterate.privacy.renyi import DEFAULT_ORDERS, RenyiDP
 
 _SPLITS = np.linspace(0.0, 1.0, 201)
 

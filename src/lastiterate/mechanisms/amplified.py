@@ -12,11 +12,11 @@ from enum import Enum
 
 import numpy as np
 
+from lastiterate.curves.adjacency import Adjacency
+from lastiterate.curves.notion import Notion
 from lastiterate.errors import NON_NEGATIVE, checked_number
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import down, up
-from lastiterate.privacy.adjacency import Adjacency
-from lastiterate.privacy.notion import Notion
 
 _LARGEST = 700.0
 

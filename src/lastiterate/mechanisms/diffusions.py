@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.renyi import RenyiDP
 from lastiterate.errors import (
     NON_NEGATIVE,
     POSITIVE,
@@ -32,8 +34,6 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.exact_noise import normal
 from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.rounding import down, up
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.renyi import RenyiDP
 
 _POINTS = 1 << 20
 _DECADES = 12.0

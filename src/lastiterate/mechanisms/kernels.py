@@ -13,6 +13,8 @@ import numpy as np
 from scipy.sparse import issparse
 from scipy.spatial.distance import cdist
 
+from lastiterate.curves.notion import Notion
+from lastiterate.curves.profile import Profile
 from lastiterate.display import summary
 from lastiterate.errors import (
     NON_NEGATIVE,
@@ -34,8 +36,6 @@ from lastiterate.numerics.exact_noise import normal
 from lastiterate.numerics.normal_gap import log_gap_above
 from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.profile import Profile
 
 _ROWS_SUM_TO = 1e-9
 _MOST_ENTRIES = 10**8

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.gaussian import GaussianDP
 
 LEAST = 1e-300  # what rounds to 0 is not perfect privacy
 

@@ -14,12 +14,9 @@ from typing import Any
 import numpy as np
 
 from lastiterate.accounting.report import Report
-from lastiterate.algorithms.arithmetic import STRAYING, Arithmetic
-from lastiterate.algorithms.batches import FullBatch
-from lastiterate.algorithms.domains import Ball, Unbounded
-from lastiterate.algorithms.losses import general
-from lastiterate.algorithms.noise import Langevin
-from lastiterate.algorithms.run import Run
+from lastiterate.curves.best import best
+from lastiterate.curves.bounded_range import BoundedRange
+from lastiterate.curves.notion import Notion
 from lastiterate.display import summary
 from lastiterate.errors import FINITE, NON_NEGATIVE, POSITIVE, InvalidInput, checked_array, checked_number
 from lastiterate.facts import Fact, fact
@@ -29,9 +26,12 @@ from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.rounding import up
 from lastiterate.plots import draw_trace
-from lastiterate.privacy.best import best
-from lastiterate.privacy.bounded_range import BoundedRange
-from lastiterate.privacy.notion import Notion
+from lastiterate.runs.arithmetic import STRAYING, Arithmetic
+from lastiterate.runs.batches import FullBatch
+from lastiterate.runs.domains import Ball, Unbounded
+from lastiterate.runs.losses import general
+from lastiterate.runs.noise import Langevin
+from lastiterate.runs.run import Run
 from lastiterate.training.objectives import Objective
 from lastiterate.training.state import State
 from lastiterate.training.trained import SEEDED, report_of

@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from lastiterate.curves.profile import LARGEST_TABLED, Profile
 from lastiterate.mixing.grids import SMALLEST, chords, even, narrowed
 from lastiterate.mixing.recursion import Block, for_ever, from_common_start
 from lastiterate.numerics.arrays import Floats
-from lastiterate.privacy.profile import LARGEST_TABLED, Profile
 
 Bound = Callable[[Floats], Floats]
 

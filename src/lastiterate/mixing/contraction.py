@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lastiterate.curves.adjacency import REPLACE_ONE, Adjacency
+from lastiterate.curves.conversions import log_expm1
+from lastiterate.curves.notion import Notion
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import log_gap_above
 from lastiterate.numerics.roots import FARTHEST, decreasing_root
 from lastiterate.numerics.rounding import down, up
-from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
-from lastiterate.privacy.conversions import log_expm1
-from lastiterate.privacy.notion import Notion
 
 # Of the logarithms of two numbers, to a relative 1e-12: 690 at most, over 2⁵⁰; fewer are looser, never wrong.
 _HALVINGS = 50

@@ -8,13 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
+from lastiterate.curves.notion import Notion
 from lastiterate.mixing.table import Tabled
 from lastiterate.mixing.tail import Tail
 from lastiterate.mixing.window import joined
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import log_gap_above
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.notion import Notion
 
 _WINDOWS = 24  # ways to split ε, each valid: fewer are looser, more take longer
 

@@ -1,4 +1,4 @@
-"""A hidden place, where what two places reveal is known as tables: as `privacy/hidden_place.py`, for any profiles.
+"""A hidden place, where what two places reveal is known as tables: as `curves/hidden_place.py`, for any profiles.
 
 For places k with probabilities w_k: δ(ε) ≤ Σ_k w_k·Σ_j (W_kj/y_k)·F_kj(log y_k), for W ≥ 0 with Σ_k w_k·W_kj ≤ e^ε·w_j and
 y_k = Σ_j W_kj. Places that are easy to see, the last few, are compared with the others, which give a part of theirs. The

@@ -8,12 +8,12 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from lastiterate.curves.adjacency import Adjacency
+from lastiterate.curves.notion import Notion
+from lastiterate.curves.profile import LARGEST_TABLED
+from lastiterate.curves.subsampled import SubsampledGaussians
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import down, up
-from lastiterate.privacy.adjacency import Adjacency
-from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.profile import LARGEST_TABLED
-from lastiterate.privacy.subsampled import SubsampledGaussians
 
 _POINTS = 96  # chords lie above: with fewer points by more; each costs a contour's sum
 # Below the 1e-17 that profiles are followed down to; a longer table would be coarser where it matters.

@@ -12,13 +12,13 @@ from functools import cached_property
 
 import numpy as np
 
+from lastiterate.curves.adjacency import REPLACE_ONE, Adjacency
+from lastiterate.curves.either import Either
+from lastiterate.curves.notion import Notion
 from lastiterate.mixing.table import Tabled
 from lastiterate.mixing.tail import Tail
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import down, up
-from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
-from lastiterate.privacy.either import Either
-from lastiterate.privacy.notion import Notion
 
 # Of δ for the tail: any share is valid, and ε is flat around the best one, in the logarithm of the share. The best by its
 # estimate is tried, which costs a question to the window; a third beyond the better of two where there is no estimate.

@@ -10,14 +10,14 @@ from typing import Any
 from lastiterate.accounting.certificate import proved_by
 from lastiterate.accounting.groups import at_their_places
 from lastiterate.accounting.releases import released
-from lastiterate.algorithms.encode import run_from_dict
-from lastiterate.algorithms.run import Run
+from lastiterate.curves.notion import Notion
 from lastiterate.digits import above
 from lastiterate.facts import Fact, facts_from_json
-from lastiterate.privacy.notion import Notion
 from lastiterate.report import english
 from lastiterate.report.run_text import described
 from lastiterate.report.text import refusals
+from lastiterate.runs.encode import run_from_dict
+from lastiterate.runs.run import Run
 from lastiterate.theorems.catalogue import ALL
 
 THEOREMS = {theorem.name: theorem for theorem in ALL}

@@ -19,8 +19,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lastiterate.algorithms.files import read_text
 from lastiterate.errors import InvalidInput, must_be, shown
+from lastiterate.runs.files import read_text
 
 PLAIN, KEYED = "sha256", "hmac-sha256"
 _AT_ONCE = 1 << 20

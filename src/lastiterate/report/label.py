@@ -10,12 +10,12 @@ from copy import deepcopy
 from importlib.metadata import version
 from typing import Any
 
-from lastiterate.algorithms.arithmetic import EXACT
-from lastiterate.algorithms.hints import closest
 from lastiterate.digits import above
 from lastiterate.errors import InvalidInput, must_be, shown
 from lastiterate.report.claimed import Claimed
 from lastiterate.report.messages.runs import did_you_mean
+from lastiterate.runs.arithmetic import EXACT
+from lastiterate.runs.hints import closest
 
 FORMAT = "lastiterate label 1"
 NOT_STATED = "not stated"

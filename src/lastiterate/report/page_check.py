@@ -13,9 +13,9 @@ import numpy as np
 from lastiterate.accounting.certificate import checked
 from lastiterate.accounting.lower_bound import lower_bound_for
 from lastiterate.accounting.verdict import PageVerdict, Verdict, rejected
-from lastiterate.algorithms.run import Run
 from lastiterate.report.page_file import page_of, sheet_in
 from lastiterate.report.sheet import SAME, ReportSheet, detected
+from lastiterate.runs.run import Run
 
 _ENTRY = re.compile(r'id="([\w-]+)">([^<]*)<')
 _TAG = re.compile(r"<[^>]*>")

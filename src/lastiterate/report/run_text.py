@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from lastiterate.accounting.calibrate import Free
-from lastiterate.algorithms.arithmetic import EXACT
-from lastiterate.algorithms.per_step import extremes, per_step_shown
-from lastiterate.algorithms.run import Run
 from lastiterate.numerics.arrays import Floats
+from lastiterate.runs.arithmetic import EXACT
+from lastiterate.runs.per_step import extremes, per_step_shown
+from lastiterate.runs.run import Run
 
 
 def described(run: Run) -> list[str]:

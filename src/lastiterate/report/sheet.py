@@ -14,8 +14,8 @@ import numpy as np
 
 from lastiterate.accounting.detection import detection_rates
 from lastiterate.accounting.plain import finite
+from lastiterate.curves.notion import Notion
 from lastiterate.errors import InvalidInput, shown
-from lastiterate.privacy.notion import Notion
 from lastiterate.report.claimed import Claimed
 from lastiterate.report.label import label_of
 from lastiterate.theorems.own import of_the_library

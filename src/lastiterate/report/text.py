@@ -12,13 +12,13 @@ import numpy as np
 
 from lastiterate.accounting.alternatives import hiding_helps_little
 from lastiterate.accounting.detection import FALSE_POSITIVE_RATE, detection_rates
-from lastiterate.algorithms.per_step import each, extremes
+from lastiterate.curves.subsampled import subsampled_gaussian
 from lastiterate.digits import above, below
 from lastiterate.facts import Basis, Fact
-from lastiterate.privacy.subsampled import subsampled_gaussian
 from lastiterate.report import english
 from lastiterate.report.messages.accounting import NOT_OURS
 from lastiterate.report.run_text import described
+from lastiterate.runs.per_step import each, extremes
 from lastiterate.theorems.assumptions import ONE_PASS
 from lastiterate.theorems.features import Feature
 from lastiterate.theorems.linear_optimiser import LINEAR

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lastiterate.accounting.plain import finite
-from lastiterate.algorithms.files import checked_path, write_text
 from lastiterate.errors import InvalidInput
 from lastiterate.report.digests import data_digest, digest_of, model_digest
 from lastiterate.report.label import label_of
 from lastiterate.report.page_file import page_of
 from lastiterate.report.sheet import sheet_of
+from lastiterate.runs.files import checked_path, write_text
 
 if TYPE_CHECKING:
     from lastiterate.accounting.report import Report

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from lastiterate.algorithms.batches import FixedSize
-from lastiterate.algorithms.domains import ConvexSet, Unbounded
-from lastiterate.algorithms.losses import network
-from lastiterate.algorithms.noise import OnIterate
-from lastiterate.algorithms.run import Run
 from lastiterate.auditing.chain import Chain, iid_hazard
 from lastiterate.reproduction.bounds import least_delta, least_epsilon
 from lastiterate.reproduction.evidence import printed_theorem_3
 from lastiterate.reproduction.exhibit import Claim, Exhibit, Made, Setting, from_curves, judged_curves
 from lastiterate.reproduction.instances import two_wells
 from lastiterate.reproduction.pictures import Panel, Role, line
+from lastiterate.runs.batches import FixedSize
+from lastiterate.runs.domains import ConvexSet, Unbounded
+from lastiterate.runs.losses import network
+from lastiterate.runs.noise import OnIterate
+from lastiterate.runs.run import Run
 from lastiterate.theorems.block_mixing import BLOCK_MIXING
 from lastiterate.theorems.composition import RANDOM_COMPOSITION
 from lastiterate.theorems.papers.asoodeh2023 import CURVED, PROJECTED, REGULARISED, closed_limit_epsilon, limit_epsilon

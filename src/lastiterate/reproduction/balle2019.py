@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Cyclic
-from lastiterate.algorithms.losses import general
-from lastiterate.algorithms.noise import OnIterate
-from lastiterate.algorithms.run import Run
 from lastiterate.mechanisms.kernels import FiniteKernel
 from lastiterate.reproduction.balle2019_examples import EXAMPLES
 from lastiterate.reproduction.exhibit import Agreement, Claim, Entry, Exhibit, Made, Outcome, Setting, judged
 from lastiterate.reproduction.pictures import Arrow, Diagram, Panel, Role, line
 from lastiterate.reproduction.tables import Row, tabled
+from lastiterate.runs.batches import Cyclic
+from lastiterate.runs.losses import general
+from lastiterate.runs.noise import OnIterate
+from lastiterate.runs.run import Run
 from lastiterate.theorems.papers.balle2019 import rho_of_each
 from lastiterate.theorems.shift_engine import own_mus
 

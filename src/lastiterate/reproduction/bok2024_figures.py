@@ -9,14 +9,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from lastiterate.algorithms.run import Run
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.renyi import RenyiDP
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.renyi import RenyiDP
 from lastiterate.reproduction.bok2024_reference import FIGURE_1_EPSILON
 from lastiterate.reproduction.bok2024_runs import constrained, contracting, cyclic, full
 from lastiterate.reproduction.bounds import TYPE_I_ERRORS, best_epsilon, lower_epsilon, mu_of, tradeoff_of
 from lastiterate.reproduction.exhibit import Cell, Claim, Exhibit, Made, Setting, from_curves, judged, judged_curves
 from lastiterate.reproduction.pictures import Curve, Panel, Role, line
+from lastiterate.runs.run import Run
 from lastiterate.theorems.composition import FULL_COMPOSITION, PASSES_COMPOSITION
 from lastiterate.theorems.papers.bok2024 import BOUNDED_CYCLIC, BOUNDED_FULL, CONTRACTING_CYCLIC, CONTRACTING_FULL
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
+from lastiterate.curves.adjacency import FIXED_SIZE, REPLACE_ONE
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.profile import Profile
+from lastiterate.curves.subsampled import subsampled_gaussian
 from lastiterate.kernel.steps import Steps
 from lastiterate.numerics.arrays import Floats
-from lastiterate.privacy.adjacency import FIXED_SIZE, REPLACE_ONE
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.profile import Profile
-from lastiterate.privacy.subsampled import subsampled_gaussian
 from lastiterate.reproduction.bok2024_figures import tradeoff_panel
 from lastiterate.reproduction.bounds import TYPE_I_ERRORS
 from lastiterate.reproduction.exhibit import Agreement, Claim, Exhibit, Made, Outcome, Setting, from_curves, judged

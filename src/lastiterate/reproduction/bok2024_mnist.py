@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, Shuffled
-from lastiterate.algorithms.length import epochs
-from lastiterate.algorithms.losses import general, softmax
-from lastiterate.algorithms.noise import OnMeanGradient
-from lastiterate.algorithms.run import Run
-from lastiterate.privacy.baselines import clt_mu_estimate
+from lastiterate.curves.baselines import clt_mu_estimate
 from lastiterate.reproduction.bok2024_printed import TABLE_1, TABLE_3, TABLE_4
 from lastiterate.reproduction.bounds import best_epsilon, least_epsilon, lower_epsilon, lower_mu, mu_of
 from lastiterate.reproduction.exhibit import Cell, Claim, Exhibit, Made, Setting, judged
 from lastiterate.reproduction.pictures import Panel, Role
 from lastiterate.reproduction.tables import Mark, Row, beside, cells_of, dots, number, tabled
+from lastiterate.runs.batches import Batches, Cyclic, FixedSize, Shuffled
+from lastiterate.runs.length import epochs
+from lastiterate.runs.losses import general, softmax
+from lastiterate.runs.noise import OnMeanGradient
+from lastiterate.runs.run import Run
 from lastiterate.theorems.composition import PASSES_COMPOSITION, RANDOM_COMPOSITION
 from lastiterate.theorems.papers.bok2024 import CONTRACTING_CYCLIC
 from lastiterate.theorems.papers.langevin import PASSES

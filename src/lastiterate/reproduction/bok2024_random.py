@@ -10,16 +10,16 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 
-from lastiterate.algorithms.run import Run
-from lastiterate.privacy.baselines import clt_mu_estimate
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.profile import Profile
+from lastiterate.curves.baselines import clt_mu_estimate
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.notion import Notion
+from lastiterate.curves.profile import Profile
 from lastiterate.reproduction.bok2024_runs import constrained, sampled
 from lastiterate.reproduction.bounds import TYPE_I_ERRORS, lower_epsilon, tradeoff_of
 from lastiterate.reproduction.exhibit import Claim, Exhibit, Made, Setting, judged
 from lastiterate.reproduction.pictures import Curve, Grid, Panel, Role, line
 from lastiterate.reproduction.tables import Row, number, tabled
+from lastiterate.runs.run import Run
 from lastiterate.theorems.block_mixing import BLOCK_MIXING
 
 _RATES, _PUSHES = (0.0025, 0.005, 0.01, 0.02, 0.04), (0.125, 0.25, 0.5, 1.0, 2.0)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, FullBatch
-from lastiterate.algorithms.domains import ConvexSet
-from lastiterate.algorithms.losses import general
-from lastiterate.algorithms.noise import OnIterate, OnMeanGradient
-from lastiterate.algorithms.run import Run
+from lastiterate.runs.batches import Batches, Cyclic, FixedSize, FullBatch
+from lastiterate.runs.domains import ConvexSet
+from lastiterate.runs.losses import general
+from lastiterate.runs.noise import OnIterate, OnMeanGradient
+from lastiterate.runs.run import Run
 
 _MEMBERS = 10  # of a batch; nothing depends on it
 

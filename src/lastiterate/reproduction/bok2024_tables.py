@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from lastiterate.algorithms.run import Run
-from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.reproduction.bok2024_printed import (
     TABLE_7,
     TABLE_7_FACTORS,
@@ -20,6 +19,7 @@ from lastiterate.reproduction.bounds import best_epsilon, lower_epsilon, lower_m
 from lastiterate.reproduction.exhibit import Cell, Claim, Entry, Exhibit, Made, Setting, judged
 from lastiterate.reproduction.pictures import Panel, Role
 from lastiterate.reproduction.tables import Row, beside, cells_of, dots, number, tabled
+from lastiterate.runs.run import Run
 from lastiterate.theorems.composition import FULL_COMPOSITION, PASSES_COMPOSITION
 from lastiterate.theorems.papers.bok2024 import BOUNDED_CYCLIC, BOUNDED_FULL, CONTRACTING_CYCLIC, CONTRACTING_FULL
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE

@@ -13,17 +13,17 @@ from functools import lru_cache
 import numpy as np
 from scipy.optimize import brentq
 
-from lastiterate.algorithms.batches import Batches, Cyclic, FullBatch
-from lastiterate.algorithms.losses import general
-from lastiterate.algorithms.noise import OnIterate
-from lastiterate.algorithms.run import Run
-from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE
-from lastiterate.privacy.baselines import moments_accountant, sampled_gaussian_rdp
-from lastiterate.privacy.renyi import RenyiDP
-from lastiterate.privacy.subsampled import subsampled_gaussian
+from lastiterate.curves.adjacency import ADD_OR_REMOVE_ONE
+from lastiterate.curves.baselines import moments_accountant, sampled_gaussian_rdp
+from lastiterate.curves.renyi import RenyiDP
+from lastiterate.curves.subsampled import subsampled_gaussian
 from lastiterate.reproduction.exhibit import Agreement, Claim, Exhibit, Made, Outcome, Setting, judged
 from lastiterate.reproduction.pictures import Panel, Role, Sheet, line
 from lastiterate.reproduction.tables import Row, number, tabled
+from lastiterate.runs.batches import Batches, Cyclic, FullBatch
+from lastiterate.runs.losses import general
+from lastiterate.runs.noise import OnIterate
+from lastiterate.runs.run import Run
 from lastiterate.theorems.papers.bok2024 import CONTRACTING_FULL
 from lastiterate.theorems.papers.boninsegna2023 import FIXED_BATCHES
 from lastiterate.theorems.papers.langevin import FULL_BATCH

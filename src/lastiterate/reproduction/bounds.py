@@ -10,10 +10,10 @@ import numpy as np
 
 from lastiterate.accounting.account import account
 from lastiterate.accounting.lower_bound import lower_bound
-from lastiterate.algorithms.run import Run
 from lastiterate.auditing.quadratic import exact_mu
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.notion import Notion
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.notion import Notion
+from lastiterate.runs.run import Run
 from lastiterate.theorems.theorem import Guarantee, Theorem
 
 TYPE_I_ERRORS = tuple((np.sin(np.linspace(0.0, np.pi / 2, 101)) ** 2).tolist())  # dense at both ends, where curves bend

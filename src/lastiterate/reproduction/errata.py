@@ -41,7 +41,7 @@ class Erratum:
 
 _CATALOGUE = "tests/laws/test_refuted.py"
 _ASOODEH = "tests/theorems/test_asoodeh2023.py"
-_BASELINES = "tests/privacy/test_baselines.py"
+_BASELINES = "tests/curves/test_baselines.py"
 _HERE = "tests/reproduction/test_errata.py"
 _DIFFUSIONS = "tests/mechanisms/test_diffusions.py"
 _KERNELS = "tests/mechanisms/test_kernels.py"
@@ -101,7 +101,7 @@ ERRATA = (
         "the mean over a batch, undefined if it is empty",
         "an empty batch has gradient 0 (`li.parts.PoissonMean`)",
         Effect.GAP,
-        "tests/algorithms/test_run.py",
+        "tests/runs/test_run.py",
     ),
     Erratum(
         "E1.1",
@@ -180,7 +180,7 @@ ERRATA = (
         "L_λ, proved only without clipping",
         "min(L_clip·D + s, D + 2ηC)/ν",
         Effect.GAP,
-        "tests/algorithms/test_lipschitz.py",
+        "tests/runs/test_lipschitz.py",
     ),
     Erratum(
         "E2.2",
@@ -188,7 +188,7 @@ ERRATA = (
         "√2·L_λ for clipped steps",
         "the exact constant, 2/√(4 − ηM) for convex losses",
         Effect.LOOSE,
-        "tests/algorithms/test_lipschitz.py",
+        "tests/runs/test_lipschitz.py",
         evidence.clipped_constant,
     ),
     Erratum(
@@ -240,7 +240,7 @@ ERRATA = (
         "diameter C; local DP with sensitivity C",
         "radius C; sensitivity 2C if a record is replaced",
         Effect.TYPO,
-        "tests/algorithms/test_losses.py",
+        "tests/runs/test_losses.py",
     ),
     Erratum(
         "E3.1",
@@ -283,7 +283,7 @@ ERRATA = (
         "√(1 − 2ηβρ/(β + ρ))",
         "1 − ηρ",
         Effect.LOOSE,
-        "tests/algorithms/test_lipschitz.py",
+        "tests/runs/test_lipschitz.py",
     ),
     Erratum(
         "E3.7",
@@ -307,7 +307,7 @@ ERRATA = (
         "a clipped softmax step contracts by 1 − ηλ",
         "not always: the clipped gradient is not monotone. True for linear models, for two classes, and without clipping",
         Effect.UNSOUND,
-        "tests/algorithms/test_losses.py",
+        "tests/runs/test_losses.py",
         evidence.clipped_softmax,
     ),
     Erratum(
@@ -357,7 +357,7 @@ ERRATA = (
         "C_p(G(μ))^{⊗t} replaced by its limit",
         "this is only an estimate: above the exact ε in Table 3, but not everywhere",
         Effect.UNSOUND,
-        "tests/privacy/test_subsampled.py",
+        "tests/curves/test_subsampled.py",
         evidence.central_limit,
     ),
     Erratum(

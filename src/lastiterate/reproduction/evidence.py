@@ -8,20 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaincc, ndtr
 
-from lastiterate.algorithms.batches import Batches, Cyclic, FixedSize, FullBatch
-from lastiterate.algorithms.domains import ConvexSet, Unbounded
-from lastiterate.algorithms.losses import general, network
-from lastiterate.algorithms.noise import OnIterate
-from lastiterate.algorithms.run import Run
 from lastiterate.auditing.quadratic import exact_mu
+from lastiterate.curves.adjacency import FIXED_SIZE, REPLACE_ONE
+from lastiterate.curves.baselines import advanced_composition, amplification_by_subsampling, clt_mu_estimate
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.notion import Notion
+from lastiterate.curves.renyi import DEFAULT_ORDERS
+from lastiterate.curves.subsampled import subsampled_gaussian
 from lastiterate.numerics.normal_gap import log_gap
-from lastiterate.privacy.adjacency import FIXED_SIZE, REPLACE_ONE
-from lastiterate.privacy.baselines import advanced_composition, amplification_by_subsampling, clt_mu_estimate
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.renyi import DEFAULT_ORDERS
-from lastiterate.privacy.subsampled import subsampled_gaussian
 from lastiterate.reproduction.instances import clipped_softmax_step, clipped_step, one_sampled_step, two_wells
+from lastiterate.runs.batches import Batches, Cyclic, FixedSize, FullBatch
+from lastiterate.runs.domains import ConvexSet, Unbounded
+from lastiterate.runs.losses import general, network
+from lastiterate.runs.noise import OnIterate
+from lastiterate.runs.run import Run
 from lastiterate.shift.amplification import amplification
 from lastiterate.theorems.block_mixing import BLOCK_MIXING
 from lastiterate.theorems.papers.asoodeh2023 import CURVED, PROJECTED, REGULARISED

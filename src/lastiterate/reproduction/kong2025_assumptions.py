@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lastiterate.algorithms.batches import Cyclic, Poisson
-from lastiterate.algorithms.domains import ConvexSet, Unbounded
-from lastiterate.algorithms.losses import general, network
-from lastiterate.algorithms.noise import OnIterate
-from lastiterate.algorithms.prox import L1
-from lastiterate.algorithms.run import Run
+from lastiterate.curves.baselines import sampled_gaussian_rdp_closed_form
 from lastiterate.errors import LastIterateError
-from lastiterate.privacy.baselines import sampled_gaussian_rdp_closed_form
 from lastiterate.reproduction.exhibit import Agreement, Exhibit, Made, Outcome, Setting, judged
 from lastiterate.reproduction.pictures import Sheet
 from lastiterate.reproduction.tables import Row, tabled
+from lastiterate.runs.batches import Cyclic, Poisson
+from lastiterate.runs.domains import ConvexSet, Unbounded
+from lastiterate.runs.losses import general, network
+from lastiterate.runs.noise import OnIterate
+from lastiterate.runs.prox import L1
+from lastiterate.runs.run import Run
 from lastiterate.theorems.composition import RANDOM_COMPOSITION
 from lastiterate.theorems.papers.bok2024 import RANDOM_BOUNDED
 from lastiterate.theorems.papers.feldman2018 import ONE_PASS_CONVEX

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lastiterate.algorithms.batches import Cyclic, FixedSize
-from lastiterate.algorithms.domains import ConvexSet
-from lastiterate.algorithms.noise import OnIterate
-from lastiterate.algorithms.run import Run
-from lastiterate.privacy.baselines import sampled_gaussian_rdp
+from lastiterate.curves.baselines import sampled_gaussian_rdp
 from lastiterate.reproduction.exhibit import Agreement, Claim, Entry, Exhibit, Made, Outcome, Setting, judged
 from lastiterate.reproduction.kong2025_runs import (
     BATCH,
@@ -28,6 +24,10 @@ from lastiterate.reproduction.kong2025_runs import (
 )
 from lastiterate.reproduction.pictures import Role
 from lastiterate.reproduction.tables import Row, dots, number, tabled
+from lastiterate.runs.batches import Cyclic, FixedSize
+from lastiterate.runs.domains import ConvexSet
+from lastiterate.runs.noise import OnIterate
+from lastiterate.runs.run import Run
 from lastiterate.shift.amplification import amplification
 from lastiterate.theorems.composition import PASSES_COMPOSITION
 from lastiterate.theorems.papers.bok2024 import BOUNDED_CYCLIC

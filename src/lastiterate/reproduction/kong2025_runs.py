@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from lastiterate.algorithms.batches import Cyclic
-from lastiterate.algorithms.domains import ConvexSet, Unbounded
-from lastiterate.algorithms.losses import Loss, general
-from lastiterate.algorithms.noise import OnIterate
-from lastiterate.algorithms.run import Run
 from lastiterate.reproduction.bounds import lower_mu, mu_of
+from lastiterate.runs.batches import Cyclic
+from lastiterate.runs.domains import ConvexSet, Unbounded
+from lastiterate.runs.losses import Loss, general
+from lastiterate.runs.noise import OnIterate
+from lastiterate.runs.run import Run
 from lastiterate.theorems.theorem import Theorem
 
 STEP_SIZE, CLIP, NOISE, BATCH, RECORDS = 1e-5, 10.0, 1e-5, 10, 10_000

@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 
 from lastiterate.accounting.calibrate import calibrate
-from lastiterate.algorithms import losses
-from lastiterate.algorithms.length import epochs
-from lastiterate.algorithms.noise import OnMeanGradient
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats
 from lastiterate.progress import tracked
 from lastiterate.reproduction.bok2024_mnist import DELTA, FEATURE_NORM, NOISE, SHUFFLED, executed
+from lastiterate.runs import losses
+from lastiterate.runs.length import epochs
+from lastiterate.runs.noise import OnMeanGradient
+from lastiterate.runs.run import Run
 from lastiterate.training.train import train
 
 CLASSES = 10

@@ -14,7 +14,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from lastiterate.algorithms.files import write_text
 from lastiterate.errors import InvalidInput, Unavailable, must_be
 from lastiterate.parallel import every_core, in_parallel
 from lastiterate.plots import save
@@ -25,6 +24,7 @@ from lastiterate.reproduction.drawing import drawn
 from lastiterate.reproduction.exhibit import Agreement, Claim, Exhibit, Made, Outcome, Setting
 from lastiterate.reproduction.names import chosen
 from lastiterate.reproduction.page import page
+from lastiterate.runs.files import write_text
 
 PAPERS = tuple(TITLES)
 

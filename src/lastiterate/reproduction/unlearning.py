@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lastiterate.algorithms.batches import FullBatch
-from lastiterate.algorithms.losses import logistic
-from lastiterate.algorithms.noise import Langevin
-from lastiterate.algorithms.run import Run
+from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.kernel.steps import Steps
 from lastiterate.numerics.arrays import Floats
-from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.reproduction.evidence import Finding
+from lastiterate.runs.batches import FullBatch
+from lastiterate.runs.losses import logistic
+from lastiterate.runs.noise import Langevin
+from lastiterate.runs.run import Run
 from lastiterate.shift.optimise import best_schedule
 
 REQUESTS = 100

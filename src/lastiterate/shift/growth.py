@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lastiterate.algorithms.per_step import extremes, is_constant
-from lastiterate.algorithms.process import Process
 from lastiterate.kernel.certify import certify
 from lastiterate.kernel.steps import Steps
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
+from lastiterate.runs.per_step import extremes, is_constant
+from lastiterate.runs.process import Process
 from lastiterate.shift.amplification import amplification
 from lastiterate.shift.one_block import on_the_same_data, switched
 from lastiterate.shift.optimise import schedule_from

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, solveh_banded
 
-from lastiterate.algorithms.optimizers import LinearFilter
 from lastiterate.numerics.arrays import Floats
+from lastiterate.runs.optimizers import LinearFilter
 
 _ROUNDED = 2.0**-47  # of all terms together: coefficients and sums of a dozen products are off by far less
 _ENOUGH, _SETTLED = 120, 1e-9  # rounds of least squares, and when to stop; a choice of effort

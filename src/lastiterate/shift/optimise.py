@@ -16,11 +16,11 @@ from itertools import pairwise
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from lastiterate.algorithms.per_step import is_constant
 from lastiterate.kernel.certify import certify
 from lastiterate.kernel.steps import Counts, Steps
 from lastiterate.numerics.arrays import Floats
 from lastiterate.progress import tracked
+from lastiterate.runs.per_step import is_constant
 from lastiterate.shift.schedule import LOG_RANGE, Schedule, chunk_starts, levelled, log_factors
 from lastiterate.shift.start import best_start
 

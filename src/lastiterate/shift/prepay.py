@@ -9,11 +9,11 @@ import math
 
 import numpy as np
 
-from lastiterate.algorithms.per_step import is_constant
 from lastiterate.kernel.prepaid import Kept, Segment
 from lastiterate.kernel.steps import Steps
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.geometric import geometric_sum
+from lastiterate.runs.per_step import is_constant
 from lastiterate.shift.slopes import best_slopes
 
 _TIED = 1e-11  # in parts of r: neighbours in proportion to a bound, up to rounding

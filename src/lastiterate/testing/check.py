@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.display import summary
 from lastiterate.errors import UNIT, LastIterateError, checked_number, must_be, shown
 from lastiterate.progress import tracked
+from lastiterate.runs.run import Run, checked_run
 from lastiterate.testing.examples import NothingToTry, Subject
 from lastiterate.testing.laws import LAWS, TheoremLaw
 from lastiterate.theorems.theorem import Theorem

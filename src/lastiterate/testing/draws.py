@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.algorithms.batches import BallsAndBins, Batches, Cyclic, FixedSize, FullBatch, Poisson, Shuffled
-from lastiterate.algorithms.optimizers import SGD
-from lastiterate.algorithms.process import Process
-from lastiterate.algorithms.released import LAST
-from lastiterate.algorithms.updates import Update
 from lastiterate.auditing.filtered_instances import random_update
+from lastiterate.curves.adjacency import ADD_OR_REMOVE_ONE, ZERO_OUT
 from lastiterate.facts import own
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
-from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, ZERO_OUT
+from lastiterate.runs.batches import BallsAndBins, Batches, Cyclic, FixedSize, FullBatch, Poisson, Shuffled
+from lastiterate.runs.optimizers import SGD
+from lastiterate.runs.process import Process
+from lastiterate.runs.released import LAST
+from lastiterate.runs.updates import Update
 from lastiterate.testing.processes import process
 
 BATCHES: tuple[Batches, ...] = (

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from lastiterate.algorithms.batches import Cyclic, FullBatch
-from lastiterate.algorithms.process import Process
 from lastiterate.auditing.chain import Chain
+from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.facts import own
 from lastiterate.numerics.arrays import Floats
-from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.runs.batches import Cyclic, FullBatch
+from lastiterate.runs.process import Process
 from lastiterate.testing.beside import ROUNDING, beside
 from lastiterate.testing.draws import BATCHES, random_process
 from lastiterate.testing.examples import NothingToTry, Subject

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lastiterate.algorithms.process import Process
 from lastiterate.auditing.filtered_instances import FilteredInstance, random_filtered, scheduled_instance
 from lastiterate.auditing.instances import Instance, own_place_instance, random_instance
-from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
+from lastiterate.curves.adjacency import REPLACE_ONE, Adjacency
+from lastiterate.runs.process import Process
 from lastiterate.testing.draws import MOST_DRAWS, draws, there_or_not, with_updates
 from lastiterate.theorems.evidence import About
 from lastiterate.theorems.features import MOMENTUM

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Cyclic, FixedSize, Poisson, Shuffled
-from lastiterate.algorithms.per_step import is_constant
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.facts import own
-from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.runs.batches import Cyclic, FixedSize, Poisson, Shuffled
+from lastiterate.runs.per_step import is_constant
+from lastiterate.runs.process import Process
 from lastiterate.testing.draws import changed, in_other_units
 from lastiterate.testing.exact_laws import (
     BEFORE,

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Batches, Turns
-from lastiterate.algorithms.process import Process
 from lastiterate.facts import own
 from lastiterate.numerics.arrays import Floats
+from lastiterate.runs.batches import Batches, Turns
+from lastiterate.runs.process import Process
 
 
 def spread(value: Any, steps: int) -> Floats:

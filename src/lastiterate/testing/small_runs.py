@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from lastiterate.algorithms.run import Run
 from lastiterate.numerics.arrays import Floats
+from lastiterate.runs.run import Run
 
 QUADRATURE_ERROR = 1e-8  # relative; measured 2.2e-9 beside joint Gaussians, on cells of probability above 1e-12
 _FAR = 9.0  # standard deviations: what lies beyond has a probability below 1e-18

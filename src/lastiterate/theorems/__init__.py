@@ -1,6 +1,6 @@
 """What is proved about the last iterate: one module per paper, one catalogue."""
 
-from lastiterate.algorithms.process import Process
+from lastiterate.runs.process import Process
 from lastiterate.theorems.catalogue import ALL, CATALOGUE, PAPERS
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.features import Assumption

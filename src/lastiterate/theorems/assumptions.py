@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from lastiterate.algorithms.process import Process
 from lastiterate.facts import Fact, fact
+from lastiterate.runs.process import Process
 from lastiterate.theorems.features import Assumption
 
 

@@ -11,13 +11,13 @@ from operator import attrgetter
 
 import numpy as np
 
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.chosen_slack import ChosenSlack
+from lastiterate.curves.ladder import Ladder, rungs
+from lastiterate.curves.notion import Notion
 from lastiterate.mixing.tail import Tail
 from lastiterate.mixing.window import WindowTail
 from lastiterate.numerics.arrays import Floats
-from lastiterate.privacy.chosen_slack import ChosenSlack
-from lastiterate.privacy.ladder import Ladder, rungs
-from lastiterate.privacy.notion import Notion
+from lastiterate.runs.process import Process
 from lastiterate.shift.growth import farthest_along, first_maps, last_maps, remaining_mus
 from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ, NONEXPANSIVE
 from lastiterate.theorems.evidence import About, Evidence

@@ -14,16 +14,16 @@ from operator import attrgetter
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Turns
-from lastiterate.algorithms.per_step import extremes
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.ladder import Ladder, rungs
+from lastiterate.curves.notion import Notion
 from lastiterate.errors import InvalidInput
 from lastiterate.facts import Fact, fact
 from lastiterate.mixing.blocks import mixed_profile
 from lastiterate.mixing.ends import Ends
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.ladder import Ladder, rungs
-from lastiterate.privacy.notion import Notion
+from lastiterate.runs.batches import Turns
+from lastiterate.runs.per_step import extremes
+from lastiterate.runs.process import Process
 from lastiterate.shift.growth import last_maps, remaining_mu
 from lastiterate.theorems.assumptions import BOUNDED
 from lastiterate.theorems.epoch_by_epoch import epoch_average

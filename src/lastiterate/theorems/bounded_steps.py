@@ -8,12 +8,12 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from lastiterate.algorithms.process import Process
 from lastiterate.mixing.distances import Scale, Step
 from lastiterate.mixing.settled import BlockEnds
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.numerics.rounding import up
+from lastiterate.runs.process import Process
 from lastiterate.theorems.block_mixing import ends_of
 from lastiterate.theorems.places import exchange_of
 

@@ -7,10 +7,10 @@ from operator import attrgetter
 
 import numpy as np
 
-from lastiterate.algorithms.per_step import each, is_constant
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.runs.per_step import each, is_constant
+from lastiterate.runs.process import Process
 from lastiterate.theorems.evidence import About, Evidence
 from lastiterate.theorems.features import (
     ANY_CHECKPOINTS,

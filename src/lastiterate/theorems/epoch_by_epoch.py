@@ -16,13 +16,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.averaged import AveragedGaussianDP
+from lastiterate.curves.compose import compose_counted
 from lastiterate.facts import Fact, fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.levels import few_levels
 from lastiterate.numerics.rounding import down, up
-from lastiterate.privacy.averaged import AveragedGaussianDP
-from lastiterate.privacy.compose import compose_counted
+from lastiterate.runs.process import Process
 from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.features import (

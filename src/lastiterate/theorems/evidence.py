@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from lastiterate.curves.ladder import Ladder
+from lastiterate.curves.notion import Notion, with_caveats
 from lastiterate.display import summary
 from lastiterate.errors import Unavailable
 from lastiterate.facts import Fact
 from lastiterate.kernel.prepaid import Segment
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.ladder import Ladder
-from lastiterate.privacy.notion import Notion, with_caveats
 from lastiterate.shift.schedule import Schedule
 
 

@@ -14,15 +14,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Turns
-from lastiterate.algorithms.optimizers import SGD, Optimizer
-from lastiterate.algorithms.per_step import extremes
-from lastiterate.algorithms.process import Process
-from lastiterate.algorithms.released import EMA, Average, Last, Released
+from lastiterate.curves.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT, Adjacency
 from lastiterate.display import summary
 from lastiterate.facts import Fact, fact, own
 from lastiterate.kernel.prepaid import Smooth
-from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT, Adjacency
+from lastiterate.runs.batches import Turns
+from lastiterate.runs.optimizers import SGD, Optimizer
+from lastiterate.runs.per_step import extremes
+from lastiterate.runs.process import Process
+from lastiterate.runs.released import EMA, Average, Last, Released
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.averaged import AveragedGaussianDP
 from lastiterate.facts import Fact, fact
 from lastiterate.numerics.arrays import Floats
-from lastiterate.privacy.averaged import AveragedGaussianDP
+from lastiterate.runs.process import Process
 from lastiterate.shift.growth import last_maps, remaining_mus
 from lastiterate.theorems.evidence import Evidence, NoFiniteBound
 from lastiterate.theorems.features import (

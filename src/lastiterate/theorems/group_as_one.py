@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from lastiterate.algorithms.process import Process
 from lastiterate.facts import fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
+from lastiterate.runs.process import Process
 
 
 def group_as_one(process: Process) -> Process:

@@ -12,13 +12,13 @@ import math
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Turns
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.averaged import AveragedGaussianDP
+from lastiterate.curves.notion import Notion
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.levels import few_weighted
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.averaged import AveragedGaussianDP
-from lastiterate.privacy.notion import Notion
+from lastiterate.runs.batches import Turns
+from lastiterate.runs.process import Process
 
 _CELLS = 4000  # of the sum of μ: each μ is rounded up to the next
 _MOST_RECORDS = 64  # of one user; of more, single cells are too wide

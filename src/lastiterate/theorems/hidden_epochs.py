@@ -10,14 +10,14 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.adjacency import Adjacency
+from lastiterate.curves.compose import compose_counted
+from lastiterate.curves.hidden_place import HiddenPlaceDP
+from lastiterate.curves.profile import LARGEST_TABLED, Profile
 from lastiterate.facts import Fact, fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.adjacency import Adjacency
-from lastiterate.privacy.compose import compose_counted
-from lastiterate.privacy.hidden_place import HiddenPlaceDP
-from lastiterate.privacy.profile import LARGEST_TABLED, Profile
+from lastiterate.runs.process import Process
 from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ
 from lastiterate.theorems.epoch_by_epoch import (
     SOME_PROTECTION,

@@ -11,18 +11,18 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from lastiterate.algorithms.per_step import extremes
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.adjacency import POISSON
+from lastiterate.curves.compose import compose_counted
+from lastiterate.curves.hidden_participation import hidden_participation, participation_or_nothing
+from lastiterate.curves.ladder import Ladder, rungs
+from lastiterate.curves.notion import Notion
+from lastiterate.curves.participation_estimate import rough_window
+from lastiterate.curves.profile import Profile
 from lastiterate.facts import Fact, fact
 from lastiterate.numerics.minorant_law import CostLaw, minorant_law
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.adjacency import POISSON
-from lastiterate.privacy.compose import compose_counted
-from lastiterate.privacy.hidden_participation import hidden_participation, participation_or_nothing
-from lastiterate.privacy.ladder import Ladder, rungs
-from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.participation_estimate import rough_window
-from lastiterate.privacy.profile import Profile
+from lastiterate.runs.per_step import extremes
+from lastiterate.runs.process import Process
 from lastiterate.theorems.assumptions import NONEXPANSIVE
 from lastiterate.theorems.evidence import Evidence, NoFiniteBound
 from lastiterate.theorems.features import (

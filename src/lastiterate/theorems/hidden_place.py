@@ -11,13 +11,13 @@ from functools import partial
 
 import numpy as np
 
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.hidden_place import HiddenPlaceDP
 from lastiterate.facts import Fact, fact
 from lastiterate.kernel.hidden import pair_mus
 from lastiterate.kernel.places import Places
 from lastiterate.kernel.prepaid import prepaid_places
-from lastiterate.privacy.hidden_place import HiddenPlaceDP
 from lastiterate.progress import tracked
+from lastiterate.runs.process import Process
 from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ
 from lastiterate.theorems.evidence import Evidence, NoFiniteBound, PairSchedules, RecordSchedules
 from lastiterate.theorems.features import (

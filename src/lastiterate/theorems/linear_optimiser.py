@@ -11,17 +11,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Turns
-from lastiterate.algorithms.process import Process
-from lastiterate.algorithms.released import Average
+from lastiterate.curves.averaged import AveragedGaussianDP
+from lastiterate.curves.compose import compose_counted
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.notion import Notion
 from lastiterate.facts import Fact, fact
 from lastiterate.kernel.steps import Refused
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.averaged import AveragedGaussianDP
-from lastiterate.privacy.compose import compose_counted
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.notion import Notion
+from lastiterate.runs.batches import Turns
+from lastiterate.runs.process import Process
+from lastiterate.runs.released import Average
 from lastiterate.shift.memory import memories
 from lastiterate.shift.momentum import Hidden
 from lastiterate.shift.overlap import TurnsOfRecord, square_of

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from lastiterate.algorithms.per_step import is_constant
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.adjacency import Adjacency
+from lastiterate.curves.balls_and_bins import BallsAndBinsDP
+from lastiterate.curves.compose import compose_counted
+from lastiterate.curves.notion import Notion
+from lastiterate.curves.present_or_absent import present_or_absent
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.levels import few_levels
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.adjacency import Adjacency
-from lastiterate.privacy.balls_and_bins import BallsAndBinsDP
-from lastiterate.privacy.compose import compose_counted
-from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.present_or_absent import present_or_absent
+from lastiterate.runs.per_step import is_constant
+from lastiterate.runs.process import Process
 from lastiterate.theorems.epoch_by_epoch import epoch_average
 from lastiterate.theorems.evidence import NoFiniteBound, RecordSchedules
 from lastiterate.theorems.places import places_of

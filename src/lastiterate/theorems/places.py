@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from lastiterate.algorithms.process import Process
 from lastiterate.kernel.places import MOST_PLACES, NewOrders, Places
 from lastiterate.kernel.steps import Steps
 from lastiterate.numerics.arrays import Floats
+from lastiterate.runs.process import Process
 
 _OVERHEAD = 500  # one place costs about as much as so many steps
 # Steps, far beyond every limit: then it is not asked whether steps can be merged, which takes time itself.

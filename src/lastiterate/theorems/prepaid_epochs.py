@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.chosen_slack import ChosenSlack
+from lastiterate.curves.compose import compose_counted
+from lastiterate.curves.hidden_place import HiddenPlaceDP
+from lastiterate.curves.notion import Notion
 from lastiterate.facts import Fact
 from lastiterate.numerics.rounding import down
-from lastiterate.privacy.chosen_slack import ChosenSlack
-from lastiterate.privacy.compose import compose_counted
-from lastiterate.privacy.hidden_place import HiddenPlaceDP
-from lastiterate.privacy.notion import Notion
+from lastiterate.runs.process import Process
 from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ
 from lastiterate.theorems.epoch_by_epoch import GROWING, SOME_PROTECTION
 from lastiterate.theorems.evidence import Evidence

@@ -9,17 +9,17 @@ import math
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Turns
-from lastiterate.algorithms.optimizers import SGD
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.averaged import AveragedGaussianDP
+from lastiterate.curves.chosen_slack import ChosenSlack
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.notion import Notion
 from lastiterate.facts import Fact, fact
 from lastiterate.kernel.prepaid import longest
 from lastiterate.kernel.steps import Refused
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.averaged import AveragedGaussianDP
-from lastiterate.privacy.chosen_slack import ChosenSlack
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.notion import Notion
+from lastiterate.runs.batches import Turns
+from lastiterate.runs.optimizers import SGD
+from lastiterate.runs.process import Process
 from lastiterate.shift.momentum import Asked, Hidden, Turning, best_path
 from lastiterate.shift.overlap import TurnsOfRecord
 from lastiterate.theorems.evidence import Evidence

@@ -14,19 +14,19 @@ from itertools import chain
 
 import numpy as np
 
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.adjacency import POISSON
+from lastiterate.curves.chosen_slack import ChosenSlack
+from lastiterate.curves.compose import compose_counted
+from lastiterate.curves.hidden_participation import hidden_participation, participation_or_nothing
+from lastiterate.curves.ladder import Ladder
+from lastiterate.curves.notion import Notion
+from lastiterate.curves.profile import Profile
 from lastiterate.facts import Fact, fact
 from lastiterate.kernel.prepaid import kept
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.payment_law import LARGEST, UNLIKELY, Steady, most_turns, payment_law
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.adjacency import POISSON
-from lastiterate.privacy.chosen_slack import ChosenSlack
-from lastiterate.privacy.compose import compose_counted
-from lastiterate.privacy.hidden_participation import hidden_participation, participation_or_nothing
-from lastiterate.privacy.ladder import Ladder
-from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.profile import Profile
+from lastiterate.runs.process import Process
 from lastiterate.theorems.assumptions import NONEXPANSIVE
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.features import (

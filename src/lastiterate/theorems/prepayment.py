@@ -12,7 +12,9 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.averaged import AveragedGaussianDP
+from lastiterate.curves.chosen_slack import ChosenSlack
+from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.facts import Fact, fact
 from lastiterate.kernel.places import Places
 from lastiterate.kernel.prepaid import (
@@ -27,10 +29,8 @@ from lastiterate.kernel.prepaid import (
 )
 from lastiterate.kernel.steps import Refused, Steps
 from lastiterate.numerics.arrays import Floats
-from lastiterate.privacy.averaged import AveragedGaussianDP
-from lastiterate.privacy.chosen_slack import ChosenSlack
-from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.progress import tracked
+from lastiterate.runs.process import Process
 from lastiterate.shift.prepay import best_path, paid_at_once
 from lastiterate.theorems.evidence import (
     Evidence,

@@ -13,15 +13,15 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Turns
-from lastiterate.algorithms.per_step import extremes
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.notion import Notion
+from lastiterate.curves.profile import Profile
 from lastiterate.facts import Fact, fact
 from lastiterate.mixing.settled import BlockEnds, settled
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.profile import Profile
+from lastiterate.runs.batches import Turns
+from lastiterate.runs.per_step import extremes
+from lastiterate.runs.process import Process
 from lastiterate.theorems.assumptions import BOUNDED
 from lastiterate.theorems.block_mixing import WHOLE_EPOCHS_IF_SHUFFLED, lengths
 from lastiterate.theorems.bounded_steps import Bounded

@@ -13,12 +13,12 @@ from functools import partial
 
 from scipy.special import gammaincc, gammainccinv
 
-from lastiterate.algorithms.per_step import extremes
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.ladder import Ladder
+from lastiterate.curves.notion import Notion
+from lastiterate.curves.slack import NearlyAlways
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.ladder import Ladder
-from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.slack import NearlyAlways
+from lastiterate.runs.per_step import extremes
+from lastiterate.runs.process import Process
 from lastiterate.theorems.block_mixing import FORGETFUL, WHOLE_EPOCHS_IF_NEW, blocks_of_alike, lengths
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.features import (

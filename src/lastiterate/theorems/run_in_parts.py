@@ -14,14 +14,14 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.ladder import Ladder
+from lastiterate.curves.notion import Notion
+from lastiterate.curves.profile import Profile
 from lastiterate.mixing.grids import even
 from lastiterate.mixing.layers import Layers
 from lastiterate.mixing.settled import BlockEnds
 from lastiterate.numerics.arrays import Floats
-from lastiterate.privacy.ladder import Ladder
-from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.profile import Profile
+from lastiterate.runs.process import Process
 
 _MOST_PARTS = 3  # by themselves: more take longer, and what is before them is forgotten
 _SHORTEST = 4  # steps of the last part where every step differs; the one before has twice as many, and so on

@@ -6,18 +6,18 @@ import math
 
 import numpy as np
 
-from lastiterate.algorithms.per_step import each, extremes, is_constant
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.adjacency import FIXED_SIZE, POISSON, REPLACE_ONE
+from lastiterate.curves.compose import compose_counted
+from lastiterate.curves.mixed_steps import mixed_subsampled_gaussian
+from lastiterate.curves.notion import Notion
+from lastiterate.curves.subsampled import SubsampledGaussians, subsampled_gaussian
+from lastiterate.curves.zeroed_out import Step, ZeroedOut
 from lastiterate.facts import Fact, fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.levels import few_levels
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.adjacency import FIXED_SIZE, POISSON, REPLACE_ONE
-from lastiterate.privacy.compose import compose_counted
-from lastiterate.privacy.mixed_steps import mixed_subsampled_gaussian
-from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.subsampled import SubsampledGaussians, subsampled_gaussian
-from lastiterate.privacy.zeroed_out import Step, ZeroedOut
+from lastiterate.runs.per_step import each, extremes, is_constant
+from lastiterate.runs.process import Process
 from lastiterate.theorems.features import Assumption
 
 # Each is integrated by itself; a step is rounded up to the next, by 11 % at most and usually far less.

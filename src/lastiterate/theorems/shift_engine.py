@@ -11,17 +11,17 @@ from functools import partial
 
 import numpy as np
 
-from lastiterate.algorithms.batches import Turns
-from lastiterate.algorithms.per_step import extremes
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.averaged import AveragedGaussianDP
+from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.errors import InvalidInput
 from lastiterate.facts import Fact, fact
 from lastiterate.kernel.places import Places
 from lastiterate.kernel.steps import Steps
 from lastiterate.numerics.arrays import Floats
-from lastiterate.privacy.averaged import AveragedGaussianDP
-from lastiterate.privacy.gaussian import GaussianDP
 from lastiterate.progress import tracked
+from lastiterate.runs.batches import Turns
+from lastiterate.runs.per_step import extremes
+from lastiterate.runs.process import Process
 from lastiterate.shift.one_block import from_anywhere
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ

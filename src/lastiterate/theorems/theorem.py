@@ -9,18 +9,18 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.adjacency import Adjacency
+from lastiterate.curves.best import best
+from lastiterate.curves.displaced import as_computed
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.group import of_group
+from lastiterate.curves.ladder import Ladder
+from lastiterate.curves.notion import Notion
 from lastiterate.display import summary
 from lastiterate.errors import Unavailable
 from lastiterate.facts import Fact, fact
 from lastiterate.kernel.places import Places
-from lastiterate.privacy.adjacency import Adjacency
-from lastiterate.privacy.best import best
-from lastiterate.privacy.displaced import as_computed
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.group import of_group
-from lastiterate.privacy.ladder import Ladder
-from lastiterate.privacy.notion import Notion
+from lastiterate.runs.process import Process
 from lastiterate.theorems.evidence import About, Evidence, Grade, NoFiniteBound
 from lastiterate.theorems.features import (
     ADDED_OR_REMOVED,
@@ -54,7 +54,7 @@ class Theorem:
     evaluated for all but unusual sizes, unless the kernel replays them; `sees` lists what the bound then depends on.
 
     If several records of a user may differ, the guarantee for one record is converted to one for the group
-    (privacy/group.py), or by `of_group` if that is sharper; a theorem may also treat all records of a user `as_one`.
+    (curves/group.py), or by `of_group` if that is sharper; a theorem may also treat all records of a user `as_one`.
 
     `recent`: the last steps of a process as one of their own, with a `displacement` for what came before.
     """

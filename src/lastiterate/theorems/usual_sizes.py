@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.algorithms.batches import RARE
-from lastiterate.algorithms.per_step import is_constant
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.adjacency import REPLACE_ONE, Adjacency
+from lastiterate.curves.chosen_slack import ChosenSlack
+from lastiterate.curves.notion import Notion
+from lastiterate.curves.slack import with_slack
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
-from lastiterate.privacy.chosen_slack import ChosenSlack
-from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.slack import with_slack
+from lastiterate.runs.batches import RARE
+from lastiterate.runs.per_step import is_constant
+from lastiterate.runs.process import Process
 
 REFERENCE = 1e-8
 """What a theorem assumes has to hold but for this probability, which is chosen for δ = 1e-5; for smaller δ it may not."""

@@ -12,7 +12,9 @@ from operator import attrgetter
 
 import numpy as np
 
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.either import Either
+from lastiterate.curves.ladder import Ladder, rungs
+from lastiterate.curves.notion import Notion
 from lastiterate.facts import Fact, fact
 from lastiterate.mixing.tail import Tail
 from lastiterate.mixing.window import WindowTail
@@ -20,9 +22,7 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.levels import spread_out
 from lastiterate.numerics.rounding import ULP, up
 from lastiterate.numerics.tails import CoinSum
-from lastiterate.privacy.either import Either
-from lastiterate.privacy.ladder import Ladder, rungs
-from lastiterate.privacy.notion import Notion
+from lastiterate.runs.process import Process
 from lastiterate.shift.growth import farthest, farthest_along, first_maps, last_maps, remaining_mus
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.features import (

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from lastiterate.algorithms.encode import run_to_dict
-from lastiterate.algorithms.run import Run
+from lastiterate.runs.encode import run_to_dict
+from lastiterate.runs.run import Run
 from lastiterate.torch.checkpoint import NetworkState
 from lastiterate.torch.network import Network
 from lastiterate.torch.working_copy import module_identity

@@ -7,11 +7,11 @@ from typing import Any
 from torch.utils.data import BatchSampler as InBatches
 from torch.utils.data import DataLoader, RandomSampler, SequentialSampler
 
-from lastiterate.algorithms.batches import Batches, Cyclic, Shuffled
-from lastiterate.algorithms.batches.passes import DROP, SMALLER
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, must_be
 from lastiterate.facts import Fact, fact
+from lastiterate.runs.batches import Batches, Cyclic, Shuffled
+from lastiterate.runs.batches.passes import DROP, SMALLER
+from lastiterate.runs.run import Run
 from lastiterate.torch.sampler import BatchSampler, check_dataset
 from lastiterate.torch.watched import unwatched
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from lastiterate.algorithms.arithmetic import Arithmetic, Sums, lost_by_networks
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
+from lastiterate.runs.arithmetic import Arithmetic, Sums, lost_by_networks
+from lastiterate.runs.run import Run
 from lastiterate.torch.agreement import agreeing, check_agreement
 from lastiterate.torch.clipped import NotFinite
 from lastiterate.torch.gradients import ByVmap, Gradients

@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
-from lastiterate.algorithms.optimizers import SGD, Adam, OtherOptimizer
-from lastiterate.algorithms.per_step import at_step
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, must_be
+from lastiterate.runs.optimizers import SGD, Adam, OtherOptimizer
+from lastiterate.runs.per_step import at_step
+from lastiterate.runs.run import Run
 from lastiterate.torch.network import Network
 
 

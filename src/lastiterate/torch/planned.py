@@ -7,9 +7,9 @@ from typing import Any
 
 from torch.utils.data import DistributedSampler, RandomSampler, SequentialSampler
 
-from lastiterate.algorithms.batches import Turns
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
+from lastiterate.runs.batches import Turns
+from lastiterate.runs.run import Run
 from lastiterate.torch.sampler import BatchSampler, check_dataset
 
 _RANDOM, _FIXED, _NO_PASSES = "random", "fixed", "no passes"

@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.rounding import up
+from lastiterate.runs.run import Run
 from lastiterate.torch.network import Network
 from lastiterate.torch.objective import NetworkObjective
 from lastiterate.torch.team import ALONE, Team

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from lastiterate.accounting.report import Report
-from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import InvalidInput
 from lastiterate.facts import fact
 from lastiterate.numerics.randomness import Source
+from lastiterate.runs.run import Run, checked_run
 from lastiterate.torch.checkpoint import NetworkFile, NetworkState
 from lastiterate.torch.collating import check_collate
 from lastiterate.torch.data_identity import data_identity

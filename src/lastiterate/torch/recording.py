@@ -14,9 +14,9 @@ from typing import Any
 
 from lastiterate.accounting.account import account_by
 from lastiterate.accounting.report import Report
-from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import InvalidInput, PrivacyLeak, Unavailable, must_be, shown, worded
 from lastiterate.facts import Fact, fact
+from lastiterate.runs.run import Run, checked_run
 from lastiterate.theorems.catalogue import CATALOGUE, OF_EVERY_ITERATE
 from lastiterate.torch.releases import ReleaseEntry, Releases
 from lastiterate.torch.stopping import StopAtBudget

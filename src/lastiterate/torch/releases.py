@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import checked_count, must_be, shown
 from lastiterate.facts import Fact, fact
+from lastiterate.runs.run import Run
 
 _PARTS = ("charged", "inside", "uncharged")
 

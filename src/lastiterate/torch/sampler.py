@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from torch.utils.data import DataLoader, IterableDataset, Sampler, default_collate
 
-from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import InvalidInput, checked_count
 from lastiterate.numerics.randomness import Source
+from lastiterate.runs.run import Run, checked_run
 from lastiterate.torch.team import ALONE, Team
 
 

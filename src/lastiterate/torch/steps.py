@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from lastiterate.algorithms.optimizers import SGD, At
-from lastiterate.algorithms.run import Run
 from lastiterate.numerics.randomness import Source
+from lastiterate.runs.optimizers import SGD, At
+from lastiterate.runs.run import Run
 from lastiterate.torch.checkpoint import NetworkState
 from lastiterate.torch.objective import NetworkObjective
 from lastiterate.training.optimised import OptimisedStep

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lastiterate.accounting.calibrate import Free, calibrate
 from lastiterate.accounting.releases import checked_releases
-from lastiterate.algorithms.run import Run
+from lastiterate.runs.run import Run
 
 
 @dataclass(frozen=True)

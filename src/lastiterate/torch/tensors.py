@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from lastiterate.algorithms.arithmetic import STRAYING_OF_NETWORKS
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.exact_noise import add_whole_noises, make_noisy_multiples, normal, public_grid
 from lastiterate.numerics.randomness import Source
+from lastiterate.runs.arithmetic import STRAYING_OF_NETWORKS
+from lastiterate.runs.run import Run
 from lastiterate.torch.team import ALONE, Team
 from lastiterate.training.vectors import Vectors
 

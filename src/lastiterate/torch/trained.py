@@ -7,10 +7,10 @@ from typing import Any
 
 from lastiterate.accounting.account import account_by
 from lastiterate.accounting.report import Report
-from lastiterate.algorithms.run import Run
-from lastiterate.algorithms.shown import run_rows
 from lastiterate.display import alerts, card, folded, headline, summary, table
 from lastiterate.facts import Basis, Fact, fact
+from lastiterate.runs.run import Run
+from lastiterate.runs.shown import run_rows
 from lastiterate.theorems.catalogue import CATALOGUE, OF_EVERY_ITERATE
 from lastiterate.torch.releases import Releases
 from lastiterate.training.trained import SEEDED

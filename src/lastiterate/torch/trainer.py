@@ -11,11 +11,11 @@ from torch.utils.data import DataLoader
 
 from lastiterate.accounting.calibrate import NOISE, Free, calibrate
 from lastiterate.accounting.releases import releases_before
-from lastiterate.algorithms.encode import run_to_dict
-from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.randomness import Source
 from lastiterate.progress import tracked
+from lastiterate.runs.encode import run_to_dict
+from lastiterate.runs.run import Run, checked_run
 from lastiterate.torch.checkpoint import NetworkFile, NetworkState, restored_on_failure
 from lastiterate.torch.collating import check_collate
 from lastiterate.torch.data_identity import data_identity

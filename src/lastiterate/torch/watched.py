@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from lastiterate.algorithms.batches import Batches
 from lastiterate.errors import InvalidInput
+from lastiterate.runs.batches import Batches
 
 
 class Watched:

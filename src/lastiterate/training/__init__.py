@@ -1,6 +1,6 @@
 """Runs a Run: samplers, clipping, linear models in numpy. It knows no theorem."""
 
-from lastiterate.algorithms.arithmetic import Arithmetic
+from lastiterate.runs.arithmetic import Arithmetic
 from lastiterate.training.parquet import ParquetRecords
 from lastiterate.training.plans.plans import PlannedRun, Plans
 from lastiterate.training.sources import RecordSource

@@ -10,9 +10,9 @@ import numpy as np
 
 from lastiterate.accounting.forget import forgetting_of
 from lastiterate.accounting.forgotten import Forgetting, Removed
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, Unavailable, must_be, shown
 from lastiterate.facts import Fact
+from lastiterate.runs.run import Run
 from lastiterate.training.data import pair_of
 from lastiterate.training.sources import RecordSource, on_disk
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from lastiterate.accounting.forgotten import Forgetting, Removed
-from lastiterate.algorithms.arithmetic import EXACT
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, must_be, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.randomness import Source
+from lastiterate.runs.arithmetic import EXACT
+from lastiterate.runs.run import Run
 from lastiterate.training.forget import as_forgotten
 from lastiterate.training.state import State
 from lastiterate.training.trained import SEEDED, Trained

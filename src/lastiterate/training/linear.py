@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.algorithms.arithmetic import IN_DOUBLE_PRECISION, IN_SINGLE_PRECISION, Sums
-from lastiterate.algorithms.losses.model import Model
 from lastiterate.numerics.arrays import Floats
+from lastiterate.runs.arithmetic import IN_DOUBLE_PRECISION, IN_SINGLE_PRECISION, Sums
+from lastiterate.runs.losses.model import Model
 from lastiterate.training.records import Records, Unmeasured
 
 _NUMBERS_AT_ONCE = 1 << 18  # in sums of blocks that wait to be added up

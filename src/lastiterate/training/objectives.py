@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.algorithms.arithmetic import (
+from lastiterate.errors import InvalidInput
+from lastiterate.numerics.arrays import Floats, Indices
+from lastiterate.numerics.norms import row_norms_above
+from lastiterate.runs.arithmetic import (
     IN_DOUBLE_PRECISION,
     MOST_FACTOR,
     STRAYING,
@@ -18,11 +21,8 @@ from lastiterate.algorithms.arithmetic import (
     Arithmetic,
     Sums,
 )
-from lastiterate.algorithms.losses.model import Model
-from lastiterate.algorithms.run import Run
-from lastiterate.errors import InvalidInput
-from lastiterate.numerics.arrays import Floats, Indices
-from lastiterate.numerics.norms import row_norms_above
+from lastiterate.runs.losses.model import Model
+from lastiterate.runs.run import Run
 from lastiterate.training.data import Data
 from lastiterate.training.linear import clipped_gradient_sum, sums_in
 from lastiterate.training.records import Records, Unmeasured

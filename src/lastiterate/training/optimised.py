@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from lastiterate.algorithms.optimizers import At
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.facts import Fact
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.randomness import Source
+from lastiterate.runs.optimizers import At
+from lastiterate.runs.run import Run
 from lastiterate.training.objectives import Objective
 from lastiterate.training.state import Standing
 from lastiterate.training.walk import ROUNDING, TrainingStep

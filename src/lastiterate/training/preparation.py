@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from lastiterate.curves.adjacency import ADD_OR_REMOVE_ONE, Adjacency
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.norms import length, row_norms_above
 from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, Adjacency
 from lastiterate.training.leaving import leaves_with_normal_noise
 from lastiterate.training.linear import summed_in_blocks, sums_in
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from lastiterate.algorithms.batches import Batches
 from lastiterate.numerics.arrays import Indices
 from lastiterate.numerics.randomness import Source
+from lastiterate.runs.batches import Batches
 
 
 class Sampler:

@@ -11,10 +11,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lastiterate.algorithms.encode import run_to_dict
-from lastiterate.algorithms.run import Run
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.randomness import Source
+from lastiterate.runs.encode import run_to_dict
+from lastiterate.runs.run import Run
 from lastiterate.training.data import Data
 from lastiterate.training.fingerprint import array_fingerprint, fingerprint
 

@@ -11,15 +11,15 @@ import numpy as np
 
 from lastiterate.accounting.forgotten import Removed
 from lastiterate.accounting.releases import checked_releases, releases_before
-from lastiterate.algorithms.kinds import LOSSES
-from lastiterate.algorithms.losses import Loss
-from lastiterate.algorithms.losses.model import Model
-from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import FINITE, InvalidInput, checked_array, must_be, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.norms import length
 from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.rounding import up
+from lastiterate.runs.kinds import LOSSES
+from lastiterate.runs.losses import Loss
+from lastiterate.runs.losses.model import Model
+from lastiterate.runs.run import Run, checked_run
 from lastiterate.training.checkpoint import Keeper
 from lastiterate.training.checkpoint_file import ArraysFile
 from lastiterate.training.data import Data, any_data, checked_float_type, linear_data

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from lastiterate.accounting.account import account
 from lastiterate.accounting.forgotten import Forgetting
 from lastiterate.accounting.report import Report
-from lastiterate.algorithms.run import Run
-from lastiterate.algorithms.shown import run_rows
 from lastiterate.display import alerts, card, folded, headline, lines, summary, table
 from lastiterate.errors import worded
 from lastiterate.facts import Basis, Fact, fact
 from lastiterate.numerics.arrays import Floats
+from lastiterate.runs.run import Run
+from lastiterate.runs.shown import run_rows
 
 EXECUTED = (
     *("batches", "smaller_batch_divisor", "batches_not_adaptive", "noise", "clipped", "projected", "l2_in_full"),

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.algorithms.arithmetic import STRAYING
-from lastiterate.algorithms.run import Run
 from lastiterate.numerics.norms import length
 from lastiterate.numerics.randomness import Source
+from lastiterate.runs.arithmetic import STRAYING
+from lastiterate.runs.run import Run
 from lastiterate.training.leaving import RELEASED, leaves_with_normal_noise
 
 _FINEST = 40  # a finer grid would leave too many roundings in doubt

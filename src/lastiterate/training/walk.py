@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from lastiterate.algorithms.per_step import extremes, spread
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.randomness import Source
 from lastiterate.progress import tracked
+from lastiterate.runs.per_step import extremes, spread
+from lastiterate.runs.run import Run
 from lastiterate.training.checkpoint import Keeper
 from lastiterate.training.objectives import Objective
 from lastiterate.training.samplers import Sampler

@@ -13,14 +13,14 @@ from typing import Any
 from lastiterate.accounting.account import account
 from lastiterate.accounting.calibrate import Free, calibrate
 from lastiterate.accounting.report import Report
-from lastiterate.algorithms.encode import run_from_dict
-from lastiterate.algorithms.files import run_from_text, run_to_toml
-from lastiterate.algorithms.run import Run
 from lastiterate.digits import above
 from lastiterate.errors import InvalidInput, checked_choice, must_be, shown
 from lastiterate.report import english
 from lastiterate.report.run_text import calibrated, described
 from lastiterate.report.text import attack_sentence
+from lastiterate.runs.encode import run_from_dict
+from lastiterate.runs.files import run_from_text, run_to_toml
+from lastiterate.runs.run import Run
 from lastiterate.training.plans.planning import plan
 from lastiterate.web.as_python import run_to_python
 from lastiterate.web.attacker import attack

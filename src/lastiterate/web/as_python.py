@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lastiterate.algorithms.encode import run_to_dict
-from lastiterate.algorithms.kinds import SCHEDULES, SECTIONS
-from lastiterate.algorithms.optimizers import OtherOptimizer
-from lastiterate.algorithms.run import Run
 from lastiterate.parts import public_name
+from lastiterate.runs.encode import run_to_dict
+from lastiterate.runs.kinds import SCHEDULES, SECTIONS
+from lastiterate.runs.optimizers import OtherOptimizer
+from lastiterate.runs.run import Run
 
 _ORDER = ("loss", "batches", "step_size", "noise", "steps")  # that of li.Run; what else there is follows
 _USUAL = {"weight_decay": 0.0, "domain": {"kind": "unbounded"}}

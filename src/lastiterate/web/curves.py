@@ -10,9 +10,9 @@ from lastiterate.accounting.account import account_by
 from lastiterate.accounting.growth import growth
 from lastiterate.accounting.lower_bound import lower_bound
 from lastiterate.accounting.report import Report
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import Unavailable
 from lastiterate.progress import tracked
+from lastiterate.runs.run import Run
 from lastiterate.theorems.catalogue import OF_PAPERS
 from lastiterate.theorems.evidence import About
 

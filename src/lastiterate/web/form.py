@@ -6,13 +6,13 @@ import inspect
 from typing import Any
 
 from lastiterate.accounting.plain import finite
-from lastiterate.algorithms.batches.passes import DROP, SMALLER
-from lastiterate.algorithms.encode import run_to_dict
-from lastiterate.algorithms.kinds import SECTIONS, Kind
-from lastiterate.algorithms.run import Run
+from lastiterate.curves.adjacency import Adjacency
 from lastiterate.errors import INSIDE_UNIT, checked_number
-from lastiterate.privacy.adjacency import Adjacency
 from lastiterate.report.form import ARGUMENTS, KINDS
+from lastiterate.runs.batches.passes import DROP, SMALLER
+from lastiterate.runs.encode import run_to_dict
+from lastiterate.runs.kinds import SECTIONS, Kind
+from lastiterate.runs.run import Run
 
 # In the order of the page. How many records a batch has is asked once for all kinds of batches; betas change no ε.
 OFFERED = ("loss", "batches", "noise", "domain", "optimizer", "released")

@@ -20,11 +20,11 @@ try:
 except ImportError as error:
     raise ImportError(worded("web_not_installed")) from error
 
-from lastiterate.algorithms.batches import Cyclic
-from lastiterate.algorithms.length import epochs
-from lastiterate.algorithms.losses import logistic
-from lastiterate.algorithms.noise import OnMeanGradient
-from lastiterate.algorithms.run import Run
+from lastiterate.runs.batches import Cyclic
+from lastiterate.runs.length import epochs
+from lastiterate.runs.losses import logistic
+from lastiterate.runs.noise import OnMeanGradient
+from lastiterate.runs.run import Run
 from lastiterate.web.form import start
 
 HOST = "127.0.0.1"

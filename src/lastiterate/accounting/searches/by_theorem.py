@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from lastiterate.accounting.releases import released
-from lastiterate.algorithms.arithmetic import EXACT
-from lastiterate.algorithms.process import Process
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
+from lastiterate.runs.arithmetic import EXACT
+from lastiterate.runs.process import Process
+from lastiterate.runs.run import Run
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.evidence import About
 from lastiterate.theorems.theorem import Guarantee, Theorem

@@ -11,10 +11,10 @@ from lastiterate.accounting.account import account_by
 from lastiterate.accounting.releases import released
 from lastiterate.accounting.report import Report
 from lastiterate.accounting.searches.by_theorem import epsilon_by
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import LastIterateError, Unavailable
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.roots import decreasing_crossing
+from lastiterate.runs.run import Run
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.theorem import Theorem, best_rung
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lastiterate.accounting.searches.by_theorem import Meets
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import Unavailable
+from lastiterate.runs.run import Run
 
 
 def longest_run(run: Run, meets_target: Meets, most_steps: int) -> Run:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from lastiterate.accounting.searches.by_theorem import Meets
-from lastiterate.algorithms.per_step import times
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import Unavailable
+from lastiterate.runs.per_step import times
+from lastiterate.runs.run import Run
 
 _FINENESS = 1e-6  # of the logarithm of a step size
 _FIRST_STRIDE = 1 << 16  # so many of them: a few percent

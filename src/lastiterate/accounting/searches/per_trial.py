@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from typing import TypeVar
 
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.per_trial import largest_mu_per_trial
+from lastiterate.curves.trials import Trials
 from lastiterate.errors import Unavailable
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.per_trial import largest_mu_per_trial
-from lastiterate.privacy.trials import Trials
 
 Made = TypeVar("Made")
 

@@ -11,15 +11,15 @@ from dp_accounting.pld import privacy_loss_distribution as distributions
 from lastiterate.accounting.report import Report
 from lastiterate.adapters.dp_accounting.dots import dotted
 from lastiterate.adapters.dp_accounting.exported import best_notion
+from lastiterate.curves.compose import largest_loss, profile_to_masses
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.notion import Notion
+from lastiterate.curves.profile import Profile
+from lastiterate.curves.subsampled import SubsampledGaussians
 from lastiterate.errors import POSITIVE, checked_number, must_be
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.lattice import Masses
 from lastiterate.numerics.rounding import ULP
-from lastiterate.privacy.compose import largest_loss, profile_to_masses
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.profile import Profile
-from lastiterate.privacy.subsampled import SubsampledGaussians
 
 _MOST_CELLS = 3_000_000
 

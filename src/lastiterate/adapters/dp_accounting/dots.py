@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from lastiterate.curves.best import Best
+from lastiterate.curves.compose import largest_loss
+from lastiterate.curves.notion import Notion
+from lastiterate.curves.profile import Profile
 from lastiterate.numerics.arrays import Floats
-from lastiterate.privacy.best import Best
-from lastiterate.privacy.compose import largest_loss
-from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.profile import Profile
 
 # δ, and how many dots lie between it and the δ before: most where people ask.
 _DOTS = ((1e-2, 40), (1e-4, 60), (1e-7, 80), (1e-10, 40), (1e-13, 20), (1e-16, 20))

@@ -8,7 +8,7 @@ import attr
 import dp_accounting
 
 from lastiterate.accounting.releases import releases_before
-from lastiterate.algorithms.run import Run, checked_run
+from lastiterate.runs.run import Run, checked_run
 
 
 @attr.s(frozen=True, slots=True, auto_attribs=True)

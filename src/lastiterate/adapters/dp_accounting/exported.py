@@ -9,12 +9,12 @@ import dp_accounting as dp
 from lastiterate.accounting.report import Report
 from lastiterate.adapters.dp_accounting.event import LastIterateDpEvent
 from lastiterate.adapters.dp_accounting.relations import adjacency_of, records_apart, relation_of
+from lastiterate.curves.adjacency import POISSON, Adjacency
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.notion import Notion
+from lastiterate.curves.subsampled import SubsampledGaussians
 from lastiterate.errors import Incompatible, InvalidInput, Unavailable, checked_count, must_be, shown
 from lastiterate.numerics.rounding import down
-from lastiterate.privacy.adjacency import POISSON, Adjacency
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.subsampled import SubsampledGaussians
 from lastiterate.theorems.usual_sizes import without_exceptions
 
 

@@ -20,13 +20,13 @@ from lastiterate.adapters.dp_accounting.relations import adjacency_of, relation_
 from lastiterate.adapters.dp_accounting.repeated import trials_of_event
 from lastiterate.adapters.dp_accounting.sampled import SAMPLED
 from lastiterate.adapters.dp_accounting.single import SINGLE
+from lastiterate.curves.adjacency import Adjacency
+from lastiterate.curves.displaced import Displaced, as_computed
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.notion import Notion
+from lastiterate.curves.select import best_of_trials
 from lastiterate.errors import INSIDE_UNIT, LastIterateError, checked_number
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.adjacency import Adjacency
-from lastiterate.privacy.displaced import Displaced, as_computed
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.select import best_of_trials
 from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.theorem import Guarantee
 from lastiterate.theorems.usual_sizes import without_exceptions

@@ -9,17 +9,17 @@ from functools import cached_property, partial
 import numpy as np
 
 from lastiterate.adapters.dp_accounting.profiles import LARGEST_EXPONENT, amplified
+from lastiterate.curves.adjacency import POISSON, Adjacency, common_adjacency
+from lastiterate.curves.compose import Counted, compose_counted, profile_to_masses, spacing_for
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.loss import PrivacyLoss
+from lastiterate.curves.notion import Notion
+from lastiterate.curves.profile import Profile
+from lastiterate.curves.subsampled import SubsampledGaussians
+from lastiterate.curves.zeroed_out import joined
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.lattice import LatticeSum
 from lastiterate.numerics.rounding import down, up
-from lastiterate.privacy.adjacency import POISSON, Adjacency, common_adjacency
-from lastiterate.privacy.compose import Counted, compose_counted, profile_to_masses, spacing_for
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.loss import PrivacyLoss
-from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.profile import Profile
-from lastiterate.privacy.subsampled import SubsampledGaussians
-from lastiterate.privacy.zeroed_out import joined
 
 _FEW = 20  # operations
 

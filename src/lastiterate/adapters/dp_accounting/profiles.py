@@ -7,11 +7,11 @@ from functools import partial
 
 import numpy as np
 
+from lastiterate.curves.adjacency import Adjacency
+from lastiterate.curves.notion import Notion
+from lastiterate.curves.profile import Profile
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import down, up
-from lastiterate.privacy.adjacency import Adjacency
-from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.profile import Profile
 
 LARGEST_EXPONENT = 300.0  # of a float; beyond it, 1 is nothing
 _FEW = 20  # operations

@@ -11,8 +11,8 @@ from typing import Any
 
 from dp_accounting import NeighboringRelation
 
+from lastiterate.curves.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT, Adjacency
 from lastiterate.errors import InvalidInput, checked_choice, shown
-from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT, Adjacency
 
 _ADJACENCIES = {
     NeighboringRelation.ADD_OR_REMOVE_ONE: ADD_OR_REMOVE_ONE,

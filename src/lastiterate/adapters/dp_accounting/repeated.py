@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from lastiterate.adapters.dp_accounting.refusals import UnsupportedEvent
+from lastiterate.curves.trials import NegativeBinomial, PoissonTrials, Trials
 from lastiterate.errors import FINITE, InvalidInput, checked_number
-from lastiterate.privacy.trials import NegativeBinomial, PoissonTrials, Trials
 
 
 def trials_of_event(event: Any) -> Trials | None:

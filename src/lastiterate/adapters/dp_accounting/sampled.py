@@ -12,9 +12,7 @@ from lastiterate.adapters.dp_accounting.parts import parts_of
 from lastiterate.adapters.dp_accounting.profiles import NoPrivacy, amplified
 from lastiterate.adapters.dp_accounting.refusals import UnsupportedEvent
 from lastiterate.adapters.dp_accounting.single import SINGLE
-from lastiterate.errors import UNIT, checked_count, checked_number
-from lastiterate.numerics.rounding import up
-from lastiterate.privacy.adjacency import (
+from lastiterate.curves.adjacency import (
     ADD_OR_REMOVE_ONE,
     FIXED_SIZE,
     POISSON,
@@ -22,10 +20,12 @@ from lastiterate.privacy.adjacency import (
     Adjacency,
     Sampling,
 )
-from lastiterate.privacy.compose import Counted, compose_counted
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.subsampled import subsampled_gaussian
+from lastiterate.curves.compose import Counted, compose_counted
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.notion import Notion
+from lastiterate.curves.subsampled import subsampled_gaussian
+from lastiterate.errors import UNIT, checked_count, checked_number
+from lastiterate.numerics.rounding import up
 
 _INSIDE = (dp.GaussianDpEvent, dp.LaplaceDpEvent)
 

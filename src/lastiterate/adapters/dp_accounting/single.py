@@ -11,13 +11,13 @@ import numpy as np
 from lastiterate.adapters.dp_accounting.profiles import NoPrivacy, laplace, pure, randomized_response
 from lastiterate.adapters.dp_accounting.refusals import UnsupportedEvent
 from lastiterate.adapters.dp_accounting.relations import records_apart
+from lastiterate.curves.adjacency import ADD_OR_REMOVE_ONE, Adjacency
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.notion import Notion
+from lastiterate.curves.present_or_absent import present_or_absent
+from lastiterate.curves.renyi import DEFAULT_ORDERS, RenyiDP
 from lastiterate.errors import FINITE, NON_NEGATIVE, UNIT, checked_array, checked_count, checked_lists, checked_number
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, Adjacency
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.notion import Notion
-from lastiterate.privacy.present_or_absent import present_or_absent
-from lastiterate.privacy.renyi import DEFAULT_ORDERS, RenyiDP
 
 _ACCURATE = 1e-9  # what probabilities may add up to besides 1
 

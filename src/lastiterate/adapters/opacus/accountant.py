@@ -19,9 +19,9 @@ from lastiterate.adapters.opacus.setup import Setup, set_up_by_caller
 from lastiterate.adapters.opacus.state import Span, StepHistory, history_from
 from lastiterate.adapters.opacus.steps import check_multiplier, same
 from lastiterate.adapters.opacus.trusted import TRUSTED, SeenStep
-from lastiterate.algorithms.run import Run
+from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.errors import InvalidInput, PrivacyLeak, Unavailable, must_be
-from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.runs.run import Run
 from lastiterate.torch.trusted import check_all
 
 

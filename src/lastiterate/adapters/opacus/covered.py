@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from lastiterate.algorithms.arithmetic import EXACT
-from lastiterate.algorithms.batches import Cyclic, FullBatch, Poisson, Shuffled
-from lastiterate.algorithms.noise import OnGradientSum
-from lastiterate.algorithms.per_step import extremes, spread
-from lastiterate.algorithms.run import Run, checked_run
 from lastiterate.errors import InvalidInput
+from lastiterate.runs.arithmetic import EXACT
+from lastiterate.runs.batches import Cyclic, FullBatch, Poisson, Shuffled
+from lastiterate.runs.noise import OnGradientSum
+from lastiterate.runs.per_step import extremes, spread
+from lastiterate.runs.run import Run, checked_run
 
 _BATCHES = (Poisson, Shuffled, Cyclic, FullBatch)
 _ROOM = 1e-5  # Opacus clips at max_grad_norm·norm/(norm + 1e-6), in single precision

@@ -12,14 +12,14 @@ from lastiterate.adapters.opacus.covered import covered
 from lastiterate.adapters.opacus.loaders import batches_of, dealer_of
 from lastiterate.adapters.opacus.steps import check_setup, check_step, check_weights, divisor_of, norm_of, same
 from lastiterate.adapters.opacus.updates import executed_by
-from lastiterate.algorithms.batches import Poisson
-from lastiterate.algorithms.domains import Unbounded
-from lastiterate.algorithms.losses import Loss, network
-from lastiterate.algorithms.noise import OnGradientSum
-from lastiterate.algorithms.per_step import checked_per_step, times
-from lastiterate.algorithms.run import Run
+from lastiterate.curves.adjacency import ADD_OR_REMOVE_ONE, ZERO_OUT, Adjacency
 from lastiterate.errors import POSITIVE, InvalidInput, checked_count
-from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, ZERO_OUT, Adjacency
+from lastiterate.runs.batches import Poisson
+from lastiterate.runs.domains import Unbounded
+from lastiterate.runs.losses import Loss, network
+from lastiterate.runs.noise import OnGradientSum
+from lastiterate.runs.per_step import checked_per_step, times
+from lastiterate.runs.run import Run
 
 
 def run_of(

@@ -14,10 +14,10 @@ from lastiterate.accounting.account import account, account_by
 from lastiterate.accounting.report import Report
 from lastiterate.adapters.opacus.steps import norm_of
 from lastiterate.adapters.opacus.updates import executed_by
-from lastiterate.algorithms.arithmetic import STRAYING, Arithmetic
-from lastiterate.algorithms.optimizers import SGD
-from lastiterate.algorithms.per_step import extremes
-from lastiterate.algorithms.run import Run
+from lastiterate.runs.arithmetic import STRAYING, Arithmetic
+from lastiterate.runs.optimizers import SGD
+from lastiterate.runs.per_step import extremes
+from lastiterate.runs.run import Run
 from lastiterate.theorems.catalogue import OF_EVERY_ITERATE
 from lastiterate.theorems.evidence import About
 

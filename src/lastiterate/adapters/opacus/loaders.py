@@ -9,8 +9,8 @@ from opacus.utils.uniform_sampler import UniformWithReplacementSampler
 from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, RandomSampler, SequentialSampler
 
 from lastiterate.adapters.opacus.steps import same
-from lastiterate.algorithms.batches import Batches, Cyclic, FullBatch, Poisson, Shuffled
 from lastiterate.errors import InvalidInput
+from lastiterate.runs.batches import Batches, Cyclic, FullBatch, Poisson, Shuffled
 from lastiterate.torch.loaders import in_passes, lists_ahead, passes_of
 from lastiterate.torch.watched import LoaderWatch, unwatched, watch_batches
 

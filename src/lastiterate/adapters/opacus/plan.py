@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from lastiterate.adapters.opacus.steps import same
-from lastiterate.algorithms.batches import Poisson
-from lastiterate.algorithms.noise import OnGradientSum
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import POSITIVE, InvalidInput, checked_number
+from lastiterate.runs.batches import Poisson
+from lastiterate.runs.noise import OnGradientSum
+from lastiterate.runs.run import Run
 
 
 def check_rate(run: Run, rate: float) -> None:

@@ -18,8 +18,8 @@ from torch.utils.data import DataLoader, default_collate
 
 from lastiterate.adapters.opacus.loaders import check_batches, dealer_of, watch_of
 from lastiterate.adapters.opacus.steps import check_setup, same, seen_records
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput
+from lastiterate.runs.run import Run
 from lastiterate.torch.loaders import generator_of
 from lastiterate.torch.seeded import SeedWatch
 

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from lastiterate.adapters.opacus.circumstances import Circumstances
-from lastiterate.algorithms.encode import run_from_dict, run_to_dict
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import POSITIVE, RATE, InvalidInput, checked_count, checked_number
+from lastiterate.runs.encode import run_from_dict, run_to_dict
+from lastiterate.runs.run import Run
 
 Span = tuple[float, float, int]
 """Noise multiplier, sample rate, and so many steps: as Opacus' accountants write it."""

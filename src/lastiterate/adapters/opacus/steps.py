@@ -15,10 +15,10 @@ from opacus.optimizers import (
 )
 
 from lastiterate.adapters.opacus.updates import Executed, as_written, executed_by
-from lastiterate.algorithms.optimizers import OtherOptimizer
-from lastiterate.algorithms.per_step import at_step
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import InvalidInput, must_be
+from lastiterate.runs.optimizers import OtherOptimizer
+from lastiterate.runs.per_step import at_step
+from lastiterate.runs.run import Run
 
 _PLAIN = (DPOptimizer, DPOptimizerFastGradientClipping)
 _PER_LAYER = (DPPerLayerOptimizer, SimpleDistributedPerLayerOptimizer)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from lastiterate.algorithms.optimizers import SGD, Optimizer, OtherOptimizer
+from lastiterate.runs.optimizers import SGD, Optimizer, OtherOptimizer
 from lastiterate.torch.optimizers import optimizer_of_group
 
 

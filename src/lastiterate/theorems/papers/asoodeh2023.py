@@ -13,15 +13,15 @@ from operator import attrgetter
 import numpy as np
 from scipy.special import gammaincc, ndtri
 
-from lastiterate.algorithms.per_step import extremes
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.profile import Profile
 from lastiterate.errors import INSIDE_UNIT, checked_number
 from lastiterate.facts import Fact, fact
 from lastiterate.mixing.contraction import CurvedContraction, linear_contraction
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import log_gap_above, log_gap_below, threshold_above
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.profile import Profile
+from lastiterate.runs.per_step import extremes
+from lastiterate.runs.process import Process
 from lastiterate.theorems.assumptions import BOUNDED
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.features import (

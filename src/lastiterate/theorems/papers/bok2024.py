@@ -13,14 +13,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from operator import attrgetter
 
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.adjacency import POISSON, REPLACE_ONE
+from lastiterate.curves.compose import compose_counted
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.ladder import Ladder, rungs
+from lastiterate.curves.notion import Notion
 from lastiterate.mixing.table import Quick
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.adjacency import POISSON, REPLACE_ONE
-from lastiterate.privacy.compose import compose_counted
-from lastiterate.privacy.gaussian import GaussianDP
-from lastiterate.privacy.ladder import Ladder, rungs
-from lastiterate.privacy.notion import Notion
+from lastiterate.runs.process import Process
 from lastiterate.theorems.assumptions import BOUNDED, CONTRACTING, LONG_ENOUGH, NONEXPANSIVE
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.features import (

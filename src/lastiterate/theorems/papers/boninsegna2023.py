@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.renyi import RenyiDP
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.renyi import RenyiDP
+from lastiterate.runs.process import Process
 from lastiterate.theorems.assumptions import NONEXPANSIVE
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.features import ANY_MAP, ANY_NEIGHBOURS, FIXED_ORDER, UNEVEN_BATCHES

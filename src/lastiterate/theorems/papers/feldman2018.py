@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.renyi import RenyiDP
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.renyi import RenyiDP
+from lastiterate.runs.process import Process
 from lastiterate.theorems.assumptions import NONEXPANSIVE, ONE_PASS
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.features import ANY_MAP, ANY_NEIGHBOURS, FIXED_ORDER, IN_ORDER

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.facts import Fact, fact
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.gaussian import GaussianDP
+from lastiterate.runs.process import Process
 from lastiterate.shift.amplification import amplification
 from lastiterate.theorems.assumptions import BOUNDED, FINITE_LIPSCHITZ
 from lastiterate.theorems.evidence import Evidence

@@ -10,11 +10,11 @@ from operator import attrgetter
 
 import numpy as np
 
-from lastiterate.algorithms.process import Process
+from lastiterate.curves.renyi import DEFAULT_ORDERS, RenyiDP
 from lastiterate.facts import Fact, fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
-from lastiterate.privacy.renyi import DEFAULT_ORDERS, RenyiDP
+from lastiterate.runs.process import Process
 from lastiterate.theorems import features
 from lastiterate.theorems.assumptions import CONTRACTING
 from lastiterate.theorems.evidence import Evidence

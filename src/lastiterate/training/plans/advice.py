@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from lastiterate.accounting.calibrate import calibrate
-from lastiterate.algorithms.batches import FixedSize
-from lastiterate.algorithms.batches.same_rate import drawn_otherwise
-from lastiterate.algorithms.run import Run
 from lastiterate.errors import LastIterateError, worded
+from lastiterate.runs.batches import FixedSize
+from lastiterate.runs.batches.same_rate import drawn_otherwise
+from lastiterate.runs.run import Run
 from lastiterate.training.plans.choose import chosen_plan
 from lastiterate.training.plans.goal import Goal
 from lastiterate.training.plans.plan import Plan

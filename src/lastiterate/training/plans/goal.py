@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from lastiterate.algorithms.losses import Loss
+from lastiterate.curves.adjacency import Adjacency
 from lastiterate.errors import worded
 from lastiterate.numerics.normal_gap import shift_below
-from lastiterate.privacy.adjacency import Adjacency
+from lastiterate.runs.losses import Loss
 from lastiterate.training.plans.guesses import clip_of, columns_of, guess_of
 from lastiterate.training.plans.plan import Plan, Way, Wishes
 from lastiterate.training.plans.problem import Problem

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from lastiterate.algorithms.losses import Loss
 from lastiterate.errors import Interval, Unavailable, checked_number
+from lastiterate.runs.losses import Loss
 from lastiterate.training.plans.problem import Guess
 
 CLIP = 0.3  # of the norm of a row, or of the longest gradient: small clips do best, by what was tried on simulated problems

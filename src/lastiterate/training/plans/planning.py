@@ -7,8 +7,7 @@ from typing import Any
 
 from lastiterate.accounting.account import account
 from lastiterate.accounting.calibrate import calibrate
-from lastiterate.algorithms.losses import Loss
-from lastiterate.algorithms.named import names_arguments
+from lastiterate.curves.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.errors import (
     INSIDE_UNIT,
     POSITIVE,
@@ -19,8 +18,9 @@ from lastiterate.errors import (
     must_be,
     shown,
 )
-from lastiterate.privacy.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.progress import tracked
+from lastiterate.runs.losses import Loss
+from lastiterate.runs.named import names_arguments
 from lastiterate.training.plans.choose import error_with, preference, several_plans, steadiness
 from lastiterate.training.plans.duration import seconds_of
 from lastiterate.training.plans.goal import Goal

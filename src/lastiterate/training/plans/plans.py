@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, overload
 
 from lastiterate.accounting.report import Report
-from lastiterate.algorithms.encode import run_to_dict
-from lastiterate.algorithms.run import Run
 from lastiterate.digits import above
 from lastiterate.display import bullets, card, folded, headline, lines, summary, table
 from lastiterate.errors import POSITIVE, checked_number, worded
 from lastiterate.plots import draw_frontier
+from lastiterate.runs.encode import run_to_dict
+from lastiterate.runs.run import Run
 from lastiterate.training.plans.advice import advice
 from lastiterate.training.plans.choose import chosen_plan
 from lastiterate.training.plans.goal import Goal

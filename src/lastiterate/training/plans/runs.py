@@ -6,15 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from lastiterate.algorithms.batches import BallsAndBins, Batches, FullBatch, Poisson, Shuffled
-from lastiterate.algorithms.kinds import kind_named
-from lastiterate.algorithms.losses import Loss
-from lastiterate.algorithms.noise import Noise, OnGradientSum, OnMeanGradient
-from lastiterate.algorithms.optimizers import SGD
-from lastiterate.algorithms.released import AVERAGE, LAST
-from lastiterate.algorithms.run import Run
+from lastiterate.curves.adjacency import ADD_OR_REMOVE_ONE, Adjacency
 from lastiterate.errors import InvalidInput
-from lastiterate.privacy.adjacency import ADD_OR_REMOVE_ONE, Adjacency
+from lastiterate.runs.batches import BallsAndBins, Batches, FullBatch, Poisson, Shuffled
+from lastiterate.runs.kinds import kind_named
+from lastiterate.runs.losses import Loss
+from lastiterate.runs.noise import Noise, OnGradientSum, OnMeanGradient
+from lastiterate.runs.optimizers import SGD
+from lastiterate.runs.released import AVERAGE, LAST
+from lastiterate.runs.run import Run
 from lastiterate.training.plans.guesses import PULL, clip_of
 from lastiterate.training.plans.plan import Plan, Way
 

@@ -1,0 +1,220 @@
+"""What every privacy notion answers, and in terms of what."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lastiterate.curves.adjacency import Adjacency
+from lastiterate.curves.conversions import profile_to_tradeoff
+from lastiterate.display import summary
+from lastiterate.errors import (
+    ABOVE_ONE,
+    INSIDE_UNIT,
+    MU,
+    NON_NEGATIVE,
+    UNIT,
+    InvalidInput,
+    Unavailable,
+    checked_array,
+    checked_count,
+    checked_number,
+)
+from lastiterate.facts import Fact
+from lastiterate.numerics.arrays import Floats, like_input
+from lastiterate.numerics.roots import FARTHEST, decreasing_root
+from lastiterate.numerics.rounding import up
+
+_SMALLEST_DELTA = 5e-324  # the least float above 0: a δ that underflows must not become 0
+
+
+class Notion(ABC):
+    """A privacy guarantee for every pair of neighbouring data sets, in both orders.
+
+    All answers are on the safe side: `epsilon` and `delta` are upper bounds, `tradeoff` is a lower bound. `caveats`: known
+    defects of the execution that it is about, for which it does not hold.
+    """
+
+    adjacency: Adjacency
+    caveats: tuple[Fact, ...] = ()
+
+    def __repr__(self) -> str:
+        return summary(self, self._said(), str(self.adjacency.unit()))
+
+    def _said(self) -> str:
+        """Its numbers in a few words, where there are few."""
+        return ""
+
+    @abstractmethod
+    def _log_delta(self, epsilons: Floats) -> Floats:
+        """log δ(ε), rounded up, for a flat array of ε ≥ 0."""
+
+    def _epsilon(self, log_deltas: Floats) -> Floats:
+        """The least ε with δ(ε) ≤ δ, rounded up, ∞ where there is none, for a flat array of log δ."""
+        high = np.full_like(log_deltas, 1.0)
+        while (short := (self._log_delta(high) > log_deltas) & (high < FARTHEST)).any():
+            high = np.where(short, 2 * high, high)
+        if (high >= FARTHEST).all() and (self._log_delta(high) > log_deltas).all():
+            return np.full_like(log_deltas, np.inf)
+        root = decreasing_root(lambda x: self._log_delta(x) - log_deltas, np.zeros_like(high), high)
+        return np.where(self._log_delta(root) <= log_deltas, root, np.inf)
+
+    def epsilon_estimate(self, log_delta: float) -> float:
+        """A quick ESTIMATE of ε(δ), to steer a search, never to report; 0 where there is no quick way to say."""
+        return 0.0
+
+    def log_delta_estimate(self, epsilon: float) -> float:
+        """A quick ESTIMATE of log δ(ε), to steer a search, never to report; nan where there is no quick way to say."""
+        return np.nan
+
+    def _rdp(self, orders: Floats) -> Floats:
+        raise Unavailable("no_renyi_divergences", of=type(self).__name__)
+
+    def epsilon(self, delta: ArrayLike) -> Any:
+        """The least ε for which the guarantee implies (ε, δ)-differential privacy."""
+        deltas = checked_array("delta", delta, INSIDE_UNIT)
+        return like_input(self._epsilon(np.log(deltas).ravel()), delta)
+
+    def delta(self, epsilon: ArrayLike) -> Any:
+        """The least δ for which the guarantee implies (ε, δ)-differential privacy."""
+        epsilons = checked_array("epsilon", epsilon, NON_NEGATIVE)
+        logs = self._log_delta(epsilons.ravel())
+        # e^x may round to 0 or down; δ = 0 is a much stronger claim, made only where log δ = −∞.
+        rounded_up = np.maximum(np.exp(logs) * (1 + 4e-16 + 2.3e-16 * np.minimum(np.abs(logs), 800.0)), _SMALLEST_DELTA)
+        return like_input(np.where(np.isneginf(logs), 0.0, np.minimum(rounded_up, 1.0)), epsilon)
+
+    def tradeoff(self, type_i_error: ArrayLike) -> Any:
+        """A lower bound on the type II error of every test that distinguishes adjacent data sets at this type I error."""
+        errors = checked_array("type_i_error", type_i_error, UNIT)
+        return like_input(self._tradeoff(errors.ravel()), type_i_error)
+
+    def _tradeoff(self, type_i_errors: Floats) -> Floats:
+        """Any set of ε gives a lower bound, so a table will do."""
+        return np.maximum(profile_to_tradeoff(*self._table, type_i_errors) - 1e-15, 0.0)
+
+    @cached_property
+    def _table(self) -> tuple[Floats, Floats]:
+        largest = min(float(self._epsilon(np.array([np.log(1e-14)]))[0]), 700.0)
+        epsilons = largest * np.linspace(0.0, 1.0, 257) ** 1.5
+        return epsilons, up(np.exp(self._log_delta(epsilons)), operations=50)
+
+    def rdp(self, order: ArrayLike) -> Any:
+        """The Rényi divergence bound at this order, in both directions."""
+        orders = checked_array("order", order, ABOVE_ONE)
+        return like_input(self._rdp(orders.ravel()), order)
+
+    def as_notion(self) -> Notion:
+        """The guarantee itself, for whatever is derived from it; an error if it has a caveat."""
+        return self
+
+    def relabelled(self, adjacency: Adjacency) -> Notion:
+        """The same curve under another adjacency: for theorems whose proof covers that one."""
+        if adjacency is self.adjacency:
+            return self
+        other = copy(self)
+        object.__setattr__(other, "adjacency", adjacency)
+        return other
+
+    def after(self, mu: float) -> Notion:
+        """Together with an earlier mu-GDP release; this guarantee must hold for every outcome of that."""
+        return self.as_notion() if checked_number("mu", mu, MU) == 0 else self.as_notion()._after(mu)
+
+    def _after(self, mu: float) -> Notion:
+        """The same, for mu > 0: a kind that knows better says so."""
+        from lastiterate.curves.after import AfterGaussian
+
+        return AfterGaussian(self, mu)
+
+    def group(self, size: int) -> Notion:
+        """The guarantee for groups of up to `size` records: size·μ for μ-GDP, and exact for other notions.
+
+        This guarantee must hold for all data sets in between, which may have up to `size` records less if records are zeroed
+        out or removed. A run with `user_records` ensures that.
+        """
+        from lastiterate.curves.group import of_group
+
+        return of_group(self.as_notion(), size)
+
+    def compose(self, times: int) -> Notion:
+        """This guarantee `times` times over, adaptively."""
+        from lastiterate.curves.compose import compose_counted
+
+        return compose_counted(((self.as_notion(), checked_count("times", times)),))
+
+
+def refuse_caveats(caveats: tuple[Fact, ...]) -> None:
+    """Raise if a guarantee has caveats: it does not hold, and nothing follows from it."""
+    if caveats:
+        raise InvalidInput("guarantee_with_caveat", field="guarantees", caveat=caveats[0])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WithCaveats(Notion):
+    """What would be guaranteed if an execution had no defects: it answers with numbers, and nothing is derived from it.
+
+    Composition, groups, other adjacencies, selections and exports read the curve through `as_notion` or the methods below,
+    all of which refuse: a derivation that forgets to ask for caveats fails instead of losing them.
+    """
+
+    _proved: Notion
+    caveats: tuple[Fact, ...]
+
+    @property
+    def adjacency(self) -> Adjacency:  # type: ignore[override]
+        return self._proved.adjacency
+
+    def __repr__(self) -> str:
+        return summary(self, *map(str, self.caveats), repr(self._proved))
+
+    def epsilon(self, delta: ArrayLike) -> Any:
+        return self._proved.epsilon(delta)
+
+    def delta(self, epsilon: ArrayLike) -> Any:
+        return self._proved.delta(epsilon)
+
+    def tradeoff(self, type_i_error: ArrayLike) -> Any:
+        return self._proved.tradeoff(type_i_error)
+
+    def rdp(self, order: ArrayLike) -> Any:
+        return self._proved.rdp(order)
+
+    def epsilon_estimate(self, log_delta: float) -> float:
+        return self._proved.epsilon_estimate(log_delta)
+
+    def log_delta_estimate(self, epsilon: float) -> float:
+        return self._proved.log_delta_estimate(epsilon)
+
+    def as_notion(self) -> Notion:
+        refuse_caveats(self.caveats)
+        return self._proved
+
+    def relabelled(self, adjacency: Adjacency) -> Notion:
+        return self.as_notion().relabelled(adjacency)
+
+    def _log_delta(self, epsilons: Floats) -> Floats:
+        return self.as_notion()._log_delta(epsilons)
+
+    def _epsilon(self, log_deltas: Floats) -> Floats:
+        return self.as_notion()._epsilon(log_deltas)
+
+    def _tradeoff(self, type_i_errors: Floats) -> Floats:
+        return self.as_notion()._tradeoff(type_i_errors)
+
+    def _rdp(self, orders: Floats) -> Floats:
+        return self.as_notion()._rdp(orders)
+
+
+def with_caveats(notion: Notion, caveats: tuple[Fact, ...]) -> Notion:
+    """Return `notion` marked with these caveats; `notion` itself if there are none."""
+    return WithCaveats(notion, caveats) if caveats else notion
+
+
+def without_caveats(notion: Notion) -> Notion:
+    """Return the curve behind the caveats, for certificates and pages that state them."""
+    return notion._proved if isinstance(notion, WithCaveats) else notion

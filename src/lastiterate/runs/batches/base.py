@@ -1,0 +1,225 @@
+"""How records are dealt to the steps: what every kind of batches has to say of itself."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lastiterate.curves.adjacency import FIXED_SIZE, REPLACE_ONE, ZERO_OUT, Adjacency, Sampling
+from lastiterate.errors import checked_count, must_be, shown
+from lastiterate.facts import Fact
+from lastiterate.numerics.arrays import Floats, Indices
+from lastiterate.numerics.randomness import Source
+from lastiterate.runs.per_step import each
+
+RARE = 1e-30  # of a batch: what is as unlikely as that, no δ feels in any number of steps
+_MOST_RECORDS = 10**15
+
+
+class Turns(Enum):
+    """At which steps a record is used. Theorems ask for this, not for the class of the batches."""
+
+    EVERY_STEP = auto()
+    FIXED_ORDER = auto()  # once an epoch, always at the same place, which is public
+    ONE_ORDER = auto()  # once an epoch, always at the same place, which is random and secret
+    NEW_ORDERS = auto()  # once an epoch, at a place that is random, secret, and new in each
+    OWN_PLACE = auto()  # once an epoch, at a place that each record draws for itself, secret, and new in each
+    FRESH = auto()  # at each step by chance, independently of all others
+
+
+SHUFFLED = (Turns.ONE_ORDER, Turns.NEW_ORDERS)
+SECRET_PLACES = (*SHUFFLED, Turns.OWN_PLACE)
+ONCE_AN_EPOCH = (Turns.FIXED_ORDER, *SECRET_PLACES)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large batches are. The gradient sum of a batch with the record is divided by `divisor`, or by more.
+
+    `smallest_share`, `largest_share`: a batch, over what its own sum is divided by. `levels`: how likely it is that a sum is
+    divided by more, whatever the data: (`divisor` over that, probability), from 1 on. `last`: those of the last batch of
+    each epoch, where it is smaller.
+    """
+
+    divisor: float
+    smallest_share: float = 1.0
+    largest_share: float = 1.0
+    levels: tuple[tuple[float, float], ...] = ((1.0, 1.0),)
+    last: Sizes | None = None
+
+
+class Batches(ABC):
+    """A kind of batches: all that the rest of the library knows about it, it says here.
+
+    `kind` is its name in files and facts, `called` in sentences.
+    """
+
+    kind: ClassVar[str]
+    called: ClassVar[str]
+    records: int
+
+    @property
+    @abstractmethod
+    def described(self) -> str:
+        """In a few words, with its numbers."""
+
+    @property
+    @abstractmethod
+    def turns(self) -> Turns:
+        """At which steps a record is used."""
+
+    @abstractmethod
+    def inclusion(self, steps: int) -> Floats:
+        """For each step, how likely it is to see the record; in a fixed order, a record that the last step sees."""
+
+    @property
+    @abstractmethod
+    def divisor(self) -> float:
+        """What the sum of the batch's gradients is divided by, at least."""
+
+    @abstractmethod
+    def batch(self, step: int, source: Source, order: Indices | None) -> Indices:
+        """The records of this step, counted from 0."""
+
+    def order(self, step: int, source: Source, before: Any) -> Any:
+        """The order of all records at this step, given the one before: the only thing that a trainer remembers."""
+        return None
+
+    def allows_order(self, order: Any) -> bool:
+        """Whether `order` could have returned this array of whole numbers."""
+        return np.array_equal(np.sort(order), np.arange(self.records))
+
+    def place(self, record: Any) -> Any:
+        """At which step of an epoch a record is used, or several; the same for all where that is by chance."""
+        return 0 * record
+
+    def divisor_of(self, count: int) -> float:
+        """What the gradient sum of a batch of so many records is divided by."""
+        return self.divisor
+
+    def also_promised(self, on_sum: bool) -> tuple[Fact, ...]:
+        """What a run assumes of it besides its kind, with noise on the sum of gradients or after its division."""
+        return ()
+
+    @property
+    def largest(self) -> int:
+        """The largest number of records that a batch can have."""
+        return self.records
+
+    @property
+    def per_epoch(self) -> int:
+        """Steps in one pass over the data."""
+        return 1
+
+    @property
+    def last_size(self) -> int:
+        """Records in the last batch of an epoch."""
+        return self.largest
+
+    @property
+    def other_sizes(self) -> Sequence[int]:
+        """All batch sizes that this kind can have, in order; of random ones, on average."""
+        return range(1, self.records + 1)
+
+    @abstractmethod
+    def resized(self, size: int) -> Batches:
+        """The same kind with one of these sizes."""
+
+    def size_at(self, step: int) -> int | None:
+        """Records in the batch of this step, counted from 0; None where that is by chance."""
+        if not self.constant_size:
+            return None
+        return self.last_size if (step + 1) % self.per_epoch == 0 else self.largest
+
+    @property
+    def uneven(self) -> bool:
+        """Whether the last batch of each epoch is smaller than the others."""
+        return False
+
+    @property
+    def unused(self) -> int:
+        """So many records, the last, no step ever uses."""
+        return 0
+
+    def pattern(self, usual: float, last: float | None, steps: int) -> Floats:
+        """One entry per step; another at the last step of each epoch, where it is another."""
+        if last is None or last == usual or steps < self.per_epoch:
+            return always(usual, steps)
+        values = np.full(steps, usual)
+        values[self.per_epoch - 1 :: self.per_epoch] = last
+        return values
+
+    constant_size: ClassVar[bool] = True
+    """Whether no batch has a random number of records."""
+
+    own_mean: ClassVar[bool] = False
+    """Whether sums are divided by the size of the batch as it was drawn, so that noise on a sum would shrink with it."""
+
+    adjacencies: ClassVar[tuple[Adjacency, ...]] = (REPLACE_ONE, ZERO_OUT)
+    """Which neighbours there can be, if the batches of all other records are to stay as they are."""
+
+    other_neighbours: ClassVar[str] = "records_would_move"
+    """The code of the error that says why there are no others, and what to do."""
+
+    sampling: ClassVar[Sampling] = FIXED_SIZE
+    """Of turns that are FRESH: what a batch with the record is compared with, without it or with another in its place."""
+
+    @property
+    def sizes(self) -> Sizes:
+        """Of every batch there can be."""
+        return Sizes(self.divisor)
+
+    def sizes_under(self, on_sum: bool) -> Sizes:
+        """The same, with noise on the sum, which is then divided by one number at all steps, or after the division."""
+        return self.sizes
+
+    def usual_sizes(self, log_probability: float) -> Sizes:
+        """Of all batches but those that are drawn with at most this probability."""
+        return self.sizes
+
+    def sampled_change(
+        self, change: Floats | float, bound: Floats | float, sizes: Sizes, adjacency: Adjacency
+    ) -> Floats | float:
+        """How far apart the gradient sums of a batch with the record, with its neighbour and without either may be.
+
+        `change` is how far apart the gradients of two records can be, `bound` how long one can be.
+        """
+        return change if adjacency.replaces else each(np.maximum, change, bound)
+
+    @property
+    def random(self) -> bool:
+        """Whether the law of sampling compares batches with and without the record."""
+        return self.turns is Turns.FRESH
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether each record has a secret place in an epoch."""
+        return self.turns in SECRET_PLACES
+
+    @property
+    def reshuffled(self) -> bool:
+        """Whether each epoch has an order of its own, or places of its own."""
+        return self.turns in (Turns.NEW_ORDERS, Turns.OWN_PLACE)
+
+    @property
+    def passes(self) -> bool:
+        """Whether each record is used once an epoch."""
+        return self.turns in ONCE_AN_EPOCH
+
+
+def checked_records(records: int) -> int:
+    """So that places in the data can be counted in 64 bits."""
+    count = checked_count("records", records)
+    if count > _MOST_RECORDS:
+        raise must_be("records", f"at most {_MOST_RECORDS:g}", shown(records))
+    return count
+
+
+def always(probability: float, steps: int) -> Floats:
+    """The same at every step, stored once."""
+    return np.broadcast_to(probability, steps)

@@ -1,0 +1,124 @@
+"""Batches that every record joins by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from lastiterate.curves.adjacency import ADD_OR_REMOVE_ONE, POISSON, REPLACE_ONE, ZERO_OUT, Adjacency, Sampling
+from lastiterate.errors import Interval, checked_number, worded
+from lastiterate.numerics.arrays import Floats, Indices
+from lastiterate.numerics.randomness import Source, coins
+from lastiterate.numerics.tails import binomial_levels, binomial_range
+from lastiterate.runs.batches.base import Batches, Sizes, Turns, always, checked_records
+from lastiterate.runs.named import names_arguments
+from lastiterate.runs.per_step import each
+
+_RATE = Interval(1e-12, 1.0, low_included=True, high_included=True)
+
+
+@dataclass(frozen=True)
+class _Independent(Batches):
+    """At each step every record joins independently with probability `rate`."""
+
+    records: int
+    rate: float
+    called: ClassVar[str] = "Poisson batches"
+    constant_size: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "records", checked_records(self.records))
+        object.__setattr__(self, "rate", checked_number("rate", self.rate, _RATE))
+
+    @property
+    def turns(self) -> Turns:
+        return Turns.FRESH
+
+    def others(self, log_probability: float) -> tuple[int, int]:
+        """The least and the greatest number of other records in a batch, but for this probability."""
+        return binomial_range(self.records - 1, self.rate, log_probability)
+
+    @property
+    def per_epoch(self) -> int:
+        return max(1, round(1 / self.rate))
+
+    def resized(self, size: int) -> _Independent:
+        return replace(self, rate=size / self.records)
+
+    def inclusion(self, steps: int) -> Floats:
+        return always(self.rate, steps)
+
+    def batch(self, step: int, source: Source, order: Indices | None) -> Indices:
+        return np.flatnonzero(coins(source, self.records, self.rate))
+
+
+@names_arguments
+@dataclass(frozen=True)
+class Poisson(_Independent):
+    """Each step includes every record independently with probability `rate`; gradient sums are divided by rate·records."""
+
+    kind: ClassVar[str] = "poisson"
+    sampling: ClassVar[Sampling] = POISSON
+    adjacencies: ClassVar[tuple[Adjacency, ...]] = (REPLACE_ONE, ZERO_OUT, ADD_OR_REMOVE_ONE)
+
+    @property
+    def described(self) -> str:
+        return worded("poisson_described", rate=self.rate, records=self.records)
+
+    @property
+    def divisor(self) -> float:
+        return self.rate * self.records
+
+    @property
+    def sizes(self) -> Sizes:
+        return Sizes(self.divisor, float(self.rate == 1), 1.0 / self.rate)
+
+    def usual_sizes(self, log_probability: float) -> Sizes:
+        fewest, most = self.others(log_probability)
+        return Sizes(self.divisor, fewest / self.divisor, (most + 1) / self.divisor)
+
+    def sampled_change(
+        self, change: Floats | float, bound: Floats | float, sizes: Sizes, adjacency: Adjacency
+    ) -> Floats | float:
+        """Divided by a constant: the record's own gradient, and if it is replaced, that of its neighbour as well."""
+        return each(lambda c: 2 * c, bound) if adjacency.replaces else bound
+
+
+@names_arguments
+@dataclass(frozen=True)
+class PoissonMean(_Independent):
+    """Like `Poisson`, but gradient sums are divided by the size of the batch; an empty batch adds only noise."""
+
+    kind: ClassVar[str] = "poisson_mean"
+    own_mean: ClassVar[bool] = True
+    adjacencies: ClassVar[tuple[Adjacency, ...]] = (REPLACE_ONE,)
+    other_neighbours: ClassVar[str] = "divisor_would_change"
+
+    @property
+    def described(self) -> str:
+        return worded("poisson_mean_described", rate=self.rate, records=self.records)
+
+    @property
+    def divisor(self) -> float:
+        return 1.0
+
+    def divisor_of(self, count: int) -> float:
+        return float(max(count, 1))
+
+    @property
+    def sizes(self) -> Sizes:
+        return Sizes(1.0, float(self.rate == 1))
+
+    def usual_sizes(self, log_probability: float) -> Sizes:
+        fewest, most = self.others(log_probability)
+        levels = binomial_levels(self.records - 1, self.rate, fewest, most)
+        shares = tuple(((fewest + 1) / (others + 1), probability) for others, probability in levels)
+        return Sizes(float(fewest + 1), float(fewest > 0), levels=shares)
+
+    def sampled_change(
+        self, change: Floats | float, bound: Floats | float, sizes: Sizes, adjacency: Adjacency
+    ) -> Floats | float:
+        """It is compared with the mean of the others, and with nothing where there may be none."""
+        return each(np.maximum, change, bound) if sizes.divisor == 1 else change

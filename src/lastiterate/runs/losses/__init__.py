@@ -1,0 +1,14 @@
+"""What is known of the loss of one record. Each function returns facts, and only true ones."""
+
+from lastiterate.runs.losses.given import general, network
+from lastiterate.runs.losses.loss import Loss
+from lastiterate.runs.losses.margins import logistic, smooth_hinge
+from lastiterate.runs.losses.pull import PullLimit
+from lastiterate.runs.losses.residuals import huber, ridge
+from lastiterate.runs.losses.several_classes import softmax
+
+__all__ = ["Loss", "PullLimit", "general", "huber", "logistic", "network", "ridge", "smooth_hinge", "softmax"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,101 @@
+"""A number, or one number for each step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lastiterate.errors import Interval, InvalidInput, checked_array, must_be
+from lastiterate.numerics.arrays import Floats
+from lastiterate.runs.schedules import NamedSchedule, Scheduled
+
+PerStep = float | tuple[float, ...]
+
+
+def checked_per_step(name: str, value: Any, within: Interval) -> PerStep:
+    """`value` as a float, or as a tuple of floats, each inside `within`. A schedule waits for its run, as it is."""
+    if isinstance(value, NamedSchedule | Scheduled):
+        return value  # type: ignore[return-value]
+    array = checked_array(name, value, within)
+    if array.ndim == 0:
+        return float(array)
+    if array.ndim != 1 or array.size == 0:
+        raise InvalidInput("not_per_step", field=name, shape=array.shape)
+    return tuple(array.tolist())
+
+
+def over_run(name: str, value: Any, steps: int, per_epoch: int) -> Any:
+    """The same for a run of so many steps: a schedule becomes one number for each of them."""
+    schedule = value.schedule if isinstance(value, Scheduled) else value
+    if not isinstance(schedule, NamedSchedule):
+        return value
+    found = schedule.resolved(steps, per_epoch)
+    if not min(found) > 0:
+        raise must_be(name, "> 0 at every step", f"{min(found):g} from {schedule.described}")
+    return found
+
+
+def spread(name: str, value: PerStep, steps: int) -> Floats:
+    """One entry per step; a single number takes no memory."""
+    if isinstance(value, float):
+        return np.broadcast_to(np.float64(value), steps)
+    if len(value) != steps:
+        raise InvalidInput("wrong_length", field=name, steps=steps, got=f"{len(value)}")
+    return np.array(value)
+
+
+def at_step(value: PerStep, step: int) -> float:
+    """The entry of this step, counted from 0."""
+    return float(value if isinstance(value, float) else value[step])
+
+
+def first_steps(value: PerStep, steps: int) -> PerStep:
+    """The first so many entries; a single number stands for any number of steps."""
+    if isinstance(value, Scheduled):
+        return value.first_steps(steps)
+    return value if isinstance(value, float) else value[:steps]
+
+
+def continued(value: PerStep, more: int) -> PerStep:
+    """So many entries more, each like the last; a single number stands for any number of steps."""
+    return value if isinstance(value, float) else (*value, *[value[-1]] * more)
+
+
+def times(value: PerStep, factor: float) -> PerStep:
+    if isinstance(value, NamedSchedule | Scheduled):
+        return value.scaled(factor)
+    return value * factor if isinstance(value, float) else tuple(factor * entry for entry in value)
+
+
+def is_constant(values: Floats) -> bool:
+    """One number for every step, stored once."""
+    return values.ndim == 0 or values.strides == (0,) or values.size == 1
+
+
+def once_if_equal(values: Floats) -> Floats:
+    """The same; entries that are all equal are stored once."""
+    return np.broadcast_to(values[0], values.shape) if (values == values[0]).all() else values
+
+
+def extremes(values: Floats) -> tuple[float, float]:
+    """The least and the greatest entry; a billion equal ones are looked at once."""
+    entries = values.reshape(-1)[:1] if is_constant(values) else values
+    return float(entries.min()), float(entries.max())
+
+
+def each(function: Callable[..., Any], *values: Any) -> Floats:
+    """function(*values), one entry per step; computed and stored once where none of the values changes."""
+    arrays = [np.asarray(value, float) for value in values]
+    if not all(is_constant(array) for array in arrays):
+        return np.asarray(function(*arrays), float)
+    once = function(*(array.reshape(-1)[:1] for array in arrays))
+    return np.broadcast_to(np.asarray(once, float)[0], np.broadcast_shapes(*(array.shape for array in arrays)))
+
+
+def per_step_shown(value: PerStep) -> str:
+    """In a sentence."""
+    if isinstance(value, NamedSchedule | Scheduled):
+        return (value.schedule if isinstance(value, Scheduled) else value).described
+    return f"{value:g}" if isinstance(value, float) else f"from {min(value):g} to {max(value):g}"

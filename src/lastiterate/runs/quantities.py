@@ -1,0 +1,176 @@
+"""From the units of a run to lengths on the iterate: one function for each quantity that theorems see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lastiterate.curves.adjacency import ADD_OR_REMOVE_ONE
+from lastiterate.facts import fact
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.rounding import up
+from lastiterate.runs.batches import Sizes, Turns
+from lastiterate.runs.lipschitz import step_lipschitz
+from lastiterate.runs.per_step import each, once_if_equal, spread
+from lastiterate.runs.process import Process
+from lastiterate.runs.smooth_push import smooth_push
+from lastiterate.runs.updates import update_of
+
+if TYPE_CHECKING:
+    from lastiterate.runs.run import Run
+
+
+@dataclass(frozen=True, eq=False)
+class Quantities:
+    """Of each step of a run, as long as its batches have these sizes.
+
+    A contracting proximal map is counted into its own step, and `squeeze` is what it multiplies lengths by. Where a
+    neighbour's record contributes nothing, up to `missing` records do.
+    """
+
+    run: Run
+    sizes: Sizes
+    missing: int = 1
+
+    @property
+    def process(self) -> Process:
+        run = self.run
+        return Process(
+            batches=run.batches,
+            adjacency=run.adjacency,
+            sensitivity=self.sensitivity,
+            noise=self.noise,
+            lipschitz=each(np.multiply, self.lipschitz, self.squeeze),
+            drift=self.drift,
+            retain=self.retain,
+            sampled=self.sampled,
+            diameter=run.domain.diameter,
+            reason=run.reason(self.lipschitz, self.sizes),
+            dimension=run.domain.dimension if run.prox is None else None,
+            displacement=run.arithmetic.displacement,
+            prior_mu=run.prior_mu if self.at_once == 1 else up(self.at_once * run.prior_mu),
+            smooth=smooth_push(self) if self.at_once == 1 else fact("user_in_one_batch"),
+            levels=self.sizes.levels,
+            update=update_of(self),
+            group=run.user_records // self.at_once,
+            proximal=run.prox is not None,
+            decays=run.decay > 0,
+        )
+
+    @property
+    def at_once(self) -> int:
+        """So many records of a user push together at every step: all of them, where each batch has all records."""
+        return self.run.user_records if self.run.batches.turns is Turns.EVERY_STEP else 1
+
+    @cached_property
+    def step_sizes(self) -> Floats:
+        """The iterate's unit over that of a gradient."""
+        return spread("step_size", self.run.step_size, self.run.steps)
+
+    @cached_property
+    def divisors(self) -> Floats:
+        """What gradient sums are divided by, at least; a number of records."""
+        return self._of_each("divisor")
+
+    @cached_property
+    def shares(self) -> tuple[Floats, Floats]:
+        """The least and the greatest that a batch is of what its sum is divided by; numbers without unit.
+
+        The neighbour's may have `missing` records less, or, where a record may be added, one more than the run counts; as
+        many as a user has, if that is more.
+        """
+        least, most, user = self._of_each("smallest_share"), self._of_each("largest_share"), self.run.user_records
+        less = max(self.missing, user)
+        if not self.run.adjacency.replaces:
+            least = each(lambda share, by: np.maximum(share - less / by, 0.0), least, self.divisors)
+        if self.run.adjacency is ADD_OR_REMOVE_ONE:
+            most = each(lambda share, by: share + user / by, most, self.divisors)
+        return least, most
+
+    def _of_each(self, name: str) -> Floats:
+        last = None if self.sizes.last is None else getattr(self.sizes.last, name)
+        return self.run.batches.pattern(getattr(self.sizes, name), last, self.run.steps)
+
+    @cached_property
+    def squeeze(self) -> Floats:
+        """What the proximal map leaves of a length; a number without unit."""
+        return each(lambda eta: 1 / (1 + eta * self._modulus), self.step_sizes)
+
+    @property
+    def _modulus(self) -> float:
+        return 0.0 if self.run.prox is None else self.run.prox.strong_convexity
+
+    @cached_property
+    def gradient_change(self) -> Floats | float:
+        """How far the neighbour's record moves the gradient sum of a batch that has it, in the unit of a gradient."""
+        of_one = self.exchanged if self.run.adjacency.replaces else self.gradient_bound
+        return of_one if self.at_once == 1 else each(lambda change: up(self.at_once * change), of_one)
+
+    @cached_property
+    def exchanged(self) -> Floats | float:
+        """How far apart the gradients of two records can be, in the unit of a gradient."""
+        return self._clipped(2.0, self.run.loss.gradient_sensitivity)
+
+    @cached_property
+    def gradient_bound(self) -> Floats | float:
+        """How long a record's gradient can be, in the unit of a gradient."""
+        return self._clipped(1.0, self.run.loss.gradient_bound)
+
+    def _clipped(self, times: float, without: float) -> Floats | float:
+        if self.run.clip is None:
+            return without
+        return each(lambda clip: np.minimum(times * clip, without), spread("clip", self.run.clip, self.run.steps))
+
+    @property
+    def sensitivity(self) -> Floats:
+        """How far a step that sees the record moves the iterate away from the neighbour's; a length."""
+        return self._moved(self.gradient_change)
+
+    @property
+    def sampled(self) -> Floats:
+        """The sensitivity that the law of sampling takes; a length."""
+        batches, adjacency = self.run.batches, self.run.adjacency
+        return self._moved(batches.sampled_change(self.exchanged, self.gradient_bound, self.sizes, adjacency))
+
+    def _moved(self, change: Floats | float) -> Floats:
+        """How far a step moves the iterate for so much of one record's gradient in the sum."""
+        more = self._more
+        given = self.step_sizes, change, self.squeeze, self.divisors
+        return each(lambda eta, c, q, divisor: q * eta * c / divisor * more, *given)
+
+    @property
+    def _more(self) -> float:
+        """By which rounding lets a sum move farther: in the run as it was computed, and here."""
+        return up(self.run.arithmetic.factor, operations=2)
+
+    @property
+    def noise(self) -> Floats:
+        """The standard deviation on the iterate; a length."""
+        return each(np.multiply, self.run.noise.on_iterate(self.step_sizes, self.run.batches.divisor), self.squeeze)
+
+    @cached_property
+    def lipschitz(self) -> Floats:
+        """By which a step may move two iterates apart, before its proximal map; a number without unit."""
+        run, clipped = self.run, self.run.clip is not None
+        found = each(
+            lambda eta, *shares: step_lipschitz(run.loss, clipped, eta, eta * run.decay, shares),
+            self.step_sizes,
+            *self.shares,
+        )
+        return once_if_equal(found) if self.sizes.last else found
+
+    @property
+    def drift(self) -> Floats:
+        """How far two steps may differ on top of `retain`, whatever the curvature: all gradients opposite; a length."""
+        given, more = (self.step_sizes, self.gradient_bound, self.squeeze, self.shares[1]), self._more
+        return each(lambda eta, c, q, share: q * 2 * eta * c * share * more * more, *given)
+
+    @property
+    def retain(self) -> Floats:
+        """What the l2 term leaves of a distance; a number without unit. Nothing is rounded where nothing is taken away."""
+        exact = self.run.decay == self._modulus == 0
+        found = each(lambda eta, q: q * np.abs(1 - eta * self.run.decay), self.step_sizes, self.squeeze)
+        return found if exact else each(lambda kept: up(kept, operations=3), found)
